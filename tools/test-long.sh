@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# The tests for which make test has no time:
+#
+#   tools/cli.sh tools/test-long.sh FUZZTIME
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+fuzztime=$1
+
+echo "go.mod and go.sum are tidy (asks for modules that only tests of others need)"
+go mod tidy -diff
+(cd tools && go mod tidy -diff)
+
+echo "all tests, three times in random order"
+go test -race -count=3 -shuffle=on -timeout=1h ./...
+
+# Only packages that import rapid know its flags.
+mapfile -t properties < <(go list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... |
+	awk '/pgregory.net\/rapid/ {print $1}')
+if ((${#properties[@]})); then
+	echo "property tests with 10,000 cases each"
+	go test -count=1 -timeout=1h "${properties[@]}" -rapid.checks=10000
+fi
+
+while IFS=: read -r file name; do
+	echo "fuzz $name of $(dirname "$file") for $fuzztime"
+	go test -run='^$' -fuzz="^$name\$" -fuzztime="$fuzztime" "./$(dirname "$file")" </dev/null
+done < <(grep -rHoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sed 's/func //; s/^\.\///')
