@@ -1,0 +1,100 @@
+// Package message holds what travels on the log: the envelope of a record and
+// the JSON bodies of commands, replies and events.
+//
+// It decides what a well-formed message is. Bodies of commands and replies are
+// exactly those of Avassa's protocol (AV-60 to AV-73); what else a record
+// needs, such as its run, stands in the envelope. It does no I/O.
+package message
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"time"
+)
+
+// Producer is the name under which a controller writes (AV-57).
+const Producer = "os-upgrade-controller"
+
+// MaxText bounds the text of a reply or a reason, in bytes, so that a host
+// cannot fill the log with one message.
+const MaxText = 4 << 10
+
+// Kind tells what a record is.
+type Kind int
+
+// The kinds of records on the log.
+const (
+	// CommandAll is a command to many hosts: prepare.
+	CommandAll Kind = iota + 1
+	// CommandHost is a command to one host: upgrade or reboot.
+	CommandHost
+	// EventRecord is a fact of a run.
+	EventRecord
+	// ReplyRecord is a host's answer to a command.
+	ReplyRecord
+	// VersionsRecord is a host's report of its versions.
+	VersionsRecord
+)
+
+// Record is one entry of the log as the rest of the agent sees it. Host and
+// Run of a reply come from the subject that only that host may write to, never
+// from the body (AV-80).
+type Record struct {
+	// Seq is the log's sequence of the record, from 1.
+	Seq uint64
+	// Time is when the log took it.
+	Time time.Time
+	Kind Kind
+	// Host is the host that a command is for or a reply is from.
+	Host string
+	// Run is the run that it belongs to; 0 where it begins one.
+	Run uint64
+	// Action is the command that a reply answers.
+	Action Action
+	Body   []byte
+}
+
+// Action names a command and the reply to it.
+type Action string
+
+// The actions of the protocol (AV-60, AV-64, AV-68).
+const (
+	Prepare Action = "prepare"
+	Upgrade Action = "upgrade"
+	Reboot  Action = "reboot"
+)
+
+// Known reports whether a is an action of the protocol.
+func (a Action) Known() bool { return a == Prepare || a == Upgrade || a == Reboot }
+
+var hostPattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$`)
+
+// ValidHost reports whether name is a host name as RFC 1123 2.1 has it, with
+// underscores allowed because the field uses them.
+func ValidHost(name string) bool { return hostPattern.MatchString(name) }
+
+// decode reads exactly one JSON object of known members into value.
+func decode(body []byte, value any) error {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(value); err != nil {
+		return err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("more follows after the JSON object")
+	}
+	return nil
+}
+
+// encode writes a value of this package's own types, which always can be.
+func encode(value any) []byte {
+	body, err := json.Marshal(value)
+	if err != nil {
+		panic(fmt.Sprintf("message: cannot encode %T: %v", value, err))
+	}
+	return body
+}

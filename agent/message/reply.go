@@ -1,0 +1,58 @@
+package message
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// Results of a reply that are not error text (AV-63, AV-67).
+const (
+	Done           = "done"
+	RebootRequired = "reboot-required"
+)
+
+// Reply is a host's one answer to a command.
+type Reply struct {
+	Action Action `json:"action"`
+	// Result is Done, RebootRequired (of upgrade alone) or error text.
+	Result string `json:"result"`
+}
+
+// Encode returns the reply's JSON body.
+func (r Reply) Encode() []byte { return encode(r) }
+
+// DecodeReply reads a reply's JSON body.
+func DecodeReply(data []byte) (Reply, error) {
+	var reply Reply
+	if err := decode(data, &reply); err != nil {
+		return Reply{}, fmt.Errorf("cannot read reply: %w", err)
+	}
+	if !reply.Action.Known() {
+		return Reply{}, fmt.Errorf("cannot read reply: action %q is none of prepare, upgrade, reboot", reply.Action)
+	}
+	if reply.Result == "" {
+		return Reply{}, fmt.Errorf("cannot read reply: result is empty; use done, reboot-required or an error text")
+	}
+	reply.Result = CleanText(reply.Result)
+	return reply, nil
+}
+
+// CleanText makes text from outside fit to be kept and shown: valid UTF-8,
+// without control characters, and at most MaxText bytes.
+func CleanText(text string) string {
+	text = strings.ToValidUTF8(text, "�")
+	text = strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' {
+			return ' '
+		}
+		if unicode.IsControl(r) || unicode.In(r, unicode.Cf) {
+			return -1
+		}
+		return r
+	}, text)
+	if len(text) > MaxText {
+		text = strings.ToValidUTF8(text[:MaxText-len("…")], "") + "…"
+	}
+	return strings.TrimSpace(text)
+}

@@ -1,0 +1,39 @@
+package message
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// MaxVersions bounds the packages that one host reports.
+const MaxVersions = 10_000
+
+// EncodeVersions returns the flat JSON object package → version (AV-75), its
+// keys in order, so that equal versions have equal bodies.
+func EncodeVersions(versions map[string]string) []byte {
+	if versions == nil {
+		versions = map[string]string{}
+	}
+	return encode(versions)
+}
+
+// DecodeVersions reads a report of versions. Nested values are refused
+// (AV-75).
+func DecodeVersions(data []byte) (map[string]string, error) {
+	var raw map[string]json.RawMessage
+	if err := decode(data, &raw); err != nil {
+		return nil, fmt.Errorf("cannot read versions: %w", err)
+	}
+	if len(raw) > MaxVersions {
+		return nil, fmt.Errorf("cannot read versions: %d packages; at most %d", len(raw), MaxVersions)
+	}
+	versions := make(map[string]string, len(raw))
+	for name, value := range raw {
+		var version string
+		if err := json.Unmarshal(value, &version); err != nil {
+			return nil, fmt.Errorf("cannot read versions: the version of %q is not a string", name)
+		}
+		versions[CleanText(name)] = CleanText(version)
+	}
+	return versions, nil
+}

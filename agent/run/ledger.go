@@ -1,0 +1,133 @@
+package run
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// MaxSummaries bounds how many ended runs a Ledger remembers; the log still
+// has the others.
+const MaxSummaries = 1000
+
+// Summary is an ended run in short.
+type Summary struct {
+	Key                 uint64
+	OpenedSeq, EndedSeq uint64
+	OpenedAt, EndedAt   time.Time
+	NotAfter            time.Time
+	Trigger, By, Why    string
+	Result              Result
+	Reason              string
+}
+
+// Ledger is the fold of a whole log: one run after the other.
+type Ledger struct {
+	// LastCommand is the sequence of the last record that a controller wrote;
+	// the next one must be based on it (design.md 4, "one writer").
+	LastCommand uint64
+	// LastSeq is the sequence of the last record folded.
+	LastSeq uint64
+	// Ignored counts the records that changed nothing.
+	Ignored uint64
+
+	newest, ended *State
+	past          []Summary
+}
+
+// Newest returns the run that was opened last, ended or not; nil before the
+// first.
+func (l *Ledger) Newest() *State { return l.newest }
+
+// Current returns the run that is under way, or nil.
+func (l *Ledger) Current() *State {
+	if l.newest == nil || l.newest.Over() {
+		return nil
+	}
+	return l.newest
+}
+
+// Ended returns the last run that has ended, or nil.
+func (l *Ledger) Ended() *State { return l.ended }
+
+// Past returns the ended runs, newest first.
+func (l *Ledger) Past() []Summary {
+	past := make([]Summary, 0, len(l.past))
+	for i := len(l.past) - 1; i >= 0; i-- {
+		past = append(past, l.past[i])
+	}
+	return past
+}
+
+// Find returns the ended run of a key.
+func (l *Ledger) Find(key uint64) (Summary, bool) {
+	for i := len(l.past) - 1; i >= 0; i-- {
+		if l.past[i].Key == key {
+			return l.past[i], true
+		}
+	}
+	return Summary{}, false
+}
+
+// Fold takes in the next record. An error means that it changed no run, and
+// says why. A record that was folded before is passed over in silence: a
+// reader that starts again may deliver it twice.
+func (l *Ledger) Fold(r message.Record) error {
+	if r.Seq <= l.LastSeq {
+		return nil
+	}
+	l.LastSeq = r.Seq
+	if r.Kind == message.CommandAll || r.Kind == message.CommandHost || r.Kind == message.EventRecord {
+		l.LastCommand = r.Seq
+	}
+	err := l.fold(r)
+	if err != nil {
+		l.Ignored++
+	}
+	return err
+}
+
+func (l *Ledger) fold(r message.Record) error {
+	if l.Current() != nil {
+		err := l.newest.Fold(r)
+		l.remember()
+		return err
+	}
+	switch r.Kind {
+	case message.VersionsRecord:
+		return nil
+	case message.EventRecord:
+		return l.open(r)
+	default:
+		return fmt.Errorf("record %d belongs to no run under way", r.Seq)
+	}
+}
+
+func (l *Ledger) open(r message.Record) error {
+	event, err := message.DecodeEvent(r.Body)
+	if err != nil {
+		return err
+	}
+	if event.Event != message.Opened {
+		return fmt.Errorf("event %s belongs to no run under way", event.Event)
+	}
+	l.newest = open(r, event)
+	return nil
+}
+
+// remember keeps the newest run in short once it has ended.
+func (l *Ledger) remember() {
+	s := l.newest
+	if !s.Over() {
+		return
+	}
+	l.ended = s
+	l.past = append(l.past, Summary{
+		Key: s.Key(), OpenedSeq: s.OpenedSeq, EndedSeq: s.EndedSeq, OpenedAt: s.OpenedAt, EndedAt: s.EndedAt,
+		NotAfter: s.NotAfter, Trigger: s.Trigger, By: s.By, Why: s.Why, Result: s.Result, Reason: s.Reason,
+	})
+	if len(l.past) > MaxSummaries {
+		l.past = append([]Summary(nil), l.past[len(l.past)-MaxSummaries:]...)
+	}
+}
