@@ -1,0 +1,63 @@
+// Package durable writes and locks files so that what it reports as done is
+// done after a crash of the process or the machine.
+//
+// It knows nothing of what the files hold.
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// WriteFile replaces a file by data in one step: a reader, and a machine that
+// lost power at any moment, sees the old content or the new, never a part. It
+// writes a temporary file beside it, syncs it, renames it and syncs the folder.
+func WriteFile(path string, data []byte, mode os.FileMode) (err error) {
+	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("cannot write %s: %w", path, errors.Join(err, ignoreMissing(os.Remove(temporary.Name()))))
+		}
+	}()
+	if err := fill(temporary, data, mode); err != nil {
+		return errors.Join(err, temporary.Close())
+	}
+	if err := temporary.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(temporary.Name(), path); err != nil {
+		return err
+	}
+	return SyncFolder(filepath.Dir(path))
+}
+
+func fill(f *os.File, data []byte, mode os.FileMode) error {
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	if err := f.Chmod(mode); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// SyncFolder makes the names in a folder durable.
+func SyncFolder(path string) error {
+	folder, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}

@@ -1,0 +1,74 @@
+package natsd
+
+import (
+	"encoding/base64"
+	"log/slog"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
+)
+
+// authenticator lets in the agent itself and the hosts that are known, each
+// with its own rights. A key is proven by signing the server's nonce, so no
+// secret crosses the wire.
+type authenticator struct {
+	own   string
+	hosts *Hosts
+	log   *slog.Logger
+}
+
+// Check is called for each new connection.
+func (a *authenticator) Check(c server.ClientAuthentication) bool {
+	public := c.GetOpts().Nkey
+	if !signed(public, c.GetOpts().Sig, c.GetNonce()) {
+		a.log.Warn("connection refused: its key is not proven", "from", address(c), "key", public)
+		return false
+	}
+	if public == a.own {
+		c.RegisterUser(&server.User{Username: "agent"})
+		return true
+	}
+	id, known, err := a.hosts.Find(public)
+	if err != nil || !known {
+		a.log.Warn("connection refused: no host has this key", "from", address(c), "key", public, "error", err)
+		return false
+	}
+	c.RegisterUser(&server.User{Username: id.Tenant + "/" + id.Host, Permissions: rights(id)})
+	return true
+}
+
+func signed(public, signature string, nonce []byte) bool {
+	if len(nonce) == 0 || !nkeys.IsValidPublicUserKey(public) {
+		return false
+	}
+	proof, err := base64.RawURLEncoding.DecodeString(signature)
+	if err != nil {
+		return false
+	}
+	key, err := nkeys.FromPublicKey(public)
+	return err == nil && key.Verify(nonce, proof) == nil
+}
+
+func address(c server.ClientAuthentication) string {
+	if remote := c.RemoteAddress(); remote != nil {
+		return remote.String()
+	}
+	return "this process"
+}
+
+// rights are the least that a host needs: write its own replies, versions,
+// heartbeat and progress, read the commands to all and to itself (AV-80).
+func rights(id Identity) *server.Permissions {
+	s := topic.Subjects{Tenant: id.Tenant}
+	return &server.Permissions{
+		Publish: &server.SubjectPermission{Allow: []string{
+			s.Replies(id.Host), s.Versions(id.Host), s.Alive(id.Host), s.Progress(id.Host),
+			s.DirectGet(s.CommandAll()), s.DirectGet(s.CommandHost(id.Host)), s.DirectGet(s.Versions(id.Host)),
+		}},
+		Subscribe: &server.SubjectPermission{Allow: []string{
+			s.Pushed(s.CommandAll()), s.Pushed(s.CommandHost(id.Host)), s.Ask(), s.Inbox(id.Host) + ".>",
+		}},
+	}
+}

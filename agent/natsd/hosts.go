@@ -1,0 +1,82 @@
+package natsd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/nats-io/nkeys"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// Identity is the host that a key belongs to.
+type Identity struct {
+	Tenant string `json:"tenant"`
+	Host   string `json:"host"`
+}
+
+// Hosts is the folder of the hosts that may connect: a file per public key.
+// A file that is added or removed counts from the next connection on, without
+// a restart.
+type Hosts struct {
+	dir string
+}
+
+// OpenHosts makes the folder when it is missing.
+func OpenHosts(dir string) (*Hosts, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("cannot make the folder of hosts: %w", err)
+	}
+	return &Hosts{dir: dir}, nil
+}
+
+// Add makes a key for a host and returns its seed, which is kept nowhere else.
+// A host may have several keys, so that a new one can be brought to it before
+// the old one is removed.
+func (h *Hosts) Add(id Identity) (seed []byte, err error) {
+	if !message.ValidHost(id.Host) {
+		return nil, fmt.Errorf("host %q is not a host name; use letters, digits, \"-\", \"_\" and \".\"", id.Host)
+	}
+	key, err := nkeys.CreateUser()
+	if err != nil {
+		return nil, err
+	}
+	public, err := key.PublicKey()
+	if err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(id)
+	if err != nil {
+		return nil, err
+	}
+	if err := durable.WriteFile(h.path(public), body, 0o600); err != nil {
+		return nil, err
+	}
+	return key.Seed()
+}
+
+// Find returns the host of a public key; false when no host has it.
+func (h *Hosts) Find(public string) (Identity, bool, error) {
+	// A public key that is one has no character that means anything in a path.
+	if !nkeys.IsValidPublicUserKey(public) {
+		return Identity{}, false, nil
+	}
+	body, err := os.ReadFile(h.path(public))
+	if errors.Is(err, os.ErrNotExist) {
+		return Identity{}, false, nil
+	}
+	if err != nil {
+		return Identity{}, false, fmt.Errorf("cannot look up host key %s: %w", public, err)
+	}
+	var id Identity
+	if err := json.Unmarshal(body, &id); err != nil {
+		return Identity{}, false, fmt.Errorf("cannot read %s: %w", h.path(public), err)
+	}
+	return id, id.Tenant != "" && message.ValidHost(id.Host), nil
+}
+
+func (h *Hosts) path(public string) string { return filepath.Join(h.dir, public+".json") }

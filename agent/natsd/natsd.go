@@ -1,0 +1,200 @@
+// Package natsd is the embedded NATS server, the lock on its store folder and
+// the identities that may connect to it.
+//
+// It decides who may write to which subject. It knows nothing of runs.
+package natsd
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+)
+
+// Limits of the embedded server. They are explicit because the defaults depend
+// on the disk's free space at start (nats-server #3641, #7654).
+const (
+	// MaxStore bounds the store on disk, in bytes.
+	MaxStore = 8 << 30
+	// maxMemory bounds streams in memory, of which we have none, in bytes.
+	maxMemory = 64 << 20
+	// maxPayload holds a prepare to 10,000 hosts with the longest names, in
+	// bytes.
+	maxPayload = 4 << 20
+	// startTimeout bounds the recovery of the store at start.
+	startTimeout = 2 * time.Minute
+)
+
+// Options say how to run the server.
+type Options struct {
+	// Dir is the store folder; it is made when missing and locked.
+	Dir string
+	// Listen is host:port for workers; empty serves this process alone.
+	Listen string
+	// TLS is required beyond loopback by those who call.
+	TLS *tls.Config
+	// Hosts knows who may connect as a host.
+	Hosts *Hosts
+	// Holder says in words who runs the server, for a second one that finds
+	// the folder locked.
+	Holder string
+	Log    *slog.Logger
+}
+
+// Server is a running embedded server.
+type Server struct {
+	nats *server.Server
+	lock *durable.Lock
+	own  nkeys.KeyPair
+}
+
+// Start locks the store folder, starts the server and returns when it is
+// ready.
+func Start(ctx context.Context, o Options) (*Server, error) {
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("cannot make store folder: %w", err)
+	}
+	// NATS has no lock of its own: two servers on one folder lose data.
+	lock, err := durable.LockFolder(filepath.Join(o.Dir, "lock"), o.Holder)
+	if err != nil {
+		return nil, err
+	}
+	s, err := start(ctx, o, lock)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot start the embedded NATS server on %s: %w", o.Dir, err), lock.Close())
+	}
+	return s, nil
+}
+
+func start(ctx context.Context, o Options, lock *durable.Lock) (*Server, error) {
+	own, err := nkeys.CreateUser()
+	if err != nil {
+		return nil, err
+	}
+	ownKey, err := own.PublicKey()
+	if err != nil {
+		return nil, err
+	}
+	options, err := options(o, &authenticator{own: ownKey, hosts: o.Hosts, log: o.Log})
+	if err != nil {
+		return nil, err
+	}
+	embedded, err := server.NewServer(options)
+	if err != nil {
+		return nil, err
+	}
+	log := newLogger(o.Log)
+	embedded.SetLoggerV2(log, false, false, false)
+	embedded.Start()
+	if err := ready(ctx, embedded, log); err != nil {
+		embedded.Shutdown()
+		embedded.WaitForShutdown()
+		return nil, err
+	}
+	return &Server{nats: embedded, lock: lock, own: own}, nil
+}
+
+// options sets every value that the agent depends on (agent.md 2.1).
+func options(o Options, auth server.Authentication) (*server.Options, error) {
+	options := &server.Options{
+		ServerName: "osupgrade-agent", NoSigs: true, NoLog: true, DontListen: o.Listen == "",
+		JetStream: true, StoreDir: o.Dir, SyncAlways: true,
+		JetStreamMaxStore: MaxStore, JetStreamMaxMemory: maxMemory, MaxPayload: maxPayload,
+		JetStreamLimits:            server.JSLimitOpts{DefaultMaxConsumers: 1000},
+		CustomClientAuthentication: auth, AlwaysEnableNonce: true,
+		DisableJetStreamBanner: true, TLSConfig: o.TLS, TLS: o.TLS != nil,
+		NoSystemAccount: false,
+	}
+	if o.Listen == "" {
+		return options, nil
+	}
+	host, port, err := net.SplitHostPort(o.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("nats-listen %q is not host:port: %w", o.Listen, err)
+	}
+	if options.Port, err = strconv.Atoi(port); err != nil {
+		return nil, fmt.Errorf("nats-listen %q has no port number", o.Listen)
+	}
+	options.Host = host
+	if options.Port == 0 {
+		options.Port = server.RANDOM_PORT
+	}
+	return options, nil
+}
+
+// ready waits until the store is recovered. A fatal error of the server is
+// only a line in its log: it goes on, never to become ready.
+func ready(ctx context.Context, s *server.Server, log *logger) error {
+	done := make(chan bool, 1)
+	go func() { done <- s.ReadyForConnections(startTimeout) }()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case text := <-log.fatal:
+		return errors.New(text)
+	case ok := <-done:
+		if !ok {
+			return fmt.Errorf("it was not ready after %s", startTimeout)
+		}
+	}
+	return healthy(s)
+}
+
+func healthy(s *server.Server) error {
+	health := s.Healthz(&server.HealthzOptions{})
+	if health.Status == "ok" {
+		return nil
+	}
+	return fmt.Errorf("its store is not healthy: %s", health.Error)
+}
+
+// Healthy returns an error when the server cannot take records.
+func (s *Server) Healthy() error { return healthy(s.nats) }
+
+// Address is where workers connect, host:port; empty without a listener.
+func (s *Server) Address() string {
+	if address := s.nats.Addr(); address != nil {
+		return address.String()
+	}
+	return ""
+}
+
+// Connect connects the agent itself, inside of the process, with all rights.
+func (s *Server) Connect() (*nats.Conn, error) {
+	return s.connect("osupgrade-agent", s.own)
+}
+
+// ConnectHost connects a host of this process with that host's rights.
+func (s *Server) ConnectHost(name string, key nkeys.KeyPair, more ...nats.Option) (*nats.Conn, error) {
+	return s.connect(name, key, more...)
+}
+
+func (s *Server) connect(name string, key nkeys.KeyPair, more ...nats.Option) (*nats.Conn, error) {
+	public, err := key.PublicKey()
+	if err != nil {
+		return nil, err
+	}
+	all := append([]nats.Option{
+		nats.Name(name), nats.InProcessServer(s.nats), nats.Nkey(public, key.Sign), nats.MaxReconnects(-1),
+	}, more...)
+	return nats.Connect("", all...)
+}
+
+// Close stops the server and gives up the store folder.
+func (s *Server) Close() error {
+	s.nats.Shutdown()
+	s.nats.WaitForShutdown()
+	return s.lock.Close()
+}

@@ -1,0 +1,55 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Host is what is known of a host between two starts of the agent.
+type Host struct {
+	Tenant       string `json:"tenant"`
+	Name         string `json:"name"`
+	Application  string `json:"application"`
+	AgentVersion string `json:"agent-version,omitempty"`
+}
+
+// PutHost keeps a host; key is its name as one subject token. Only the
+// controller of the host's tenant writes it, so the last write counts.
+func (s *Store) PutHost(ctx context.Context, key string, host Host) error {
+	body, err := json.Marshal(host)
+	if err != nil {
+		return err
+	}
+	if _, err := s.hosts.Put(ctx, host.Tenant+"."+key, body); err != nil {
+		return fmt.Errorf("cannot keep host %s: %w", host.Name, err)
+	}
+	return nil
+}
+
+// Hosts returns the hosts that are known of a tenant, in no order.
+func (s *Store) Hosts(ctx context.Context, tenant string) ([]Host, error) {
+	watcher, err := s.hosts.Watch(ctx, tenant+".*", jetstream.IgnoreDeletes())
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the hosts of tenant %s: %w", tenant, err)
+	}
+	defer func() { _ = watcher.Stop() }()
+	var hosts []Host
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case entry := <-watcher.Updates():
+			if entry == nil { // The end of the initial values.
+				return hosts, nil
+			}
+			var host Host
+			if err := json.Unmarshal(entry.Value(), &host); err != nil {
+				return nil, fmt.Errorf("the stored host %s is damaged: %w", entry.Key(), err)
+			}
+			hosts = append(hosts, host)
+		}
+	}
+}

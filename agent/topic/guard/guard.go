@@ -1,0 +1,112 @@
+// Package guard notices a log that went backwards, was cut or was changed: it
+// keeps the last sequence and a running hash of all records outside of the
+// log (design.md 4, "durable"). A damaged block of a stream is otherwise taken
+// for its end, and sequences are given out twice (nats-server #7549).
+//
+// It decides whether the log is the one that was there before. It never
+// repairs anything.
+package guard
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// Mark is a place in the log and the hash of everything up to it.
+type Mark struct {
+	Seq  uint64 `json:"seq"`
+	Hash string `json:"hash"`
+}
+
+// Guard follows the log beside whoever folds it.
+type Guard struct {
+	path string
+	// kept is what the file says, now is how far the log was read.
+	kept, now Mark
+	hash      [sha256.Size]byte
+}
+
+// Open reads the file of an earlier Guard; none is a log not seen before.
+func Open(path string) (*Guard, error) {
+	g := &Guard{path: path}
+	body, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return g, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the guard of the log: %w", err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&g.kept); err != nil || len(g.kept.Hash) != 2*sha256.Size {
+		return nil, fmt.Errorf("the guard %s of the log is damaged; compare the log with a backup before removing it", path)
+	}
+	return g, nil
+}
+
+// See takes in the next record. An error means that the log is not the one
+// that was there before.
+func (g *Guard) See(r message.Record) error {
+	if r.Seq <= g.now.Seq {
+		return nil
+	}
+	if r.Seq != g.now.Seq+1 {
+		return fmt.Errorf("the log is damaged: record %d follows record %d", r.Seq, g.now.Seq)
+	}
+	g.hash = chain(g.hash, r)
+	g.now = Mark{Seq: r.Seq, Hash: hex.EncodeToString(g.hash[:])}
+	if g.now.Seq == g.kept.Seq && g.now.Hash != g.kept.Hash {
+		return fmt.Errorf("the log is damaged: its records up to %d are not those that were there before", r.Seq)
+	}
+	return nil
+}
+
+// End checks the log once it has been read up to its last record.
+func (g *Guard) End(last uint64) error {
+	if last < g.kept.Seq {
+		return fmt.Errorf("the log is damaged: it ends at record %d, and record %d had been there", last, g.kept.Seq)
+	}
+	return nil
+}
+
+// chain adds a record to a running hash.
+func chain(hash [sha256.Size]byte, r message.Record) [sha256.Size]byte {
+	h := sha256.New()
+	h.Write(hash[:])
+	var number [8]byte
+	for _, n := range []uint64{r.Seq, uint64(r.Time.UnixNano()), uint64(r.Kind), r.Run} {
+		binary.BigEndian.PutUint64(number[:], n)
+		h.Write(number[:])
+	}
+	for _, text := range []string{r.Host, string(r.Action), string(r.Body)} {
+		binary.BigEndian.PutUint64(number[:], uint64(len(text)))
+		h.Write(number[:])
+		h.Write([]byte(text))
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// Keep makes the place reached durable.
+func (g *Guard) Keep() error {
+	if g.now == g.kept || g.now.Seq < g.kept.Seq {
+		return nil
+	}
+	body, err := json.Marshal(g.now)
+	if err != nil {
+		return err
+	}
+	if err := durable.WriteFile(g.path, append(body, '\n'), 0o600); err != nil {
+		return fmt.Errorf("cannot keep the guard of the log: %w", err)
+	}
+	g.kept = g.now
+	return nil
+}

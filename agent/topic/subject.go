@@ -1,0 +1,152 @@
+package topic
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// Subjects are those of one tenant (design.md 4).
+type Subjects struct {
+	Tenant string
+}
+
+// Stream is the name of the tenant's stream.
+func (s Subjects) Stream() string { return "OSU_" + s.Tenant }
+
+// All lists the subjects that the stream captures.
+func (s Subjects) All() []string {
+	return []string{s.Commands(), s.root() + ".reply.>", s.root() + ".versions.>"}
+}
+
+func (s Subjects) root() string { return "osu." + s.Tenant }
+
+// Commands is the subject space that only a controller writes to.
+func (s Subjects) Commands() string { return s.root() + ".cmd.>" }
+
+// CommandAll is where prepare goes.
+func (s Subjects) CommandAll() string { return s.root() + ".cmd.all" }
+
+// CommandHost is where the commands to one host go.
+func (s Subjects) CommandHost(host string) string { return s.root() + ".cmd.host." + Token(host) }
+
+// Event is where the facts of a run go.
+func (s Subjects) Event() string { return s.root() + ".cmd.event" }
+
+// Reply is where one host answers one command of one run.
+func (s Subjects) Reply(run uint64, action message.Action, host string) string {
+	return fmt.Sprintf("%s.reply.%d.%s.%s", s.root(), run, action, Token(host))
+}
+
+// Replies is where a host may answer at all.
+func (s Subjects) Replies(host string) string { return s.root() + ".reply.*.*." + Token(host) }
+
+// Versions is where a host reports its versions.
+func (s Subjects) Versions(host string) string { return s.root() + ".versions." + Token(host) }
+
+// Alive is where a host says that it is there. It is not on the log.
+func (s Subjects) Alive(host string) string { return s.root() + ".alive." + star(host) }
+
+// Progress is where a host tells of its work. It is not on the log: what only
+// people read costs no fsync, and a host cannot fill the log with it.
+func (s Subjects) Progress(host string) string { return s.root() + ".progress." + star(host) }
+
+// Ask is where a controller asks every host to say that it is there.
+func (s Subjects) Ask() string { return s.root() + ".ask" }
+
+// Pushed is where the stream republishes a subject of Commands.
+func (s Subjects) Pushed(subject string) string {
+	return "osu-push." + strings.TrimPrefix(subject, "osu.")
+}
+
+// DirectGet is where the last record of a subject can be had.
+func (s Subjects) DirectGet(subject string) string {
+	return "$JS.API.DIRECT.GET." + s.Stream() + "." + subject
+}
+
+// Inbox is the prefix of a host's own inboxes.
+func (s Subjects) Inbox(host string) string { return "_INBOX." + s.Tenant + "." + Token(host) }
+
+func star(host string) string {
+	if host == "*" {
+		return host
+	}
+	return Token(host)
+}
+
+// Token makes any host name a single subject token: letters, digits, "-" and
+// "_" stand for themselves, each other byte is "=" and two hex digits.
+func Token(host string) string {
+	var b strings.Builder
+	for i := range len(host) {
+		if c := host[i]; plain(c) {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "=%02x", c)
+		}
+	}
+	return b.String()
+}
+
+func plain(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
+}
+
+// Host undoes Token; false when token is not one that Token makes.
+func Host(token string) (string, bool) {
+	parts := strings.Split(token, "=")
+	var b strings.Builder
+	b.WriteString(parts[0])
+	for _, part := range parts[1:] {
+		if len(part) < 2 {
+			return "", false
+		}
+		c, err := hex.DecodeString(part[:2])
+		if err != nil {
+			return "", false
+		}
+		b.Write(c)
+		b.WriteString(part[2:])
+	}
+	host := b.String()
+	return host, Token(host) == token && host != ""
+}
+
+// Parse reads a subject of the stream into the envelope of a record.
+func (s Subjects) Parse(subject string) (message.Record, error) {
+	rest, ours := strings.CutPrefix(subject, s.root()+".")
+	parts := strings.Split(rest, ".")
+	unknown := fmt.Errorf("subject %q is none of tenant %s", subject, s.Tenant)
+	if !ours {
+		return message.Record{}, unknown
+	}
+	switch {
+	case rest == "cmd.all":
+		return message.Record{Kind: message.CommandAll}, nil
+	case rest == "cmd.event":
+		return message.Record{Kind: message.EventRecord}, nil
+	case len(parts) == 3 && parts[0] == "cmd" && parts[1] == "host":
+		return withHost(message.Record{Kind: message.CommandHost}, parts[2], unknown)
+	case len(parts) == 2 && parts[0] == "versions":
+		return withHost(message.Record{Kind: message.VersionsRecord}, parts[1], unknown)
+	case len(parts) == 4 && parts[0] == "reply":
+		run, err := strconv.ParseUint(parts[1], 10, 64)
+		if err != nil {
+			return message.Record{}, unknown
+		}
+		return withHost(message.Record{Kind: message.ReplyRecord, Run: run, Action: message.Action(parts[2])}, parts[3], unknown)
+	}
+	return message.Record{}, unknown
+}
+
+func withHost(r message.Record, token string, otherwise error) (message.Record, error) {
+	host, ok := Host(token)
+	if !ok {
+		return message.Record{}, otherwise
+	}
+	r.Host = host
+	return r, nil
+}

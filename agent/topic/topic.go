@@ -1,0 +1,65 @@
+// Package topic is the log as the rest of the agent sees it: append to it,
+// follow it from a position, answer on it. Its folders carry it over one
+// transport each.
+//
+// It decides the subjects and who may write to which. It never looks into a
+// body and knows nothing of runs.
+package topic
+
+import (
+	"context"
+	"errors"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// ErrBehind means that the log holds a command that the writer had not seen:
+// nothing was appended (design.md 4, "one writer").
+var ErrBehind = errors.New("the log has moved on")
+
+// ErrAnswered means that the log holds a reply of this host to this command
+// already: nothing was appended (design.md 4, "one answer").
+var ErrAnswered = errors.New("answered already")
+
+// Log is one tenant's log as its controller sees it.
+type Log interface {
+	// Append writes a command or an event and returns its sequence, once it is
+	// on disk. The last command or event must have the sequence expect, or it
+	// fails with ErrBehind. After any other error the record may be on the log
+	// or not.
+	Append(ctx context.Context, r message.Record, expect uint64) (uint64, error)
+	// Follow delivers each record from a sequence on, in order, then those to
+	// come. It returns when ctx ends or the log cannot be read.
+	Follow(ctx context.Context, from uint64, deliver func(message.Record)) error
+	// Last returns the sequence of the newest record; 0 when there is none.
+	Last(ctx context.Context) (uint64, error)
+}
+
+// Station is the log as one host sees it: what it may read and write under its
+// own credentials.
+type Station interface {
+	// Commands delivers the newest prepare and the newest command to this
+	// host, oldest first, and then each new one. Some may come twice. It
+	// returns when ctx ends.
+	Commands(ctx context.Context, deliver func(message.Record)) error
+	// Reply writes the one answer to a command and returns once it is on disk.
+	// It tries until ctx ends; ErrAnswered means that an answer is there.
+	Reply(ctx context.Context, run uint64, reply message.Reply) error
+	// Versions writes what DecodeVersions reads.
+	Versions(ctx context.Context, body []byte) error
+	// LastVersions returns the body that Versions wrote last; nil when there
+	// is none (AV-76).
+	LastVersions(ctx context.Context) ([]byte, error)
+	// Alive and Progress tell what is kept nowhere; they may be lost.
+	Alive(a message.Alive) error
+	Progress(p message.Progress) error
+	// Asked delivers each request of the controller to say Alive at once.
+	Asked(ctx context.Context, deliver func()) error
+}
+
+// Ear is what a controller hears of hosts beside the log.
+type Ear interface {
+	// Listen delivers the heartbeats and progress of a tenant's hosts, and
+	// asks each host to say that it is alive. It returns when ctx ends.
+	Listen(ctx context.Context, alive func(host string, a message.Alive), progress func(host string, p message.Progress)) error
+}
