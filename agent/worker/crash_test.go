@@ -1,0 +1,123 @@
+package worker
+
+import (
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// TestCrashAnywhere kills the worker at each visit of each label of a whole
+// run, with every command delivered twice, and checks that the host is
+// upgraded exactly once, rebooted exactly once, and answers what is true
+// (design.md 5, invariants 2 and 5).
+func TestCrashAnywhere(t *testing.T) {
+	t.Parallel()
+	calm := newRig(t)
+	wholeRun(calm)
+	if calm.starts != 4 { // One for each command, one for the reboot.
+		t.Fatalf("a run without a crash takes %d workers, not 4", calm.starts)
+	}
+	cells := 0
+	for label, visits := range calm.visits {
+		for visit := range visits {
+			cells++
+			t.Run(label, func(t *testing.T) {
+				t.Parallel()
+				r := newRig(t)
+				r.dieAt, r.visit = label, visit+1
+				wholeRun(r)
+				if r.visits[label] <= visit {
+					t.Fatalf("the label was visited %d times, so nothing was killed", r.visits[label])
+				}
+			})
+		}
+	}
+	if cells < 20 {
+		t.Fatalf("only %d places to be killed at; the labels are gone", cells)
+	}
+}
+
+// wholeRun plays prepare, upgrade and reboot as a controller would.
+func wholeRun(r *rig) {
+	r.t.Helper()
+	before, err := r.host.BootID()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.prepare()
+	expect(r, message.Prepare, message.Done)
+	r.command(11, message.Upgrade)
+	expect(r, message.Upgrade, message.RebootRequired)
+	r.command(12, message.Reboot)
+	expect(r, message.Reboot, message.Done)
+	after, err := r.host.BootID()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if after == before {
+		r.t.Error("the worker answered reboot: done, and the boot id is the old one")
+	}
+	if n := r.effects("upgrade"); n != 1 {
+		r.t.Errorf("the host was upgraded %d times", n)
+	}
+	if n := r.effects("boot"); n != 1 {
+		r.t.Errorf("the host booted %d times", n)
+	}
+	if n := len(r.station.replies); n != 3 {
+		r.t.Errorf("the host replied %d times: %v", n, r.station.replies)
+	}
+	for i, body := range r.station.versions {
+		if i > 0 && string(body) == string(r.station.versions[i-1]) {
+			r.t.Errorf("the same versions were reported twice: %s", body)
+		}
+	}
+}
+
+func expect(r *rig, action message.Action, want string) {
+	r.t.Helper()
+	if got := r.until(action); got != want {
+		r.t.Fatalf("%s was answered %q, not %q", action, got, want)
+	}
+}
+
+// TestFaults checks what a host answers when its own part goes wrong.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		faults map[string]string
+		action message.Action
+		want   string
+	}{
+		"prepare fails":                    {map[string]string{"prepare": "fail: no mirror"}, message.Prepare, "no mirror"},
+		"upgrade fails":                    {map[string]string{"upgrade": "fail: no space left"}, message.Upgrade, "no space left; rolled back"},
+		"upgrade crashes before an effect": {map[string]string{"upgrade": "crash-before"}, message.Upgrade, message.RebootRequired},
+		"upgrade crashes after its effect": {map[string]string{"upgrade": "crash-after"}, message.Upgrade, message.RebootRequired},
+		"no reboot is needed":              {map[string]string{"upgrade": "no-reboot"}, message.Upgrade, message.Done},
+		"verify fails":                     {map[string]string{"upgrade": "no-reboot", "verify": "fail: no network"}, message.Upgrade, "verify: no network; rolled back"},
+		"the reboot cannot be started":     {map[string]string{"reboot": "fail: a user is logged in"}, message.Reboot, "cannot reboot: a user is logged in"},
+		"rollback fails":                   {map[string]string{"upgrade": "fail: A", "rollback": "fail: B"}, message.Upgrade, "A; rollback failed: B"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			if err := r.host.SetFaults(c.faults); err != nil {
+				t.Fatal(err)
+			}
+			r.prepare()
+			got := r.until(message.Prepare)
+			for seq, action := range map[uint64]message.Action{11: message.Upgrade} {
+				if c.action != message.Prepare {
+					r.command(seq, action)
+					got = r.until(action)
+				}
+			}
+			if c.action == message.Reboot {
+				r.command(12, message.Reboot)
+				got = r.until(message.Reboot)
+			}
+			if got != c.want {
+				t.Errorf("%s was answered %q, not %q", c.action, got, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,120 @@
+package worker
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// Phase is what the journal says the worker is at.
+type Phase string
+
+// The phases of a command.
+const (
+	// Idle is the phase before the first command.
+	Idle Phase = ""
+	// Preparing, Upgrading, Verifying and RollingBack are calls of the
+	// strategy.
+	Preparing   Phase = "preparing"
+	Upgrading   Phase = "upgrading"
+	Verifying   Phase = "verifying"
+	RollingBack Phase = "rolling-back"
+	// Rebooting lasts from the decision to reboot to the next boot.
+	Rebooting Phase = "rebooting"
+	// Answering means that the result is known and the reply may not be on
+	// the log yet.
+	Answering Phase = "answering"
+	// Answered means that the reply is on the log.
+	Answered Phase = "answered"
+)
+
+// Journal is what a worker remembers over crashes and boots: the command in
+// hand and how far it is. It is on disk before each action (design.md 6).
+type Journal struct {
+	// Run is the run in hand, the sequence of its prepare; 0 before the first.
+	Run uint64 `json:"run"`
+	// NotAfter is when that run ends at the latest.
+	NotAfter time.Time `json:"not-after"`
+	// Seq is the sequence of the command in hand. It is the worker's position:
+	// no command up to it is taken up again.
+	Seq    uint64         `json:"seq"`
+	Action message.Action `json:"action"`
+	Phase  Phase          `json:"phase"`
+	// BootID is the boot id at the time when the phase began.
+	BootID string `json:"boot-id"`
+	// Attempts counts how often the reboot in hand was asked for.
+	Attempts int `json:"attempts,omitempty"`
+	// Result is the text of the reply, once known; while rolling back, that of
+	// what went wrong.
+	Result string `json:"result,omitempty"`
+}
+
+// ReadJournal reads a journal file. A file that is not there is the zero
+// Journal. A damaged one is an error: what the host was doing is then unknown,
+// and guessing could upgrade it twice.
+func ReadJournal(path string) (Journal, error) {
+	body, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return Journal{}, nil
+	}
+	if err != nil {
+		return Journal{}, fmt.Errorf("cannot read journal: %w", err)
+	}
+	journal, err := decodeJournal(body)
+	if err != nil {
+		return Journal{}, fmt.Errorf("journal %s is damaged: %w; what this host was doing is unknown: look at it, then remove the file", path, err)
+	}
+	return journal, nil
+}
+
+func decodeJournal(body []byte) (Journal, error) {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	var journal Journal
+	if err := decoder.Decode(&journal); err != nil {
+		return Journal{}, err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return Journal{}, errors.New("more follows after the JSON object")
+	}
+	return journal, journal.check()
+}
+
+// check refuses a journal that no worker writes.
+func (j Journal) check() error {
+	switch j.Phase {
+	case Idle:
+		return nil
+	case Preparing, Upgrading, Verifying, RollingBack, Rebooting, Answering, Answered:
+	default:
+		return fmt.Errorf("phase %q is unknown", j.Phase)
+	}
+	switch {
+	case j.Run == 0 || j.Seq < j.Run:
+		return fmt.Errorf("command %d cannot be of run %d", j.Seq, j.Run)
+	case !j.Action.Known():
+		return fmt.Errorf("action %q is unknown", j.Action)
+	case (j.Phase == Answering || j.Phase == Answered) && j.Result == "":
+		return errors.New("the result is missing")
+	}
+	return nil
+}
+
+// write makes the journal durable.
+func (j Journal) write(path string) error {
+	body, err := json.Marshal(j)
+	if err != nil {
+		return err
+	}
+	if err := durable.WriteFile(path, append(body, '\n'), 0o600); err != nil {
+		return fmt.Errorf("cannot write journal entry for run %d: %w", j.Run, err)
+	}
+	return nil
+}

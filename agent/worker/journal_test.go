@@ -1,0 +1,100 @@
+package worker
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// TestJournalCutAnywhere checks that a journal cut at any byte is never taken
+// for another one: it is refused, or it says the same.
+func TestJournalCutAnywhere(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "journal.json")
+	whole := prepared()
+	if err := whole.write(path); err != nil {
+		t.Fatal(err)
+	}
+	body, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cut := range body {
+		if err := os.WriteFile(path, body[:cut], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := ReadJournal(path); err == nil && got != whole {
+			t.Errorf("cut after %d bytes it reads as %+v", cut, got)
+		}
+	}
+}
+
+// TestDamagedJournal checks that a worker does not guess.
+func TestDamagedJournal(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{
+		"empty":           "",
+		"not JSON":        "run 10",
+		"unknown member":  `{"run":1,"seq":1,"action":"prepare","phase":"preparing","boot-id":"b","not-after":"2026-11-21T01:00:00Z","more":1}`,
+		"unknown phase":   `{"run":1,"seq":1,"action":"prepare","phase":"dreaming"}`,
+		"unknown action":  `{"run":1,"seq":1,"action":"format","phase":"preparing"}`,
+		"command of none": `{"run":0,"seq":1,"action":"prepare","phase":"preparing"}`,
+		"before its run":  `{"run":5,"seq":1,"action":"prepare","phase":"preparing"}`,
+		"no result":       `{"run":1,"seq":1,"action":"prepare","phase":"answered"}`,
+		"two objects":     `{"phase":""}{}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "journal.json")
+			if err := os.WriteFile(path, []byte(body), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := ReadJournal(path)
+			if err == nil || !strings.Contains(err.Error(), path) {
+				t.Errorf("the error is %v and does not name %s", err, path)
+			}
+		})
+	}
+}
+
+// TestOneWorkerPerStateDirectory checks that a second one says who is there.
+func TestOneWorkerPerStateDirectory(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	first, err := Open(t.Context(), r.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = first.Close() }()
+	if _, err := Open(t.Context(), r.options()); err == nil || !strings.Contains(err.Error(), "worker of host h01") {
+		t.Errorf("the second worker got the error %v", err)
+	}
+}
+
+// FuzzJournal checks that no file makes the reader panic or yields a journal
+// that the worker would act on and no worker writes.
+func FuzzJournal(f *testing.F) {
+	f.Add([]byte(`{"run":10,"not-after":"2026-11-21T02:00:00Z","seq":11,"action":"upgrade","phase":"upgrading","boot-id":"b"}`))
+	f.Add([]byte(`{"phase":"answering"}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		j, err := decodeJournal(body)
+		if err == nil && j.Phase != Idle && (j.Run == 0 || !j.Action.Known()) {
+			t.Errorf("%s reads as %+v", body, j)
+		}
+		if err == nil && j.Next(false, "b") == DoUpgrade {
+			t.Errorf("%s makes the worker upgrade without asking what happened", body)
+		}
+	})
+}
+
+// TestSimilarHostNames checks that a host takes no command for one whose name
+// begins like its own.
+func TestSimilarHostNames(t *testing.T) {
+	t.Parallel()
+	if _, err := prepared().Receive(commandAt(11, 10, message.Upgrade, "h011"), "h01", "boot-1", now); err == nil {
+		t.Error("h01 takes a command for h011")
+	}
+}

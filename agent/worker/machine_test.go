@@ -1,0 +1,167 @@
+package worker
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
+)
+
+var (
+	now   = time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
+	later = now.Add(time.Hour)
+)
+
+// prepared is the journal of a host that has answered prepare of run 10.
+func prepared() Journal {
+	return Journal{Run: 10, NotAfter: later, Seq: 10, Action: message.Prepare, Phase: Answered, BootID: "boot-1", Result: message.Done}
+}
+
+func upgradedWith(result string) Journal {
+	return Journal{Run: 10, NotAfter: later, Seq: 11, Action: message.Upgrade, Phase: Answered, BootID: "boot-1", Result: result}
+}
+
+func commandAt(seq, run uint64, action message.Action, host string) message.Record {
+	return message.Record{Seq: seq, Kind: message.CommandHost, Run: run, Body: message.Command{Action: action, Host: host}.Encode()}
+}
+
+func prepareAt(seq uint64, end time.Time, hosts ...string) message.Record {
+	return message.Record{Seq: seq, Kind: message.CommandAll, Body: message.Command{Action: message.Prepare, Hosts: hosts, NotAfter: end}.Encode()}
+}
+
+// TestReceive checks which commands count (AV-54, AV-56, AV-65, AV-68, AV-71).
+func TestReceive(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		journal Journal
+		record  message.Record
+		phase   Phase
+		refused string
+	}{
+		"prepare":                             {Journal{}, prepareAt(10, later, "h01", "h02"), Preparing, ""},
+		"prepare of other hosts":              {Journal{}, prepareAt(10, later, "h02"), "", "the run is of other hosts"},
+		"prepare past not-after":              {Journal{}, prepareAt(10, now, "h01"), "", "not-after has passed"},
+		"prepare again":                       {prepared(), prepareAt(10, later, "h01"), "", "the command was taken up before"},
+		"prepare of an older run":             {prepared(), prepareAt(9, later, "h01"), "", "the command was taken up before"},
+		"prepare of a new run":                {upgradedWith("no space left"), prepareAt(20, later, "h01"), Preparing, ""},
+		"upgrade":                             {prepared(), commandAt(11, 10, message.Upgrade, "h01"), Upgrading, ""},
+		"upgrade of another host":             {prepared(), commandAt(11, 10, message.Upgrade, "h02"), "", "the command is for h02"},
+		"upgrade of another run":              {prepared(), commandAt(11, 9, message.Upgrade, "h01"), "", "the command is of run 9, and this host prepared run 10"},
+		"upgrade without prepare":             {Journal{}, commandAt(11, 10, message.Upgrade, "h01"), "", "the command is of run 10, and this host prepared run 0"},
+		"upgrade after an upgrade":            {upgradedWith(message.Done), commandAt(12, 10, message.Upgrade, "h01"), "", `the last step was upgrade with result "done"`},
+		"upgrade past not-after":              {expired(prepared()), commandAt(11, 10, message.Upgrade, "h01"), "", "not-after has passed"},
+		"reboot that was asked for":           {upgradedWith(message.RebootRequired), commandAt(12, 10, message.Reboot, "h01"), Rebooting, ""},
+		"reboot that was not asked for":       {upgradedWith(message.Done), commandAt(12, 10, message.Reboot, "h01"), "", `the last step was upgrade with result "done"`},
+		"reboot before the upgrade":           {prepared(), commandAt(12, 10, message.Reboot, "h01"), "", `the last step was prepare with result "done"`},
+		"upgrade after a prepare that failed": {failed(prepared()), commandAt(11, 10, message.Upgrade, "h01"), "", `the last step was prepare with result "no mirror"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			next, refused := c.journal.Receive(c.record, "h01", "boot-1", now)
+			if text := errorText(refused); text != c.refused {
+				t.Fatalf("refused with %q, not %q", text, c.refused)
+			}
+			if refused != nil && next != c.journal {
+				t.Errorf("a command that was refused changed the journal to %+v", next)
+			}
+			if refused == nil && next.Phase != c.phase {
+				t.Errorf("phase is %q, not %q", next.Phase, c.phase)
+			}
+			if refused == nil && next.check() != nil {
+				t.Errorf("the journal would not be read again: %v", next.check())
+			}
+		})
+	}
+}
+
+func expired(j Journal) Journal {
+	j.NotAfter = now
+	return j
+}
+
+func failed(j Journal) Journal {
+	j.Result = "no mirror"
+	return j
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// TestAfter checks what is done next and what is replied, for each outcome.
+func TestAfter(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	for name, c := range map[string]struct {
+		phase   Phase
+		done    Do
+		outcome strategy.Outcome
+		err     error
+		now     time.Time
+		next    Phase
+		result  string
+	}{
+		"prepare done":                    {Preparing, DoPrepare, 0, nil, now, Answering, "done"},
+		"prepare failed":                  {Preparing, DoPrepare, 0, broken, now, Answering, "broken"},
+		"upgrade done":                    {Upgrading, DoUpgrade, strategy.Done, nil, now, Verifying, ""},
+		"upgrade wants a reboot":          {Upgrading, DoUpgrade, strategy.RebootRequired, nil, now, Answering, "reboot-required"},
+		"upgrade failed":                  {Upgrading, DoUpgrade, 0, broken, now, RollingBack, "broken"},
+		"upgrade with no known outcome":   {Upgrading, DoUpgrade, 0, nil, now, Answering, "the strategy gave the unknown outcome 0"},
+		"resume says done":                {Upgrading, DoResume, strategy.Done, nil, now, Verifying, ""},
+		"resume says again":               {Upgrading, DoResume, strategy.NotDone, nil, now, Upgrading, ""},
+		"resume says again, but too late": {Upgrading, DoResume, strategy.NotDone, nil, later, Answering, "the upgrade was interrupted before it had an effect, and not-after has passed"},
+		"verified":                        {Verifying, DoVerify, 0, nil, now, Answering, "done"},
+		"verify failed":                   {Verifying, DoVerify, 0, broken, now, RollingBack, "verify: broken"},
+		"rolled back":                     {RollingBack, DoRollback, 0, nil, now, Answering, "; rolled back"},
+		"booted":                          {Rebooting, DoBooted, 0, nil, now, Verifying, ""},
+		"reboot failed":                   {Rebooting, DoReboot, 0, broken, now, Answering, "broken"},
+		"an error that says done":         {Preparing, DoPrepare, 0, errors.New("done"), now, Answering, "failed: done"},
+		"an error that says nothing":      {Preparing, DoPrepare, 0, errors.New(""), now, Answering, "failed: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := Journal{Run: 10, NotAfter: later, Seq: 11, Action: message.Upgrade, Phase: c.phase}
+			next := j.After(c.done, c.outcome, c.err, c.now)
+			if next.Phase != c.next || next.Result != c.result {
+				t.Errorf("phase %q with result %q, not %q with %q", next.Phase, next.Result, c.next, c.result)
+			}
+		})
+	}
+}
+
+// TestNext checks that an upgrade that was interrupted is never simply begun
+// again, and that only a new boot id proves a reboot.
+func TestNext(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		phase Phase
+		fresh bool
+		boot  string
+		want  Do
+	}{
+		"nothing to do":          {Answered, true, "boot-1", Nothing},
+		"upgrade that begins":    {Upgrading, true, "boot-1", DoUpgrade},
+		"upgrade interrupted":    {Upgrading, false, "boot-1", DoResume},
+		"upgrade that rebooted":  {Upgrading, false, "boot-2", DoResume},
+		"reboot not happened":    {Rebooting, false, "boot-1", DoReboot},
+		"reboot happened":        {Rebooting, false, "boot-2", DoBooted},
+		"reply not sent":         {Answering, false, "boot-1", DoReply},
+		"verify interrupted":     {Verifying, false, "boot-1", DoVerify},
+		"rollback interrupted":   {RollingBack, false, "boot-1", DoRollback},
+		"prepare interrupted":    {Preparing, false, "boot-1", DoPrepare},
+		"before the first start": {Idle, false, "boot-1", Nothing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := Journal{Phase: c.phase, BootID: "boot-1"}
+			if got := j.Next(c.fresh, c.boot); got != c.want {
+				t.Errorf("%s, not %s", got, c.want)
+			}
+		})
+	}
+}
