@@ -1,0 +1,116 @@
+package natsd
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+)
+
+func open(t *testing.T, dir string) (*Server, *Hosts, error) {
+	t.Helper()
+	hosts, err := OpenHosts(filepath.Join(dir, "hosts"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Start(t.Context(), Options{
+		Dir: filepath.Join(dir, "store"), Listen: "127.0.0.1:0", Hosts: hosts, Holder: "osupgrade-agent test", Log: slog.New(slog.DiscardHandler),
+	})
+	if s != nil {
+		t.Cleanup(func() { _ = s.Close() })
+	}
+	return s, hosts, err
+}
+
+// TestStoreInUse checks that a second server on a store is refused and told
+// who is there: NATS itself lets both in and loses what they write.
+func TestStoreInUse(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first, _, err := open(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = open(t, dir)
+	if err == nil || !strings.Contains(err.Error(), "osupgrade-agent test") {
+		t.Fatalf("the second server got the error %v", err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err = open(t, dir); err != nil {
+		t.Fatalf("after the first is closed the second gets %v", err)
+	}
+}
+
+// TestStoreNotWritable checks that a server that cannot write says so at once
+// instead of pretending to run.
+func TestStoreNotWritable(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "store"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := open(t, dir); err == nil {
+		t.Fatal("it starts on a store folder that is a file")
+	}
+}
+
+// TestStrangers checks that nobody connects without a key that is known and
+// proven.
+func TestStrangers(t *testing.T) {
+	t.Parallel()
+	s, hosts, err := open(t, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := "nats://" + s.Address()
+	seed, err := hosts.Add(Identity{Tenant: "acme", Host: "h01"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := nkeys.FromSeed(seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := known.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	strange, err := stranger.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, option := range map[string]nats.Option{
+		"no key":                    nats.Name("nobody"),
+		"a password":                nats.UserInfo("agent", "agent"),
+		"an unknown key":            nats.Nkey(strange, stranger.Sign),
+		"a known key, not its seed": nats.Nkey(public, stranger.Sign),
+	} {
+		if nc, err := nats.Connect(url, option); err == nil {
+			nc.Close()
+			t.Errorf("%s is let in", name)
+		}
+	}
+	nc, err := nats.Connect(url, nats.Nkey(public, known.Sign))
+	if err != nil {
+		t.Fatalf("a host with its key is not let in: %v", err)
+	}
+	nc.Close()
+	// Removing the file ends the right to connect without a restart.
+	if err := os.Remove(hosts.path(public)); err != nil {
+		t.Fatal(err)
+	}
+	if nc, err := nats.Connect(url, nats.Nkey(public, known.Sign)); err == nil {
+		nc.Close()
+		t.Error("a key that was removed is let in")
+	}
+}

@@ -1,0 +1,305 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
+)
+
+// site is an embedded server with the log of tenant acme.
+type site struct {
+	t      *testing.T
+	hosts  *natsd.Hosts
+	server *natsd.Server
+	log    *Log
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	dir := t.TempDir()
+	hosts, err := natsd.OpenHosts(dir + "/hosts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := natsd.Start(t.Context(), natsd.Options{Dir: dir + "/store", Hosts: hosts, Holder: "a test", Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	nc, err := server.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	log, err := Open(t.Context(), nc, "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &site{t: t, hosts: hosts, server: server, log: log}
+}
+
+// connect connects as a host of a tenant, with that host's own rights.
+func (s *site) connect(tenant, host string, options ...nats.Option) *nats.Conn {
+	s.t.Helper()
+	seed, err := s.hosts.Add(natsd.Identity{Tenant: tenant, Host: host})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	key, err := nkeys.FromSeed(seed)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	nc, err := s.server.ConnectHost(host, key, options...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(nc.Close)
+	return nc
+}
+
+func (s *site) station(host string) *Station {
+	s.t.Helper()
+	station, err := Dial("acme", host, func(options ...nats.Option) (*nats.Conn, error) {
+		return s.connect("acme", host, options...), nil
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return station
+}
+
+func event(text string) message.Record {
+	return message.Record{Kind: message.EventRecord, Body: []byte(text)}
+}
+
+// TestOneWriter checks that a controller which has not seen the last command
+// cannot append, and that replies in between do not disturb one that has.
+func TestOneWriter(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	first, err := s.log.Append(t.Context(), event("1"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.station("h01").Reply(t.Context(), first, message.Reply{Action: message.Prepare, Result: message.Done}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.log.Append(t.Context(), event("2"), first); err != nil {
+		t.Fatalf("a reply in between disturbs the writer: %v", err)
+	}
+	if _, err := s.log.Append(t.Context(), event("3"), first); !errors.Is(err, topic.ErrBehind) {
+		t.Fatalf("a writer that is behind gets %v", err)
+	}
+	if last, err := s.log.Last(t.Context()); err != nil || last != 3 {
+		t.Fatalf("the log ends at %d, %v", last, err)
+	}
+}
+
+// TestOneAnswer checks that the second reply of a host to a command is refused
+// for good.
+func TestOneAnswer(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	station := s.station("h01")
+	reply := message.Reply{Action: message.Upgrade, Result: message.Done}
+	if err := station.Reply(t.Context(), 41, reply); err != nil {
+		t.Fatal(err)
+	}
+	reply.Result = "failed after all"
+	if err := station.Reply(t.Context(), 41, reply); !errors.Is(err, topic.ErrAnswered) {
+		t.Fatalf("the second reply gets %v", err)
+	}
+}
+
+// TestCommandsAfterAbsence checks that a host gets the newest commands it has
+// missed, oldest first, and then each new one, and none of another host.
+func TestCommandsAfterAbsence(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	prepare := message.Record{Kind: message.CommandAll, Body: []byte("prepare")}
+	run, err := s.log.Append(t.Context(), prepare, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := s.log.Append(t.Context(), message.Record{Kind: message.CommandHost, Host: "h02", Run: run, Body: []byte("upgrade h02")}, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine, err := s.log.Append(t.Context(), message.Record{Kind: message.CommandHost, Host: "h01", Run: run, Body: []byte("upgrade h01")}, other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan message.Record, 10)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.station("h01").Commands(ctx, func(r message.Record) { got <- r }) }()
+	expect(t, got, run, 0, "prepare")
+	expect(t, got, mine, run, "upgrade h01")
+	newest, err := s.log.Append(t.Context(), message.Record{Kind: message.CommandHost, Host: "h01", Run: run, Body: []byte("reboot h01")}, mine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, got, newest, run, "reboot h01")
+	stop()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("Commands ended with %v", err)
+	}
+}
+
+func expect(t *testing.T, got <-chan message.Record, seq, run uint64, body string) {
+	t.Helper()
+	select {
+	case r := <-got:
+		if r.Seq != seq || r.Run != run || string(r.Body) != body || r.Time.IsZero() {
+			t.Fatalf("got record %d of run %d at %s: %s", r.Seq, r.Run, r.Time, r.Body)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatalf("command %q does not come", body)
+	}
+}
+
+// TestFollow checks that a reader gets every record from its place on, in
+// order, strange subjects included, and the run of a reply from its subject.
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	if _, err := s.log.Append(t.Context(), event("opened"), 0); err != nil {
+		t.Fatal(err)
+	}
+	nc := s.connect("acme", "h01")
+	forged := nats.NewMsg("osu.acme.reply.not-a-run.upgrade.h01")
+	forged.Header.Set(headerRun, "7")
+	lie := nats.NewMsg(topic.Subjects{Tenant: "acme"}.Reply(41, message.Upgrade, "h01"))
+	lie.Header.Set(headerRun, "7")
+	for _, msg := range []*nats.Msg{forged, lie} {
+		if err := nc.PublishMsg(msg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var seen []message.Record
+	err := s.log.Follow(ctx, 1, func(r message.Record) {
+		if seen = append(seen, r); len(seen) == 3 {
+			stop()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if seen[1].Seq != 2 || seen[1].Kind != 0 {
+		t.Errorf("a record on a strange subject reads as %+v", seen[1])
+	}
+	if seen[2].Run != 41 || seen[2].Host != "h01" {
+		t.Errorf("a host's header changes the run of its reply: %+v", seen[2])
+	}
+}
+
+// TestRights checks that a host reaches nothing but its own subjects (AV-80):
+// each attempt is refused by the server.
+func TestRights(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	acme, other := topic.Subjects{Tenant: "acme"}, topic.Subjects{Tenant: "other"}
+	for name, subject := range map[string]string{
+		"command to all":            acme.CommandAll(),
+		"command to itself":         acme.CommandHost("h01"),
+		"event":                     acme.Event(),
+		"reply of another host":     acme.Reply(1, message.Upgrade, "h02"),
+		"versions of another host":  acme.Versions("h02"),
+		"heartbeat of another host": acme.Alive("h02"),
+		"reply in another tenant":   other.Reply(1, message.Upgrade, "h01"),
+		"pushed command":            acme.Pushed(acme.CommandHost("h02")),
+		"ask for heartbeats":        acme.Ask(),
+		"delete the log":            "$JS.API.STREAM.DELETE." + acme.Stream(),
+		"read any record":           "$JS.API.DIRECT.GET." + acme.Stream(),
+		"read commands to another":  acme.DirectGet(acme.CommandHost("h02")),
+		"read replies of another":   acme.DirectGet(acme.Reply(1, message.Upgrade, "h02")),
+		"read the configuration":    "$JS.API.DIRECT.GET.KV_osu-config.$KV.osu-config.acme",
+		"write the configuration":   "$KV.osu-config.acme",
+		"make a consumer":           "$JS.API.CONSUMER.CREATE." + acme.Stream(),
+		"another host's inbox":      acme.Inbox("h02") + ".x",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			refused := make(chan error, 1)
+			nc := s.connect("acme", "h01", nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err }))
+			if err := nc.Publish(subject, []byte("{}")); err != nil {
+				t.Fatal(err)
+			}
+			if err := nc.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case err := <-refused:
+				if !strings.Contains(strings.ToLower(err.Error()), "permissions violation") {
+					t.Errorf("refused with %v", err)
+				}
+			case <-time.After(10 * time.Second):
+				t.Errorf("a host may write to %s", subject)
+			}
+		})
+	}
+}
+
+// TestListening checks that a host cannot read what is not for it.
+func TestListening(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	acme := topic.Subjects{Tenant: "acme"}
+	for name, subject := range map[string]string{
+		"everything":                ">",
+		"replies":                   "osu.acme.reply.>",
+		"commands to another":       acme.Pushed(acme.CommandHost("h02")),
+		"another host's inbox":      acme.Inbox("h02") + ".>",
+		"commands of all the hosts": "osu-push.acme.cmd.host.*",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			refused := make(chan error, 1)
+			nc := s.connect("acme", "h01", nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err }))
+			if _, err := nc.SubscribeSync(subject); err != nil {
+				t.Fatal(err)
+			}
+			if err := nc.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-refused:
+			case <-time.After(10 * time.Second):
+				t.Errorf("a host may read %s", subject)
+			}
+		})
+	}
+}
+
+// TestVersionsAreKept checks that a host finds what it reported (AV-76).
+func TestVersionsAreKept(t *testing.T) {
+	t.Parallel()
+	station := newSite(t).station("h01")
+	if body, err := station.LastVersions(t.Context()); err != nil || body != nil {
+		t.Fatalf("before the first report there is %s, %v", body, err)
+	}
+	if err := station.Versions(t.Context(), []byte(`{"kernel":"6.1"}`)); err != nil {
+		t.Fatal(err)
+	}
+	if body, err := station.LastVersions(t.Context()); err != nil || string(body) != `{"kernel":"6.1"}` {
+		t.Fatalf("the report reads as %s, %v", body, err)
+	}
+}
