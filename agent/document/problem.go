@@ -1,0 +1,139 @@
+package document
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+)
+
+// maxProblems bounds the problems told of one document: nobody reads more, and
+// an answer must not be larger than the body that it is about.
+const maxProblems = 100
+
+// Problem is one thing that is wrong.
+type Problem struct {
+	// Field is the path, such as "maintenance-windows[0].start-time"; empty
+	// when the problem is one of the whole document.
+	Field string
+	// Value is what the field holds, as text; long ones are cut.
+	Value string
+	// Message names the value and says what would be right.
+	Message string
+}
+
+// String returns the field and the message.
+func (p Problem) String() string {
+	if p.Field == "" {
+		return p.Message
+	}
+	return p.Field + ": " + p.Message
+}
+
+// Problems is an error that tells of several at once.
+type Problems []Problem
+
+// Error returns all problems, separated by semicolons.
+func (p Problems) Error() string {
+	texts := make([]string, len(p))
+	for i, problem := range p {
+		texts[i] = problem.String()
+	}
+	return strings.Join(texts, "; ")
+}
+
+func (p Problems) orNil() error {
+	if len(p) == 0 {
+		return nil
+	}
+	return p
+}
+
+// collection keeps the first problem of each field.
+type collection struct {
+	kept    []placed
+	fields  map[string]bool
+	dropped int
+}
+
+type placed struct {
+	place int
+	Problem
+}
+
+// add keeps a problem of a node. The message is made only when it is kept, so
+// that a body of nothing but mistakes costs no more than a small one.
+func (c *collection) add(n *node, value string, message func() string) {
+	field := n.path()
+	switch {
+	case c.fields[field]:
+		return
+	case len(c.kept) >= maxProblems:
+		c.dropped++
+		return
+	}
+	if c.fields == nil {
+		c.fields = map[string]bool{}
+	}
+	c.fields[field] = true
+	c.kept = append(c.kept, placed{place: n.place, Problem: Problem{Field: field, Value: clip(value), Message: message()}})
+}
+
+func (c *collection) problems(values []Problem) Problems {
+	slices.SortStableFunc(c.kept, func(a, b placed) int { return cmp.Compare(a.place, b.place) })
+	var all Problems
+	for _, p := range c.kept {
+		all = append(all, p.Problem)
+	}
+	dropped := c.dropped
+	for _, p := range values {
+		switch {
+		case c.covers(p.Field):
+		case len(all) >= maxProblems:
+			dropped++
+		default:
+			all = append(all, p)
+		}
+	}
+	if dropped > 0 {
+		all = append(all, Problem{Message: fmt.Sprintf("and %d more", dropped)})
+	}
+	return all
+}
+
+// covers reports whether a field or one that it lies in has a problem.
+func (c *collection) covers(field string) bool {
+	for i := range len(field) {
+		if (field[i] == '.' || field[i] == '[') && c.fields[field[:i]] {
+			return true
+		}
+	}
+	return c.fields[field] || c.fields[""]
+}
+
+func unknownKey(key string, known map[string]bool) string {
+	names := slices.Sorted(maps.Keys(known))
+	if closest, ok := window.Closest(key, names); ok {
+		return fmt.Sprintf("unknown key; did you mean %s?", closest)
+	}
+	if len(names) == 0 {
+		return "unknown key; nothing is known here"
+	}
+	return "unknown key; use " + strings.Join(names, ", ")
+}
+
+// maxValue is how much of a value is told, in bytes.
+const maxValue = 200
+
+func clip(text string) string {
+	if len(text) <= maxValue {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxValue], "") + "..."
+}
+
+func quote(text string) string { return strconv.Quote(clip(text)) }

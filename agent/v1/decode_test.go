@@ -1,0 +1,163 @@
+package v1
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+const (
+	inJSON = "application/json"
+	inYAML = "application/yaml"
+)
+
+func errText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func TestDecodeOSUpgrade(t *testing.T) {
+	t.Parallel()
+	whole := OSUpgrade{
+		WorkerApplications: []WorkerApplication{{Name: "os-upgrade-debian"}},
+		MaintenanceWindows: []MaintenanceWindow{
+			{DaysOfWeek: "Friday, Saturday", StartTime: "01:00", Timezone: "site-local", Duration: "4h"},
+			{DaysOfWeek: "sunday", StartTime: "10:30", Duration: "90m"},
+		},
+	}
+	for _, row := range []struct {
+		name, contentType, body string
+		want                    OSUpgrade
+	}{
+		{"as documented", inYAML, `
+worker-applications:            # array of objects
+  - name: os-upgrade-debian     # application name
+maintenance-windows:
+  - days-of-week: Friday, Saturday
+    start-time: 01:00
+    timezone: site-local
+    duration: 4h
+  - days-of-week: sunday
+    start-time: 10:30
+    duration: 90m
+`, whole},
+		{"the same in JSON", inJSON, `{"worker-applications": [{"name": "os-upgrade-debian"}], "maintenance-windows": [
+			{"days-of-week": "Friday, Saturday", "start-time": "01:00", "timezone": "site-local", "duration": "4h"},
+			{"days-of-week": "sunday", "start-time": "10:30", "duration": "90m"}]}`, whole},
+		{"nothing is there", "", `{}`, OSUpgrade{}},
+		{"a list is there and empty", "", `{"maintenance-windows": []}`, OSUpgrade{MaintenanceWindows: []MaintenanceWindow{}}},
+		{
+			"empty timezone", "", `{"maintenance-windows": [{"days-of-week": "Friday", "start-time": "01:00", "timezone": "", "duration": "4h"}]}`,
+			OSUpgrade{MaintenanceWindows: []MaintenanceWindow{{DaysOfWeek: "Friday", StartTime: "01:00", Duration: "4h"}}},
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := DecodeOSUpgrade(row.contentType, []byte(row.body))
+			if err != nil || !reflect.DeepEqual(got, row.want) {
+				t.Fatalf("got %+v, %v; want %+v", got, err, row.want)
+			}
+		})
+	}
+}
+
+func TestDecodeOSUpgradeTellsOfEverythingAtOnce(t *testing.T) {
+	t.Parallel()
+	const want = `maintenance-windows[0].start-tme: unknown key; did you mean start-time?
+maintenance-windows[1].start-time: 630 is not text; put it in quotes
+maintenance-windows[2]: null is not a value; give one or leave it out
+tenant: unknown key; use maintenance-windows, worker-applications
+worker-applications[0].name: "Debian" is not a name; use 1 to 63 of a-z, 0-9 and "-", with a letter or digit at both ends
+worker-applications[2].name: "a" is worker-applications[1] again; name each application once
+maintenance-windows[0].days-of-week: "Firday" is not a day; did you mean Friday?
+maintenance-windows[0].start-time: "" is not a time of day; use HH:MM from 00:00 to 23:59
+maintenance-windows[0].timezone: "Europe/Stokholm" is not a time zone; use site-local, UTC or an IANA name; did you mean Europe/Stockholm?
+maintenance-windows[0].duration: "8d" is too long; use 1m to 7d
+maintenance-windows[3].start-time: "25:00" is not a time of day; use HH:MM from 00:00 to 23:59
+maintenance-windows[5]: "Friday, Saturday 01:00 site-local 1h" is maintenance-windows[4] again; give each window once`
+	got, err := DecodeOSUpgrade("", []byte(`{"worker-applications": [{"name": "Debian"}, {"name": "a"}, {"name": "a"}], "maintenance-windows": [
+		{"days-of-week": "Firday", "start-tme": "01:00", "timezone": "Europe/Stokholm", "duration": "8d"},
+		{"days-of-week": "Friday", "start-time": 630, "duration": "4h"},
+		null,
+		{"days-of-week": "Friday", "start-time": "25:00", "duration": "4h"},
+		{"days-of-week": "Friday, Saturday", "start-time": "01:00", "duration": "60m"},
+		{"days-of-week": "saturday,friday", "start-time": "01:00", "timezone": "site-local", "duration": "1h"}],
+		"tenant": "acme"}`))
+	if !reflect.DeepEqual(got, OSUpgrade{}) {
+		t.Errorf("a wrong body gave %+v", got)
+	}
+	if lines := strings.ReplaceAll(errText(err), "; maintenance-", "\nmaintenance-"); strings.ReplaceAll(strings.ReplaceAll(lines, "; tenant:", "\ntenant:"), "; worker-applications[", "\nworker-applications[") != want {
+		t.Errorf("problems\n%s\nwant\n%s", lines, want)
+	}
+}
+
+func TestBodyOfProblems(t *testing.T) {
+	t.Parallel()
+	_, err := DecodeOSUpgrade(inYAML, []byte("maintenance-windows: [{days-of-week: Friday, start-time: 25:00, duration: 4h}]\n"))
+	found, ok := errors.AsType[Problems](err)
+	want := ErrorBody{Errors: []Error{{
+		Message: `maintenance-windows[0].start-time: "25:00" is not a time of day; use HH:MM from 00:00 to 23:59`,
+		Info:    ErrorInfo{Field: "maintenance-windows[0].start-time", Value: "25:00"},
+	}}}
+	if !ok || !reflect.DeepEqual(found.Body(), want) {
+		t.Fatalf("body %+v; want %+v", found.Body(), want)
+	}
+}
+
+func TestUnreadableBodiesAreProblems(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ name, contentType, body, problem string }{
+		{"content type", "text/plain", "{}", `Content-Type: "text/plain" is not a content type that is read here; use application/json, application/yaml, application/x-yaml or text/yaml`},
+		{"syntax", "", "{", "cannot read JSON: line 1, column 1: unexpected end of JSON input"},
+		{"list", "", "[]", "a list is not an object; write keys and values"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			_, errOSUpgrade := DecodeOSUpgrade(row.contentType, []byte(row.body))
+			_, errStart := DecodeStart(row.contentType, []byte(row.body))
+			for _, err := range []error{errOSUpgrade, errStart} {
+				if found, ok := errors.AsType[Problems](err); !ok || found.Error() != row.problem {
+					t.Errorf("error %v; want %q", err, row.problem)
+				}
+			}
+		})
+	}
+	if _, err := DecodeOSUpgrade("", nil); errText(err) != "the document is empty; write an object" {
+		t.Errorf("empty body: %v", err)
+	}
+}
+
+func TestDecodeStart(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name, contentType, body string
+		want                    Start
+		problem                 string
+	}{
+		{"no body", "", "", Start{}, ""},
+		{"no body of an unknown type", "text/plain", "\n", Start{}, ""},
+		{"empty object", "", "{}", Start{}, ""},
+		{"override", "", `{"override-window": true, "reason": "CVE-2026-1", "duration": "2h"}`, Start{OverrideWindow: true, Reason: "CVE-2026-1", Duration: "2h"}, ""},
+		{"override in YAML", inYAML, "override-window: true\nreason: 10:30 it is\nduration: 90m\n", Start{OverrideWindow: true, Reason: "10:30 it is", Duration: "90m"}, ""},
+		{"reason in a window", "", `{"reason": "now"}`, Start{Reason: "now"}, ""},
+		{"override without a reason", "", `{"override-window": true}`, Start{}, `reason: "" is no reason; a start outside of the maintenance windows needs one`},
+		{"override with a blank reason", "", `{"override-window": true, "reason": " \t"}`, Start{}, `reason: " \t" is no reason; a start outside of the maintenance windows needs one`},
+		{"duration in a window", "", `{"duration": "2h"}`, Start{}, `duration: "2h" bounds a run outside of the maintenance windows; give it with override-window, or leave it out`},
+		{
+			"wrong types", inYAML, "override-window: yes\nreason: [a]\nforce: true\n",
+			Start{},
+			`override-window: "yes" is not a boolean; use true or false, without quotes; reason: a list is not text; write text; force: unknown key; use duration, override-window, reason`,
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := DecodeStart(row.contentType, []byte(row.body))
+			if got != row.want || errText(err) != row.problem {
+				t.Fatalf("got %+v, %v; want %+v, %q", got, err, row.want, row.problem)
+			}
+		})
+	}
+}

@@ -1,0 +1,96 @@
+package v1
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/document"
+)
+
+// Encode writes an answer as the Accept header of the request prefers: JSON
+// unless it prefers YAML, by which name ever. Keys, their order and what is left
+// out are those of the value's JSON form in both. The error is that of a value
+// that has none.
+func Encode(accept string, value any) (contentType string, body []byte, err error) {
+	contentType = preferred(accept)
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return "", nil, fmt.Errorf("cannot encode %T: %w", value, err)
+	}
+	if contentType == document.JSON {
+		return contentType, text.Bytes(), nil
+	}
+	tokens := json.NewDecoder(&text)
+	tokens.UseNumber()
+	root, err := yamlOf(tokens)
+	if err != nil {
+		return "", nil, fmt.Errorf("cannot encode %T: %w", value, err)
+	}
+	body, err = yaml.Marshal(root)
+	if err != nil {
+		return "", nil, fmt.Errorf("cannot encode %T: %w", value, err)
+	}
+	return contentType, body, nil
+}
+
+// yamlOf turns the next JSON value into YAML.
+func yamlOf(tokens *json.Decoder) (*yaml.Node, error) {
+	token, err := tokens.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch v := token.(type) {
+	case json.Delim:
+		kind := yaml.MappingNode
+		if v == '[' {
+			kind = yaml.SequenceNode
+		}
+		return yamlContainer(tokens, &yaml.Node{Kind: kind})
+	case string:
+		return yamlText(v), nil
+	case nil:
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: "null"}, nil
+	default:
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprint(v)}, nil
+	}
+}
+
+// yamlContainer reads what is in a list or an object, up to its end. A key is a
+// token like any other, so that keys and values simply follow one another, which
+// is how YAML's nodes hold them too.
+func yamlContainer(tokens *json.Decoder, into *yaml.Node) (*yaml.Node, error) {
+	for tokens.More() {
+		child, err := yamlOf(tokens)
+		if err != nil {
+			return nil, err
+		}
+		into.Content = append(into.Content, child)
+	}
+	_, err := tokens.Token()
+	return into, err
+}
+
+// words is text that means itself in each version of YAML without quotes, unless
+// it is one of notWords.
+var words = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_/-]*(,? [A-Za-z][A-Za-z0-9_/-]*)*$`)
+
+// notWords are booleans and nothings in YAML 1.1, in lower case.
+var notWords = []string{"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
+
+// yamlText writes a text so that every reader takes it for one: YAML 1.1 reads
+// an unquoted 10:30 as the number 630 (AV-12).
+func yamlText(text string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.ScalarNode, Value: text}
+	if !words.MatchString(text) || slices.Contains(notWords, strings.ToLower(text)) {
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	return n
+}
