@@ -1,0 +1,109 @@
+// Package client speaks the REST API of design.md 7, Avassa's or our agent's.
+// The provider and the command line use it.
+//
+// It decides when a request is sent again, and what an answer means. It never
+// caches, never writes without being told to, never sends the token to another
+// host than the endpoint's, and never shows it in an error or a debug message.
+package client
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+)
+
+// Options say how to reach the API.
+type Options struct {
+	// Endpoint is the base address, such as "http://127.0.0.1:4646". With http
+	// to a host that is not this one the token travels in clear; see
+	// Client.Plaintext.
+	Endpoint string
+	// Token is the bearer token; blanks around it are dropped.
+	Token string
+	// UserAgent is sent with each request.
+	UserAgent string
+	// CACertPEM holds the certificates to trust instead of the system's.
+	CACertPEM []byte
+	// Insecure turns the check of the server's certificate off.
+	Insecure bool
+	// Timeout bounds one try; 0 means 30 s.
+	Timeout time.Duration
+	// Retries is how often a failed request is tried again; negative means
+	// never, 0 means 4.
+	Retries int
+	// Debug, when set, is told of each try in words, never of a secret.
+	Debug func(ctx context.Context, message string, fields map[string]any)
+}
+
+const (
+	defaultTimeout = 30 * time.Second
+	defaultRetries = 4
+)
+
+// Client is safe for concurrent use.
+type Client struct {
+	endpoint endpoint
+	// secret is a pointer, so that printing a Client shows an address.
+	secret  *secret
+	agent   string
+	pace    pace
+	debug   func(ctx context.Context, message string, fields map[string]any)
+	calls   *retryablehttp.Client
+	streams *http.Client
+}
+
+// pace is how long the client waits; tests set their own.
+type pace struct {
+	// waitMin and waitMax bound the wait before another try.
+	waitMin, waitMax time.Duration
+	// idle is how long an event stream may say nothing. The server sends a
+	// comment every 15 s.
+	idle time.Duration
+}
+
+var usualPace = pace{waitMin: 500 * time.Millisecond, waitMax: 30 * time.Second, idle: 45 * time.Second}
+
+// New checks the options and makes a client; it does not connect. All that is
+// wrong is told at once.
+func New(o Options) (*Client, error) {
+	s, err := o.check()
+	if err != nil {
+		return nil, err
+	}
+	return build(s, newTransport(s.tls), usualPace), nil
+}
+
+func build(s settings, base http.RoundTripper, p pace) *Client {
+	c := &Client{endpoint: s.endpoint, secret: s.secret, agent: s.UserAgent, pace: p, debug: s.Debug}
+	if c.debug == nil {
+		c.debug = func(context.Context, string, map[string]any) {}
+	}
+	c.calls = &retryablehttp.Client{
+		HTTPClient: &http.Client{
+			Transport: &wholeBodies{base: base, client: c}, Timeout: s.Timeout, CheckRedirect: stayHere,
+		},
+		RetryWaitMin: p.waitMin,
+		RetryWaitMax: p.waitMax,
+		RetryMax:     s.Retries,
+		CheckRetry:   checkRetry,
+		Backoff:      backoff,
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+	}
+	c.streams = &http.Client{Transport: base, CheckRedirect: stayHere}
+	return c
+}
+
+// stayHere follows no redirect: it would send the token elsewhere, or turn a
+// PUT into a GET (RFC 9110 15.4) whose success looks like that of the PUT.
+func stayHere(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// Plaintext reports whether the token travels in clear to another machine, so
+// that the user can be warned.
+func (c *Client) Plaintext() bool {
+	return c.endpoint.Scheme == "http" && !loopback(c.endpoint.Hostname())
+}
+
+// Close drops idle connections. A closed client can still be used.
+func (c *Client) Close() { c.streams.CloseIdleConnections() }

@@ -1,0 +1,104 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// Error is an answer with a status of 400 and above.
+type Error struct {
+	Method, Path string
+	Status       int
+	// Errors is never empty: a body in no known form becomes one entry with
+	// its first 300 characters.
+	Errors []v1.Error
+	// foreign is set when the body was in no known form: perhaps not the API
+	// answered, but something on the way to it.
+	foreign bool
+}
+
+// Error names the request, the status and each of the server's messages.
+func (e *Error) Error() string {
+	messages := make([]string, 0, len(e.Errors))
+	for _, one := range e.Errors {
+		messages = append(messages, one.Message)
+	}
+	return fmt.Sprintf("cannot %s %s: %s: %s", e.Method, e.Path, statusText(e.Status), strings.Join(messages, "; "))
+}
+
+// HasStatus reports whether err is an *Error with that HTTP status.
+func HasStatus(err error, status int) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Status == status
+}
+
+// Missing reports whether err proves that the object is not there: a 404 in
+// the API's own form that is not about the tenant. A 404 of a proxy, or of a
+// mistyped tenant, must not make anybody forget an object that exists
+// (terraform.md 5, row 8).
+func Missing(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.Status != http.StatusNotFound || e.foreign {
+		return false
+	}
+	message := e.Errors[0].Message
+	return !strings.HasPrefix(message, "tenant ") || !strings.Contains(message, "does not exist")
+}
+
+// excerptLength is how much of a body in no known form is shown, in
+// characters.
+const excerptLength = 300
+
+// newError reads an error body of Avassa's shape (avassa.md 2); what is in
+// error-info differs between servers, so each member counts when it fits.
+func newError(method, path string, status int, body []byte, s *secret) *Error {
+	e := &Error{Method: method, Path: path, Status: status}
+	var known struct {
+		Errors []struct {
+			Message string          `json:"error-message"`
+			Info    json.RawMessage `json:"error-info"`
+		} `json:"errors"`
+	}
+	if json.Unmarshal(body, &known) == nil {
+		for _, one := range known.Errors {
+			e.Errors = append(e.Errors, v1.Error{Message: s.clean(one.Message), Info: readInfo(one.Info, s)})
+		}
+	}
+	if len(e.Errors) == 0 {
+		e.foreign = true
+		e.Errors = []v1.Error{{Message: excerpt(body, s)}}
+	}
+	return e
+}
+
+func readInfo(raw json.RawMessage, s *secret) v1.ErrorInfo {
+	var info v1.ErrorInfo
+	// An error leaves out what does not fit, another server's own, and keeps
+	// the rest.
+	_ = json.Unmarshal(raw, &info)
+	info.Field, info.Value = s.clean(info.Field), s.clean(info.Value)
+	return info
+}
+
+// excerpt is the beginning of a body for people to read.
+func excerpt(body []byte, s *secret) string {
+	text := s.clean(string(body))
+	if text == "" {
+		return "the answer has no text"
+	}
+	if utf8.RuneCountInString(text) > excerptLength {
+		text = string([]rune(text)[:excerptLength]) + "…"
+	}
+	return text
+}
+
+// statusText is a status with its name, if it has one.
+func statusText(status int) string {
+	return strings.TrimSpace(fmt.Sprintf("%d %s", status, http.StatusText(status)))
+}

@@ -1,0 +1,171 @@
+// Package fakeapi is a REST API of design.md 7 for tests: it keeps a tenant's
+// configuration, hosts and runs in memory, speaks ETags, preconditions, dry
+// runs and server-sent events, and fails in the ways that a test asks for.
+//
+// It touches a loopback port and nothing else. It never moves by itself: a run
+// goes on only when the test edits it. It never decides whether a
+// configuration is right, unless the test says how (see Server.Accept).
+package fakeapi
+
+import (
+	"encoding/pem"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// Token is the bearer token that every Server asks for. It is the same in all
+// of them, so that a test can look for it in whatever was written.
+const Token = "fakeapi-secret-5f1d0c9b7e"
+
+// Server is a fake API on a loopback port. Its methods are safe for
+// concurrent use.
+type Server struct {
+	// URL is the endpoint, such as "http://127.0.0.1:40123".
+	URL string
+	// Token is the bearer token to send; the constant of the same name.
+	Token string
+	// CACertPEM is the certificate to trust; empty without TLS.
+	CACertPEM []byte
+
+	closed chan struct{}
+	asked  ledger
+
+	mu       sync.Mutex
+	behave   behaviour
+	tenants  map[string]*tenant
+	known    map[string]bool
+	revision int
+	nextRun  uint64
+	events   []event
+	changed  chan struct{}
+	streams  int
+	cut      chan struct{}
+	faults   []rule
+}
+
+// behaviour is what a test may choose about the whole server.
+type behaviour struct {
+	accept          func(tenant string, c v1.OSUpgrade) []v1.Error
+	render          func(c v1.OSUpgrade) v1.OSUpgrade
+	onStart         func(tenant string, run v1.Run)
+	noETags         bool
+	emptyWhenAbsent bool
+}
+
+// tenant is what the server keeps of one tenant.
+type tenant struct {
+	config *v1.OSUpgrade
+	etag   string
+	state  *v1.State
+	hosts  []v1.Host
+	runs   []v1.Run
+}
+
+// New starts a server that ends with the test.
+func New(t testing.TB) *Server {
+	t.Helper()
+	s := newServer()
+	return s.run(t, (*httptest.Server).Start)
+}
+
+// NewTLS is New with TLS and a certificate that only CACertPEM vouches for.
+func NewTLS(t testing.TB) *Server {
+	t.Helper()
+	s := newServer()
+	return s.run(t, func(h *httptest.Server) {
+		h.StartTLS()
+		s.CACertPEM = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.Certificate().Raw})
+	})
+}
+
+func newServer() *Server {
+	return &Server{
+		Token:   Token,
+		closed:  make(chan struct{}),
+		tenants: map[string]*tenant{},
+		nextRun: 41,
+		changed: make(chan struct{}),
+		cut:     make(chan struct{}),
+	}
+}
+
+func (s *Server) run(t testing.TB, start func(h *httptest.Server)) *Server {
+	h := httptest.NewUnstartedServer(s.handler())
+	// The faults make noise there on purpose.
+	h.Config.ErrorLog = log.New(io.Discard, "", 0)
+	start(h)
+	s.URL = h.URL
+	t.Cleanup(func() {
+		close(s.closed)
+		h.Close()
+	})
+	return s
+}
+
+func (s *Server) handler() http.Handler {
+	m := http.NewServeMux()
+	const config, state = "/v1/config/tenants/{tenant}/os-upgrade", "/v1/state/tenants/{tenant}/os-upgrade"
+	for pattern, serve := range map[string]http.HandlerFunc{
+		"GET " + config:               s.getConfig,
+		"PUT " + config:               s.putConfig,
+		"DELETE " + config:            s.deleteConfig,
+		"GET " + state:                s.getState,
+		"GET " + state + "/hosts":     s.getHosts,
+		"POST " + state + "/start":    s.postStart,
+		"GET " + state + "/runs":      s.getRuns,
+		"GET " + state + "/runs/{id}": s.getRun,
+		"GET " + state + "/events":    s.getEvents,
+	} {
+		m.Handle(pattern, s.guard(serve))
+	}
+	return s.record(s.misbehave(m))
+}
+
+// guard refuses a request without the token, and one for a tenant that does
+// not exist.
+func (s *Server) guard(serve http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := r.PathValue("tenant")
+		switch {
+		case r.Header.Get("Authorization") != "Bearer "+Token:
+			refuse(w, http.StatusUnauthorized, v1.Error{Message: "the bearer token is missing, wrong or expired"})
+		case !s.exists(name):
+			refuse(w, http.StatusNotFound, v1.Error{Message: "tenant \"" + name + "\" does not exist"})
+		default:
+			serve.ServeHTTP(w, r)
+		}
+	})
+}
+
+func (s *Server) exists(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.known == nil || s.known[name]
+}
+
+// OnlyTenants makes these tenants the only ones that exist. Before the first
+// call every tenant does.
+func (s *Server) OnlyTenants(names ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known = map[string]bool{}
+	for _, n := range names {
+		s.known[n] = true
+	}
+}
+
+// tenant is the record of a tenant; s.mu is held.
+func (s *Server) tenant(name string) *tenant {
+	t, ok := s.tenants[name]
+	if !ok {
+		t = &tenant{}
+		s.tenants[name] = t
+	}
+	return t
+}

@@ -1,0 +1,170 @@
+package fakeapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// AddRun keeps run and tells watchers; an ID of 0 becomes the next one. It
+// returns the ID.
+func (s *Server) AddRun(name string, run v1.Run) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open(name, run).ID
+}
+
+// EditRun changes a run and tells watchers. It panics when there is no such
+// run.
+func (s *Server) EditRun(name string, id uint64, edit func(run *v1.Run)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.tenant(name)
+	i := t.find(id)
+	if i < 0 {
+		panic(fmt.Sprintf("fakeapi: tenant %q has no run %d to edit", name, id))
+	}
+	run := cloneRun(t.runs[i])
+	edit(&run)
+	t.runs[i] = run
+	s.publish(name, run)
+}
+
+// FinishRun ends a run with result and reason. Its hosts that are not failed
+// or skipped become upgraded when result is "completed".
+func (s *Server) FinishRun(name string, id uint64, result, reason string) {
+	s.EditRun(name, id, func(run *v1.Run) {
+		ended := time.Now().UTC().Truncate(time.Second)
+		run.Phase, run.Result, run.Reason, run.EndedAt, run.WaitingFor = "finished", result, reason, &ended, nil
+		for i, h := range run.Hosts {
+			if result == "completed" && h.Status != "failed" && h.Status != "skipped" {
+				run.Hosts[i].Status = "upgraded"
+			}
+		}
+	})
+}
+
+// ForgetRun drops a run, as servers do with old ones. Watchers are not told.
+func (s *Server) ForgetRun(name string, id uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.tenant(name)
+	t.runs = slices.DeleteFunc(t.runs, func(r v1.Run) bool { return r.ID == id })
+}
+
+// Runs lists a tenant's runs, newest first.
+func (s *Server) Runs(name string) []v1.Run {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	runs := []v1.Run{}
+	for _, r := range slices.Backward(s.tenant(name).runs) {
+		runs = append(runs, cloneRun(r))
+	}
+	return runs
+}
+
+// OnStart is called after each run that is started by POST, before the answer
+// goes out; it may edit or finish the run. The answer shows the run as it was
+// opened.
+func (s *Server) OnStart(do func(tenant string, run v1.Run)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.behave.onStart = do
+}
+
+func (s *Server) postStart(w http.ResponseWriter, r *http.Request) {
+	var start v1.Start
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, v1.MaxBody))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&start); err != nil {
+		refuse(w, http.StatusBadRequest, v1.Error{Message: "cannot read the body: " + err.Error()})
+		return
+	}
+	name := r.PathValue("tenant")
+	run, then, ok := s.start(w, name, start)
+	if !ok {
+		return
+	}
+	if then != nil {
+		then(name, run)
+	}
+	answer(w, http.StatusCreated, run)
+}
+
+func (s *Server) start(w http.ResponseWriter, name string, start v1.Start) (run v1.Run, then func(string, v1.Run), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.tenant(name)
+	if refuseUnderWay(w, t) {
+		return v1.Run{}, nil, false
+	}
+	now := time.Now().UTC().Truncate(time.Second)
+	run = v1.Run{
+		Phase: "preparing", Trigger: "manual", RequestedBy: "fakeapi", RequestReason: start.Reason,
+		OpenedAt: now, NotAfter: now.Add(4 * time.Hour), Hosts: []v1.RunHost{},
+	}
+	for _, h := range t.hosts {
+		run.Hosts = append(run.Hosts, v1.RunHost{Hostname: h.Hostname, Status: "preparing"})
+	}
+	return s.open(name, run), s.behave.onStart, true
+}
+
+// open keeps a new run; s.mu is held.
+func (s *Server) open(name string, run v1.Run) v1.Run {
+	if run.ID == 0 {
+		run.ID = s.nextRun
+	}
+	s.nextRun = max(s.nextRun, run.ID+1)
+	t := s.tenant(name)
+	t.runs = append(t.runs, cloneRun(run))
+	s.publish(name, run)
+	return run
+}
+
+func (s *Server) getRuns(w http.ResponseWriter, r *http.Request) {
+	runs := s.Runs(r.PathValue("tenant"))
+	for i := range runs {
+		runs[i].Hosts = nil
+	}
+	answer(w, http.StatusOK, runs)
+}
+
+func (s *Server) getRun(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := r.PathValue("tenant")
+	t := s.tenant(name)
+	id, err := strconv.ParseUint(r.PathValue("id"), 10, 64)
+	if i := t.find(id); err == nil && i >= 0 {
+		answer(w, http.StatusOK, t.runs[i])
+		return
+	}
+	refuse(w, http.StatusNotFound, v1.Error{Message: fmt.Sprintf("tenant %q has no run %s", name, r.PathValue("id"))})
+}
+
+// refuseUnderWay answers 412 while a run is under way (AV-5).
+func refuseUnderWay(w http.ResponseWriter, t *tenant) bool {
+	i := slices.IndexFunc(t.runs, func(r v1.Run) bool { return !r.Finished() })
+	if i < 0 {
+		return false
+	}
+	refuse(w, http.StatusPreconditionFailed, v1.Error{
+		Message: fmt.Sprintf("run %d is under way", t.runs[i].ID), Info: v1.ErrorInfo{Run: t.runs[i].ID},
+	})
+	return true
+}
+
+// find is the place of a run, or -1.
+func (t *tenant) find(id uint64) int {
+	return slices.IndexFunc(t.runs, func(r v1.Run) bool { return r.ID == id })
+}
+
+func cloneRun(r v1.Run) v1.Run {
+	r.Hosts = cloneList(r.Hosts)
+	return r
+}

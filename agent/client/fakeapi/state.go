@@ -1,0 +1,46 @@
+package fakeapi
+
+import (
+	"net/http"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// SetState fixes what GET of the state answers. Until then it is the
+// configuration, idle, with the hosts as scheduled workers.
+func (s *Server) SetState(name string, state v1.State) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tenant(name).state = &state
+}
+
+// SetHosts sets a tenant's hosts. A run that starts later takes them all.
+func (s *Server) SetHosts(name string, hosts ...v1.Host) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tenant(name).hosts = hosts
+}
+
+func (s *Server) getState(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.tenant(r.PathValue("tenant"))
+	if t.state != nil {
+		answer(w, http.StatusOK, t.state)
+		return
+	}
+	state := v1.State{Status: "idle", ScheduledWorkers: []v1.ScheduledWorker{}}
+	if t.config != nil {
+		state.OSUpgrade = *t.config
+	}
+	for _, h := range t.hosts {
+		state.ScheduledWorkers = append(state.ScheduledWorkers, v1.ScheduledWorker{Host: h.Hostname, Application: h.Application})
+	}
+	answer(w, http.StatusOK, state)
+}
+
+func (s *Server) getHosts(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	answer(w, http.StatusOK, append([]v1.Host{}, s.tenant(r.PathValue("tenant")).hosts...))
+}

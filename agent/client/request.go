@@ -1,0 +1,177 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// Precondition makes a write conditional (RFC 9110 13.1). The zero value
+// makes it unconditional.
+type Precondition struct {
+	IfMatch     string
+	IfNoneMatch string
+}
+
+// request is one call of the API.
+type request struct {
+	method string
+	path   string
+	query  url.Values
+	body   any
+	when   Precondition
+}
+
+// reply is what came back, with the body read.
+type reply struct {
+	status int
+	header http.Header
+	body   []byte
+	// retried tells that an earlier try may have had an effect unseen.
+	retried bool
+}
+
+// tenantPath is a path below a tenant. A name that is none is refused here, as
+// "..", for one, would ask for another object.
+func tenantPath(tree, tenant, rest string) (string, error) {
+	if !v1.ValidName(tenant) {
+		return "", fmt.Errorf("tenant %q is not a name; use at most %d of a-z, 0-9 and -, with no - at either end", tenant, v1.MaxNameLength)
+	}
+	return "/v1/" + tree + "/tenants/" + tenant + "/os-upgrade" + rest, nil
+}
+
+// get asks for path and reads the JSON that comes into to.
+func (c *Client) get(ctx context.Context, path string, query url.Values, to any) error {
+	q := request{method: http.MethodGet, path: path, query: query}
+	a, err := c.do(ctx, q)
+	if err != nil {
+		return err
+	}
+	return c.decode(q, a, to)
+}
+
+// do sends a request, again when the policy allows it, and returns the last
+// answer; a status of 400 and above is an *Error beside it.
+func (c *Client) do(ctx context.Context, q request) (reply, error) {
+	t := &tally{method: q.method}
+	r, err := c.newRequest(withTally(ctx, t), q)
+	if err != nil {
+		return reply{}, c.failure(q, t, err)
+	}
+	resp, err := c.calls.Do(r)
+	if err != nil {
+		return reply{retried: t.tries > 1}, c.failure(q, t, err)
+	}
+	defer func() { _ = resp.Body.Close() }() // Stops the timer of this try.
+	body, err := io.ReadAll(resp.Body)       // From memory; see wholeBodies.
+	if err != nil {
+		return reply{}, c.failure(q, t, err)
+	}
+	a := reply{resp.StatusCode, resp.Header, body, t.tries > 1}
+	return a, c.judge(q, a)
+}
+
+func (c *Client) newRequest(ctx context.Context, q request) (*retryablehttp.Request, error) {
+	var body any // An untyped nil: a nil slice would be an empty body with a length.
+	if q.body != nil {
+		b, err := json.Marshal(q.body)
+		if err != nil {
+			return nil, fmt.Errorf("cannot write the body as JSON: %w", err)
+		}
+		body = b
+	}
+	r, err := retryablehttp.NewRequestWithContext(ctx, q.method, c.endpoint.at(q.path, q.query), body)
+	if err != nil {
+		return nil, err
+	}
+	c.introduce(r.Header, "application/json")
+	for name, value := range map[string]string{"If-Match": q.when.IfMatch, "If-None-Match": q.when.IfNoneMatch} {
+		if value != "" {
+			r.Header.Set(name, value)
+		}
+	}
+	if q.body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	return r, nil
+}
+
+func (c *Client) introduce(h http.Header, accept string) {
+	h.Set("Authorization", "Bearer "+c.secret.token)
+	h.Set("Accept", accept)
+	if c.agent != "" {
+		h.Set("User-Agent", c.agent)
+	}
+}
+
+// judge makes an error of an answer that is none of success.
+func (c *Client) judge(q request, a reply) error {
+	switch {
+	case a.status >= http.StatusBadRequest:
+		return newError(q.method, c.endpoint.Path+q.path, a.status, a.body, c.secret)
+	case a.status >= http.StatusMultipleChoices:
+		return fmt.Errorf("cannot %s %s: %s: the API is at %q; set the endpoint to it",
+			q.method, c.endpoint.Path+q.path, statusText(a.status), c.secret.clean(a.header.Get("Location")))
+	}
+	return nil
+}
+
+// decode reads a body that must be JSON, whatever its content type claims;
+// unknown members are another server's own.
+func (c *Client) decode(q request, a reply, to any) error {
+	err := json.Unmarshal(a.body, to)
+	if err == nil && bytes.Equal(bytes.TrimSpace(a.body), []byte("null")) {
+		err = errors.New("null stands for nothing known")
+	}
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("cannot %s %s: %s: the body (content type %q) is not the JSON that belongs there: %s: %s",
+		q.method, c.endpoint.Path+q.path, statusText(a.status), c.secret.clean(a.header.Get("Content-Type")),
+		c.secret.clean(err.Error()), excerpt(a.body, c.secret))
+}
+
+// failure describes a call without a usable answer.
+func (c *Client) failure(q request, t *tally, err error) error {
+	err = cause(err)
+	var about strings.Builder
+	if t.tries > 1 {
+		fmt.Fprintf(&about, " (after %d tries", t.tries)
+		if t.status != 0 {
+			fmt.Fprintf(&about, ", the last answer being %s", statusText(t.status))
+		}
+		about.WriteString(")")
+	}
+	return &failed{fmt.Sprintf("cannot %s %s: %s%s", q.method, c.endpoint.Path+q.path, c.secret.clean(err.Error()), about.String()), err}
+}
+
+// cause takes off what net/http puts around an error: the method and the
+// address again.
+func cause(err error) error {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		return wrapped.Err
+	}
+	return err
+}
+
+// failed carries a cleaned text beside the cause, which may not be clean.
+type failed struct {
+	text  string
+	cause error
+}
+
+// Error is the cleaned text.
+func (f *failed) Error() string { return f.text }
+
+// Unwrap gives the cause for errors.Is and errors.As.
+func (f *failed) Unwrap() error { return f.cause }

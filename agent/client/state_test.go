@@ -1,0 +1,174 @@
+package client
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+func TestState(t *testing.T) {
+	t.Parallel()
+	api := fakeapi.New(t)
+	api.SetConfig("acme", weekly)
+	api.SetHosts("acme", v1.Host{Hostname: "h01", Application: "os-upgrade-debian"})
+	got, err := connect(t, api).State(t.Context(), "acme", "north")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantEqual(t, "state", spelled(got), spelled(v1.State{
+		OSUpgrade: weekly, Status: "idle", ScheduledWorkers: []v1.ScheduledWorker{{Host: "h01", Application: "os-upgrade-debian"}},
+	}))
+	wantEqual(t, "site asked for", api.Requests()[0].Query.Get("site"), "north")
+}
+
+func TestHosts(t *testing.T) {
+	t.Parallel()
+	api := fakeapi.New(t)
+	want := []v1.Host{{Hostname: "h01", Application: "a", Online: true, Versions: map[string]string{"linux": "6.1"}}, {Hostname: "h02"}}
+	api.SetHosts("acme", want...)
+	got, err := connect(t, api).Hosts(t.Context(), "acme", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantEqual(t, "hosts", spelled(got), spelled(want))
+	wantEqual(t, "a site is asked for", api.Requests()[0].Query.Has("site"), false)
+}
+
+func TestAnswersOfAnotherServer(t *testing.T) {
+	t.Parallel()
+	api := fakeapi.New(t)
+	api.Inject("GET", "/os-upgrade", fakeapi.Raw(200, "application/json; charset=utf-8",
+		` {"status":"sleeping","unknown":{"a":[1]},"scheduled-workers":[{"host":"h01","rank":3}]} `))
+	got, err := connect(t, api).State(t.Context(), "acme", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantEqual(t, "state", spelled(got), spelled(v1.State{Status: "sleeping", ScheduledWorkers: []v1.ScheduledWorker{{Host: "h01"}}}))
+}
+
+func TestReadingsUnderFaults(t *testing.T) {
+	t.Parallel()
+	const big = maxBody + 1
+	type F = []fakeapi.Fault
+	for name, row := range map[string]struct {
+		faults []fakeapi.Fault
+		want   []string
+		tries  int
+	}{
+		"another content type":     {F{fakeapi.ContentType("text/plain")}, nil, 1},
+		"cut once":                 {F{fakeapi.Cut()}, nil, 2},
+		"lost once":                {F{fakeapi.CloseBefore()}, nil, 2},
+		"cut for good":             {F{fakeapi.Cut(), fakeapi.Cut(), fakeapi.Cut()}, []string{"200 OK: the body was cut after", "unexpected EOF", "after 3 tries"}, 3},
+		"half of the JSON":         {F{fakeapi.Truncate()}, []string{"200 OK", "not the JSON that belongs there", `[{"hostname":"h01"`}, 1},
+		"HTML":                     {F{fakeapi.Raw(200, "text/html", "<html>Login</html>")}, []string{"200 OK", `content type "text/html"`, "<html>Login</html>"}, 1},
+		"garbage":                  {F{fakeapi.Raw(200, "application/json", "\x00\xff\x1b[2J")}, []string{"200 OK", "not the JSON that belongs there"}, 1},
+		"null":                     {F{fakeapi.Raw(200, "application/json", "null\n")}, []string{"null stands for nothing known"}, 1},
+		"an object for a list":     {F{fakeapi.Raw(200, "application/json", "{}")}, []string{"cannot unmarshal object"}, 1},
+		"nothing":                  {F{fakeapi.Raw(200, "application/json", "")}, []string{"unexpected end of JSON input", "the answer has no text"}, 1},
+		"more after the JSON":      {F{fakeapi.Raw(200, "application/json", "[] []")}, []string{"after top-level value"}, 1},
+		"huge":                     {F{fakeapi.Huge(big)}, []string{"200 OK: the body is larger than 16 MiB"}, 1},
+		"huge, but allowed":        {F{fakeapi.Huge(maxBody)}, []string{"cannot unmarshal string"}, 1},
+		"a huge error":             {F{fakeapi.Status(400, strings.Repeat("x", maxErrorBody))}, []string{`400 Bad Request: {"errors":[{"error-message":"xxx`, "xxx…"}, 1},
+		"a redirect":               {F{redirect}, []string{`302 Found: the API is at "http://elsewhere.example/"`}, 1},
+		"a server error that ends": {F{fakeapi.Status(500, "oops"), fakeapi.Status(502, "oops")}, nil, 3},
+		"a status from nowhere":    {F{fakeapi.Raw(299, "application/json", "[]")}, nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			api := fakeapi.New(t)
+			api.SetHosts("acme", v1.Host{Hostname: "h01", Application: "os-upgrade-debian"})
+			api.Inject("GET", "/hosts", row.faults...)
+			_, err := connect(t, api, retries(2)).Hosts(t.Context(), "acme", "")
+			if row.want == nil && err != nil {
+				t.Fatalf("got %v, want success", err)
+			}
+			if row.want != nil {
+				wantError(t, err, append(row.want, "cannot GET /v1/state/tenants/acme/os-upgrade/hosts: ")...)
+			}
+			wantEqual(t, "requests", api.Count("GET", "/hosts"), row.tries)
+		})
+	}
+}
+
+func TestStart(t *testing.T) {
+	t.Parallel()
+	api := fakeapi.New(t)
+	api.SetHosts("acme", v1.Host{Hostname: "h01"})
+	c, ctx := connect(t, api), t.Context()
+	run, err := c.Start(ctx, "acme", v1.Start{OverrideWindow: true, Reason: "urgent"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantEqual(t, "reason", run.RequestReason, "urgent")
+	wantEqual(t, "hosts", spelled(run.Hosts), spelled([]v1.RunHost{{Hostname: "h01", Status: "preparing"}}))
+
+	_, err = c.Start(ctx, "acme", v1.Start{})
+	if e, ok := errors.AsType[*Error](err); !ok || e.Status != 412 || e.Errors[0].Info.Run != run.ID {
+		t.Errorf("got %v, want a 412 that names run %d", err, run.ID)
+	}
+	got, err := c.Run(ctx, "acme", run.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantEqual(t, "run", spelled(got), spelled(run))
+	_, err = c.Run(ctx, "acme", run.ID+1)
+	wantEqual(t, "a run that is not there is missing", Missing(err), true)
+}
+
+func TestStartUnderFaults(t *testing.T) {
+	t.Parallel()
+	type F = []fakeapi.Fault
+	for name, row := range map[string]struct {
+		faults []fakeapi.Fault
+		want   []string
+		tries  int
+		runs   int
+	}{
+		"too many requests":        {F{fakeapi.RetryAfter(429, "0")}, nil, 2, 1},
+		"unavailable":              {F{fakeapi.RetryAfter(503, "0")}, nil, 2, 1},
+		"server error":             {F{fakeapi.Status(500, "oops")}, []string{"500 Internal Server Error: oops"}, 1, 0},
+		"bad gateway after effect": {F{fakeapi.StatusAfter(502, "oops")}, []string{"502 Bad Gateway: oops"}, 1, 1},
+		"lost before the effect":   {F{fakeapi.CloseBefore()}, []string{"EOF"}, 1, 0},
+		"lost after the effect":    {F{fakeapi.CloseAfter()}, []string{"EOF"}, 1, 1},
+		"cut answer":               {F{fakeapi.Cut()}, []string{"the body was cut"}, 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			api := fakeapi.New(t)
+			api.Inject("POST", "/start", row.faults...)
+			_, err := connect(t, api).Start(t.Context(), "acme", v1.Start{})
+			if row.want == nil && err != nil {
+				t.Fatalf("got %v, want success", err)
+			}
+			if row.want != nil {
+				wantError(t, err, append(row.want, "cannot POST /v1/state/tenants/acme/os-upgrade/start: ")...)
+			}
+			wantEqual(t, "requests", api.Count(http.MethodPost, ""), row.tries)
+			wantEqual(t, "runs", len(api.Runs("acme")), row.runs)
+		})
+	}
+}
+
+func TestRunsComeNewestFirst(t *testing.T) {
+	t.Parallel()
+	api := fakeapi.New(t)
+	for _, id := range []uint64{3, 7, 9} {
+		api.AddRun("acme", v1.Run{ID: id, Phase: "finished", Result: "completed", Hosts: []v1.RunHost{{Hostname: "h01"}}})
+	}
+	runs, err := connect(t, api).Runs(t.Context(), "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := []uint64{}
+	for _, r := range runs {
+		ids = append(ids, r.ID)
+	}
+	if !slices.Equal(ids, []uint64{9, 7, 3}) {
+		t.Errorf("got runs %v", ids)
+	}
+}

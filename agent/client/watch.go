@@ -1,0 +1,190 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"mime"
+	"net/http"
+	"reflect"
+	"time"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// Watch follows the tenant's runs over server-sent events: see is called with
+// the current run (if any) at once and with each later change until it returns
+// false, ctx ends or the API refuses. It connects again by itself, from the
+// last event seen.
+//
+// It returns nil when see said so, the context's error when that ended, and an
+// *Error for a status of 400 to 499 except 429.
+func (c *Client) Watch(ctx context.Context, tenant string, see func(v1.Run) (more bool)) error {
+	path, err := tenantPath("state", tenant, "/events")
+	if err != nil {
+		return err
+	}
+	w := &watch{client: c, q: request{method: http.MethodGet, path: path}, see: see}
+	for failures := 0; ; failures++ {
+		begin, events := time.Now(), w.events
+		wait, err := w.follow(ctx)
+		switch {
+		case errors.Is(err, errEnough):
+			return nil
+		case ctx.Err() != nil:
+			return w.ended(ctx)
+		case err != nil:
+			return err
+		}
+		if w.events > events || time.Since(begin) >= c.pace.waitMax {
+			failures = 0
+		}
+		wait = max(wait, jitter(c.pace.waitMin, c.pace.waitMax, failures, rand.Float64()))
+		if sleep(ctx, wait) != nil {
+			return w.ended(ctx)
+		}
+	}
+}
+
+// errEnough ends a watch whose see wants no more.
+var errEnough = errors.New("enough was seen")
+
+// watch is one call of Watch over its connections.
+type watch struct {
+	client *Client
+	q      request
+	see    func(v1.Run) bool
+	lastID string
+	last   *v1.Run
+	// events counts those that came.
+	events int
+	// trouble is why there is no stream; empty while there is one.
+	trouble string
+}
+
+// ended is the context's error, with the reason why nothing was seen.
+func (w *watch) ended(ctx context.Context) error {
+	text := fmt.Sprintf("cannot GET %s any longer: %s", w.path(), ctx.Err())
+	if w.trouble != "" {
+		text += " (no event stream: " + w.trouble + ")"
+	}
+	return &failed{text, ctx.Err()}
+}
+
+// follow connects once and reads until the stream breaks. An error ends the
+// watch; none means to connect again, after wait at the earliest.
+func (w *watch) follow(ctx context.Context) (wait time.Duration, err error) {
+	listening, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	idle := w.client.pace.idle
+	patience := time.AfterFunc(idle, func() { cancel(fmt.Errorf("nothing was heard for %s", idle)) })
+	defer patience.Stop()
+	resp, err := w.connect(listening)
+	if err != nil {
+		if hopeless(err) {
+			return 0, w.client.failure(w.q, &tally{}, err)
+		}
+		if ctx.Err() == nil { // Our own end is no trouble.
+			w.trouble = w.client.secret.clean(cause(err).Error())
+		}
+		return 0, nil
+	}
+	defer func() { _ = resp.Body.Close() }() // Nothing was written that could be lost.
+	if resp.StatusCode != http.StatusOK {
+		return w.refused(resp)
+	}
+	if kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || kind != "text/event-stream" {
+		return 0, fmt.Errorf("cannot GET %s: the answer has content type %q, not text/event-stream: perhaps not the API answered",
+			w.path(), w.client.secret.clean(resp.Header.Get("Content-Type")))
+	}
+	w.trouble = ""
+	return 0, w.read(&patientReader{resp.Body, patience, idle})
+}
+
+func (w *watch) connect(ctx context.Context) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, w.q.method, w.client.endpoint.at(w.q.path, nil), http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	w.client.introduce(r.Header, "text/event-stream")
+	if w.lastID != "" {
+		r.Header.Set("Last-Event-ID", w.lastID)
+	}
+	begin := time.Now()
+	resp, err := w.client.streams.Do(r)
+	w.client.tell(r, resp, err, 1, time.Since(begin))
+	return resp, err
+}
+
+// refused judges an answer that is no stream: the server's own trouble passes,
+// a no stays a no.
+func (w *watch) refused(resp *http.Response) (wait time.Duration, err error) {
+	if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= http.StatusInternalServerError {
+		w.trouble = statusText(resp.StatusCode)
+		wait, _ = retryAfter(resp, time.Now())
+		return wait, nil
+	}
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // What came of it will do: the status decides.
+	if err := w.client.judge(w.q, reply{status: resp.StatusCode, header: resp.Header, body: body}); err != nil {
+		return 0, err
+	}
+	return 0, fmt.Errorf("cannot GET %s: %s: the API sends no events", w.path(), statusText(resp.StatusCode))
+}
+
+// read hands on events until the stream breaks, which is no error.
+func (w *watch) read(r io.Reader) error {
+	events := newEvents(r)
+	for events.next() {
+		if err := w.handle(events.event); err != nil {
+			return err
+		}
+	}
+	if errors.Is(events.err, errEventTooLarge) {
+		return fmt.Errorf("cannot GET %s: %w", w.path(), events.err)
+	}
+	return nil
+}
+
+func (w *watch) handle(e event) error {
+	w.events++
+	if e.id != "" {
+		w.lastID = e.id
+	}
+	if e.kind != "run" || len(e.data) == 0 {
+		return nil
+	}
+	var run v1.Run
+	if err := json.Unmarshal(e.data, &run); err != nil {
+		return fmt.Errorf("cannot GET %s: event %q is not a run: %s: %s",
+			w.path(), e.id, w.client.secret.clean(err.Error()), excerpt(e.data, w.client.secret))
+	}
+	// After a new connection a server may tell again what it told before.
+	if w.last != nil && reflect.DeepEqual(*w.last, run) {
+		return nil
+	}
+	w.last = &run
+	if !w.see(run) {
+		return errEnough
+	}
+	return nil
+}
+
+func (w *watch) path() string { return w.client.endpoint.Path + w.q.path }
+
+// patientReader ends the connection when a read waits longer than idle. The
+// time that see takes between reads does not count.
+type patientReader struct {
+	r        io.Reader
+	patience *time.Timer
+	idle     time.Duration
+}
+
+// Read waits for bytes with a limit.
+func (p *patientReader) Read(b []byte) (int, error) {
+	p.patience.Reset(p.idle)
+	defer p.patience.Stop()
+	return p.r.Read(b)
+}
