@@ -1,0 +1,334 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
+)
+
+const (
+	configPath = "/v1/config/tenants/demo/os-upgrade"
+	statePath  = "/v1/state/tenants/demo/os-upgrade"
+	body       = `{"worker-applications":[{"name":"os-upgrade-simulated"}],"maintenance-windows":[` +
+		`{"days-of-week":"saturday,Friday","start-time":"01:00","timezone":"UTC","duration":"240m"}]}`
+	canonical = `{"worker-applications":[{"name":"os-upgrade-simulated"}],"maintenance-windows":[` +
+		`{"days-of-week":"Friday, Saturday","start-time":"01:00","timezone":"UTC","duration":"4h"}]}`
+)
+
+// caller calls the API of a real agent.
+type caller struct {
+	t   *testing.T
+	dev *dev.Dev
+	dir string
+}
+
+func newCaller(t *testing.T, hosts int) *caller {
+	t.Helper()
+	dir := t.TempDir()
+	d, err := dev.Start(t.Context(), dev.Options{Dir: dir, Hosts: hosts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &caller{t: t, dev: d, dir: dir}
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// call sends a request; headers are pairs of name and value.
+func (c *caller) call(method, path, body string, headers ...string) answer {
+	c.t.Helper()
+	request, err := http.NewRequestWithContext(context.WithoutCancel(c.t.Context()), method, c.dev.Endpoint+path, strings.NewReader(body))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+c.dev.Token)
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return answer{status: response.StatusCode, header: response.Header, body: strings.TrimSpace(string(text))}
+}
+
+// want checks an answer's status and part of its body.
+func (c *caller) want(a answer, status int, part string) answer {
+	c.t.Helper()
+	if a.status != status || !strings.Contains(a.body, part) {
+		c.t.Errorf("answered %d %s; want %d with %s", a.status, a.body, status, part)
+	}
+	return a
+}
+
+// TestConfigObject walks through the life of Avassa's object (AV-1 to AV-12,
+// AV-16, AV-22).
+func TestConfigObject(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t, 0)
+	c.want(c.call("GET", configPath, ""), 404, `tenant \"demo\" has no os-upgrade configuration`)
+	c.want(c.call("PATCH", configPath, `{}`), 404, "create it with PUT")
+	c.want(c.call("DELETE", configPath, ""), 404, "has no os-upgrade configuration")
+	c.want(c.call("PUT", configPath+"?validate=true", body), 204, "")
+	c.want(c.call("GET", configPath, ""), 404, "")
+	created := c.want(c.call("PUT", configPath, body, "If-None-Match", "*"), 201, "")
+	first := created.header.Get("ETag")
+	if first == "" || strings.HasPrefix(first, "W/") || created.header.Get("Location") != configPath {
+		t.Errorf("created with ETag %q at %q", first, created.header.Get("Location"))
+	}
+	got := c.want(c.call("GET", configPath, ""), 200, canonical)
+	if got.header.Get("ETag") != first {
+		t.Errorf("GET has ETag %q, PUT had %q", got.header.Get("ETag"), first)
+	}
+	c.want(c.call("GET", configPath, "", "If-None-Match", first), 304, "")
+	c.want(c.call("GET", configPath, "", "If-Match", `"other"`), 412, "is there with ETag")
+	c.want(c.call("PUT", configPath, body, "If-None-Match", "*"), 412, "")
+	c.want(c.call("PUT", configPath, body, "If-Match", `"other"`), 412, "")
+	c.want(c.call("PUT", configPath, body, "If-Match", "W/"+first), 412, "")
+	replaced := c.want(c.call("PUT", configPath, body, "If-Match", `"other", `+first), 204, "")
+	second := replaced.header.Get("ETag")
+	if second == first {
+		t.Error("a write did not change the ETag")
+	}
+	c.want(c.call("PATCH", configPath, `{"maintenance-windows":[]}`, "If-Match", first), 412, "")
+	c.want(c.call("PATCH", configPath, `{"maintenance-windows":[]}`, "If-Match", second), 204, "")
+	c.want(c.call("GET", configPath, ""), 200, `{"worker-applications":[{"name":"os-upgrade-simulated"}],"maintenance-windows":[]}`)
+	c.want(c.call("DELETE", configPath, "", "If-Match", first), 412, "")
+	c.want(c.call("DELETE", configPath+"?validate=true", ""), 204, "")
+	c.want(c.call("DELETE", configPath, ""), 204, "")
+	c.want(c.call("GET", configPath, "", "If-None-Match", "*"), 404, "")
+	again := c.want(c.call("PUT", configPath, body), 201, "")
+	if tag := again.header.Get("ETag"); tag == first || tag == second {
+		t.Errorf("the ETag %q of an earlier life comes again", tag)
+	}
+}
+
+// TestYAML checks both directions, and that a time is text (AV-12).
+func TestYAML(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t, 0)
+	text := "worker-applications:\n  - name: os-upgrade-simulated\nmaintenance-windows:\n  - days-of-week: Friday, Saturday\n" +
+		"    start-time: 10:30\n    timezone: site-local\n    duration: 4h\n"
+	c.want(c.call("PUT", configPath, text, "Content-Type", "application/yaml"), 201, "")
+	c.want(c.call("GET", configPath, ""), 200, `"start-time":"10:30"`)
+	yaml := c.want(c.call("GET", configPath, "", "Accept", "application/yaml"), 200, `start-time: "10:30"`)
+	c.want(c.call("PUT", configPath, yaml.body, "Content-Type", "application/yaml"), 204, "")
+	c.want(c.call("GET", configPath+"x", "", "Accept", "application/yaml"), 404, "error-message:")
+}
+
+// TestBadRequests checks that what is wrong is named with field, value and
+// what would be right, all at once, and that nothing is stored.
+func TestBadRequests(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t, 0)
+	t.Cleanup(func() { c.want(c.call("GET", configPath, ""), 404, "") }) // Nothing was stored.
+	for name, row := range map[string]struct {
+		method, path, body string
+		status             int
+		parts              []string
+	}{
+		"time of day": {
+			"PUT", configPath, strings.Replace(body, "01:00", "25:00", 1), 400,
+			[]string{`maintenance-windows[0].start-time: \"25:00\" is not a time of day; use HH:MM from 00:00 to 23:59`, `"field":"maintenance-windows[0].start-time"`, `"value":"25:00"`},
+		},
+		"three problems at once": {
+			"PUT", configPath, `{"worker-application":[],"maintenance-windows":[{"days-of-week":"Fryday","start-time":"01:00","duration":"0s"}]}`, 400,
+			[]string{"worker-application", "Friday", "duration"},
+		},
+		"cut JSON":              {"PUT", configPath, body[:40], 400, []string{"error-message"}},
+		"too large":             {"PUT", configPath, strings.Repeat(" ", 1<<20) + body, 413, []string{"larger than 1048576 bytes"}},
+		"unknown tenant name":   {"GET", "/v1/config/tenants/No_Tenant/os-upgrade", "", 403, []string{"is not good for tenant"}},
+		"another tenant":        {"GET", "/v1/config/tenants/other/os-upgrade", "", 403, []string{"is not good for tenant"}},
+		"unknown query":         {"GET", configPath + "?validat=true", "", 400, []string{"validat", "fields, validate"}},
+		"query twice":           {"GET", configPath + "?validate=true&validate=true", "", 400, []string{"more than once"}},
+		"validate=yes":          {"PUT", configPath + "?validate=yes", body, 400, []string{`\"yes\"`, `\"true\"`}},
+		"unknown field":         {"GET", statePath + "?fields=stat", "", 400, []string{"stat", "status"}},
+		"fields cut":            {"GET", statePath + "?fields=last-upgrade-info/[result", "", 400, []string{"a ] is missing"}},
+		"content":               {"GET", statePath + "?content=all", "", 400, []string{"nonconfig"}},
+		"unknown site":          {"GET", statePath + "?site=mars", "", 404, []string{`site \"mars\" does not exist`}},
+		"run that is no number": {"GET", statePath + "/runs/last", "", 400, []string{"use a number"}},
+		"unknown run":           {"GET", statePath + "/runs/77", "", 404, []string{"run 77"}},
+		"unknown host":          {"GET", statePath + "/hosts/h77", "", 404, []string{`host \"h77\" is not known`}},
+		"start with no config":  {"POST", statePath + "/start", "", 404, []string{"no os-upgrade configuration"}},
+		"override, no reason":   {"POST", statePath + "/start", `{"override-window":true}`, 400, []string{"reason"}},
+		"wrong method":          {"POST", configPath, "{}", 405, []string{"GET, PUT, PATCH, DELETE"}},
+		"nothing there":         {"GET", "/v1/config/tenants/demo/os-upgrades", "", 404, []string{"there is nothing at"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := &caller{t: t, dev: c.dev}
+			got := c.call(row.method, row.path, row.body)
+			for _, part := range row.parts {
+				c.want(got, row.status, part)
+			}
+			var parsed struct {
+				Errors []map[string]any `json:"errors"`
+			}
+			if err := json.Unmarshal([]byte(got.body), &parsed); err != nil || len(parsed.Errors) == 0 || parsed.Errors[0]["error-info"] == nil {
+				t.Errorf("the body has not the form that Avassa's clients need: %s", got.body)
+			}
+		})
+	}
+}
+
+// TestTokens checks who may call what (AV-11).
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t, 0)
+	tokens, err := site.OpenTokens(c.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(tenant string, allow ...api.Right) string {
+		text, err := tokens.Add(api.Token{Name: "test", Tenant: tenant, Allow: allow})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return "Bearer " + text
+	}
+	reader, all, other := add("demo", api.Read), add(api.AnyTenant, api.Rights()...), add("other", api.Rights()...)
+	c.want(c.call("GET", statePath, "", "Authorization", ""), 401, "bears no token")
+	c.want(c.call("GET", statePath, "", "Authorization", "Bearer wrong"), 401, "not known")
+	c.want(c.call("GET", statePath, "", "Authorization", "Bearer ../../token"), 401, "not known")
+	if a := c.call("GET", statePath, "", "Authorization", "Basic eDp5"); a.status != 401 || a.header.Get("WWW-Authenticate") == "" {
+		t.Errorf("answered %d without a challenge", a.status)
+	}
+	c.want(c.call("GET", statePath, "", "Authorization", reader), 200, "idle")
+	c.want(c.call("PUT", configPath, body, "Authorization", reader), 403, "does not allow to write")
+	c.want(c.call("POST", statePath+"/start", "{}", "Authorization", reader), 403, "does not allow to start")
+	c.want(c.call("GET", statePath, "", "Authorization", other), 403, "is not good for tenant")
+	c.want(c.call("GET", statePath, "", "Authorization", all), 200, "idle")
+	c.want(c.call("GET", "/v1/config/tenants/nobody/os-upgrade", "", "Authorization", all), 404, `tenant \"nobody\" does not exist`)
+	c.want(c.call("GET", "/v1/config/tenants/No_Body/os-upgrade", "", "Authorization", all), 400, "is not the name of a tenant")
+	c.want(c.call("GET", "/v1/state/os-upgrade", "", "Authorization", all), 400, "name one")
+	c.want(c.call("GET", "/v1/state/os-upgrade", "", "Authorization", reader), 200, "idle")
+	c.want(c.call("GET", "/healthz", "", "Authorization", ""), 200, "ok")
+	c.want(c.call("GET", "/readyz", "", "Authorization", ""), 200, "ok")
+}
+
+// TestStateObject checks Avassa's state object around a whole run (AV-30 to
+// AV-40), and the objects of ours beside it.
+func TestStateObject(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t, 2)
+	c.want(c.call("PUT", configPath, `{"worker-applications":[{"name":"os-upgrade-simulated"}]}`), 201, "")
+	c.want(c.call("POST", statePath+"/start", ""), 412, "no maintenance window is configured")
+	started := c.start(`{"override-window":true,"reason":"a test"}`)
+	run := c.finish(started)
+	if run.Result != "completed" || run.RequestedBy != "dev" || run.RequestReason != "a test" {
+		t.Errorf("the run ended as %+v", run)
+	}
+	c.want(c.call("GET", statePath+"?fields=status,last-upgrade-info/[result,hosts/hostname]", ""), 200,
+		`{"last-upgrade-info":{"hosts":[{"hostname":"h01"},{"hostname":"h02"}],"result":"completed"},"status":"idle"}`)
+	c.want(c.call("GET", statePath+"?content=config", ""), 200, `{"worker-applications":[{"name":"os-upgrade-simulated"}]}`)
+	if a := c.call("GET", statePath+"?content=nonconfig&site=dev", ""); strings.Contains(a.body, "worker-applications") {
+		t.Errorf("nonconfig has configuration in it: %s", a.body)
+	}
+	c.want(c.call("GET", statePath, ""), 200, `"scheduled-workers":[{"host":"h01","application":"os-upgrade-simulated"},{"host":"h02"`)
+	c.want(c.call("GET", "/v1/state/os-upgrade/hosts/h02", ""), 200, `"versions":{"base-os":"1.1","kernel":"6.1.1"}`)
+	c.want(c.call("GET", statePath+"/hosts?fields=hostname,online", ""), 200, `[{"hostname":"h01","online":true},{"hostname":"h02","online":true}]`)
+	second := c.finish(c.start(`{"override-window":true,"reason":"once more","duration":"1h"}`))
+	if second.ID <= run.ID {
+		t.Errorf("the second run has id %d, the first %d", second.ID, run.ID)
+	}
+	// The first run is no longer in memory: it is folded from the log again.
+	c.want(c.call("GET", fmt.Sprintf("%s/runs/%d", statePath, run.ID), ""), 200, `"hostname":"h02","status":"upgraded"`)
+	c.want(c.call("GET", statePath+"/runs?fields=id,result", ""), 200,
+		fmt.Sprintf(`[{"id":%d,"result":"completed"},{"id":%d,"result":"completed"}]`, second.ID, run.ID))
+}
+
+// shown is what these tests read of a run.
+type shown struct {
+	ID            uint64 `json:"id"`
+	Phase, Result string
+	RequestedBy   string `json:"requested-by"`
+	RequestReason string `json:"request-reason"`
+}
+
+func (c *caller) start(body string) shown {
+	c.t.Helper()
+	a := c.call("POST", statePath+"/start", body)
+	c.want(a, 200, `"phase":"preparing"`)
+	var run shown
+	if err := json.Unmarshal([]byte(a.body), &run); err != nil {
+		c.t.Fatal(err)
+	}
+	return run
+}
+
+// finish follows the events until a run has ended.
+func (c *caller) finish(run shown) shown {
+	c.t.Helper()
+	ctx, stop := context.WithCancel(c.t.Context())
+	defer stop()
+	request, err := http.NewRequestWithContext(ctx, "GET", c.dev.Endpoint+statePath+"/events", nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+c.dev.Token)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	buffer := &bytes.Buffer{}
+	chunk := make([]byte, 4096)
+	for {
+		n, err := response.Body.Read(chunk)
+		if err != nil {
+			c.t.Fatalf("the events end before the run does: %v", err)
+		}
+		buffer.Write(chunk[:n])
+		for line := range strings.Lines(buffer.String()) {
+			data, found := strings.CutPrefix(line, "data: ")
+			var seen shown
+			if found && json.Unmarshal([]byte(data), &seen) == nil && seen.ID == run.ID && seen.Phase == "finished" {
+				return seen
+			}
+		}
+	}
+}
+
+// TestDeleteDuringRun checks that a configuration in use is kept (AV-5).
+func TestDeleteDuringRun(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	// Steps of an hour keep the run under way.
+	d, err := dev.Start(t.Context(), dev.Options{Dir: dir, Hosts: 1, Step: 1e9 * 3600})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	c := &caller{t: t, dev: d, dir: dir}
+	c.want(c.call("PUT", configPath, `{"worker-applications":[{"name":"os-upgrade-simulated"}]}`), 201, "")
+	run := c.start(`{"override-window":true,"reason":"a test"}`)
+	c.want(c.call("DELETE", configPath, ""), 412, fmt.Sprintf(`"run":%d`, run.ID))
+	c.want(c.call("POST", statePath+"/start", `{"override-window":true,"reason":"again"}`), 412, "is under way")
+	c.want(c.call("GET", statePath, ""), 200, `"status":"preparing"`)
+	c.want(c.call("DELETE", configPath+"?force=true", ""), 204, "")
+	c.want(c.call("GET", fmt.Sprintf("%s/runs/%d", statePath, run.ID), ""), 200, `"waiting-for":{"what":"host","detail":"h01 to answer prepare"`)
+}

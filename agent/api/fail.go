@@ -1,0 +1,100 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// answer is an error with the answer that it becomes.
+type answer struct {
+	status int
+	body   v1.ErrorBody
+}
+
+// Error implements error.
+func (a *answer) Error() string {
+	return fmt.Sprintf("%d %s", a.status, a.body.Errors[0].Message)
+}
+
+// problem is an answer with one error, about a field when that is not empty.
+func problem(status int, field, value, format string, args ...any) error {
+	return &answer{status: status, body: v1.ErrorBody{Errors: []v1.Error{{
+		Message: fmt.Sprintf(format, args...), Info: v1.ErrorInfo{Field: field, Value: value},
+	}}}}
+}
+
+// badRequest names a field, its value and what would be right.
+func badRequest(field, value, right string) error {
+	if value == "" {
+		return problem(http.StatusBadRequest, field, value, "%s: %s", field, right)
+	}
+	return problem(http.StatusBadRequest, field, value, "%s: %q %s", field, value, right)
+}
+
+// retryAfter is how many seconds a client is asked to wait after a 503.
+const retryAfter = "2"
+
+// fail answers a request with an error.
+func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	a := s.classify(r, err)
+	switch a.status {
+	case http.StatusServiceUnavailable:
+		w.Header().Set("Retry-After", retryAfter)
+	case http.StatusUnauthorized:
+		w.Header().Set("WWW-Authenticate", `Bearer realm="osupgrade"`)
+	}
+	s.send(w, r, a.status, a.body)
+}
+
+// classify turns any error into an answer.
+func (s *server) classify(r *http.Request, err error) *answer {
+	var made *answer
+	var problems v1.Problems
+	var refused *run.Refused
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &made):
+		return made
+	case errors.As(err, &problems):
+		return &answer{status: http.StatusBadRequest, body: problems.Body()}
+	case errors.As(err, &refused):
+		return &answer{status: http.StatusPreconditionFailed, body: v1.ErrorBody{Errors: []v1.Error{{
+			Message: refused.Message, Info: v1.ErrorInfo{Run: refused.Run},
+		}}}}
+	case errors.As(err, &tooLarge):
+		return plain(http.StatusRequestEntityTooLarge, fmt.Errorf("the body is larger than %d bytes", tooLarge.Limit))
+	case errors.Is(err, run.ErrNoRun), errors.Is(err, run.ErrNotConfigured), errors.Is(err, store.ErrNotFound):
+		return plain(http.StatusNotFound, err)
+	case errors.Is(err, store.ErrConflict):
+		return plain(http.StatusPreconditionFailed, err)
+	}
+	// Whatever else fails is a part of the agent that does not answer.
+	if !errors.Is(err, run.ErrNotReady) && r.Context().Err() == nil {
+		s.Log.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+	}
+	return plain(http.StatusServiceUnavailable, err)
+}
+
+func plain(status int, err error) *answer {
+	return &answer{status: status, body: v1.ErrorBody{Errors: []v1.Error{{Message: err.Error()}}}}
+}
+
+// send writes a value in the form that the client asks for.
+func (s *server) send(w http.ResponseWriter, r *http.Request, status int, value any) {
+	contentType, body, err := v1.Encode(r.Header.Get("Accept"), value)
+	if err != nil {
+		s.Log.Error("cannot encode an answer", "path", r.URL.Path, "error", err)
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", contentType)
+	w.WriteHeader(status)
+	if _, err := w.Write(body); err != nil {
+		s.Log.Debug("the client is gone", "path", r.URL.Path, "error", err)
+	}
+}

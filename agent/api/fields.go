@@ -1,0 +1,169 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// fields is what the query parameter fields selects: nil selects all.
+type fields map[string]fields
+
+// maxFieldsDepth bounds how deep fields may descend.
+const maxFieldsDepth = 16
+
+// parseFields reads the grammar of avassa.md 2: "a,b", "a/b", "a/[b,c/d]".
+func parseFields(text string) (fields, error) {
+	p := fieldsParser{rest: text}
+	f, err := p.list(0)
+	if err == nil && p.rest != "" {
+		err = fmt.Errorf("%q is one too many", p.rest)
+	}
+	if err != nil {
+		return nil, badRequest("fields", text, fmt.Sprintf("cannot be read: %v; use a,b or a/b or a/[b,c]", err))
+	}
+	return f, nil
+}
+
+type fieldsParser struct {
+	rest string
+}
+
+// list reads item { "," item }.
+func (p *fieldsParser) list(depth int) (fields, error) {
+	f := fields{}
+	for {
+		if err := p.item(f, depth); err != nil {
+			return nil, err
+		}
+		if !p.skip(",") {
+			return f, nil
+		}
+	}
+}
+
+// item reads name [ "/" item | "/[" list "]" ] into f.
+func (p *fieldsParser) item(f fields, depth int) (err error) {
+	if depth > maxFieldsDepth {
+		return fmt.Errorf("it is nested deeper than %d", maxFieldsDepth)
+	}
+	end := strings.IndexAny(p.rest, ",/[]")
+	if end < 0 {
+		end = len(p.rest)
+	}
+	name := p.rest[:end]
+	if name == "" {
+		return fmt.Errorf("a name is missing before %q", p.rest)
+	}
+	p.rest = p.rest[end:]
+	switch {
+	case p.skip("/["):
+		if f[name], err = p.list(depth + 1); err == nil && !p.skip("]") {
+			err = fmt.Errorf("a ] is missing before %q", p.rest)
+		}
+	case p.skip("/"):
+		f[name] = fields{}
+		err = p.item(f[name], depth+1)
+	default:
+		f[name] = nil
+	}
+	return err
+}
+
+func (p *fieldsParser) skip(prefix string) bool {
+	rest, found := strings.CutPrefix(p.rest, prefix)
+	p.rest = rest
+	return found
+}
+
+// sendFields answers with a value, cut down to the fields that the request
+// asks for (AV-9).
+func (s *server) sendFields(c *call, value any) error {
+	if c.URL.Query().Has("fields") {
+		wanted, err := parseFields(c.URL.Query().Get("fields"))
+		if err != nil {
+			return err
+		}
+		if value, err = wanted.of(value); err != nil {
+			return err
+		}
+	}
+	s.send(c.w, c.Request, http.StatusOK, value)
+	return nil
+}
+
+// of cuts a value of one of the API's types down to the fields selected. One
+// that the type does not have is an error; one that this value lacks is left
+// out.
+func (f fields) of(value any) (any, error) {
+	if err := f.check(reflect.TypeOf(value)); err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	var tree any
+	if err := json.Unmarshal(body, &tree); err != nil {
+		return nil, err
+	}
+	return f.cut(tree), nil
+}
+
+// check refuses fields that a type does not have.
+func (f fields) check(t reflect.Type) error {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	known := members(t)
+	for name, below := range f {
+		member, found := known[name]
+		if !found {
+			return badRequest("fields", name, "is no field here; use one of "+strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		}
+		if err := below.check(member); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// members maps the JSON names of a struct, embedded ones included, to their
+// types.
+func members(t reflect.Type) map[string]reflect.Type {
+	known := map[string]reflect.Type{}
+	for _, field := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
+			known[name] = field.Type
+		}
+	}
+	return known
+}
+
+func (f fields) cut(tree any) any {
+	switch t := tree.(type) {
+	case []any:
+		for i := range t {
+			t[i] = f.cut(t[i])
+		}
+	case map[string]any:
+		for name, child := range t {
+			below, wanted := f[name]
+			switch {
+			case f == nil:
+			case wanted:
+				t[name] = below.cut(child)
+			default:
+				delete(t, name)
+			}
+		}
+	}
+	return tree
+}

@@ -1,0 +1,137 @@
+package api
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// onSite checks that a request names no other site than this one (AV-31).
+func (s *server) onSite(c *call, known ...string) error {
+	if err := query(c, append(known, "site")...); err != nil {
+		return err
+	}
+	if site := c.URL.Query().Get("site"); c.URL.Query().Has("site") && site != s.Site {
+		return problem(http.StatusNotFound, "site", site, "site %q does not exist; this is %q", site, s.Site)
+	}
+	return nil
+}
+
+// getState answers Avassa's state object (AV-30 to AV-39).
+func (s *server) getState(c *call) error {
+	if err := s.onSite(c, "fields", "content"); err != nil {
+		return err
+	}
+	state, err := c.controller.State(c.Context())
+	if err != nil {
+		return err
+	}
+	content := c.URL.Query().Get("content")
+	switch {
+	case content == "config":
+		return s.sendFields(c, state.OSUpgrade)
+	case content == "nonconfig":
+		state.OSUpgrade = v1.OSUpgrade{}
+	case c.URL.Query().Has("content"):
+		return badRequest("content", content, `is not possible; use "config" or "nonconfig"`)
+	}
+	return s.sendFields(c, state)
+}
+
+// getHosts answers the hosts that are known (AV-40).
+func (s *server) getHosts(c *call) error {
+	if err := s.onSite(c, "fields"); err != nil {
+		return err
+	}
+	hosts, err := c.controller.Hosts(c.Context())
+	if err != nil {
+		return err
+	}
+	return s.sendFields(c, hosts)
+}
+
+func (s *server) getHost(c *call) error {
+	if err := s.onSite(c, "fields"); err != nil {
+		return err
+	}
+	hosts, err := c.controller.Hosts(c.Context())
+	if err != nil {
+		return err
+	}
+	for _, h := range hosts {
+		if h.Hostname == c.PathValue("host") {
+			return s.sendFields(c, h)
+		}
+	}
+	return problem(http.StatusNotFound, "host", c.PathValue("host"), "host %q is not known", c.PathValue("host"))
+}
+
+func (s *server) getRuns(c *call) error {
+	if err := s.onSite(c, "fields"); err != nil {
+		return err
+	}
+	runs, err := c.controller.Runs(c.Context())
+	if err != nil {
+		return err
+	}
+	return s.sendFields(c, runs)
+}
+
+func (s *server) getRun(c *call) error {
+	if err := s.onSite(c, "fields"); err != nil {
+		return err
+	}
+	id, err := strconv.ParseUint(c.PathValue("id"), 10, 64)
+	if err != nil {
+		return badRequest("id", c.PathValue("id"), "is not the id of a run; use a number")
+	}
+	run, err := c.controller.Find(c.Context(), id)
+	if err != nil {
+		return err
+	}
+	return s.sendFields(c, run)
+}
+
+// postStart answers POST start with the run that it began (AV-81).
+func (s *server) postStart(c *call) error {
+	if err := s.onSite(c); err != nil {
+		return err
+	}
+	body, err := io.ReadAll(c.Body)
+	if err != nil {
+		return err
+	}
+	request, err := v1.DecodeStart(c.Header.Get("Content-Type"), body)
+	if err != nil {
+		return err
+	}
+	run, err := c.controller.Start(c.Context(), c.by, request)
+	if err != nil {
+		return err
+	}
+	s.Log.Info("run started by hand", "tenant", c.tenant, "by", c.by, "run", run.ID)
+	s.send(c.w, c.Request, http.StatusOK, run)
+	return nil
+}
+
+// healthz tells whether the process works at all, readyz whether every
+// controller may send commands. Both need no token and tell no secret.
+func (s *server) healthz(w http.ResponseWriter, r *http.Request) {
+	if err := s.Healthy(); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.send(w, r, http.StatusOK, map[string]string{"status": "ok"})
+}
+
+func (s *server) readyz(w http.ResponseWriter, r *http.Request) {
+	for _, controller := range s.Tenants {
+		if err := controller.Ready(r.Context()); err != nil {
+			s.fail(w, r, err)
+			return
+		}
+	}
+	s.healthz(w, r)
+}

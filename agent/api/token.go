@@ -1,0 +1,116 @@
+package api
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+)
+
+// Right is what a token allows.
+type Right string
+
+// The rights of a token.
+const (
+	Read  Right = "read"
+	Write Right = "write"
+	Start Right = "start"
+)
+
+// Rights lists all rights.
+func Rights() []Right { return []Right{Read, Write, Start} }
+
+// AnyTenant is the tenant of a token that is good for all of them.
+const AnyTenant = "*"
+
+// Token tells whom a token stands for and what it allows. The token itself is
+// kept nowhere, only its SHA-256.
+type Token struct {
+	Name   string  `json:"name"`
+	Tenant string  `json:"tenant"`
+	Allow  []Right `json:"allow"`
+	// Expires is when it ends; nil means never.
+	Expires *time.Time `json:"expires,omitempty"`
+}
+
+// Tokens is the folder of the tokens: a file per token, named after its
+// SHA-256. A file that is added or removed counts at once, without a restart.
+type Tokens struct {
+	dir string
+}
+
+// OpenTokens makes the folder when it is missing.
+func OpenTokens(dir string) (*Tokens, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("cannot make the folder of tokens: %w", err)
+	}
+	return &Tokens{dir: dir}, nil
+}
+
+// secretBytes is the length of a token's random part.
+const secretBytes = 24
+
+// Add makes a token and returns its text, which is kept nowhere else.
+func (t *Tokens) Add(token Token) (string, error) {
+	secret := make([]byte, secretBytes)
+	if _, err := rand.Read(secret); err != nil {
+		return "", fmt.Errorf("cannot make a token: %w", err)
+	}
+	text := "osu_" + hex.EncodeToString(secret)
+	body, err := json.Marshal(token)
+	if err != nil {
+		return "", err
+	}
+	return text, durable.WriteFile(t.path(text), append(body, '\n'), 0o600)
+}
+
+func (t *Tokens) path(text string) string {
+	hash := sha256.Sum256([]byte(text))
+	return filepath.Join(t.dir, hex.EncodeToString(hash[:])+".json")
+}
+
+// Bearer returns the token that a request bears (RFC 6750 2.1).
+func (t *Tokens) Bearer(r *http.Request) (Token, error) {
+	scheme, text, found := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !found || !strings.EqualFold(scheme, "Bearer") {
+		return Token{}, problem(http.StatusUnauthorized, "", "", "the request bears no token; send Authorization: Bearer TOKEN")
+	}
+	body, err := os.ReadFile(t.path(strings.TrimSpace(text)))
+	if errors.Is(err, os.ErrNotExist) {
+		return Token{}, problem(http.StatusUnauthorized, "", "", "the token is not known")
+	}
+	if err != nil {
+		return Token{}, fmt.Errorf("cannot look up a token: %w", err)
+	}
+	var token Token
+	if err := json.Unmarshal(body, &token); err != nil {
+		return Token{}, fmt.Errorf("cannot read a token's file: %w", err)
+	}
+	if token.Expires != nil && time.Now().After(*token.Expires) {
+		return Token{}, problem(http.StatusUnauthorized, "", "", "the token has expired")
+	}
+	return token, nil
+}
+
+// allows returns why a token is not good for a request.
+func (t Token) allows(tenant string, needs Right) error {
+	switch {
+	case tenant == AnyTenant:
+		return badRequest("tenant", "", "the token is good for any tenant, so name one: use /v1/…/tenants/NAME/os-upgrade")
+	case t.Tenant != AnyTenant && t.Tenant != tenant:
+		return problem(http.StatusForbidden, "tenant", tenant, "token %q is not good for tenant %q", t.Name, tenant)
+	case !slices.Contains(t.Allow, needs):
+		return problem(http.StatusForbidden, "", "", "token %q does not allow to %s", t.Name, needs)
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+// Package controller opens the runs of one tenant when a window opens or
+// somebody asks, and drives them: it folds the log, asks run for the next
+// step, and appends what that says.
+//
+// It decides nothing that run, window or due do not decide. It keeps nothing
+// that the log and the store do not have: kill it anywhere, start another, and
+// that one goes on (AV-82).
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/guard"
+)
+
+// Store is what a controller needs of the store.
+type Store interface {
+	WatchConfig(ctx context.Context, tenant string, see func(store.Seen)) error
+	Hosts(ctx context.Context, tenant string) ([]store.Host, error)
+	PutHost(ctx context.Context, key string, host store.Host) error
+}
+
+// Options say what a controller controls.
+type Options struct {
+	Tenant string
+	// Zone is the site's time zone, for windows that are site-local.
+	Zone  *time.Location
+	Log   topic.Log
+	Ear   topic.Ear
+	Guard *guard.Guard
+	Store Store
+	// Logger takes what operators may want to know.
+	Logger *slog.Logger
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Controller is the controller of one tenant. One goroutine, that of Run, owns
+// all it knows; whoever else wants something asks it there.
+type Controller struct {
+	o     Options
+	asked chan func(*state)
+	done  chan struct{}
+}
+
+// New makes a controller. It does nothing before Run.
+func New(o Options) *Controller {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Controller{o: o, asked: make(chan func(*state), 64), done: make(chan struct{})}
+}
+
+// ask has f run where the state is owned, and waits for it.
+func (c *Controller) ask(ctx context.Context, f func(*state)) error {
+	finished := make(chan struct{})
+	if err := c.post(ctx, func(s *state) { f(s); close(finished) }); err != nil {
+		return err
+	}
+	select {
+	case <-finished:
+		return nil
+	case <-c.done:
+		return run.ErrNotReady
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// post has f run where the state is owned.
+func (c *Controller) post(ctx context.Context, f func(*state)) error {
+	select {
+	case c.asked <- f:
+		return nil
+	case <-c.done:
+		return run.ErrNotReady
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Run controls until ctx ends, which is no error, or a part that it stands on
+// fails.
+func (c *Controller) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer close(c.done)
+	s, err := c.load(ctx)
+	if err != nil {
+		return err
+	}
+	for _, part := range []func(context.Context) error{c.followLog, c.watchConfig, c.listen} {
+		go func() {
+			if err := part(ctx); err != nil && ctx.Err() == nil {
+				cancel(err)
+			}
+		}()
+	}
+	s.loop(ctx, c.asked)
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return fmt.Errorf("the controller of tenant %s has stopped: %w", c.o.Tenant, cause)
+	}
+	return nil
+}
+
+// load reads what is there before anything new comes.
+func (c *Controller) load(ctx context.Context) (*state, error) {
+	s := newState(c.o)
+	hosts, err := c.o.Store.Hosts(ctx, c.o.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range hosts {
+		s.hosts[h.Name] = &host{Host: h}
+	}
+	if s.last, err = c.o.Log.Last(ctx); err != nil {
+		return nil, err
+	}
+	if err := c.o.Guard.End(s.last); err != nil {
+		s.raise(err)
+	}
+	return s, nil
+}
+
+func (c *Controller) followLog(ctx context.Context) error {
+	return c.o.Log.Follow(ctx, 1, func(r message.Record) {
+		_ = c.post(ctx, func(s *state) { s.fold(r) })
+	})
+}
+
+func (c *Controller) watchConfig(ctx context.Context) error {
+	return c.o.Store.WatchConfig(ctx, c.o.Tenant, func(seen store.Seen) {
+		_ = c.post(ctx, func(s *state) { s.configure(seen) })
+	})
+}
+
+func (c *Controller) listen(ctx context.Context) error {
+	return c.o.Ear.Listen(ctx,
+		func(name string, a message.Alive) {
+			_ = c.post(ctx, func(s *state) { s.heard(ctx, name, a) })
+		},
+		func(name string, p message.Progress) {
+			_ = c.post(ctx, func(s *state) { s.progressed(name, p) })
+		})
+}

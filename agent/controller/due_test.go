@@ -1,0 +1,44 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+)
+
+// TestDue checks when a window opens a run by itself.
+func TestDue(t *testing.T) {
+	t.Parallel()
+	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	span := window.Span{Start: noon, End: noon.Add(4 * time.Hour)}
+	dayBefore := noon.Add(-24 * time.Hour)
+	in := facts{now: noon, span: span, inSpan: true, started: dayBefore, joined: dayBefore, members: 3}
+	for name, c := range map[string]struct {
+		change func(*facts)
+		open   bool
+		next   time.Time
+	}{
+		"the window opens":                      {func(*facts) {}, true, time.Time{}},
+		"the window opens later":                {func(f *facts) { f.now, f.inSpan = noon.Add(-time.Minute), false }, false, noon},
+		"the last run was of the window before": {func(f *facts) { f.lastOpened = noon.Add(-time.Hour) }, true, time.Time{}},
+		"this window has had its run":           {func(f *facts) { f.lastOpened = noon }, false, span.End},
+		"the agent was down when it opened":     {func(f *facts) { f.now, f.started = noon.Add(time.Hour), noon.Add(time.Hour-quiet) }, true, time.Time{}},
+		"the agent has just started":            {func(f *facts) { f.started = noon }, false, noon.Add(quiet)},
+		"a host has just joined":                {func(f *facts) { f.joined = noon.Add(-time.Second) }, false, noon.Add(quiet - time.Second)},
+		"a known host was not heard of yet":     {func(f *facts) { f.started, f.silent = noon.Add(-5*time.Second), 1 }, false, noon.Add(settle - 5*time.Second)},
+		"a known host stays silent":             {func(f *facts) { f.started, f.silent = noon.Add(-settle), 1 }, true, time.Time{}},
+		"no host is known":                      {func(f *facts) { f.members = 0 }, false, time.Time{}},
+		"all hosts are silent":                  {func(f *facts) { f.silent = 3 }, false, time.Time{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := in
+			c.change(&f)
+			open, next := due(f)
+			if open != c.open || !next.Equal(c.next) {
+				t.Errorf("due says %v, next look at %s; want %v, %s", open, next, c.open, c.next)
+			}
+		})
+	}
+}

@@ -1,0 +1,180 @@
+// Package dev runs a whole site in one process, with simulated hosts: the
+// quickest way to see an upgrade, and the agent that acceptance tests run
+// against.
+//
+// Everything but the hosts is real, credentials included.
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
+)
+
+// What is there when nobody says otherwise.
+const (
+	Tenant      = "demo"
+	Application = "os-upgrade-simulated"
+	SiteName    = "dev"
+)
+
+// Options say how many hosts there are and where.
+type Options struct {
+	// Dir holds all state; the same folder goes on where it was.
+	Dir string
+	// Hosts is how many simulated hosts there are: h01, h02, ...
+	Hosts int
+	// Step is how long one simulated action takes.
+	Step time.Duration
+	// Listen is where the REST API listens; empty is any free port of
+	// loopback.
+	Listen string
+	// Zone is the site's time zone; nil is UTC.
+	Zone    *time.Location
+	Version string
+	// Log takes what happens; nil drops it.
+	Log *slog.Logger
+}
+
+// Dev is a site with simulated hosts that runs.
+type Dev struct {
+	// Endpoint, Token and Tenant are what a client needs.
+	Endpoint, Token, Tenant string
+
+	site  *site.Site
+	stop  context.CancelFunc
+	hosts sync.WaitGroup
+	lost  chan error
+}
+
+// Start starts the site and its hosts and returns once the API answers and all
+// hosts are online. It runs until Close; ctx is only for the start.
+func Start(ctx context.Context, o Options) (*Dev, error) {
+	o = withDefaults(o)
+	s, err := site.Open(ctx, site.Options{
+		Name: SiteName, Zone: o.Zone, Dir: o.Dir, Tenants: []string{Tenant}, API: site.Endpoint{Listen: o.Listen},
+		Holder: "osupgrade-agent dev", Log: o.Log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	running, stop := context.WithCancel(context.Background())
+	d := &Dev{Endpoint: "http://" + s.Address(), Tenant: Tenant, site: s, stop: stop, lost: make(chan error, 1)}
+	if err := d.start(ctx, running, o); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+func withDefaults(o Options) Options {
+	if o.Listen == "" {
+		o.Listen = "127.0.0.1:0"
+	}
+	if o.Zone == nil {
+		o.Zone = time.UTC
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+func (d *Dev) start(ctx, running context.Context, o Options) (err error) {
+	if d.Token, err = ownToken(d.site.Tokens(), filepath.Join(o.Dir, "token")); err != nil {
+		return err
+	}
+	for i := range o.Hosts {
+		h, err := d.openHost(ctx, o, fmt.Sprintf("h%02d", i+1))
+		if err != nil {
+			return err
+		}
+		d.hosts.Go(func() {
+			if err := h.live(running); err != nil && running.Err() == nil {
+				select {
+				case d.lost <- err:
+				default:
+				}
+			}
+		})
+	}
+	return d.gather(ctx, o.Hosts)
+}
+
+// gather waits until the controller has heard of all hosts.
+func (d *Dev) gather(ctx context.Context, want int) error {
+	controller := d.site.Controller(Tenant)
+	changed, stop, err := controller.Watch(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	for {
+		hosts, err := controller.Hosts(ctx)
+		if err != nil {
+			return err
+		}
+		online := 0
+		for _, h := range hosts {
+			if h.Online {
+				online++
+			}
+		}
+		if online >= want {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case err := <-d.lost:
+			return err
+		case <-changed:
+		}
+	}
+}
+
+// ownToken returns the token of this folder, made at its first start.
+func ownToken(tokens *api.Tokens, path string) (string, error) {
+	if kept, err := os.ReadFile(path); err == nil {
+		return string(kept), nil
+	}
+	token, err := tokens.Add(api.Token{Name: "dev", Tenant: Tenant, Allow: api.Rights()})
+	if err != nil {
+		return "", err
+	}
+	return token, durable.WriteFile(path, []byte(token), 0o600)
+}
+
+// WriteEnv writes the file that a shell sources before it runs Terraform
+// (design.md 9). It holds the token, so only its owner may read it.
+func (d *Dev) WriteEnv(path string) error {
+	text := fmt.Sprintf("export OSUPGRADE_ENDPOINT=%s\nexport OSUPGRADE_TOKEN=%s\nexport OSUPGRADE_TENANT=%s\n", d.Endpoint, d.Token, d.Tenant)
+	return durable.WriteFile(path, []byte(text), 0o600)
+}
+
+// Failed tells of a part that has stopped by itself.
+func (d *Dev) Failed() <-chan error {
+	select {
+	case err := <-d.lost:
+		failed := make(chan error, 1)
+		failed <- err
+		return failed
+	default:
+		return d.site.Failed()
+	}
+}
+
+// Close stops the hosts and then the site.
+func (d *Dev) Close() error {
+	d.stop()
+	d.hosts.Wait()
+	return d.site.Close()
+}

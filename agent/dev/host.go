@@ -1,0 +1,120 @@
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/jetstream"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/simulated"
+)
+
+// Limits of a simulated host: an action that takes longer than this hangs.
+const (
+	stepLimit   = time.Hour
+	rebootLimit = 15 * time.Minute
+)
+
+// host is a simulated host with its power switch: it starts the worker, and
+// stops it when the host goes down.
+type host struct {
+	name    string
+	dir     string
+	version string
+	machine *simulated.Host
+	key     nkeys.KeyPair
+	server  *natsd.Server
+	log     *slog.Logger
+}
+
+// openHost opens the folder DIR/hosts/NAME, with the host's own credentials.
+func (d *Dev) openHost(_ context.Context, o Options, name string) (*host, error) {
+	dir := filepath.Join(o.Dir, "hosts", name)
+	machine, err := simulated.Open(dir, simulated.Options{Step: o.Step})
+	if err != nil {
+		return nil, err
+	}
+	key, err := ownKey(d.site.Hosts(), filepath.Join(dir, "host.nkey"), natsd.Identity{Tenant: Tenant, Host: name})
+	if err != nil {
+		return nil, err
+	}
+	return &host{name: name, dir: dir, version: o.Version, machine: machine, key: key, server: d.site.Server(), log: o.Log}, nil
+}
+
+// ownKey returns the key of a host, made at its first start.
+func ownKey(hosts *natsd.Hosts, path string, id natsd.Identity) (nkeys.KeyPair, error) {
+	seed, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		if seed, err = hosts.Add(id); err == nil {
+			err = durable.WriteFile(path, seed, 0o600)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot get the key of host %s: %w", id.Host, err)
+	}
+	return nkeys.FromSeed(seed)
+}
+
+// live keeps the host up until ctx ends: whenever the worker is stopped by a
+// reboot or a crash, it starts the next one.
+func (h *host) live(ctx context.Context) error {
+	for ctx.Err() == nil {
+		event, err := h.up(ctx)
+		if err != nil {
+			return fmt.Errorf("host %s: %w", h.name, err)
+		}
+		if event != simulated.RebootRequested {
+			continue
+		}
+		if err := h.machine.Boot(ctx); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// up runs one worker from boot to shutdown and returns what ended it.
+func (h *host) up(ctx context.Context) (simulated.Event, error) {
+	station, err := jetstream.Dial(Tenant, h.name, func(options ...nats.Option) (*nats.Conn, error) {
+		return h.server.ConnectHost(h.name, h.key, options...)
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer station.Close()
+	w, err := worker.Open(ctx, worker.Options{
+		Tenant: Tenant, Host: h.name, Application: Application, Version: h.version, Dir: filepath.Join(h.dir, "worker"),
+		Station: station, Strategy: h.machine, Machine: h.machine,
+		Limits: worker.Limits{Step: stepLimit, Reboot: rebootLimit}, Log: h.log,
+	})
+	if err != nil {
+		return 0, err
+	}
+	event, err := h.watch(ctx, w)
+	return event, errors.Join(err, w.Close())
+}
+
+// watch runs the worker until it fails, ctx ends or the host goes down.
+func (h *host) watch(ctx context.Context, w *worker.Worker) (simulated.Event, error) {
+	running, down := context.WithCancel(ctx)
+	defer down()
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(running) }()
+	select {
+	case err := <-ended:
+		return 0, err
+	case event := <-h.machine.Events():
+		down()
+		return event, <-ended
+	}
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// startCommand starts a run by hand.
+type startCommand struct {
+	operator
+	OverrideWindow bool   `help:"Start though no maintenance window is open; needs --reason."`
+	Reason         string `help:"Why; it is kept with the run."`
+	Duration       string `help:"How long a run outside of a window may take, such as 2h (default: 4h)."`
+	Wait           bool   `help:"Follow the run until it ends; exit code 3 when it is not completed."`
+}
+
+// Run implements the command.
+func (c *startCommand) Run(ctx context.Context, out io.Writer) error {
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	run, err := api.Start(ctx, c.Tenant, v1.Start{OverrideWindow: c.OverrideWindow, Reason: c.Reason, Duration: c.Duration})
+	if err != nil {
+		return err
+	}
+	if c.Wait {
+		return follow(ctx, out, &c.operator, api, run.ID)
+	}
+	if c.Output == "json" {
+		return c.json(out, run)
+	}
+	_, err = fmt.Fprintf(out, "Run %d has begun with %d hosts; it ends by %s.\n", run.ID, len(run.Hosts), run.NotAfter.Format(time.RFC3339))
+	return err
+}
+
+// watchCommand follows a run.
+type watchCommand struct {
+	operator
+	ID uint64 `arg:"" optional:"" help:"Id of the run (default: the one under way, or else the next one)."`
+}
+
+// Run implements the command.
+func (c *watchCommand) Run(ctx context.Context, out io.Writer) error {
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	return follow(ctx, out, &c.operator, api, c.ID)
+}
+
+// follow prints what changes in a run until it ends. id 0 is the run under
+// way, or else the next one.
+func follow(ctx context.Context, out io.Writer, o *operator, api *client.Client, id uint64) error {
+	p := progress{out: out, o: o, id: id, hosts: map[string]string{}}
+	if err := api.Watch(ctx, o.Tenant, p.see); err != nil {
+		return err
+	}
+	if p.last.Result != "completed" {
+		return errNotCompleted
+	}
+	return nil
+}
+
+// progress turns runs as they change into lines.
+type progress struct {
+	out   io.Writer
+	o     *operator
+	id    uint64
+	last  v1.Run
+	hosts map[string]string
+	err   error
+}
+
+// see prints what is new and reports whether there is more to come.
+func (p *progress) see(r v1.Run) bool {
+	switch {
+	case p.id == 0 && r.Finished():
+		return true
+	case p.id == 0:
+		p.id = r.ID
+	case r.ID < p.id:
+		return true
+	}
+	p.last = r
+	if p.o.Output == "json" {
+		p.err = p.o.json(p.out, r)
+		return p.err == nil && !r.Finished()
+	}
+	p.lines(r)
+	return !r.Finished()
+}
+
+func (p *progress) lines(r v1.Run) {
+	if len(p.hosts) == 0 {
+		p.line("run %d: %d hosts, not after %s", r.ID, len(r.Hosts), r.NotAfter.Format(time.RFC3339))
+	}
+	for _, h := range r.Hosts {
+		if line := hostLine(h); p.hosts[h.Hostname] != line {
+			p.hosts[h.Hostname] = line
+			p.line("%s  %s", h.Hostname, line)
+		}
+	}
+	if r.Finished() {
+		p.line("run %d: %s", r.ID, headline(r))
+	}
+}
+
+func (p *progress) line(format string, args ...any) {
+	_, p.err = fmt.Fprintf(p.out, "%s  %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
+}

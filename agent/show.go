@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// statusCommand shows a tenant's state and its newest run.
+type statusCommand struct {
+	operator
+}
+
+// Run implements the command.
+func (c *statusCommand) Run(ctx context.Context, out io.Writer) error {
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	state, err := api.State(ctx, c.Tenant, "")
+	if err != nil {
+		return err
+	}
+	runs, err := api.Runs(ctx, c.Tenant)
+	if err != nil {
+		return err
+	}
+	if c.Output == "json" {
+		return c.json(out, map[string]any{"state": state, "runs": runs})
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	row(table, "tenant", c.Tenant)
+	row(table, "status", state.Status)
+	row(table, "next window", nextWindow(state))
+	row(table, "hosts", fmt.Sprint(len(state.ScheduledWorkers)))
+	if len(runs) > 0 {
+		showRun(table, runs[0])
+	}
+	return table.Flush()
+}
+
+func row(table io.Writer, name, value string) {
+	_, _ = fmt.Fprintf(table, "%s:\t%s\n", name, value)
+}
+
+func nextWindow(s v1.State) string {
+	switch {
+	case s.NextUpgradeAt == nil:
+		return "none is configured"
+	case s.NextUpgradeIn == "0s":
+		return "is open now"
+	default:
+		return fmt.Sprintf("opens at %s, in %s", s.NextUpgradeAt.Format(time.RFC3339), s.NextUpgradeIn)
+	}
+}
+
+func showRun(table io.Writer, r v1.Run) {
+	row(table, "run", fmt.Sprintf("%d, %s", r.ID, headline(r)))
+	row(table, "begun", r.OpenedAt.Format(time.RFC3339)+" by "+beginner(r))
+	if !r.Finished() {
+		row(table, "not after", r.NotAfter.Format(time.RFC3339))
+	}
+	if r.WaitingFor != nil {
+		row(table, "waiting for", fmt.Sprintf("%s since %s", r.WaitingFor.Detail, r.WaitingFor.Since.Format(time.RFC3339)))
+	}
+	for _, h := range r.Hosts {
+		row(table, "  "+h.Hostname, hostLine(h))
+	}
+}
+
+// headline is a run's phase, or its result and why.
+func headline(r v1.Run) string {
+	if r.Result == "" {
+		return r.Phase
+	}
+	return r.Result + ": " + r.Reason
+}
+
+func beginner(r v1.Run) string {
+	if r.Trigger == "manual" {
+		text := "hand (" + r.RequestedBy + ")"
+		if r.RequestReason != "" {
+			text += ": " + r.RequestReason
+		}
+		return text
+	}
+	return "its window"
+}
+
+func hostLine(h v1.RunHost) string {
+	text := h.Status
+	if h.Error != "" {
+		text += ": " + h.Error
+	}
+	if h.Progress != "" {
+		text += " (" + h.Progress + ")"
+	}
+	return text
+}
+
+// hostsCommand lists the hosts.
+type hostsCommand struct {
+	operator
+}
+
+// Run implements the command.
+func (c *hostsCommand) Run(ctx context.Context, out io.Writer) error {
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	hosts, err := api.Hosts(ctx, c.Tenant, "")
+	if err != nil {
+		return err
+	}
+	if c.Output == "json" {
+		return c.json(out, hosts)
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "HOST\tAPPLICATION\tONLINE\tVERSIONS")
+	for _, h := range hosts {
+		online := "no"
+		if h.Online {
+			online = "yes"
+		}
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", h.Hostname, h.Application, online, versionsLine(h.Versions))
+	}
+	return table.Flush()
+}
+
+// maxShown bounds the packages that a line of the table shows.
+const maxShown = 4
+
+func versionsLine(versions map[string]string) string {
+	var parts []string
+	for name, version := range versions {
+		parts = append(parts, name+" "+version)
+	}
+	slices.Sort(parts)
+	if more := len(parts) - maxShown; more > 0 {
+		parts = append(parts[:maxShown], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(parts, ", ")
+}

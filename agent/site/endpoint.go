@@ -1,0 +1,63 @@
+package site
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+)
+
+// Endpoint is an address to listen on, with the certificate that is needed
+// beyond loopback.
+type Endpoint struct {
+	// Listen is host:port; port 0 takes any that is free.
+	Listen string
+	// CertFile and KeyFile are PEM files; both or neither.
+	CertFile, KeyFile string
+}
+
+// tls returns the settings of the endpoint, nil for plain text, which only
+// loopback may use. prefix stands before the names of its options.
+func (e Endpoint) tls(prefix string) (*tls.Config, error) {
+	cert, key := prefix+"tls-cert", prefix+"tls-key"
+	if (e.CertFile == "") != (e.KeyFile == "") {
+		return nil, fmt.Errorf("%s and %s belong together; set both or neither", cert, key)
+	}
+	if e.CertFile == "" {
+		if e.Listen != "" && !loopback(e.Listen) {
+			return nil, fmt.Errorf("%slisten %q is reachable from other machines; set %s and %s, or listen on 127.0.0.1", prefix, e.Listen, cert, key)
+		}
+		return nil, nil
+	}
+	certificate, err := tls.LoadX509KeyPair(e.CertFile, e.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("cannot load %s %s and %s %s: %w", cert, e.CertFile, key, e.KeyFile, err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, nil
+}
+
+// loopback reports whether an address is reached from this machine alone.
+func loopback(listen string) bool {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// listen takes the address.
+func (e Endpoint) listen(ctx context.Context) (net.Listener, error) {
+	config, err := e.tls("")
+	if err != nil {
+		return nil, err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", e.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %q: %w", e.Listen, err)
+	}
+	if config != nil {
+		return tls.NewListener(listener, config), nil
+	}
+	return listener, nil
+}

@@ -1,0 +1,222 @@
+// Package site puts together what runs at one site: the embedded NATS server,
+// the store, a controller for each tenant and the REST API.
+//
+// It decides in which order they start and stop, and refuses to listen beyond
+// loopback without TLS. What they do is theirs.
+package site
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/controller"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/guard"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/jetstream"
+)
+
+// Options say what the site is and where it listens.
+type Options struct {
+	// Name is the site's name.
+	Name string
+	// Zone is the time zone of windows that are site-local.
+	Zone *time.Location
+	// Dir holds everything that the site keeps.
+	Dir string
+	// Tenants are the names of those served here.
+	Tenants []string
+	// API and NATS are where the REST API and the log listen. NATS.Listen may
+	// be empty: then only this process reaches the log.
+	API, NATS Endpoint
+	// Holder says in words who runs the site.
+	Holder string
+	Log    *slog.Logger
+}
+
+// Site is a site that runs.
+type Site struct {
+	server   *natsd.Server
+	hosts    *natsd.Hosts
+	tokens   *api.Tokens
+	tenants  map[string]api.Controller
+	listener net.Listener
+	http     *http.Server
+	nats     *nats.Conn
+	stop     context.CancelFunc
+	parts    sync.WaitGroup
+	failed   chan error
+	log      *slog.Logger
+}
+
+// OpenHosts opens the folder of the hosts that a site in dir lets in, also
+// while it runs.
+func OpenHosts(dir string) (*natsd.Hosts, error) {
+	return natsd.OpenHosts(filepath.Join(dir, "credentials", "hosts"))
+}
+
+// OpenTokens opens the folder of the tokens that a site in dir takes, also
+// while it runs.
+func OpenTokens(dir string) (*api.Tokens, error) {
+	return api.OpenTokens(filepath.Join(dir, "credentials", "tokens"))
+}
+
+// Open starts a site and returns once it answers requests. It runs until
+// Close.
+func Open(ctx context.Context, o Options) (*Site, error) {
+	s := &Site{log: o.Log, failed: make(chan error, 1)}
+	if err := s.open(ctx, o); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Site) open(ctx context.Context, o Options) (err error) {
+	natsTLS, err := o.NATS.tls("nats-")
+	if err != nil {
+		return err
+	}
+	// Taking the address first makes a port in use fail before anything runs.
+	if s.listener, err = o.API.listen(ctx); err != nil {
+		return err
+	}
+	if s.hosts, err = OpenHosts(o.Dir); err != nil {
+		return err
+	}
+	if s.tokens, err = OpenTokens(o.Dir); err != nil {
+		return err
+	}
+	s.server, err = natsd.Start(ctx, natsd.Options{
+		Dir: filepath.Join(o.Dir, "store"), Listen: o.NATS.Listen, TLS: natsTLS, Hosts: s.hosts, Holder: o.Holder, Log: o.Log,
+	})
+	if err != nil {
+		return err
+	}
+	if s.nats, err = s.server.Connect(); err != nil {
+		return fmt.Errorf("cannot connect to the embedded NATS server: %w", err)
+	}
+	kept, err := store.Open(ctx, s.nats)
+	if err != nil {
+		return err
+	}
+	running, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.tenants = map[string]api.Controller{}
+	for _, tenant := range o.Tenants {
+		if s.tenants[tenant], err = s.control(ctx, running, o, kept, tenant); err != nil {
+			return err
+		}
+	}
+	s.serve(running, api.New(api.Options{
+		Site: o.Name, Tenants: s.tenants, Store: kept, Tokens: s.tokens, Healthy: s.server.Healthy, Log: o.Log,
+	}))
+	return nil
+}
+
+// control starts the controller of one tenant.
+func (s *Site) control(ctx, running context.Context, o Options, kept *store.Store, tenant string) (*controller.Controller, error) {
+	log, err := jetstream.Open(ctx, s.nats, tenant)
+	if err != nil {
+		return nil, err
+	}
+	watchdog, err := guard.Open(filepath.Join(o.Dir, "guard-"+tenant+".json"))
+	if err != nil {
+		return nil, err
+	}
+	c := controller.New(controller.Options{
+		Tenant: tenant, Zone: o.Zone, Log: log, Ear: log, Guard: watchdog, Store: kept, Logger: o.Log,
+	})
+	s.parts.Go(func() { s.fail(c.Run(running)) })
+	return c, nil
+}
+
+// Times of the REST server. A request is small and its answer ready, so a
+// client that takes longer is slow or hostile.
+const (
+	headerTimeout = 10 * time.Second
+	readTimeout   = 30 * time.Second
+	writeTimeout  = time.Minute
+	idleTimeout   = 2 * time.Minute
+	// goodbye is how long requests under way may take when the site stops.
+	goodbye = 2 * time.Second
+)
+
+func (s *Site) serve(running context.Context, handler http.Handler) {
+	s.http = &http.Server{
+		Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
+		IdleTimeout: idleTimeout, BaseContext: func(net.Listener) context.Context { return running },
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	s.parts.Go(func() {
+		if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+			s.fail(fmt.Errorf("the REST server has stopped: %w", err))
+		}
+	})
+}
+
+func (s *Site) fail(err error) {
+	if err == nil {
+		return
+	}
+	select {
+	case s.failed <- err:
+	default:
+	}
+}
+
+// Failed tells of a part that has stopped by itself; the site must then be
+// closed.
+func (s *Site) Failed() <-chan error { return s.failed }
+
+// Address is where the REST API listens, host:port.
+func (s *Site) Address() string { return s.listener.Addr().String() }
+
+// NATSAddress is where the log listens, host:port; empty when nowhere.
+func (s *Site) NATSAddress() string { return s.server.Address() }
+
+// Server is the embedded server, for hosts in this process.
+func (s *Site) Server() *natsd.Server { return s.server }
+
+// Controller is the controller of one of the site's tenants.
+func (s *Site) Controller(tenant string) api.Controller { return s.tenants[tenant] }
+
+// Hosts are the hosts that this site lets in.
+func (s *Site) Hosts() *natsd.Hosts { return s.hosts }
+
+// Tokens are the tokens that this site takes.
+func (s *Site) Tokens() *api.Tokens { return s.tokens }
+
+// Close stops everything, the API first and the store last.
+func (s *Site) Close() error {
+	var errs []error
+	if s.stop != nil {
+		s.stop()
+	}
+	if s.http != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), goodbye)
+		defer cancel()
+		if err := s.http.Shutdown(ctx); err != nil {
+			errs = append(errs, s.http.Close())
+		}
+	} else if s.listener != nil {
+		errs = append(errs, s.listener.Close())
+	}
+	s.parts.Wait()
+	if s.nats != nil {
+		s.nats.Close()
+	}
+	if s.server != nil {
+		errs = append(errs, s.server.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/jetstream"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/exec"
+)
+
+// workerCommand runs the worker of this host. Each of its flags is also a key
+// of the config file.
+type workerCommand struct {
+	Config      kong.ConfigFlag `help:"YAML file with the flags below as keys." type:"path" placeholder:"FILE"`
+	PrintConfig bool            `help:"Print the effective values and exit."`
+
+	Tenant        string        `help:"Tenant that this host belongs to." required:"" env:"OSUPGRADE_TENANT"`
+	Host          string        `help:"Name of this host (default: the machine's host name)." env:"OSUPGRADE_HOST"`
+	Application   string        `help:"Worker application that this host is known under." required:"" env:"OSUPGRADE_APPLICATION"`
+	State         string        `help:"Folder for the journal; must survive reboots." default:"/var/lib/osupgrade-worker" type:"path" env:"OSUPGRADE_STATE"`
+	NATSURL       string        `help:"Address of the site's log." name:"nats-url" default:"nats://127.0.0.1:4222" env:"OSUPGRADE_NATS_URL"`
+	NATSCAFile    string        `help:"Certificates to trust for it, PEM (default: the system's)." name:"nats-ca-file" type:"path" env:"OSUPGRADE_NATS_CA_FILE" placeholder:"FILE"`
+	KeyFile       string        `help:"This host's key, made by: osupgrade-agent credentials host." required:"" type:"path" env:"OSUPGRADE_KEY_FILE" placeholder:"FILE"`
+	Scripts       string        `help:"Folder of the exec strategy's scripts: versions, prepare, upgrade, resume, verify, rollback." required:"" type:"path" env:"OSUPGRADE_SCRIPTS" placeholder:"DIR"`
+	RebootCommand string        `help:"Command that reboots this machine, run by sh -c." default:"systemctl reboot" env:"OSUPGRADE_REBOOT_COMMAND"`
+	BootIDFile    string        `help:"File with the boot id." name:"boot-id-file" default:"/proc/sys/kernel/random/boot_id" type:"path" env:"OSUPGRADE_BOOT_ID_FILE"`
+	StepLimit     time.Duration `help:"Longest time that one script may take." default:"1h" env:"OSUPGRADE_STEP_LIMIT"`
+	RebootLimit   time.Duration `help:"Longest time from the reboot command to the reboot." default:"15m" env:"OSUPGRADE_REBOOT_LIMIT"`
+}
+
+// graceLimit is by how much the worker's own limit of a step exceeds that of
+// the scripts, which end theirs in order.
+const graceLimit = time.Minute
+
+// Run implements the command.
+func (c *workerCommand) Run(ctx context.Context, parsed *kong.Context, out io.Writer, log *slog.Logger) error {
+	if c.PrintConfig {
+		return printConfig(out, parsed)
+	}
+	if err := c.check(); err != nil {
+		return err
+	}
+	station, err := c.dial(log)
+	if err != nil {
+		return err
+	}
+	defer station.Close()
+	w, err := c.open(ctx, station, log)
+	if err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(out, "Host %s of tenant %s is ready.\n", c.Host, c.Tenant)
+	return errors.Join(w.Run(ctx), w.Close())
+}
+
+// check tells what is wrong with the values, and fills in the host's name.
+func (c *workerCommand) check() (err error) {
+	if c.Host == "" {
+		if c.Host, err = os.Hostname(); err != nil {
+			return fmt.Errorf("host: cannot ask the machine for its name: %w", err)
+		}
+	}
+	switch {
+	case !message.ValidHost(c.Host):
+		return fmt.Errorf("host: %q is not a host name; use letters, digits, \"-\", \"_\" and \".\"", c.Host)
+	case !v1.ValidName(c.Tenant):
+		return fmt.Errorf("tenant: %q is not the name of a tenant; use %s", c.Tenant, v1.NamePattern)
+	case !v1.ValidName(c.Application):
+		return fmt.Errorf("application: %q is not the name of an application; use %s", c.Application, v1.NamePattern)
+	case c.StepLimit <= 0:
+		return fmt.Errorf("step-limit: %s is not possible; use a time above 0s", c.StepLimit)
+	case c.RebootLimit <= 0:
+		return fmt.Errorf("reboot-limit: %s is not possible; use a time above 0s", c.RebootLimit)
+	}
+	return nil
+}
+
+// dial connects to the log. It waits for a site that is not up yet: a host may
+// well boot before it.
+func (c *workerCommand) dial(log *slog.Logger) (*jetstream.Station, error) {
+	seed, err := os.ReadFile(c.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("key-file: %w", err)
+	}
+	key, err := nkeys.ParseDecoratedNKey(seed)
+	if err != nil {
+		return nil, fmt.Errorf("key-file: %s holds no key; make one with osupgrade-agent credentials host", c.KeyFile)
+	}
+	public, err := key.PublicKey()
+	if err != nil {
+		return nil, fmt.Errorf("key-file: %s holds no key of a host: %w", c.KeyFile, err)
+	}
+	options := []nats.Option{
+		nats.Name(c.Tenant + "/" + c.Host), nats.Nkey(public, key.Sign), nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true),
+		// A key that is refused now may be added to the site at any time.
+		nats.IgnoreAuthErrorAbort(),
+		nats.ConnectHandler(func(*nats.Conn) { log.Info("connected to the log", "url", c.NATSURL) }),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { log.Warn("not connected to the log", "url", c.NATSURL, "error", err) }),
+	}
+	if c.NATSCAFile != "" {
+		options = append(options, nats.RootCAs(c.NATSCAFile))
+	}
+	return jetstream.Dial(c.Tenant, c.Host, func(more ...nats.Option) (*nats.Conn, error) {
+		return nats.Connect(c.NATSURL, append(options, more...)...)
+	})
+}
+
+func (c *workerCommand) open(ctx context.Context, station *jetstream.Station, log *slog.Logger) (*worker.Worker, error) {
+	scripts, err := exec.New(exec.Options{
+		Dir: c.Scripts, StateDir: filepath.Join(c.State, "exec"), Timeouts: exec.Timeouts{
+			Versions: c.StepLimit, Prepare: c.StepLimit, Upgrade: c.StepLimit, Resume: c.StepLimit, Verify: c.StepLimit, Rollback: c.StepLimit,
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return worker.Open(ctx, worker.Options{
+		Tenant: c.Tenant, Host: c.Host, Application: c.Application, Version: version, Dir: c.State,
+		Station: station, Strategy: scripts, Machine: computer{bootIDFile: c.BootIDFile, rebootCommand: c.RebootCommand},
+		Limits: worker.Limits{Step: c.StepLimit + graceLimit, Reboot: c.RebootLimit}, Log: log,
+	})
+}

@@ -1,0 +1,227 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
+)
+
+func TestNewRefuses(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		change func(*Options)
+		want   string
+	}{
+		"no folder":         {func(o *Options) { o.Dir = "" }, "it needs a folder of scripts"},
+		"no state folder":   {func(o *Options) { o.StateDir = "" }, "and a state folder"},
+		"negative timeout":  {func(o *Options) { o.Timeouts.Verify = -time.Second }, "the time limit of verify is -1s"},
+		"negative limit":    {func(o *Options) { o.OutputLimit = -1 }, "output limit -1"},
+		"negative grace":    {func(o *Options) { o.Grace = -1 }, "grace -1ns"},
+		"variable name":     {func(o *Options) { o.Env = map[string]string{"A-B": "1"} }, `"A-B": a name is letters`},
+		"variable of ours":  {func(o *Options) { o.Env = map[string]string{"OSUPGRADE_RUN": "1"} }, "use another name"},
+		"variable with NUL": {func(o *Options) { o.Env = map[string]string{"A": "se\x00cret"} }, "has a NUL in its value"},
+		"state is a file":   {func(o *Options) { o.StateDir = os.Args[0] }, "not a directory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := Options{Dir: t.TempDir(), StateDir: t.TempDir()}
+			row.change(&o)
+			_, err := New(o)
+			wantError(t, err, "cannot use exec strategy: ", row.want)
+			if strings.Contains(err.Error(), "cret") {
+				t.Fatalf("the error shows a value: %v", err)
+			}
+		})
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	s, err := New(Options{Dir: t.TempDir(), StateDir: t.TempDir(), Timeouts: Timeouts{Prepare: time.Second}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[action]time.Duration{
+		"versions": time.Minute, "prepare": time.Second, "upgrade": time.Hour,
+		"resume": time.Hour, "verify": 10 * time.Minute, "rollback": time.Hour,
+	}
+	if !maps.Equal(s.limits, want) || s.output != DefaultOutputLimit || s.grace != DefaultGrace || s.after == nil {
+		t.Fatalf("got %v, %d, %s", s.limits, s.output, s.grace)
+	}
+}
+
+// run calls the action of a name, as an outcome and an error.
+func run(ctx context.Context, s *Strategy, a action, j strategy.Job) (strategy.Outcome, error) {
+	only := func(err error) (strategy.Outcome, error) {
+		if err != nil {
+			return 0, err
+		}
+		return strategy.Done, nil
+	}
+	switch a {
+	case actionPrepare:
+		return only(s.Prepare(ctx, j))
+	case actionUpgrade:
+		return s.Upgrade(ctx, j)
+	case actionResume:
+		return s.Resume(ctx, j)
+	case actionVerify:
+		return only(s.Verify(ctx, j))
+	case actionRollback:
+		return only(s.Rollback(ctx, j))
+	default:
+		_, err := s.Versions(ctx)
+		return only(err)
+	}
+}
+
+func TestExitStatus(t *testing.T) {
+	t.Parallel()
+	every := slices.Concat(required, optional)
+	type row struct {
+		script  string
+		actions []action
+		want    strategy.Outcome
+		errors  []string
+	}
+	for name, row := range map[string]row{
+		"0 is done":                     {"echo a 1; exit 0", every, strategy.Done, nil},
+		"10 asks for a reboot":          {"exit 10", []action{"upgrade", "resume"}, strategy.RebootRequired, nil},
+		"10 of another":                 {"exit 10", []action{"versions", "prepare", "verify", "rollback"}, 0, []string{"only upgrade and resume may say", ".log"}},
+		"11 is not done":                {"exit 11", []action{"resume"}, strategy.NotDone, nil},
+		"11 of another":                 {"exit 11", []action{"versions", "prepare", "upgrade", "verify", "rollback"}, 0, []string{"which only resume may say"}},
+		"75 fails":                      {"echo later >&2; exit 75", every, 0, []string{"later: exit status 75, output in "}},
+		"the last line says why":        {"echo one >&2; echo two >&2; echo >&2; exit 3", every, 0, []string{"two: exit status 3"}},
+		"a colour after the last line":  {`printf 'no room\n\033[0m\n' >&2; exit 1`, every, 0, []string{"no room: exit status 1"}},
+		"a message says why":            {`echo '{"message":"no room"}' >&2; exit 1`, every, 0, []string{"no room: exit status 1"}},
+		"a last line without its end":   {"printf 'no room' >&2; exit 1", every, 0, []string{"no room: exit status 1"}},
+		"nothing is said":               {"exit 1", every, 0, []string{" failed and printed nothing: exit status 1, output in "}},
+		"a signal":                      {"echo on it; kill -9 $$", every, 0, []string{" was ended by signal 9 (killed), output in "}},
+		"a command that does not exist": {"no-such-command", every, 0, []string{"not found: exit status 127"}},
+	} {
+		for _, a := range row.actions {
+			t.Run(name+" "+string(a), func(t *testing.T) {
+				t.Parallel()
+				h := newHost(t, map[string]string{string(a): row.script})
+				got, err := run(t.Context(), h.open(), a, job())
+				if row.errors != nil {
+					wantError(t, err, row.errors...)
+				} else if err != nil {
+					t.Fatal(err)
+				}
+				if got != row.want {
+					t.Fatalf("got outcome %d, want %d", got, row.want)
+				}
+			})
+		}
+	}
+}
+
+func TestStartFailure(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct{ content, want string }{
+		"no interpreter named":   {"echo hello\n", "a script's first line names its interpreter"},
+		"empty":                  {"", "exec format error"},
+		"interpreter is missing": {"#!/no/such/shell\n", "the interpreter that its first line names is missing"},
+		"line ends of Windows":   {"#!/bin/sh\r\n", "or that line ends with a carriage return"},
+		"interpreter is a folder": {
+			"#!/tmp\n", "the script, its interpreter or the mount (noexec) forbids it",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t, nil)
+			h.script("upgrade", row.content)
+			s := h.open()
+			_, err := s.Upgrade(t.Context(), job())
+			wantError(t, err, "cannot run upgrade: ", row.want)
+			if _, err := s.Resume(t.Context(), job()); err != nil {
+				t.Fatalf("it left the lock behind: %v", err)
+			}
+		})
+	}
+}
+
+func TestMissingOptionalScripts(t *testing.T) {
+	t.Parallel()
+	s := newHost(t, nil).open()
+	if err := errors.Join(s.Detect(t.Context()), s.Prepare(t.Context(), job()), s.Verify(t.Context(), job())); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Rollback(t.Context(), job()); !errors.Is(err, strategy.ErrNoRollback) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestWhatAScriptIsGiven(t *testing.T) {
+	t.Setenv("SECRET", "of the worker")
+	h := newHost(t, map[string]string{
+		"upgrade":  `cat >"$WORK/stdin"; env >"$WORK/env"; pwd >"$WORK/pwd"; echo $# >"$WORK/args"`,
+		"versions": `cat >"$WORK/stdin-of-versions"; echo a 1`,
+	})
+	s := h.open()
+	if _, err := s.Upgrade(t.Context(), job()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Versions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{
+		"stdin":             `{"action":"upgrade","tenant":"acme","host":"h01","run":41,"not-after":"2027-01-31T04:00:00Z","boot-id":"b1"}` + "\n",
+		"stdin-of-versions": `{"action":"versions"}` + "\n",
+		"pwd":               h.opts.Dir + "\n",
+		"args":              "0\n",
+	} {
+		if got := h.read(file); got != want {
+			t.Errorf("%s is %q, want %q", file, got, want)
+		}
+	}
+	wantEnvironment(t, h)
+}
+
+func wantEnvironment(t *testing.T, h *host) {
+	t.Helper()
+	want := []string{
+		"HOME=" + os.Getenv("HOME"), "LANG=C.UTF-8", "OSUPGRADE_ACTION=upgrade", "OSUPGRADE_HOST=h01", "OSUPGRADE_LOCK_FD=8",
+		"OSUPGRADE_RUN=41", "OSUPGRADE_TENANT=acme", "PATH=" + os.Getenv("PATH"), "WORK=" + h.dir,
+	}
+	var got []string
+	for _, line := range strings.Fields(h.read("env")) {
+		// The shell sets these two by itself.
+		if !strings.HasPrefix(line, "PWD=") && !strings.HasPrefix(line, "OLDPWD=") {
+			got = append(got, line)
+		}
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("the environment is %q, want %q", got, want)
+	}
+}
+
+func TestRequestThatIsTooLong(t *testing.T) {
+	t.Parallel()
+	j := job()
+	j.BootID = strings.Repeat("x", maxRequest)
+	_, err := newHost(t, nil).open().Upgrade(t.Context(), j)
+	wantError(t, err, "cannot run upgrade: its input is ", "bytes; at most 4095")
+}
+
+func TestNoScriptStartsForAStoppedWorker(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, map[string]string{"upgrade": `touch "$WORK/started"`})
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := h.open().Upgrade(ctx, job()); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v", err)
+	}
+	if _, err := os.Stat(h.path("started")); !errors.Is(err, os.ErrNotExist) {
+		t.Fatalf("it was started: %v", err)
+	}
+}

@@ -1,0 +1,136 @@
+package simulated
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// What can be told to go wrong, the keys of faults.json.
+const (
+	actionPrepare  = "prepare"
+	actionUpgrade  = "upgrade"
+	actionReboot   = "reboot"
+	actionVerify   = "verify"
+	actionResume   = "resume"
+	actionRollback = "rollback"
+)
+
+var faultyActions = []string{actionPrepare, actionReboot, actionResume, actionRollback, actionUpgrade, actionVerify}
+
+// The faults, the values of faults.json.
+const (
+	// FaultFail makes the action fail without an effect; "fail: TEXT" makes it
+	// fail with that text.
+	FaultFail = "fail"
+	// FaultHang makes the action take forever, without an effect.
+	FaultHang = "hang"
+	// FaultCrash is FaultCrashBefore.
+	FaultCrash = "crash"
+	// FaultCrashBefore crashes the host in the middle of the action, before its
+	// effect. A crash happens once: it is gone from faults.json before it.
+	FaultCrashBefore = "crash-before"
+	// FaultCrashAfter crashes the host after the effect, before the answer.
+	FaultCrashAfter = "crash-after"
+	// FaultNoReboot makes upgrade bring the kernel without a reboot.
+	FaultNoReboot = "no-reboot"
+)
+
+var knownFaults = []string{FaultFail, FaultHang, FaultCrash, FaultCrashBefore, FaultCrashAfter}
+
+// SetFaults replaces faults.json. It maps the actions prepare, upgrade, reboot,
+// verify, resume and rollback to a fault; an action that it lacks goes well.
+func (h *Host) SetFaults(faults map[string]string) error {
+	if err := checkFaults(faults); err != nil {
+		return fmt.Errorf("cannot set faults: %w", err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.writeFaults(faults)
+}
+
+func (h *Host) writeFaults(faults map[string]string) error {
+	if faults == nil {
+		faults = map[string]string{}
+	}
+	return h.write(faultsFile, faults)
+}
+
+// faults reads faults.json; no file is no faults.
+func (h *Host) faults() (map[string]string, error) {
+	var faults map[string]string
+	err := h.read(faultsFile, &faults)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := checkFaults(faults); err != nil {
+		return nil, fmt.Errorf("cannot read %s: %w", h.path(faultsFile), err)
+	}
+	return faults, nil
+}
+
+func checkFaults(faults map[string]string) error {
+	for _, action := range slices.Sorted(maps.Keys(faults)) {
+		if !slices.Contains(faultyActions, action) {
+			return fmt.Errorf("%q is not an action; use one of %s", action, strings.Join(faultyActions, ", "))
+		}
+		if err := checkFault(action, faults[action]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkFault(action, fault string) error {
+	known := slices.Contains(knownFaults, fault) || strings.HasPrefix(fault, FaultFail+": ")
+	switch {
+	case known, fault == FaultNoReboot && action == actionUpgrade:
+		return nil
+	case fault == FaultNoReboot:
+		return fmt.Errorf("%q of %q is a fault of upgrade alone; use one of %s", fault, action, strings.Join(knownFaults, ", "))
+	default:
+		return fmt.Errorf("%q of %q is not a fault; use one of %s, or %q", fault, action, strings.Join(knownFaults, ", "), FaultFail+": TEXT")
+	}
+}
+
+// failure is the error of a fault that makes an action fail; nil for others.
+func failure(action, fault string) error {
+	text, told := strings.CutPrefix(fault, FaultFail+": ")
+	switch {
+	case told:
+		return errors.New(text)
+	case fault == FaultFail:
+		return fmt.Errorf("simulated failure of %s", action)
+	default:
+		return nil
+	}
+}
+
+// crash removes the fault, so that it happens once, tells the supervisor, and
+// stays until that has stopped the worker.
+func (h *Host) crash(ctx context.Context, action string) error {
+	if err := h.forget(action); err != nil {
+		return err
+	}
+	h.signal(Crashed)
+	<-ctx.Done()
+	return fmt.Errorf("simulated crash in %s: %w", action, ctx.Err())
+}
+
+func (h *Host) forget(action string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	faults, err := h.faults()
+	if err != nil {
+		return err
+	}
+	delete(faults, action)
+	return h.writeFaults(faults)
+}

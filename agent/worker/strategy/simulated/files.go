@@ -1,0 +1,61 @@
+package simulated
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+)
+
+const (
+	packagesFile = "packages.json"
+	bootIDFile   = "boot-id"
+	faultsFile   = "faults.json"
+	upgradeFile  = "upgrade.json"
+	effectsFile  = "effects.log"
+)
+
+// read decodes a JSON file of the host into to. A missing file is
+// fs.ErrNotExist.
+func (h *Host) read(name string, to any) error {
+	data, err := os.ReadFile(h.path(name))
+	if err != nil {
+		return err
+	}
+	if err := decode(data, to); err != nil {
+		return fmt.Errorf("cannot read %s: %w", h.path(name), err)
+	}
+	return nil
+}
+
+// write replaces a JSON file of the host in one step.
+func (h *Host) write(name string, from any) error {
+	data, err := json.MarshalIndent(from, "", "  ")
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", h.path(name), err)
+	}
+	return durable.WriteFile(h.path(name), append(data, '\n'), 0o644)
+}
+
+// decode reads exactly one JSON value with known keys.
+func decode(data []byte, to any) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(to); err != nil {
+		return err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is more after the JSON value; a file holds exactly one")
+	}
+	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}

@@ -1,0 +1,268 @@
+package simulated_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/simulated"
+)
+
+var (
+	fresh    = map[string]string{"base-os": "1.0", "kernel": "6.1.0"}
+	halfway  = map[string]string{"base-os": "1.1", "kernel": "6.1.0"}
+	upgraded = map[string]string{"base-os": "1.1", "kernel": "6.1.1"}
+	backHalf = map[string]string{"base-os": "1.0", "kernel": "6.1.1"}
+)
+
+func open(t *testing.T, dir string) *simulated.Host {
+	t.Helper()
+	h, err := simulated.Open(dir, simulated.Options{Random: rand.NewChaCha8([32]byte{1})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func job(run uint64) strategy.Job {
+	return strategy.Job{Run: run, Progress: func(int, string) {}}
+}
+
+func versions(t *testing.T, h *simulated.Host) map[string]string {
+	t.Helper()
+	v, err := h.Versions(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func wantVersions(t *testing.T, h *simulated.Host, want map[string]string) {
+	t.Helper()
+	if got := versions(t, h); !maps.Equal(got, want) {
+		t.Fatalf("versions are %v, want %v", got, want)
+	}
+}
+
+// actions lists the effects as "action run".
+func actions(t *testing.T, h *simulated.Host) []string {
+	t.Helper()
+	effects, err := h.Effects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range effects {
+		names = append(names, e.Action)
+	}
+	return names
+}
+
+func events(h *simulated.Host) []simulated.Event {
+	var told []simulated.Event
+	for {
+		select {
+		case e := <-h.Events():
+			told = append(told, e)
+		default:
+			return told
+		}
+	}
+}
+
+func TestRunFromPrepareToVerify(t *testing.T) {
+	t.Parallel()
+	h, ctx := open(t, t.TempDir()), t.Context()
+	before, err := h.BootID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(h.Detect(ctx), h.Prepare(ctx, job(41))); err != nil {
+		t.Fatal(err)
+	}
+	wantVersions(t, h, fresh)
+	if outcome, err := h.Upgrade(ctx, job(41)); outcome != strategy.RebootRequired || err != nil {
+		t.Fatalf("upgrade: %v, %v", outcome, err)
+	}
+	wantVersions(t, h, halfway)
+	if err := h.Verify(ctx, job(41)); err == nil || !strings.Contains(err.Error(), "kernel 6.1.1 does not run") {
+		t.Fatalf("verify before the boot: %v", err)
+	}
+	if err := h.Reboot(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got := events(h); !slices.Equal(got, []simulated.Event{simulated.RebootRequested}) {
+		t.Fatalf("events: %v", got)
+	}
+	if id, err := h.BootID(); err != nil || id != before {
+		t.Fatalf("the boot id is %s before the boot, was %s: %v", id, before, err)
+	}
+	if err := h.Boot(ctx); err != nil {
+		t.Fatal(err)
+	}
+	wantVersions(t, h, upgraded)
+	if id, err := h.BootID(); err != nil || id == before {
+		t.Fatalf("the boot id is still %s: %v", id, err)
+	}
+	if outcome, err := h.Resume(ctx, job(41)); outcome != strategy.Done || err != nil {
+		t.Fatalf("resume after the boot: %v, %v", outcome, err)
+	}
+	if err := h.Verify(ctx, job(41)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := actions(t, h), []string{"prepare", "upgrade", "reboot", "boot"}; !slices.Equal(got, want) {
+		t.Fatalf("effects are %v, want %v", got, want)
+	}
+}
+
+func TestHostGoesOnWhereItWas(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first := open(t, dir)
+	if _, err := first.Upgrade(t.Context(), job(1)); err != nil {
+		t.Fatal(err)
+	}
+	id, err := first.BootID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := open(t, dir)
+	wantVersions(t, again, halfway)
+	if got, err := again.BootID(); err != nil || got != id {
+		t.Fatalf("opening changed the boot id from %s to %s: %v", id, got, err)
+	}
+	if outcome, err := again.Resume(t.Context(), job(1)); outcome != strategy.RebootRequired || err != nil {
+		t.Fatalf("resume: %v, %v", outcome, err)
+	}
+	if outcome, err := again.Resume(t.Context(), job(2)); outcome != strategy.NotDone || err != nil {
+		t.Fatalf("resume of another run: %v, %v", outcome, err)
+	}
+}
+
+func TestRollback(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	for name, row := range map[string]struct {
+		before       func(*simulated.Host) error
+		after, final map[string]string
+	}{
+		"of nothing":      {func(*simulated.Host) error { return nil }, fresh, fresh},
+		"before the boot": {func(h *simulated.Host) error { return upgrade(ctx, h) }, fresh, fresh},
+		"after the boot":  {func(h *simulated.Host) error { return errors.Join(upgrade(ctx, h), h.Boot(ctx)) }, backHalf, fresh},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := open(t, t.TempDir())
+			if err := row.before(h); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				if err := h.Rollback(t.Context(), job(7)); err != nil {
+					t.Fatal(err)
+				}
+				wantVersions(t, h, row.after)
+			}
+			if outcome, err := h.Resume(t.Context(), job(7)); outcome != strategy.NotDone || err != nil {
+				t.Fatalf("resume: %v, %v", outcome, err)
+			}
+			if err := h.Boot(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			wantVersions(t, h, row.final)
+		})
+	}
+}
+
+func upgrade(ctx context.Context, h *simulated.Host) error {
+	_, err := h.Upgrade(ctx, job(7))
+	return err
+}
+
+func TestStepTakesItsTimeAndTells(t *testing.T) {
+	t.Parallel()
+	var passed time.Duration
+	h, err := simulated.Open(t.TempDir(), simulated.Options{
+		Step:  10*time.Second + 3,
+		Sleep: func(_ context.Context, d time.Duration) error { passed += d; return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []int
+	j := strategy.Job{Run: 1, Progress: func(percent int, _ string) { told = append(told, percent) }}
+	if _, err := h.Upgrade(t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
+	if passed != 10*time.Second+3 || !slices.Equal(told, []int{25, 50, 75, 100}) {
+		t.Fatalf("upgrade took %s and told %v", passed, told)
+	}
+	if err := h.Boot(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if passed != 20*time.Second+6 {
+		t.Fatalf("upgrade and boot took %s", passed)
+	}
+}
+
+func TestStoppedWorkerLeavesNoEffect(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	h, err := simulated.Open(t.TempDir(), simulated.Options{Step: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if _, err := h.Upgrade(ctx, job(1)); !errors.Is(err, context.Canceled) {
+		t.Fatalf("upgrade: %v", err)
+	}
+	wantVersions(t, h, fresh)
+}
+
+func TestUnreadableFolder(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct{ file, content, want string }{
+		"packages nested":    {"packages.json", `{"a":{"b":"1"}}`, "packages.json: json: cannot unmarshal object"},
+		"packages cut":       {"packages.json", `{"a":`, "packages.json: unexpected EOF"},
+		"packages empty":     {"packages.json", `{}`, "it names no package; it should be like"},
+		"packages twice":     {"packages.json", `{"a":"1"}{}`, "there is more after the JSON value"},
+		"version empty":      {"packages.json", `{"a":""}`, `package "a" has version ""`},
+		"boot id":            {"boot-id", "1", `"1" is not a UUID`},
+		"unknown action":     {"faults.json", `{"format":"fail"}`, `"format" is not an action; use one of prepare, reboot,`},
+		"unknown fault":      {"faults.json", `{"verify":"explode"}`, `"explode" of "verify" is not a fault; use one of fail,`},
+		"fault of another":   {"faults.json", `{"reboot":"no-reboot"}`, `"no-reboot" of "reboot" is a fault of upgrade alone`},
+		"record unknown key": {"upgrade.json", `{"runs":1}`, `unknown field "runs"`},
+		"effects":            {"effects.log", "{\"action\":\"boot\",\"run\":1,\"boot-id\":\"\"}\nx\n", "effects.log: line 2:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			h := open(t, dir)
+			if err := upgrade(t.Context(), h); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, row.file), []byte(row.content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, resumed := h.Resume(t.Context(), job(7))
+			err := errors.Join(h.Detect(t.Context()), resumed, h.Boot(t.Context()), upgrade(t.Context(), h))
+			if err == nil || !strings.Contains(err.Error(), row.want) {
+				t.Fatalf("got %v, want %q in it", err, row.want)
+			}
+		})
+	}
+}
+
+func TestOpenRefusesNegativeStep(t *testing.T) {
+	t.Parallel()
+	if _, err := simulated.Open(t.TempDir(), simulated.Options{Step: -1}); err == nil {
+		t.Fatal("a step of -1ns was taken")
+	}
+}
