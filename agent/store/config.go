@@ -66,16 +66,26 @@ func (s *Store) DeleteConfig(ctx context.Context, tenant string, base Revision) 
 	return nil
 }
 
+// Seen is a tenant's configuration as a watch sees it.
+type Seen struct {
+	// Config is nil when there is none.
+	Config *v1.OSUpgrade
+	// Number is the revision's; of the deletion when there is none, and 0 when
+	// there never was one.
+	Number uint64
+	// Err is why the configuration that is there cannot be read.
+	Err error
+}
+
 // WatchConfig calls see with a tenant's configuration now and after each
-// change; nil means that there is none. It returns when ctx ends or the store
-// is gone.
-func (s *Store) WatchConfig(ctx context.Context, tenant string, see func(*v1.OSUpgrade, error)) error {
+// change. It returns when ctx ends or the store is gone.
+func (s *Store) WatchConfig(ctx context.Context, tenant string, see func(Seen)) error {
 	watcher, err := s.configs.Watch(ctx, tenant)
 	if err != nil {
 		return fmt.Errorf("cannot watch the configuration of tenant %s: %w", tenant, err)
 	}
 	defer func() { _ = watcher.Stop() }()
-	seen := false
+	any := false
 	for {
 		select {
 		case <-ctx.Done():
@@ -84,16 +94,20 @@ func (s *Store) WatchConfig(ctx context.Context, tenant string, see func(*v1.OSU
 			switch {
 			case !open:
 				return errors.New("the watch on the configuration has ended")
-			case entry == nil && !seen: // The end of the initial values, of which there were none.
-				see(nil, nil)
-			case entry == nil:
-			case entry.Operation() != jetstream.KeyValuePut:
-				see(nil, nil)
-			default:
-				config, err := decodeConfig(entry)
-				see(&config, err)
+			case entry != nil:
+				see(seen(entry))
+				any = true
+			case !any: // The end of the initial values, of which there were none.
+				see(Seen{})
 			}
-			seen = true
 		}
 	}
+}
+
+func seen(entry jetstream.KeyValueEntry) Seen {
+	if entry.Operation() != jetstream.KeyValuePut {
+		return Seen{Number: entry.Revision()}
+	}
+	config, err := decodeConfig(entry)
+	return Seen{Config: &config, Number: entry.Revision(), Err: err}
 }

@@ -18,7 +18,7 @@ import (
 
 // site is an embedded server with the log of tenant acme.
 type site struct {
-	t      *testing.T
+	t      testing.TB
 	hosts  *natsd.Hosts
 	server *natsd.Server
 	log    *Log

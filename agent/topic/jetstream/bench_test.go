@@ -1,0 +1,96 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
+)
+
+// BenchmarkAppend is one record that is on disk when it is acknowledged: the
+// floor under every step of a run.
+func BenchmarkAppend(b *testing.B) {
+	log, _ := benchSite(b)
+	var last uint64
+	times := make([]time.Duration, 0, 10_000)
+	for b.Loop() {
+		begun := time.Now()
+		seq, err := log.Append(b.Context(), message.Record{Kind: message.EventRecord, Body: make([]byte, 256)}, last)
+		if err != nil {
+			b.Fatal(err)
+		}
+		last = seq
+		times = append(times, time.Since(begun))
+	}
+	percentiles(b, times)
+}
+
+// BenchmarkCommandToReply is a command and the host's answer to it: two
+// records on disk and the way there and back.
+func BenchmarkCommandToReply(b *testing.B) {
+	log, hosts := benchSite(b)
+	station := hosts("h01")
+	go func() {
+		_ = station.Commands(b.Context(), func(r message.Record) {
+			_ = station.Reply(b.Context(), r.Seq, message.Reply{Action: message.Upgrade, Result: message.Done})
+		})
+	}()
+	replies := make(chan uint64, 100)
+	go func() {
+		_ = log.Follow(b.Context(), 1, func(r message.Record) {
+			if r.Kind == message.ReplyRecord {
+				replies <- r.Run
+			}
+		})
+	}()
+	var last uint64
+	times := make([]time.Duration, 0, 10_000)
+	for b.Loop() {
+		begun := time.Now()
+		seq, err := log.Append(b.Context(), message.Record{Kind: message.CommandHost, Host: "h01", Run: 1, Body: []byte("{}")}, last)
+		if err != nil {
+			b.Fatal(err)
+		}
+		last = seq
+		for <-replies != seq {
+		}
+		times = append(times, time.Since(begun))
+	}
+	percentiles(b, times)
+}
+
+func benchSite(b *testing.B) (*Log, func(string) *Station) {
+	b.Helper()
+	dir := b.TempDir()
+	hosts, err := natsd.OpenHosts(dir + "/hosts")
+	if err != nil {
+		b.Fatal(err)
+	}
+	server, err := natsd.Start(b.Context(), natsd.Options{Dir: dir + "/store", Hosts: hosts, Holder: "a benchmark", Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = server.Close() })
+	nc, err := server.Connect()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(nc.Close)
+	log, err := Open(b.Context(), nc, "acme")
+	if err != nil && !errors.Is(err, context.Canceled) {
+		b.Fatal(err)
+	}
+	return log, func(host string) *Station { return (&site{t: b, hosts: hosts, server: server}).station(host) }
+}
+
+func percentiles(b *testing.B, times []time.Duration) {
+	b.Helper()
+	slices.Sort(times)
+	b.ReportMetric(float64(times[len(times)/2].Microseconds()), "p50-us")
+	b.ReportMetric(float64(times[len(times)*99/100].Microseconds()), "p99-us")
+}
