@@ -2,6 +2,7 @@ package message
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -64,6 +65,11 @@ func DecodeEvent(data []byte) (Event, error) {
 		return Event{}, fmt.Errorf("cannot read event finished: result is missing")
 	case event.Event != Opened && event.Event != Finished:
 		return Event{}, fmt.Errorf("cannot read event: %q is none of opened, finished", event.Event)
+	}
+	for _, host := range slices.Concat(event.Hosts, event.Silent) {
+		if !ValidHost(host) {
+			return Event{}, fmt.Errorf("cannot read event %s: %q is not a host name", event.Event, host)
+		}
 	}
 	return event, nil
 }

@@ -24,6 +24,9 @@ func DecodeVersions(data []byte) (map[string]string, error) {
 	if err := decode(data, &raw); err != nil {
 		return nil, fmt.Errorf("cannot read versions: %w", err)
 	}
+	if raw == nil {
+		return nil, fmt.Errorf("cannot read versions: the body is not an object")
+	}
 	if len(raw) > MaxVersions {
 		return nil, fmt.Errorf("cannot read versions: %d packages; at most %d", len(raw), MaxVersions)
 	}

@@ -35,12 +35,15 @@ const maxReboots = 3
 // on it. An error means that the command is not for this host or this moment
 // and changes nothing (AV-54, AV-56, AV-65, AV-71).
 func (j Journal) Receive(r message.Record, host, bootID string, now time.Time) (Journal, error) {
+	// First, because a prepare to many hosts is delivered again after each boot
+	// and costs as much to read as there are hosts.
+	if r.Seq <= j.Seq {
+		return j, errors.New("the command was taken up before")
+	}
 	command, err := message.DecodeCommand(r.Body)
 	switch {
 	case err != nil:
 		return j, err
-	case r.Seq <= j.Seq:
-		return j, errors.New("the command was taken up before")
 	case command.Action == message.Prepare:
 		return j.receivePrepare(r, command, host, bootID, now)
 	case command.Host != host:

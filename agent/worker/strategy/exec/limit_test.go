@@ -104,9 +104,12 @@ func TestScriptThatEndsAtOnceIsGivenNoGrace(t *testing.T) {
 func TestChildHasItsGraceThoughTheScriptHasEnded(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, map[string]string{"upgrade": `
-		sh -c 'trap "read x <\"$WORK/go\"; echo cleaned up >\"$WORK/effect\"; exit" TERM; echo ready; while :; do read x <"$WORK/never"; done' &
-		trap 'echo x >"$WORK/trapped"; exit 0' TERM; wait`})
-	for _, name := range []string{"go", "never", "trapped"} {
+		sh -c '
+			exec 5<"$WORK/leader"
+			clean() { read x <&5; echo x >"$WORK/alone"; read x <"$WORK/go"; echo cleaned up >"$WORK/effect"; exit; }
+			trap clean TERM; echo ready; while :; do read x <"$WORK/never"; done' &
+		exec 6<>"$WORK/leader"; trap 'exit 0' TERM; wait`})
+	for _, name := range []string{"leader", "alone", "go", "never"} {
 		h.pipe(name)
 	}
 	c := newClock()
@@ -115,7 +118,7 @@ func TestChildHasItsGraceThoughTheScriptHasEnded(t *testing.T) {
 	ended := begin(t.Context(), h.open().Upgrade, j)
 	await(t, heard, "ready")
 	c.limit <- time.Time{}
-	h.hear("trapped")
+	h.hear("alone")
 	h.say("go", "on")
 	wantError(t, (<-ended).err, "exceeded its time limit")
 	if got := h.read("effect"); got != "cleaned up\n" {

@@ -52,7 +52,7 @@ func TestEveryUpgradeThatHappenedIsCountedOnce(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := &machine{t: rt, dir: t.TempDir(), run: 1}
 		m.reopen()
-		for range rapid.IntRange(1, 12).Draw(rt, "runs") {
+		for range rapid.IntRange(1, 6).Draw(rt, "runs") {
 			m.run += rapid.Uint64Range(0, 1).Draw(rt, "another run")
 			want, pending := m.attempt(rapid.IntRange(0, 3).Draw(rt, "cut"))
 			if rapid.Bool().Draw(rt, "reopen") {

@@ -1,0 +1,138 @@
+package message
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+)
+
+// TestBodiesAreAvassas checks the bodies byte for byte against
+// reference/avassa-os-upgrade.txt (AV-60, AV-63, AV-64, AV-67).
+func TestBodiesAreAvassas(t *testing.T) {
+	t.Parallel()
+	end := time.Date(2026, 11, 21, 5, 0, 0, 0, time.FixedZone("CET", 3600))
+	for want, got := range map[string][]byte{
+		`{"action":"prepare","hosts":["h01","h02"],"not-after":"2026-11-21T04:00:00Z"}`: Command{Action: Prepare, Hosts: []string{"h01", "h02"}, NotAfter: end}.Encode(),
+		`{"action":"upgrade","host":"h02"}`:                                             Command{Action: Upgrade, Host: "h02"}.Encode(),
+		`{"action":"reboot","host":"h02"}`:                                              Command{Action: Reboot, Host: "h02"}.Encode(),
+		`{"action":"upgrade","result":"reboot-required"}`:                               Reply{Action: Upgrade, Result: RebootRequired}.Encode(),
+		`{"base-os":"1.0","kernel":"6.1"}`:                                              EncodeVersions(map[string]string{"kernel": "6.1", "base-os": "1.0"}),
+	} {
+		if string(got) != want {
+			t.Errorf("the body is %s, not %s", got, want)
+		}
+	}
+}
+
+// TestMalformed checks that each malformed body is refused with words that
+// name what is wrong.
+func TestMalformed(t *testing.T) {
+	t.Parallel()
+	command := func(b []byte) error { _, err := DecodeCommand(b); return err }
+	reply := func(b []byte) error { _, err := DecodeReply(b); return err }
+	event := func(b []byte) error { _, err := DecodeEvent(b); return err }
+	versions := func(b []byte) error { _, err := DecodeVersions(b); return err }
+	for name, c := range map[string]struct {
+		decode     func([]byte) error
+		body, want string
+	}{
+		"empty":                      {command, ``, "EOF"},
+		"null":                       {command, `null`, "action"},
+		"unknown action":             {command, `{"action":"format","host":"h01"}`, `"format"`},
+		"prepare without hosts":      {command, `{"action":"prepare","not-after":"2026-11-21T04:00:00Z"}`, "hosts is empty"},
+		"prepare of a strange host":  {command, `{"action":"prepare","hosts":["a b"],"not-after":"2026-11-21T04:00:00Z"}`, `"a b"`},
+		"prepare without not-after":  {command, `{"action":"prepare","hosts":["h01"]}`, "not-after"},
+		"prepare with a host":        {command, `{"action":"prepare","host":"h01"}`, "use hosts"},
+		"upgrade without a host":     {command, `{"action":"upgrade"}`, "host"},
+		"upgrade with hosts":         {command, `{"action":"upgrade","hosts":["h01"]}`, "belong to prepare"},
+		"unknown member":             {command, `{"action":"upgrade","host":"h01","force":true}`, "force"},
+		"two objects":                {reply, `{"action":"upgrade","result":"done"}{}`, "more follows"},
+		"nested result":              {reply, `{"action":"upgrade","result":{"ok":true}}`, "result"},
+		"no result":                  {reply, `{"action":"upgrade"}`, "result is empty"},
+		"reply of unknown action":    {reply, `{"action":"","result":"done"}`, "action"},
+		"unknown event":              {event, `{"event":"paused"}`, "paused"},
+		"opened without end":         {event, `{"event":"opened","hosts":["h01"]}`, "not-after"},
+		"opened without hosts":       {event, `{"event":"opened","not-after":"2026-11-21T04:00:00Z"}`, "hosts"},
+		"opened with a strange host": {event, `{"event":"opened","hosts":["a/b"],"not-after":"2026-11-21T04:00:00Z"}`, "a/b"},
+		"finished without result":    {event, `{"event":"finished"}`, "result"},
+		"nested version":             {versions, `{"kernel":{"major":6}}`, `"kernel"`},
+		"versions that are null":     {versions, `null`, "not an object"},
+		"versions in a list":         {versions, `["kernel"]`, "cannot read versions"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if err := c.decode([]byte(c.body)); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the error is %v and does not say %q", err, c.want)
+			}
+		})
+	}
+}
+
+// TestRoundTrip checks that what is written is read as the same.
+func TestRoundTrip(t *testing.T) {
+	t.Parallel()
+	host := rapid.StringMatching(`[a-z0-9]([a-z0-9._-]{0,20}[a-z0-9])?`)
+	rapid.Check(t, func(rt *rapid.T) {
+		prepare := Command{
+			Action: Prepare, Hosts: rapid.SliceOfN(host, 1, 5).Draw(rt, "hosts"),
+			NotAfter: time.Unix(rapid.Int64Range(0, 4e9).Draw(rt, "end"), 0).UTC(),
+		}
+		upgrade := Command{Action: Upgrade, Host: host.Draw(rt, "host")}
+		for _, c := range []Command{prepare, upgrade} {
+			if got, err := DecodeCommand(c.Encode()); err != nil || !reflect.DeepEqual(got, c) {
+				rt.Fatalf("%+v becomes %+v, %v", c, got, err)
+			}
+		}
+		text := rapid.String().Draw(rt, "text")
+		clean := CleanText(text)
+		if len(clean) > MaxText || !utf8.ValidString(clean) || CleanText(clean) != clean {
+			rt.Fatalf("%q becomes %q", text, clean)
+		}
+	})
+}
+
+// TestValidHost checks the names that hosts may have.
+func TestValidHost(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{
+		"h01": true, "udc1-001.example.com": true, "A_b": true, "7": true, strings.Repeat("a", 253): true,
+		"": false, "-a": false, "a-": false, ".a": false, "a b": false, "a/b": false, "a*": false, "ä": false, strings.Repeat("a", 254): false,
+	} {
+		if ValidHost(name) != want {
+			t.Errorf("ValidHost(%q) is %v", name, !want)
+		}
+	}
+}
+
+// FuzzBodies checks that no body makes a decoder panic, and that what is read
+// as well-formed is written as well-formed.
+func FuzzBodies(f *testing.F) {
+	f.Add([]byte(`{"action":"prepare","hosts":["h01"],"not-after":"2026-11-21T04:00:00Z"}`))
+	f.Add([]byte(`{"action":"upgrade","result":"reboot-required"}`))
+	f.Add([]byte(`{"event":"opened","hosts":["h01"],"not-after":"2026-11-21T04:00:00Z"}`))
+	f.Add([]byte(`{"kernel":"6.1"}`))
+	f.Add([]byte(`{"application":"a","agent-version":"1"}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if c, err := DecodeCommand(body); err == nil {
+			if again, err := DecodeCommand(c.Encode()); err != nil || !reflect.DeepEqual(again.Hosts, c.Hosts) || again.Host != c.Host {
+				t.Errorf("%s becomes %s: %v", body, c.Encode(), err)
+			}
+		}
+		if r, err := DecodeReply(body); err == nil && len(r.Result) > MaxText {
+			t.Errorf("a result of %d bytes is let through", len(r.Result))
+		}
+		if v, err := DecodeVersions(body); err == nil {
+			if !bytes.Equal(EncodeVersions(v), EncodeVersions(v)) {
+				t.Error("equal versions have unequal bodies")
+			}
+		}
+		_, _ = DecodeEvent(body)
+		_, _ = DecodeAlive(body)
+		_, _ = DecodeProgress(body)
+	})
+}
