@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -22,7 +23,7 @@ type configFile struct {
 // loadConfig reads a config file.
 func loadConfig(r io.Reader) (kong.Resolver, error) {
 	var tree map[string]yaml.Node
-	if err := yaml.NewDecoder(r).Decode(&tree); err != nil && err != io.EOF {
+	if err := yaml.NewDecoder(r).Decode(&tree); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("cannot read config file: %w", err)
 	}
 	file := &configFile{values: map[string]string{}, used: map[string]bool{}}

@@ -61,19 +61,19 @@ func TestKilledProcesses(t *testing.T) {
 	}
 	// h01: the worker dies while its script works; the script goes on alone.
 	f.await("h01 upgrade begins")
-	f.workers["h01"].kill(syscall.SIGKILL)
+	f.workers["h01"].kill()
 	f.workers["h01"] = f.startWorker("h01")
 	f.release("h01")
 	// h02: the site dies while the host works, and comes back only after that.
 	f.await("h02 upgrade begins")
-	f.site.kill(syscall.SIGKILL)
+	f.site.kill()
 	f.release("h02")
 	f.await("h02 upgrade ends")
 	f.startSite()
 	// h03 asks for a reboot, which ends its worker.
 	f.release("h03")
 	f.await("h03 reboots")
-	f.workers["h03"].kill(syscall.SIGKILL)
+	f.workers["h03"].kill()
 	f.workers["h03"] = f.startWorker("h03")
 	ended := f.finished(api, run.ID)
 	if ended.Result != "completed" {
@@ -243,7 +243,7 @@ func (f *fleet) launch(name string, args ...string) (*process, string) {
 		f.t.Fatal(err)
 	}
 	f.t.Cleanup(func() {
-		p.kill(syscall.SIGKILL)
+		p.kill()
 		if f.t.Failed() {
 			text, _ := os.ReadFile(log.Name())
 			f.t.Logf("%s:\n%s", name, text)
@@ -263,8 +263,8 @@ func (f *fleet) launch(name string, args ...string) (*process, string) {
 	return p, first
 }
 
-func (p *process) kill(signal os.Signal) {
-	_ = p.Process.Signal(signal)
+func (p *process) kill() {
+	_ = p.Process.Kill()
 	<-p.ended
 }
 

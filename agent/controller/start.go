@@ -24,8 +24,8 @@ type opening struct {
 
 // openWhenDue opens a run when a window has one due.
 func (s *state) openWhenDue(ctx context.Context, now time.Time) time.Time {
-	span, any := window.Next(s.windows, s.Zone, now)
-	if !any {
+	span, found := window.Next(s.windows, s.Zone, now)
+	if !found {
 		return time.Time{}
 	}
 	online, silent := s.members(now)
@@ -106,16 +106,16 @@ func (s *state) start(ctx context.Context, by string, request v1.Start, answer c
 
 // endOfRun returns when a run that is started now has to end.
 func (s *state) endOfRun(now time.Time, request v1.Start) (time.Time, error) {
-	span, any := window.Next(s.windows, s.Zone, now)
+	span, found := window.Next(s.windows, s.Zone, now)
 	switch {
-	case any && !now.Before(span.Start):
+	case found && !now.Before(span.Start):
 		return span.End, nil
 	case request.OverrideWindow && request.Duration != "":
 		length, err := window.ParseDuration(request.Duration)
 		return now.Add(length), err
 	case request.OverrideWindow:
 		return now.Add(overrideDuration), nil
-	case any:
+	case found:
 		return time.Time{}, &run.Refused{Message: fmt.Sprintf(
 			`no maintenance window is open; the next one opens at %s; to start now, send "override-window": true with a "reason"`,
 			span.Start.UTC().Format(time.RFC3339))}

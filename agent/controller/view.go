@@ -31,7 +31,7 @@ func (s *state) stateView(now time.Time) v1.State {
 	if s.config != nil {
 		view.OSUpgrade = *s.config
 	}
-	if span, any := window.Next(s.windows, s.Zone, now); any {
+	if span, found := window.Next(s.windows, s.Zone, now); found {
 		at := stamp(later(span.Start, now))
 		view.NextUpgradeAt, view.NextUpgradeIn = &at, window.FormatDuration(max(0, span.Start.Sub(now)))
 	}

@@ -85,7 +85,7 @@ func (s *Store) WatchConfig(ctx context.Context, tenant string, see func(Seen)) 
 		return fmt.Errorf("cannot watch the configuration of tenant %s: %w", tenant, err)
 	}
 	defer func() { _ = watcher.Stop() }()
-	any := false
+	first := true
 	for {
 		select {
 		case <-ctx.Done():
@@ -96,8 +96,8 @@ func (s *Store) WatchConfig(ctx context.Context, tenant string, see func(Seen)) 
 				return errors.New("the watch on the configuration has ended")
 			case entry != nil:
 				see(seen(entry))
-				any = true
-			case !any: // The end of the initial values, of which there were none.
+				first = false
+			case first: // The end of the initial values, of which there were none.
 				see(Seen{})
 			}
 		}

@@ -52,10 +52,10 @@ func newSite(t *testing.T) *site {
 	return &site{t: t, hosts: hosts, server: server, log: log}
 }
 
-// connect connects as a host of a tenant, with that host's own rights.
-func (s *site) connect(tenant, host string, options ...nats.Option) *nats.Conn {
+// connect connects as a host of tenant acme, with that host's own rights.
+func (s *site) connect(host string, options ...nats.Option) *nats.Conn {
 	s.t.Helper()
-	seed, err := s.hosts.Add(natsd.Identity{Tenant: tenant, Host: host})
+	seed, err := s.hosts.Add(natsd.Identity{Tenant: "acme", Host: host})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func (s *site) connect(tenant, host string, options ...nats.Option) *nats.Conn {
 func (s *site) station(host string) *Station {
 	s.t.Helper()
 	station, err := Dial("acme", host, func(options ...nats.Option) (*nats.Conn, error) {
-		return s.connect("acme", host, options...), nil
+		return s.connect(host, options...), nil
 	})
 	if err != nil {
 		s.t.Fatal(err)
@@ -180,7 +180,7 @@ func TestFollow(t *testing.T) {
 	if _, err := s.log.Append(t.Context(), event("opened"), 0); err != nil {
 		t.Fatal(err)
 	}
-	nc := s.connect("acme", "h01")
+	nc := s.connect("h01")
 	forged := nats.NewMsg("osu.acme.reply.not-a-run.upgrade.h01")
 	forged.Header.Set(headerRun, "7")
 	lie := nats.NewMsg(topic.Subjects{Tenant: "acme"}.Reply(41, message.Upgrade, "h01"))
@@ -239,7 +239,7 @@ func TestRights(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			refused := make(chan error, 1)
-			nc := s.connect("acme", "h01", nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err }))
+			nc := s.connect("h01", nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err }))
 			if err := nc.Publish(subject, []byte("{}")); err != nil {
 				t.Fatal(err)
 			}
@@ -273,7 +273,7 @@ func TestListening(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			refused := make(chan error, 1)
-			nc := s.connect("acme", "h01", nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err }))
+			nc := s.connect("h01", nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err }))
 			if _, err := nc.SubscribeSync(subject); err != nil {
 				t.Fatal(err)
 			}
@@ -281,7 +281,8 @@ func TestListening(t *testing.T) {
 				t.Fatal(err)
 			}
 			select {
-			case <-refused:
+			case err := <-refused:
+				t.Logf("refused with: %v", err)
 			case <-time.After(10 * time.Second):
 				t.Errorf("a host may read %s", subject)
 			}
