@@ -31,6 +31,8 @@ const (
 type Options struct {
 	// Dir holds all state; the same folder goes on where it was.
 	Dir string
+	// Tenant is the name of the one tenant; empty is Tenant.
+	Tenant string
 	// Hosts is how many simulated hosts there are: h01, h02, ...
 	Hosts int
 	// Step is how long one simulated action takes.
@@ -61,14 +63,14 @@ type Dev struct {
 func Start(ctx context.Context, o Options) (*Dev, error) {
 	o = withDefaults(o)
 	s, err := site.Open(ctx, site.Options{
-		Name: SiteName, Zone: o.Zone, Dir: o.Dir, Tenants: []string{Tenant}, API: site.Endpoint{Listen: o.Listen},
+		Name: SiteName, Zone: o.Zone, Dir: o.Dir, Tenants: []string{o.Tenant}, API: site.Endpoint{Listen: o.Listen},
 		Holder: "osupgrade-agent dev", Log: o.Log,
 	})
 	if err != nil {
 		return nil, err
 	}
 	running, stop := context.WithCancel(context.Background())
-	d := &Dev{Endpoint: "http://" + s.Address(), Tenant: Tenant, site: s, stop: stop, lost: make(chan error, 1)}
+	d := &Dev{Endpoint: "http://" + s.Address(), Tenant: o.Tenant, site: s, stop: stop, lost: make(chan error, 1)}
 	if err := d.start(ctx, running, o); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -78,6 +80,9 @@ func Start(ctx context.Context, o Options) (*Dev, error) {
 func withDefaults(o Options) Options {
 	if o.Listen == "" {
 		o.Listen = "127.0.0.1:0"
+	}
+	if o.Tenant == "" {
+		o.Tenant = Tenant
 	}
 	if o.Zone == nil {
 		o.Zone = time.UTC
@@ -89,7 +94,7 @@ func withDefaults(o Options) Options {
 }
 
 func (d *Dev) start(ctx, running context.Context, o Options) (err error) {
-	if d.Token, err = ownToken(d.site.Tokens(), filepath.Join(o.Dir, "token")); err != nil {
+	if d.Token, err = ownToken(d.site.Tokens(), filepath.Join(o.Dir, "token"), o.Tenant); err != nil {
 		return err
 	}
 	for i := range o.Hosts {
@@ -111,7 +116,7 @@ func (d *Dev) start(ctx, running context.Context, o Options) (err error) {
 
 // gather waits until the controller has heard of all hosts.
 func (d *Dev) gather(ctx context.Context, want int) error {
-	controller := d.site.Controller(Tenant)
+	controller := d.site.Controller(d.Tenant)
 	changed, stop, err := controller.Watch(ctx)
 	if err != nil {
 		return err
@@ -142,11 +147,11 @@ func (d *Dev) gather(ctx context.Context, want int) error {
 }
 
 // ownToken returns the token of this folder, made at its first start.
-func ownToken(tokens *api.Tokens, path string) (string, error) {
+func ownToken(tokens *api.Tokens, path, tenant string) (string, error) {
 	if kept, err := os.ReadFile(path); err == nil {
 		return string(kept), nil
 	}
-	token, err := tokens.Add(api.Token{Name: "dev", Tenant: Tenant, Allow: api.Rights()})
+	token, err := tokens.Add(api.Token{Name: "dev", Tenant: tenant, Allow: api.Rights()})
 	if err != nil {
 		return "", err
 	}

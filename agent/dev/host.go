@@ -28,6 +28,7 @@ const (
 // host is a simulated host with its power switch: it starts the worker, and
 // stops it when the host goes down.
 type host struct {
+	tenant  string
 	name    string
 	dir     string
 	version string
@@ -44,11 +45,11 @@ func (d *Dev) openHost(_ context.Context, o Options, name string) (*host, error)
 	if err != nil {
 		return nil, err
 	}
-	key, err := ownKey(d.site.Hosts(), filepath.Join(dir, "host.nkey"), natsd.Identity{Tenant: Tenant, Host: name})
+	key, err := ownKey(d.site.Hosts(), filepath.Join(dir, "host.nkey"), natsd.Identity{Tenant: o.Tenant, Host: name})
 	if err != nil {
 		return nil, err
 	}
-	return &host{name: name, dir: dir, version: o.Version, machine: machine, key: key, server: d.site.Server(), log: o.Log}, nil
+	return &host{tenant: o.Tenant, name: name, dir: dir, version: o.Version, machine: machine, key: key, server: d.site.Server(), log: o.Log}, nil
 }
 
 // ownKey returns the key of a host, made at its first start.
@@ -85,7 +86,7 @@ func (h *host) live(ctx context.Context) error {
 
 // up runs one worker from boot to shutdown and returns what ended it.
 func (h *host) up(ctx context.Context) (simulated.Event, error) {
-	station, err := jetstream.Dial(Tenant, h.name, func(options ...nats.Option) (*nats.Conn, error) {
+	station, err := jetstream.Dial(h.tenant, h.name, func(options ...nats.Option) (*nats.Conn, error) {
 		return h.server.ConnectHost(h.name, h.key, options...)
 	})
 	if err != nil {
@@ -93,7 +94,7 @@ func (h *host) up(ctx context.Context) (simulated.Event, error) {
 	}
 	defer station.Close()
 	w, err := worker.Open(ctx, worker.Options{
-		Tenant: Tenant, Host: h.name, Application: Application, Version: h.version, Dir: filepath.Join(h.dir, "worker"),
+		Tenant: h.tenant, Host: h.name, Application: Application, Version: h.version, Dir: filepath.Join(h.dir, "worker"),
 		Station: station, Strategy: h.machine, Machine: h.machine,
 		Limits: worker.Limits{Step: stepLimit, Reboot: rebootLimit}, Log: h.log,
 	})

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// demo is the demo's folder and the programs that run in it.
+type demo struct {
+	ctx context.Context
+	// dir is the temporary folder, bin that of our programs, cli the Terraform
+	// or OpenTofu CLI.
+	dir, bin, cli string
+	// env is what every program gets: the caller's own, without its Terraform
+	// settings, and how to reach the agent.
+	env    []string
+	daemon *exec.Cmd
+}
+
+// version is the one under which the provider is installed.
+const version = "0.0.1"
+
+// install lays out a filesystem mirror with the provider that was just built,
+// and initialises the configuration from it.
+func (d *demo) install(source string) error {
+	work := filepath.Join(d.dir, "work")
+	if err := os.MkdirAll(work, 0o700); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(filepath.Join(source, "main.tf"))
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(work, "main.tf"), text, 0o600); err != nil {
+		return err
+	}
+	mirror := filepath.Join(d.dir, "mirror")
+	config := fmt.Sprintf("provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", mirror)
+	if err := os.WriteFile(filepath.Join(d.dir, "cli.tfrc"), []byte(config), 0o600); err != nil {
+		return err
+	}
+	d.env = append(clean(os.Environ()), "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "TF_CLI_CONFIG_FILE="+filepath.Join(d.dir, "cli.tfrc"))
+	address, err := d.providerAddress()
+	if err != nil {
+		return err
+	}
+	platform := filepath.Join(mirror, filepath.FromSlash(address), version, runtime.GOOS+"_"+runtime.GOARCH)
+	if err := os.MkdirAll(platform, 0o700); err != nil {
+		return err
+	}
+	provider := filepath.Join(d.bin, "terraform-provider-osupgrade")
+	return os.Symlink(provider, filepath.Join(platform, "terraform-provider-osupgrade_v"+version))
+}
+
+// clean drops what would lead Terraform or our programs elsewhere.
+func clean(env []string) []string {
+	var kept []string
+	for _, entry := range env {
+		if !strings.HasPrefix(entry, "TF_") && !strings.HasPrefix(entry, "OSUPGRADE_") {
+			kept = append(kept, entry)
+		}
+	}
+	return kept
+}
+
+var required = regexp.MustCompile(`provider\[([^\]]+)\]`)
+
+// providerAddress asks the CLI for the provider's full address, because
+// Terraform and OpenTofu complete the short one differently.
+func (d *demo) providerAddress() (string, error) {
+	var out bytes.Buffer
+	if err := d.run(0, &out, d.cli, "-chdir="+filepath.Join(d.dir, "work"), "providers"); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out.String())
+	}
+	found := required.FindStringSubmatch(out.String())
+	if found == nil {
+		return "", fmt.Errorf("cannot find the provider's address in: %s", out.String())
+	}
+	return found[1], nil
+}
+
+// terraform runs the CLI on the configuration, after init the first time.
+func (d *demo) terraform(want int, args ...string) error {
+	chdir := "-chdir=" + filepath.Join(d.dir, "work")
+	if _, err := os.Stat(filepath.Join(d.dir, "work", ".terraform")); errors.Is(err, os.ErrNotExist) {
+		if err := d.run(0, os.Stdout, d.cli, chdir, "init", "-no-color"); err != nil {
+			return err
+		}
+	}
+	return d.run(want, os.Stdout, d.cli, append([]string{chdir}, args...)...)
+}
+
+// agent runs a command of the agent.
+func (d *demo) agent(args ...string) error {
+	return d.run(0, os.Stdout, filepath.Join(d.bin, "osupgrade-agent"), args...)
+}
+
+// run runs a program to its end and checks its exit code. It runs in a process
+// group of its own, so that Ctrl-C reaches it once and in order, from here.
+func (d *demo) run(want int, out io.Writer, name string, args ...string) error {
+	cmd := exec.CommandContext(d.ctx, name, args...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = d.env, out, out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	err := cmd.Run()
+	if cmd.Process != nil {
+		// Whatever the program started and left, such as Terraform its provider.
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+	var exit *exec.ExitError
+	if code := cmd.ProcessState.ExitCode(); err == nil || errors.As(err, &exit) && d.ctx.Err() == nil {
+		if code == want {
+			return nil
+		}
+		return fmt.Errorf("%s %s ended with exit code %d, not %d", filepath.Base(name), strings.Join(args, " "), code, want)
+	}
+	return err
+}
+
+// startAgent starts osupgrade-agent dev on a free port and waits until it has
+// written how to reach it.
+func (d *demo) startAgent() error {
+	data := filepath.Join(d.dir, "agent")
+	log, err := os.Create(filepath.Join(d.dir, "agent.log"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	d.daemon = exec.Command(filepath.Join(d.bin, "osupgrade-agent"), "dev", "--data", data, "--listen", "127.0.0.1:0", "--step", "1s")
+	d.daemon.Env, d.daemon.Stderr = d.env, log
+	d.daemon.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	out, err := d.daemon.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := d.daemon.Start(); err != nil {
+		d.daemon = nil
+		return err
+	}
+	// The agent prints where it is once it is ready, or closes the pipe.
+	first := make([]byte, 512)
+	n, _ := out.Read(first)
+	text, err := os.ReadFile(filepath.Join(data, "dev.env"))
+	if err != nil {
+		why, _ := os.ReadFile(log.Name())
+		return fmt.Errorf("the agent did not start: %s", why)
+	}
+	fmt.Print(string(first[:n]))
+	for line := range strings.Lines(string(text)) {
+		d.env = append(d.env, strings.TrimPrefix(strings.TrimSpace(line), "export "))
+	}
+	return nil
+}
+
+// stopAgent ends the agent in order.
+func (d *demo) stopAgent() error {
+	if d.daemon == nil {
+		return nil
+	}
+	if err := d.daemon.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	return d.daemon.Wait()
+}
+
+// meddle changes the configuration through the REST API, as somebody with
+// curl would.
+func (d *demo) meddle(start string) error {
+	body := fmt.Sprintf(`{"maintenance-windows":[{"days-of-week":"Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday",`+
+		`"start-time":%q,"timezone":"UTC","duration":"3h"}]}`, start)
+	url := d.variable("OSUPGRADE_ENDPOINT") + "/v1/config/tenants/" + d.variable("OSUPGRADE_TENANT") + "/os-upgrade"
+	request, err := http.NewRequestWithContext(d.ctx, http.MethodPatch, url, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+d.variable("OSUPGRADE_TOKEN"))
+	request.Header.Set("Content-Type", "application/json")
+	fmt.Printf("PATCH %s\n%s\n", url, body)
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode != http.StatusNoContent {
+		return fmt.Errorf("PATCH %s was answered %s", url, answer.Status)
+	}
+	return nil
+}
+
+// variable returns a variable of the environment that the programs get.
+func (d *demo) variable(name string) string {
+	for _, entry := range d.env {
+		if value, found := strings.CutPrefix(entry, name+"="); found {
+			return value
+		}
+	}
+	return ""
+}

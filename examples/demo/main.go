@@ -1,0 +1,79 @@
+// Command demo shows the whole way from terraform apply to upgraded hosts, on
+// this machine alone: make demo builds and runs it.
+//
+// It works in a temporary folder and removes it, and ends every process that
+// it started, also after Ctrl-C.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// limit bounds the whole demo; it takes well under half of it.
+const limit = 90 * time.Second
+
+func main() {
+	os.Exit(run())
+}
+
+func run() int {
+	bin := flag.String("bin", ".cache/bin", "folder with terraform-provider-osupgrade and osupgrade-agent")
+	cli := flag.String("cli", os.Getenv("TF_ACC_TERRAFORM_PATH"), "Terraform or OpenTofu CLI")
+	source := flag.String("example", "examples/demo", "folder with the Terraform configuration")
+	flag.Parse()
+	// SIGPIPE and SIGHUP are a reader that went away: there is still to clean up.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	begun := time.Now()
+	err := show(ctx, *bin, *cli, *source)
+	switch {
+	case err == nil:
+		say("Done in %s. The agent has been stopped and its folder removed.", time.Since(begun).Round(time.Second))
+		return 0
+	case errors.Is(context.Cause(ctx), context.Canceled):
+		say("Interrupted. The agent has been stopped and its folder removed.")
+		return 130
+	case ctx.Err() != nil:
+		err = fmt.Errorf("it took longer than %s: %w", limit, err)
+	}
+	fmt.Fprintln(os.Stderr, "demo:", err)
+	return 1
+}
+
+// show runs the demo in a folder of its own.
+func show(ctx context.Context, bin, cli, source string) (err error) {
+	dir, err := os.MkdirTemp("", "osupgrade-demo-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if bin, err = filepath.Abs(bin); err != nil {
+		return err
+	}
+	d := &demo{ctx: ctx, dir: dir, bin: bin, cli: cli}
+	defer func() { err = errors.Join(err, d.stopAgent()) }()
+	if err := d.install(source); err != nil {
+		return err
+	}
+	return d.play()
+}
+
+// say prints what happens next, apart from what the programs print: in bold
+// where a person reads it.
+func say(format string, args ...any) {
+	text := fmt.Sprintf("==> "+format, args...)
+	if info, err := os.Stdout.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+		text = "\033[1m" + text + "\033[0m"
+	}
+	fmt.Print("\n" + text + "\n")
+}

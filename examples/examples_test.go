@@ -1,0 +1,90 @@
+// Package examples_test runs the examples of the provider's documentation as
+// they are written, with the real CLI against the real agent. The agent does
+// not listen where the examples say, so that line alone is another one.
+package examples_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := acctest.Cleanup(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// TestExamples applies every example at once, plans again without a
+// difference, imports what the import examples name, and destroys it.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	server, _ := acctest.Agent(t, 2)
+	w := acctest.NewWorkspace(t, server.Env()...)
+	lay(t, w, server, "provider/provider.tf")
+	lay(t, w, server, "resources/osupgrade_config/resource.tf")
+	lay(t, w, server, "data-sources/osupgrade_hosts/data-source.tf")
+	lay(t, w, server, "data-sources/osupgrade_state/data-source.tf")
+	w.Run(t, 0, "apply", "-auto-approve", "-no-color")
+	// A run is of the hosts that the configuration names, so it comes after it.
+	lay(t, w, server, "resources/osupgrade_run/resource.tf")
+	w.Run(t, 0, "apply", "-auto-approve", "-no-color")
+	// What the run changed on the hosts is an output that has changed.
+	w.Run(t, 0, "apply", "-auto-approve", "-no-color")
+	w.Run(t, 0, "plan", "-detailed-exitcode", "-no-color")
+	id := regexp.MustCompile(`run_id\s+= (\d+)`).FindStringSubmatch(w.Run(t, 0, "state", "show", "-no-color", "osupgrade_run.acme"))
+	if id == nil {
+		t.Fatal("the state has no run")
+	}
+	w.Run(t, 0, "state", "rm", "osupgrade_config.acme", "osupgrade_run.acme")
+	lay(t, w, server, "resources/osupgrade_config/import-by-string-id.tf")
+	lay(t, w, server, "resources/osupgrade_run/import-by-string-id.tf", "acme/41", "acme/"+id[1])
+	if out := w.Run(t, 0, "plan", "-no-color"); !strings.Contains(out, "2 to import") {
+		t.Errorf("the import examples import something else:\n%s", out)
+	}
+	w.Run(t, 0, "apply", "-auto-approve", "-no-color")
+	w.Run(t, 0, "destroy", "-auto-approve", "-no-color")
+}
+
+// lay puts an example into the workspace, with pairs of texts replaced.
+func lay(t *testing.T, w *acctest.Workspace, server acctest.Server, path string, replace ...string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pairs := append(replace, "http://127.0.0.1:4646", server.Endpoint, `"osupgrade/osupgrade"`, `"`+acctest.Source+`"`)
+	w.Write(t, strings.ReplaceAll(path, string(filepath.Separator), "-"), strings.NewReplacer(pairs...).Replace(string(text)))
+}
+
+// TestEveryExampleIsRun fails when a new example is run by no test.
+func TestEveryExampleIsRun(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{
+		"provider/provider.tf": true, "demo/main.tf": true,
+		"resources/osupgrade_config/resource.tf": true, "resources/osupgrade_config/import-by-string-id.tf": true,
+		"resources/osupgrade_run/resource.tf": true, "resources/osupgrade_run/import-by-string-id.tf": true,
+		"data-sources/osupgrade_hosts/data-source.tf": true, "data-sources/osupgrade_state/data-source.tf": true,
+	}
+	found := 0
+	err := filepath.WalkDir(".", func(path string, entry os.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && filepath.Ext(path) == ".tf" {
+			found++
+			if !known[path] {
+				t.Errorf("no test runs %s", path)
+			}
+		}
+		return err
+	})
+	if err != nil || found != len(known) {
+		t.Errorf("%d examples found, %d known: %v", found, len(known), err)
+	}
+}

@@ -1,0 +1,13 @@
+terraform {
+  required_providers {
+    osupgrade = {
+      source = "osupgrade/osupgrade"
+    }
+  }
+}
+
+# The token comes from the environment variable OSUPGRADE_TOKEN.
+provider "osupgrade" {
+  endpoint = "http://127.0.0.1:4646"
+  tenant   = "acme"
+}

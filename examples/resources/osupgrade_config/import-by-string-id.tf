@@ -1,0 +1,4 @@
+import {
+  to = osupgrade_config.acme
+  id = "acme"
+}

@@ -1,0 +1,4 @@
+import {
+  to = osupgrade_run.acme
+  id = "acme/41"
+}

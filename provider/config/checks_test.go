@@ -1,0 +1,76 @@
+package config_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
+)
+
+// stored checks what the server has, to the letter.
+func stored(api *fakeapi.Server, want v1.OSUpgrade) resource.TestCheckFunc {
+	return func(*terraform.State) error {
+		got, _, ok := api.Config(acctest.Tenant)
+		if !ok {
+			return errors.New("the server has no configuration")
+		}
+		if !reflect.DeepEqual(got, want) {
+			return fmt.Errorf("the server has %+v, want %+v", got, want)
+		}
+		return nil
+	}
+}
+
+// absent checks that the server has no configuration.
+func absent(api *fakeapi.Server) resource.TestCheckFunc {
+	return func(*terraform.State) error {
+		if got, _, ok := api.Config(acctest.Tenant); ok {
+			return fmt.Errorf("the server still has %+v", got)
+		}
+		return nil
+	}
+}
+
+// asked checks how many requests of a method the server had.
+func asked(api *fakeapi.Server, method string, want int) resource.TestCheckFunc {
+	return func(*terraform.State) error {
+		if got := api.Count(method, ""); got != want {
+			return fmt.Errorf("the server had %d %s, want %d", got, method, want)
+		}
+		return nil
+	}
+}
+
+// do is a plan check that does something between plan and apply.
+type do func()
+
+// CheckPlan does it.
+func (d do) CheckPlan(context.Context, plancheck.CheckPlanRequest, *plancheck.CheckPlanResponse) { d() }
+
+// unchangedAttribute checks that a planned attribute of the resource equals
+// the prior one.
+type unchangedAttribute string
+
+// CheckPlan compares the two.
+func (a unchangedAttribute) CheckPlan(_ context.Context, req plancheck.CheckPlanRequest, resp *plancheck.CheckPlanResponse) {
+	for _, change := range req.Plan.ResourceChanges {
+		before, okBefore := change.Change.Before.(map[string]any)
+		after, okAfter := change.Change.After.(map[string]any)
+		if change.Address != address || !okBefore || !okAfter {
+			continue
+		}
+		if !reflect.DeepEqual(before[string(a)], after[string(a)]) {
+			resp.Error = fmt.Errorf("%s changes from %v to %v", a, before[string(a)], after[string(a)])
+		}
+		return
+	}
+	resp.Error = errors.New("the plan does not change " + address)
+}

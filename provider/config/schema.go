@@ -1,0 +1,124 @@
+package config
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/check"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/limit"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
+)
+
+// Schema describes the resource.
+func (*Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "A tenant's OS-upgrade configuration: the applications whose hosts take part, and the maintenance windows in which a run may be under way.\n\n" +
+			"There is one configuration for each tenant. Each of the two lists can be managed or left alone: a list that is left out is not managed, " +
+			"`[]` means none, and anything else means exactly these. So one configuration can own the applications of a tenant and another its windows.\n\n" +
+			"Another order or spelling of the same windows (`4h` or `240m`, `Friday` or `friday`) is no change.",
+		Attributes: map[string]schema.Attribute{
+			"tenant":             tenantAttribute(),
+			applications:         applicationsAttribute(),
+			windows:              windowsAttribute(),
+			"overwrite_existing": overwriteAttribute(),
+			"timeouts":           limit.Attribute(ctx, limits),
+		},
+	}
+}
+
+var limits = timeouts.Opts{
+	Create: true, CreateDescription: "For creation; `10m` by default.",
+	Read: true, ReadDescription: "For reading, as in every refresh; `5m` by default.",
+	Update: true, UpdateDescription: "For changes; `10m` by default.",
+	Delete: true, DeleteDescription: "For deletion, which waits for a run that is under way; `4h10m` by default.",
+}
+
+func tenantAttribute() schema.Attribute {
+	return schema.StringAttribute{
+		Optional: true, Computed: true,
+		MarkdownDescription: "The tenant that is configured; the provider's `tenant` by default. Another one replaces the resource.",
+		Validators:          []validator.String{check.Name()},
+		PlanModifiers: []planmodifier.String{
+			stringplanmodifier.UseStateForUnknown(),
+			stringplanmodifier.RequiresReplace(),
+		},
+	}
+}
+
+func applicationsAttribute() schema.Attribute {
+	return schema.SetAttribute{
+		ElementType: types.StringType,
+		Optional:    true,
+		MarkdownDescription: "Names of the worker applications: every host on which one of them is scheduled takes part. " +
+			"Left out: not managed here. `[]`: none.",
+		Validators: []validator.Set{
+			setvalidator.NoNullValues(),
+			setvalidator.SizeAtMost(v1.MaxApplications),
+			setvalidator.ValueStringsAre(check.Name()),
+		},
+	}
+}
+
+func windowsAttribute() schema.Attribute {
+	return schema.ListNestedAttribute{
+		Optional: true,
+		MarkdownDescription: "The maintenance windows, which count together; overlapping ones are one. Their order does not matter. " +
+			"Left out: not managed here. `[]`: none, so that no run starts by itself.",
+		NestedObject:  schema.NestedAttributeObject{Attributes: windowAttributes()},
+		PlanModifiers: []planmodifier.List{window.KeepSpelling()},
+		Validators: []validator.List{
+			listvalidator.NoNullValues(),
+			listvalidator.SizeAtMost(v1.MaxWindows),
+			window.Distinct(),
+		},
+	}
+}
+
+func windowAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"days_of_week": schema.SetAttribute{
+			ElementType:         types.StringType,
+			Required:            true,
+			MarkdownDescription: "The days on which the window starts, as English names in any case, such as `[\"Friday\", \"Saturday\"]`.",
+			Validators: []validator.Set{
+				setvalidator.NoNullValues(),
+				setvalidator.SizeAtLeast(1),
+				setvalidator.ValueStringsAre(window.Day()),
+				window.DistinctDays(),
+			},
+		},
+		"start_time": schema.StringAttribute{
+			Required:            true,
+			MarkdownDescription: "The time of day at which it starts, `HH:MM` from `00:00` to `23:59`.",
+			Validators:          []validator.String{window.StartTime()},
+		},
+		"timezone": schema.StringAttribute{
+			Optional:            true,
+			MarkdownDescription: "The zone of `start_time`: `site-local`, `UTC` or an IANA name such as `Europe/Stockholm`; `site-local` by default.",
+			Validators:          []validator.String{window.Timezone()},
+		},
+		"duration": schema.StringAttribute{
+			Required:            true,
+			MarkdownDescription: "Its length in elapsed time, from `1m` to `7d`, such as `4h`, `90m` or `1d4h`.",
+			Validators:          []validator.String{window.Duration()},
+		},
+	}
+}
+
+func overwriteAttribute() schema.Attribute {
+	return schema.BoolAttribute{
+		Optional: true,
+		MarkdownDescription: "Whether lists that are there already when this resource begins to manage them may be overwritten; `false` by default, " +
+			"which refuses to and asks for an import. Changes that somebody makes later are never overwritten silently.",
+	}
+}

@@ -1,0 +1,66 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+)
+
+// subsystem is the name under which the client's requests are logged.
+const subsystem = "client"
+
+// connect makes the client, and warns of what others on the way could read or
+// change.
+func connect(s settings, agent string, diags *diag.Diagnostics) *client.Client {
+	retries := s.retries
+	if retries == 0 {
+		retries = -1
+	}
+	api, err := client.New(client.Options{
+		Endpoint: s.endpoint, Token: s.token, UserAgent: agent,
+		CACertPEM: s.caCertPEM, Insecure: s.insecure,
+		Timeout: s.timeout, Retries: retries,
+		Debug: debug(s.token),
+	})
+	if err != nil {
+		diags.AddError("Unable to configure the provider", err.Error())
+		return nil
+	}
+	if s.insecure {
+		diags.AddAttributeWarning(path.Root("insecure"), "The server's certificate is not checked",
+			"Whoever stands between here and the server can read the token and change everything. Set ca_cert_pem or ca_cert_file instead.")
+	}
+	if api.Plaintext() {
+		diags.AddAttributeWarning(path.Root("endpoint"), "The token is sent in clear",
+			"The endpoint is http and not on this machine. Use https.")
+	}
+	return api
+}
+
+// debug logs each request, with the token masked wherever it might appear.
+func debug(token string) func(context.Context, string, map[string]any) {
+	token = strings.TrimSpace(token)
+	return func(ctx context.Context, message string, fields map[string]any) {
+		ctx = tflog.NewSubsystem(ctx, subsystem)
+		if token != "" {
+			ctx = tflog.SubsystemMaskAllFieldValuesStrings(ctx, subsystem, token)
+			ctx = tflog.SubsystemMaskMessageStrings(ctx, subsystem, token)
+		}
+		tflog.SubsystemDebug(ctx, subsystem, message, fields)
+	}
+}
+
+// userAgent says who asks, in the form that providers use.
+func userAgent(getenv func(string) string, terraform, version string) string {
+	agent := fmt.Sprintf("Terraform/%s (+https://www.terraform.io) terraform-provider-osupgrade/%s", terraform, version)
+	if more := getenv("TF_APPEND_USER_AGENT"); more != "" {
+		agent += " " + more
+	}
+	return agent
+}

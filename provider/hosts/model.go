@@ -1,0 +1,47 @@
+package hosts
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/value"
+)
+
+// model is the data source as Terraform has it.
+type model struct {
+	Tenant types.String `tfsdk:"tenant"`
+	Site   types.String `tfsdk:"site"`
+	Hosts  []host       `tfsdk:"hosts"`
+}
+
+type host struct {
+	Hostname     types.String      `tfsdk:"hostname"`
+	Application  types.String      `tfsdk:"application"`
+	Online       types.Bool        `tfsdk:"online"`
+	LastSeen     types.String      `tfsdk:"last_seen"`
+	AgentVersion types.String      `tfsdk:"agent_version"`
+	Versions     map[string]string `tfsdk:"versions"`
+	VersionsAt   types.String      `tfsdk:"versions_at"`
+}
+
+// fromAPI takes over what the server said, sorted by the names of the hosts.
+func (m *model) fromAPI(hosts []v1.Host) {
+	m.Hosts = make([]host, 0, len(hosts))
+	for _, h := range hosts {
+		m.Hosts = append(m.Hosts, host{
+			Hostname:     types.StringValue(h.Hostname),
+			Application:  value.Text(h.Application),
+			Online:       types.BoolValue(h.Online),
+			LastSeen:     value.Time(h.LastSeen),
+			AgentVersion: value.Text(h.AgentVersion),
+			Versions:     h.Versions,
+			VersionsAt:   value.Time(h.VersionsAt),
+		})
+	}
+	slices.SortStableFunc(m.Hosts, func(a, b host) int {
+		return cmp.Compare(a.Hostname.ValueString(), b.Hostname.ValueString())
+	})
+}

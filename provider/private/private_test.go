@@ -1,0 +1,80 @@
+package private
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// memory is a private state that refuses what Terraform would: a value that is
+// not JSON.
+type memory map[string][]byte
+
+func (m memory) GetKey(_ context.Context, key string) ([]byte, diag.Diagnostics) { return m[key], nil }
+
+func (m memory) SetKey(_ context.Context, key string, value []byte) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if !json.Valid(value) {
+		diags.AddError("not JSON", string(value))
+	}
+	m[key] = value
+	return diags
+}
+
+func TestETag(t *testing.T) {
+	t.Parallel()
+	for name, etag := range map[string]string{"strong": `"17"`, "weak": `W/"17"`, "with signs": "\"<&\\\"", "none": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var diags diag.Diagnostics
+			m := memory{}
+			if got := ETag(t.Context(), m, &diags); got != "" {
+				t.Errorf("got %q before any was kept", got)
+			}
+			KeepETag(t.Context(), m, etag, &diags)
+			if got := ETag(t.Context(), m, &diags); got != etag || diags.HasError() {
+				t.Errorf("got %q, %v, want %q", got, diags, etag)
+			}
+		})
+	}
+}
+
+func TestImported_isTakenOnce(t *testing.T) {
+	t.Parallel()
+	var diags diag.Diagnostics
+	m := memory{}
+	if TakeImported(t.Context(), m, &diags) {
+		t.Error("nothing was imported")
+	}
+	MarkImported(t.Context(), m, &diags)
+	if !TakeImported(t.Context(), m, &diags) || TakeImported(t.Context(), m, &diags) || diags.HasError() {
+		t.Errorf("want it once, %v", diags)
+	}
+}
+
+func TestContent(t *testing.T) {
+	t.Parallel()
+	var diags diag.Diagnostics
+	m, otherwise := memory{}, v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "a"}}}
+	if got := Content(t.Context(), m, otherwise, &diags); !reflect.DeepEqual(got, otherwise) {
+		t.Errorf("got %+v, want the other", got)
+	}
+	want := v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{}}
+	KeepContent(t.Context(), m, want, &diags)
+	if got := Content(t.Context(), m, otherwise, &diags); !reflect.DeepEqual(got, want) || diags.HasError() {
+		t.Errorf("got %+v, %v, want %+v", got, diags, want)
+	}
+}
+
+func TestGet_damaged(t *testing.T) {
+	t.Parallel()
+	var diags diag.Diagnostics
+	if ETag(t.Context(), memory{"etag": []byte(`{`)}, &diags); !diags.HasError() {
+		t.Error("want an error")
+	}
+}

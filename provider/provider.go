@@ -1,0 +1,75 @@
+// Package provider is the Terraform provider osupgrade: it declares when a
+// tenant's hosts may be upgraded, starts runs, and reads back what happened.
+//
+// It decides how to reach the API and hands that to its resources and data
+// sources. It speaks to the REST API only, and never to a host.
+package provider
+
+import (
+	"context"
+	"os"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/config"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/connection"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/hosts"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/state"
+)
+
+// Osupgrade is the provider.
+type Osupgrade struct {
+	version string
+	outside outside
+}
+
+var (
+	_ provider.Provider                     = (*Osupgrade)(nil)
+	_ provider.ProviderWithConfigValidators = (*Osupgrade)(nil)
+)
+
+// New makes the provider in the given version.
+func New(version string) func() provider.Provider {
+	return func() provider.Provider {
+		return &Osupgrade{version, outside{getenv: os.Getenv, readFile: os.ReadFile}}
+	}
+}
+
+// Metadata names the provider.
+func (p *Osupgrade) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
+	resp.TypeName, resp.Version = "osupgrade", p.version
+}
+
+// Configure makes the client. While a value is not known, as in a plan that
+// creates the server first, there is none; the environment is not used in its
+// place, which may name another server.
+func (p *Osupgrade) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
+	var m model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	var api *client.Client
+	unknown := m.unknown()
+	settings := m.settings(p.outside, &resp.Diagnostics)
+	if len(unknown) == 0 && !resp.Diagnostics.HasError() {
+		api = connect(settings, userAgent(p.outside.getenv, req.TerraformVersion, p.version), &resp.Diagnostics)
+	}
+	c := connection.New(api, unknown)
+	c.Tenant, c.ValidateAtPlan = settings.tenant, settings.validateAtPlan
+	resp.ResourceData, resp.DataSourceData = c, c
+}
+
+// Resources lists the kinds of resources.
+func (*Osupgrade) Resources(context.Context) []func() resource.Resource {
+	return []func() resource.Resource{config.New, run.New}
+}
+
+// DataSources lists the kinds of data sources.
+func (*Osupgrade) DataSources(context.Context) []func() datasource.DataSource {
+	return []func() datasource.DataSource{state.New, hosts.New}
+}

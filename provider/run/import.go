@@ -1,0 +1,53 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/connection"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/private"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/value"
+)
+
+// ImportState takes tenant/run_id, or run_id with the provider's tenant.
+func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	tenant, id, err := parseID(req.ID)
+	if err != nil {
+		resp.Diagnostics.AddError("Unable to import "+TypeName, err.Error())
+		return
+	}
+	named := types.StringPointerValue(tenant)
+	if named = r.connection.TenantOr(named); connection.NeedTenant(&resp.Diagnostics, named) == "" {
+		return
+	}
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("tenant"), named)...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("run_id"), id)...)
+	private.MarkImported(ctx, resp.Private, &resp.Diagnostics)
+}
+
+// parseID takes an id apart; a nil tenant is one that it does not name.
+func parseID(text string) (tenant *string, id int64, err error) {
+	number := text
+	if before, after, found := strings.Cut(text, "/"); found {
+		tenant, number = &before, after
+		if !v1.ValidName(before) {
+			return nil, 0, fmt.Errorf("%q is not the name of a tenant; use an id such as acme/41, or 41 with the provider's tenant", before)
+		}
+	}
+	id, err = strconv.ParseInt(number, 10, 64)
+	if err != nil || id <= 0 {
+		return nil, 0, fmt.Errorf("%q is not the id of a run; use an id such as acme/41, or 41 with the provider's tenant", number)
+	}
+	return tenant, id, nil
+}
+
+// takeReason takes over why an imported run was asked for, so that the same
+// reason in the configuration is no change.
+func (m *model) takeReason(r v1.Run) { m.Reason = value.Text(r.RequestReason) }

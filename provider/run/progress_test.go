@@ -1,0 +1,64 @@
+package run
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+func TestChanges_readLikeAStory(t *testing.T) {
+	t.Parallel()
+	host := func(name, status, problem string) v1.RunHost {
+		return v1.RunHost{Hostname: name, Status: status, Error: problem}
+	}
+	waiting := &v1.WaitingFor{What: "host", Detail: "h02 to answer upgrade"}
+	story := []struct {
+		run   v1.Run
+		lines []string
+	}{
+		{v1.Run{ID: 41, Phase: "preparing", Hosts: []v1.RunHost{host("h01", "preparing", ""), host("h02", "preparing", "")}}, []string{
+			"run 41 is preparing: 0 of 2 hosts upgraded", "host h01 is preparing", "host h02 is preparing",
+		}},
+		{v1.Run{ID: 41, Phase: "preparing", Hosts: []v1.RunHost{host("h01", "prepared", ""), host("h02", "preparing", "")}}, []string{"host h01 is prepared"}},
+		{v1.Run{ID: 41, Phase: "upgrading", WaitingFor: waiting, Hosts: []v1.RunHost{host("h01", "upgraded", ""), host("h02", "upgrading", "")}}, []string{
+			"run 41 is upgrading: 1 of 2 hosts upgraded", "run 41 waits for host: h02 to answer upgrade", "host h01 is upgraded", "host h02 is upgrading",
+		}},
+		{v1.Run{ID: 41, Phase: "upgrading", WaitingFor: waiting, Hosts: []v1.RunHost{host("h01", "upgraded", ""), host("h02", "upgrading", "")}}, nil},
+		{v1.Run{ID: 41, Phase: "finished", Result: "failed", Reason: "h02 failed", Hosts: []v1.RunHost{host("h01", "upgraded", ""), host("h02", "failed", "no space")}}, []string{
+			"run 41 is finished: 1 of 2 hosts upgraded", "host h02 is failed: no space", "run 41 ended: failed: h02 failed",
+		}},
+	}
+	var prior v1.Run
+	for _, step := range story {
+		if got := changes(prior, step.run); !slices.Equal(got, step.lines) {
+			t.Errorf("got %q, want %q", got, step.lines)
+		}
+		prior = step.run
+	}
+}
+
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	hosts := []v1.RunHost{{Hostname: "h01", Status: "upgraded"}, {Hostname: "h02", Status: "failed", Error: "no space"}}
+	for result, row := range map[string]struct{ errors, warnings int }{
+		"completed": {0, 0}, "partial": {0, 1}, "failed": {1, 0}, "aborted": {1, 0}, "timed-out": {1, 0}, "": {1, 0}, "something new": {1, 0},
+	} {
+		t.Run(result, func(t *testing.T) {
+			t.Parallel()
+			var diags diag.Diagnostics
+			judge("acme", v1.Run{ID: 41, Result: result, Reason: "because", Hosts: hosts}, &diags)
+			if diags.ErrorsCount() != row.errors || diags.WarningsCount() != row.warnings {
+				t.Fatalf("got %v, want %d errors and %d warnings", diags, row.errors, row.warnings)
+			}
+			for _, d := range diags {
+				if !strings.Contains(d.Detail(), "because") || !strings.Contains(d.Detail(), "host h02 is failed: no space") || strings.Contains(d.Detail(), "h01") {
+					t.Errorf("got %q, want the reason and the host that failed", d.Detail())
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,295 @@
+package run_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
+)
+
+const address = "osupgrade_run.test"
+
+func block(body string) string { return "resource \"osupgrade_run\" \"test\" {\n" + body + "\n}\n" }
+
+func release(name string) string { return block(`triggers = { release = "` + name + `" }`) }
+
+func attribute(name, value string) resource.TestCheckFunc {
+	return resource.TestCheckResourceAttr(address, name, value)
+}
+
+func planned(a plancheck.ResourceActionType) resource.ConfigPlanChecks {
+	return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, a)}}
+}
+
+// runs checks how many runs the server has seen.
+func runs(api *fakeapi.Server, want int) resource.TestCheckFunc {
+	return func(*terraform.State) error {
+		if got := len(api.Runs(acctest.Tenant)); got != want {
+			return fmt.Errorf("the server has %d runs, want %d", got, want)
+		}
+		return nil
+	}
+}
+
+// withHosts is a fake API with two hosts, whose runs end as told.
+func withHosts(t *testing.T, result, reason string) (*fakeapi.Server, acctest.Server) {
+	t.Helper()
+	api, server := acctest.Fake(t)
+	api.SetHosts(acctest.Tenant, v1.Host{Hostname: "h01"}, v1.Host{Hostname: "h02"})
+	ends(api, result, reason)
+	return api, server
+}
+
+func ends(api *fakeapi.Server, result, reason string) {
+	api.OnStart(func(tenant string, run v1.Run) {
+		if result != "completed" {
+			api.EditRun(tenant, run.ID, func(r *v1.Run) {
+				r.Hosts[0].Status = "upgraded"
+				r.Hosts[1].Status, r.Hosts[1].Error = "failed", "no space left on device"
+			})
+		}
+		api.FinishRun(tenant, run.ID, result, reason)
+	})
+}
+
+func TestAccRun_lifecycle(t *testing.T) {
+	t.Parallel()
+	api, server := withHosts(t, "completed", "")
+	acctest.Run(t, resource.TestCase{CheckDestroy: runs(api, 2), Steps: []resource.TestStep{
+		{
+			Config: server.Config(release("one")),
+			Check: resource.ComposeAggregateTestCheckFunc(
+				attribute("run_id", "41"), attribute("result", "completed"), attribute("tenant", "acme"),
+				attribute("hosts.#", "2"), attribute("hosts.0.hostname", "h01"), attribute("hosts.0.status", "upgraded"),
+				resource.TestCheckNoResourceAttr(address, "hosts.0.error"),
+				resource.TestCheckResourceAttrSet(address, "opened_at"), resource.TestCheckResourceAttrSet(address, "ended_at"),
+			),
+		},
+		{
+			Config:           server.Config(release("two")),
+			ConfigPlanChecks: planned(plancheck.ResourceActionReplace),
+			Check:            attribute("run_id", "42"),
+		},
+		{
+			Config:           server.Config(block("triggers = { release = \"two\" }\n timeouts = { create = \"1h\" }")),
+			ConfigPlanChecks: planned(plancheck.ResourceActionUpdate),
+			Check:            resource.ComposeAggregateTestCheckFunc(attribute("run_id", "42"), runs(api, 2)),
+		},
+		{ResourceName: address, ImportState: true, ImportStateId: "acme/42", ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "run_id", ImportStateVerifyIgnore: []string{"triggers", "timeouts"}},
+		{ResourceName: address, ImportState: true, ImportStateId: "42", ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "run_id", ImportStateVerifyIgnore: []string{"triggers", "timeouts"}},
+	}})
+}
+
+func TestAccRun_asksForWhatIsConfigured(t *testing.T) {
+	t.Parallel()
+	api, server := withHosts(t, "completed", "")
+	body := func(duration string) string {
+		return server.Config(block("override_window = true\n reason = \"CVE-2026-1\"\n duration = \"" + duration + "\""))
+	}
+	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
+		{
+			Config: body("4h"),
+			Check: func(*terraform.State) error {
+				if got := api.Runs(acctest.Tenant)[0].RequestReason; got != "CVE-2026-1" {
+					return fmt.Errorf("the run was asked for with the reason %q", got)
+				}
+				return nil
+			},
+		},
+		{
+			Config:           body("240m"),
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+			Check:            runs(api, 1),
+		},
+		{Config: body("5h"), ConfigPlanChecks: planned(plancheck.ResourceActionReplace), Check: runs(api, 2)},
+	}})
+}
+
+func TestAccRun_failureTaintsAndIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	for _, result := range []string{"failed", "aborted", "timed-out"} {
+		t.Run(result, func(t *testing.T) {
+			t.Parallel()
+			api, server := withHosts(t, result, "host h02 failed")
+			acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
+				{
+					Config:      server.Config(release("one")),
+					ExpectError: regexp.MustCompile(`(?s)Unable to complete osupgrade_run.*Run 41 of tenant acme ended with the result ` + result + `:\s+host\s+h02\s+failed\s+host\s+h02\s+is\s+failed:\s+no\s+space\s+left\s+on\s+device`),
+				},
+				{
+					PreConfig:        func() { ends(api, "completed", "") },
+					Config:           server.Config(release("one")),
+					ConfigPlanChecks: planned(plancheck.ResourceActionReplace),
+					Check:            resource.ComposeAggregateTestCheckFunc(attribute("run_id", "42"), attribute("result", "completed")),
+				},
+			}})
+		})
+	}
+}
+
+func TestAccRun_partialSucceeds(t *testing.T) {
+	t.Parallel()
+	_, server := withHosts(t, "partial", "host h02 was not reached")
+	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{{
+		Config: server.Config(release("one")),
+		Check: resource.ComposeAggregateTestCheckFunc(
+			attribute("result", "partial"), attribute("hosts.1.status", "failed"), attribute("hosts.1.error", "no space left on device")),
+	}}})
+}
+
+func TestAccRun_followsTheEvents(t *testing.T) {
+	t.Parallel()
+	api, server := withHosts(t, "completed", "")
+	api.OnStart(func(tenant string, run v1.Run) {
+		go func() {
+			api.AwaitStreams(1)
+			api.EditRun(tenant, run.ID, func(r *v1.Run) { r.Phase = "upgrading"; r.Hosts[0].Status = "upgraded" })
+			api.CutStreams()
+			api.FinishRun(tenant, run.ID, "completed", "")
+		}()
+	})
+	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{{
+		Config: server.Config(release("one")),
+		Check:  attribute("result", "completed"),
+	}}})
+}
+
+func TestAccRun_waitsForTheRunUnderWay(t *testing.T) {
+	t.Parallel()
+	api, server := withHosts(t, "completed", "")
+	other := api.AddRun(acctest.Tenant, v1.Run{Phase: "upgrading"})
+	go func() {
+		api.AwaitStreams(1)
+		api.FinishRun(acctest.Tenant, other, "failed", "")
+	}()
+	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{{
+		Config: server.Config(release("one")),
+		Check: resource.ComposeAggregateTestCheckFunc(attribute("run_id", "42"), attribute("result", "completed"), func(*terraform.State) error {
+			if n := api.Answers(http.StatusPreconditionFailed); n != 1 {
+				return fmt.Errorf("the server refused %d times, want once", n)
+			}
+			return nil
+		}),
+	}}})
+}
+
+func TestAccRun_timeIsOver(t *testing.T) {
+	t.Parallel()
+	api, server := withHosts(t, "completed", "")
+	api.OnStart(func(string, v1.Run) {})
+	config := server.Config(block("triggers = {}\n timeouts = { create = \"1s\" }"))
+	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: config, ExpectError: regexp.MustCompile(`(?s)Unable to wait for the end of osupgrade_run.*Run 41 of\s+tenant\s+acme\s+was\s+started,\s+but\s+it\s+did\s+not\s+end\s+within\s+timeouts.create`)},
+		{
+			PreConfig: func() {
+				api.FinishRun(acctest.Tenant, 41, "completed", "")
+				ends(api, "completed", "")
+			},
+			Config:           config,
+			ConfigPlanChecks: planned(plancheck.ResourceActionReplace),
+			Check:            attribute("run_id", "42"),
+		},
+	}})
+}
+
+func TestAccRun_keepsARunThatTheServerForgot(t *testing.T) {
+	t.Parallel()
+	api, server := withHosts(t, "completed", "")
+	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: server.Config(release("one"))},
+		{
+			PreConfig:        func() { api.ForgetRun(acctest.Tenant, 41) },
+			Config:           server.Config(release("one")),
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+			Check:            attribute("result", "completed"),
+		},
+		{
+			PreConfig:   func() { api.Inject(http.MethodGet, "/runs/41", fakeapi.Status(http.StatusForbidden, "not for you")) },
+			Config:      server.Config(release("one")),
+			PlanOnly:    true,
+			ExpectError: regexp.MustCompile(`not for you`),
+		},
+	}})
+}
+
+func TestAccRun_refusedStart(t *testing.T) {
+	t.Parallel()
+	api, server := withHosts(t, "completed", "")
+	api.Inject(http.MethodPost, "/start", fakeapi.Status(http.StatusPreconditionFailed, "no maintenance window is open"))
+	acctest.Run(t, resource.TestCase{CheckDestroy: runs(api, 0), Steps: []resource.TestStep{{
+		Config:      server.Config(release("one")),
+		ExpectError: regexp.MustCompile(`(?s)Unable to create osupgrade_run.*POST /v1/state/tenants/acme/os-upgrade/start.*no\s+maintenance\s+window\s+is\s+open`),
+	}}})
+}
+
+func TestAccRun_wrongValuesAreToldAtPlan(t *testing.T) {
+	t.Parallel()
+	api, server := withHosts(t, "completed", "")
+	var steps []resource.TestStep
+	for body, says := range map[string]string{
+		`override_window = true`: `(?s)Invalid configuration of osupgrade_run.*needs one`,
+		`duration = "4h"`:        `override`,
+		"override_window = true\n reason = \"x\"\n duration = \"8d\"": `too\s+long`,
+		`reason = ""`:      `at\s+least\s+1`,
+		`tenant = "A"`:     `is\s+not\s+a\s+name`,
+		`run_id = 7`:       `(?i)read-only|configurable`,
+		`triggers = "one"`: `map`,
+	} {
+		steps = append(steps, resource.TestStep{Config: server.Config(block(body)), PlanOnly: true, ExpectError: regexp.MustCompile(says)})
+	}
+	acctest.Run(t, resource.TestCase{Steps: steps})
+	if n := len(api.Requests()); n > 0 {
+		t.Errorf("the server had %d requests, want none", n)
+	}
+}
+
+func TestAccRun_importIDs(t *testing.T) {
+	t.Parallel()
+	_, server := withHosts(t, "completed", "")
+	steps := []resource.TestStep{{Config: server.Config(release("one"))}}
+	for id, says := range map[string]string{
+		"acme/x":  `"x" is not the id of a run`,
+		"Acme/41": `"Acme" is not the name of a tenant`,
+		"0":       `"0" is not the id of a run`,
+		"acme/77": `has no run 77`,
+	} {
+		steps = append(steps, resource.TestStep{ResourceName: address, ImportState: true, ImportStateId: id, ExpectError: regexp.MustCompile(says)})
+	}
+	acctest.Run(t, resource.TestCase{Steps: steps})
+}
+
+func TestAccRun_unknownTriggers(t *testing.T) {
+	t.Parallel()
+	_, server := withHosts(t, "completed", "")
+	config := server.Config(`
+resource "terraform_data" "later" { input = "one" }
+`, block("triggers = { release = terraform_data.later.output }\n reason = terraform_data.later.output"))
+	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{{Config: config, Check: attribute("triggers.release", "one")}}})
+}
+
+func TestAccRun_deletingLeavesTheRunGoing(t *testing.T) {
+	t.Parallel()
+	api, server := withHosts(t, "completed", "")
+	api.OnStart(func(string, v1.Run) {})
+	acctest.Run(t, resource.TestCase{
+		CheckDestroy: func(*terraform.State) error {
+			if run := api.Runs(acctest.Tenant)[0]; run.Finished() {
+				return errors.New("deleting the resource has ended the run")
+			}
+			return nil
+		},
+		Steps: []resource.TestStep{
+			{Config: server.Config(block("timeouts = { create = \"1s\" }")), ExpectError: regexp.MustCompile(`did\s+not\s+end`)},
+			{Config: server.Config("# nothing"), Check: runs(api, 1)},
+		},
+	})
+}

@@ -1,0 +1,140 @@
+package provider_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	datasourceschema "github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	frameworkprovider "github.com/hashicorp/terraform-plugin-framework/provider"
+	providerschema "github.com/hashicorp/terraform-plugin-framework/provider/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	resourceschema "github.com/hashicorp/terraform-plugin-framework/resource/schema"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/provider"
+)
+
+// attribute is what the attributes of all kinds of schemas have in common.
+type attribute interface {
+	GetDescription() string
+	GetMarkdownDescription() string
+	IsRequired() bool
+	IsOptional() bool
+	IsComputed() bool
+}
+
+func TestSchema_provider(t *testing.T) {
+	t.Parallel()
+	var resp frameworkprovider.SchemaResponse
+	provider.New("test")().Schema(t.Context(), frameworkprovider.SchemaRequest{}, &resp)
+	if diags := resp.Schema.ValidateImplementation(t.Context()); diags.HasError() {
+		t.Fatal(diags)
+	}
+	describedText(t, "provider", resp.Schema.MarkdownDescription)
+	for name, a := range resp.Schema.Attributes {
+		described(t, name, a)
+	}
+}
+
+func TestSchema_resources(t *testing.T) {
+	t.Parallel()
+	for _, create := range provider.New("test")().Resources(t.Context()) {
+		r := create()
+		var name resource.MetadataResponse
+		r.Metadata(t.Context(), resource.MetadataRequest{}, &name)
+		var resp resource.SchemaResponse
+		r.Schema(t.Context(), resource.SchemaRequest{}, &resp)
+		if diags := resp.Schema.ValidateImplementation(t.Context()); diags.HasError() {
+			t.Fatal(diags)
+		}
+		describedText(t, name.TypeName, resp.Schema.MarkdownDescription)
+		for attr, a := range resp.Schema.Attributes {
+			described(t, name.TypeName+"."+attr, a)
+			steady(t, name.TypeName+"."+attr, a)
+		}
+	}
+}
+
+func TestSchema_dataSources(t *testing.T) {
+	t.Parallel()
+	for _, create := range provider.New("test")().DataSources(t.Context()) {
+		d := create()
+		var name datasource.MetadataResponse
+		d.Metadata(t.Context(), datasource.MetadataRequest{}, &name)
+		var resp datasource.SchemaResponse
+		d.Schema(t.Context(), datasource.SchemaRequest{}, &resp)
+		if diags := resp.Schema.ValidateImplementation(t.Context()); diags.HasError() {
+			t.Fatal(diags)
+		}
+		describedText(t, name.TypeName, resp.Schema.MarkdownDescription)
+		for attr, a := range resp.Schema.Attributes {
+			described(t, name.TypeName+"."+attr, a)
+		}
+	}
+}
+
+// described checks that an attribute and those below it are described in whole
+// sentences.
+func described(t *testing.T, name string, a attribute) {
+	t.Helper()
+	text := a.GetMarkdownDescription()
+	if text == "" {
+		text = a.GetDescription()
+	}
+	describedText(t, name, text)
+	for below, nested := range children(a) {
+		described(t, name+"."+below, nested)
+	}
+}
+
+func describedText(t *testing.T, name, text string) {
+	t.Helper()
+	if !strings.HasSuffix(text, ".") {
+		t.Errorf("%s is not described in a sentence: %q", name, text)
+	}
+}
+
+// steady checks that a computed attribute of a resource has a plan modifier:
+// without one every change makes it "known after apply" (terraform.md 4.6).
+func steady(t *testing.T, name string, a attribute) {
+	t.Helper()
+	if !a.IsComputed() {
+		return
+	}
+	modifiers := 0
+	switch a := a.(type) {
+	case resourceschema.StringAttribute:
+		modifiers = len(a.PlanModifiers)
+	case resourceschema.Int64Attribute:
+		modifiers = len(a.PlanModifiers)
+	case resourceschema.ListNestedAttribute:
+		modifiers = len(a.PlanModifiers)
+	}
+	if modifiers == 0 {
+		t.Errorf("%s is computed and has no plan modifier that this test knows", name)
+	}
+}
+
+// children are the attributes below one.
+func children(a attribute) map[string]attribute {
+	below := map[string]attribute{}
+	switch a := a.(type) {
+	case resourceschema.ListNestedAttribute:
+		fill(below, a.NestedObject.Attributes)
+	case resourceschema.SingleNestedAttribute:
+		fill(below, a.Attributes)
+	case datasourceschema.ListNestedAttribute:
+		fill(below, a.NestedObject.Attributes)
+	case datasourceschema.SingleNestedAttribute:
+		fill(below, a.Attributes)
+	case providerschema.SingleNestedAttribute:
+		fill(below, a.Attributes)
+	}
+	return below
+}
+
+func fill[A attribute](below map[string]attribute, attributes map[string]A) {
+	for name, a := range attributes {
+		below[name] = a
+	}
+}

@@ -1,0 +1,210 @@
+package provider
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+)
+
+// mostRetries bounds the attribute retries; more would hide a server that is
+// gone for good.
+const mostRetries = 20
+
+// model is the provider's configuration.
+type model struct {
+	Endpoint       types.String `tfsdk:"endpoint"`
+	Tenant         types.String `tfsdk:"tenant"`
+	Token          types.String `tfsdk:"token"`
+	CACertPEM      types.String `tfsdk:"ca_cert_pem"`
+	CACertFile     types.String `tfsdk:"ca_cert_file"`
+	Insecure       types.Bool   `tfsdk:"insecure"`
+	Retries        types.Int64  `tfsdk:"retries"`
+	Timeout        types.String `tfsdk:"timeout"`
+	ValidateAtPlan types.Bool   `tfsdk:"validate_at_plan"`
+}
+
+// outside is what settings come from besides the configuration.
+type outside struct {
+	getenv   func(name string) string
+	readFile func(name string) ([]byte, error)
+}
+
+// settings are the effective values. Those that the client needs are right
+// only while none of them is unknown.
+type settings struct {
+	endpoint, token string
+	tenant          types.String
+	caCertPEM       []byte
+	insecure        bool
+	retries         int
+	timeout         time.Duration
+	validateAtPlan  bool
+}
+
+// unknown names the attributes that the client needs and whose values are not
+// known yet.
+func (m model) unknown() []string {
+	var names []string
+	for _, needed := range []struct {
+		name  string
+		value attr.Value
+	}{
+		{"endpoint", m.Endpoint},
+		{"token", m.Token},
+		{"ca_cert_pem", m.CACertPEM},
+		{"ca_cert_file", m.CACertFile},
+		{"insecure", m.Insecure},
+		{"retries", m.Retries},
+		{"timeout", m.Timeout},
+	} {
+		if needed.value.IsUnknown() {
+			names = append(names, needed.name)
+		}
+	}
+	return names
+}
+
+// settings takes each value from the configuration, or else from the
+// environment.
+func (m model) settings(from outside, diags *diag.Diagnostics) settings {
+	r := reader{from, diags}
+	s := settings{
+		endpoint:       r.text("endpoint", m.Endpoint),
+		token:          r.text("token", m.Token),
+		tenant:         r.tenant(m.Tenant),
+		insecure:       r.boolean("insecure", m.Insecure, false),
+		retries:        r.retries(m.Retries),
+		timeout:        r.timeout(m.Timeout),
+		validateAtPlan: r.boolean("validate_at_plan", m.ValidateAtPlan, true),
+	}
+	s.caCertPEM = r.certificates(m.CACertPEM, m.CACertFile)
+	r.require("endpoint", m.Endpoint, s.endpoint, "the address of the API, such as http://127.0.0.1:4646")
+	r.require("token", m.Token, s.token, "a bearer token")
+	return s
+}
+
+type reader struct {
+	outside
+	diags *diag.Diagnostics
+}
+
+// variable is the name of the environment variable of an attribute.
+func variable(name string) string { return "OSUPGRADE_" + strings.ToUpper(name) }
+
+func (r reader) text(name string, value types.String) string {
+	if value.IsNull() {
+		return r.getenv(variable(name))
+	}
+	return value.ValueString()
+}
+
+func (r reader) tenant(value types.String) types.String {
+	text := r.getenv(variable("tenant"))
+	if !value.IsNull() || text == "" {
+		return value
+	}
+	if !v1.ValidName(text) {
+		r.wrong("tenant", text, "lower-case letters, digits and hyphens, as in acme")
+	}
+	return types.StringValue(text)
+}
+
+func (r reader) boolean(name string, value types.Bool, usual bool) bool {
+	text := r.getenv(variable(name))
+	switch {
+	case !value.IsNull():
+		return value.ValueBool()
+	case text == "":
+		return usual
+	}
+	parsed, err := strconv.ParseBool(text)
+	if err != nil {
+		r.wrong(name, text, "true or false")
+	}
+	return parsed
+}
+
+func (r reader) retries(value types.Int64) int {
+	const usual = 4
+	text := r.getenv(variable("retries"))
+	switch {
+	case !value.IsNull():
+		return int(value.ValueInt64())
+	case text == "":
+		return usual
+	}
+	parsed, err := strconv.Atoi(text)
+	if err != nil || parsed < 0 || parsed > mostRetries {
+		r.wrong("retries", text, fmt.Sprintf("a number from 0 to %d", mostRetries))
+	}
+	return parsed
+}
+
+func (r reader) timeout(value types.String) time.Duration {
+	const usual = 30 * time.Second
+	text := r.text("timeout", value)
+	if text == "" {
+		return usual
+	}
+	if err := timeoutRule(text); err != nil {
+		r.wrong("timeout", text, "a length of time from 1s to 1h, such as 30s")
+		return usual
+	}
+	parsed, err := window.ParseDuration(text)
+	if err != nil {
+		return usual
+	}
+	return parsed
+}
+
+// timeoutRule checks the length of one try.
+func timeoutRule(text string) error {
+	length, err := window.ParseDuration(text)
+	switch {
+	case err != nil:
+		return err
+	case length < time.Second || length > time.Hour:
+		return fmt.Errorf("%q is not a time for one try; use 1s to 1h", text)
+	}
+	return nil
+}
+
+// certificates reads the certificates to trust. What the configuration says
+// in either attribute stands above what the environment says in either.
+func (r reader) certificates(pem, file types.String) []byte {
+	if pem.IsNull() && file.IsNull() {
+		pem, file = types.StringValue(r.text("ca_cert_pem", pem)), types.StringValue(r.text("ca_cert_file", file))
+	}
+	if text := pem.ValueString(); text != "" || file.ValueString() == "" {
+		return []byte(text)
+	}
+	content, err := r.readFile(file.ValueString())
+	if err != nil {
+		r.diags.AddAttributeError(path.Root("ca_cert_file"), "Unable to read the certificates to trust",
+			"cannot read ca_cert_file: "+err.Error()+".\n\nName a file with certificates in PEM form.")
+	}
+	return content
+}
+
+func (r reader) require(name string, configured attr.Value, value, what string) {
+	if value == "" && !configured.IsUnknown() {
+		r.diags.AddAttributeError(path.Root(name), "The provider has no "+name,
+			fmt.Sprintf("Set %s on the provider, or the environment variable %s, to %s.", name, variable(name), what))
+	}
+}
+
+// wrong reports a value from the environment; the schema checks those of the
+// configuration.
+func (r reader) wrong(name, value, right string) {
+	r.diags.AddAttributeError(path.Root(name), "Invalid value of "+variable(name),
+		fmt.Sprintf("%s: %q is not right; use %s.", variable(name), value, right))
+}

@@ -1,0 +1,126 @@
+package state_test
+
+import (
+	"net/http"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
+)
+
+const (
+	address = "data.osupgrade_state.test"
+	block   = "data \"osupgrade_state\" \"test\" {}\n"
+)
+
+func text(value string) knownvalue.Check { return knownvalue.StringExact(value) }
+
+func object(fields map[string]knownvalue.Check) knownvalue.Check {
+	return knownvalue.ObjectExact(fields)
+}
+
+func list(elements ...knownvalue.Check) knownvalue.Check { return knownvalue.ListExact(elements) }
+
+func has(want map[string]knownvalue.Check) []statecheck.StateCheck {
+	var checks []statecheck.StateCheck
+	for name, check := range want {
+		checks = append(checks, statecheck.ExpectKnownValue(address, tfjsonpath.New(name), check))
+	}
+	return checks
+}
+
+func TestAccState_complete(t *testing.T) {
+	t.Parallel()
+	api, server := acctest.Fake(t)
+	at := time.Date(2026, 11, 27, 1, 0, 0, 0, time.FixedZone("CET", 3600))
+	api.SetState(acctest.Tenant, v1.State{
+		OSUpgrade: v1.OSUpgrade{
+			WorkerApplications: []v1.WorkerApplication{{Name: "b"}, {Name: "a"}},
+			MaintenanceWindows: []v1.MaintenanceWindow{{DaysOfWeek: "Saturday, Friday", StartTime: "01:00", Duration: "4h"}},
+		},
+		Status: "idle", NextUpgradeIn: "1d4h18s", NextUpgradeAt: &at,
+		ScheduledWorkers: []v1.ScheduledWorker{{Host: "h01", Application: "a"}},
+		LastUpgradeInfo: &v1.LastUpgradeInfo{
+			StartTime: at.Add(-time.Hour), EndTime: at.Add(-time.Minute), Result: "failed",
+			Hosts: []v1.UpgradedHost{{Hostname: "h01", Status: "failed", Error: "no space"}, {Hostname: "h02", Status: "upgraded"}},
+		},
+	})
+	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{{
+		Config: server.Config(block),
+		ConfigStateChecks: has(map[string]knownvalue.Check{
+			"tenant":              text("acme"),
+			"site":                knownvalue.Null(),
+			"worker_applications": knownvalue.SetExact([]knownvalue.Check{text("a"), text("b")}),
+			"maintenance_windows": list(object(map[string]knownvalue.Check{
+				"days_of_week": knownvalue.SetExact([]knownvalue.Check{text("Friday"), text("Saturday")}),
+				"start_time":   text("01:00"), "timezone": knownvalue.Null(), "duration": text("4h"),
+			})),
+			"status": text("idle"), "next_upgrade_in": text("1d4h18s"), "next_upgrade_at": text("2026-11-27T00:00:00Z"),
+			"scheduled_workers": list(object(map[string]knownvalue.Check{"host": text("h01"), "application": text("a")})),
+			"last_upgrade_info": object(map[string]knownvalue.Check{
+				"start_time": text("2026-11-26T23:00:00Z"), "end_time": text("2026-11-26T23:59:00Z"), "result": text("failed"),
+				"hosts": list(
+					object(map[string]knownvalue.Check{"hostname": text("h01"), "status": text("failed"), "error": text("no space")}),
+					object(map[string]knownvalue.Check{"hostname": text("h02"), "status": text("upgraded"), "error": knownvalue.Null()}),
+				),
+			}),
+		}),
+	}}})
+}
+
+func TestAccState_nothingYet(t *testing.T) {
+	t.Parallel()
+	_, server := acctest.Fake(t)
+	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{{
+		Config: server.Config(block),
+		ConfigStateChecks: has(map[string]knownvalue.Check{
+			"worker_applications": knownvalue.SetSizeExact(0), "maintenance_windows": knownvalue.ListSizeExact(0),
+			"scheduled_workers": knownvalue.ListSizeExact(0), "last_upgrade_info": knownvalue.Null(),
+			"next_upgrade_in": knownvalue.Null(), "next_upgrade_at": knownvalue.Null(),
+		}),
+	}}})
+}
+
+func TestAccState_siteAndTenant(t *testing.T) {
+	t.Parallel()
+	api, server := acctest.Fake(t)
+	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{{
+		Config:            server.Config("data \"osupgrade_state\" \"test\" {\n tenant = \"beta\"\n site = \"north\"\n}\n"),
+		ConfigStateChecks: has(map[string]knownvalue.Check{"tenant": text("beta"), "site": text("north")}),
+	}}})
+	for _, r := range api.Requests() {
+		if r.Path != "/v1/state/tenants/beta/os-upgrade" || r.Query.Get("site") != "north" {
+			t.Errorf("asked for %s?%s", r.Path, r.Query.Encode())
+		}
+	}
+}
+
+func TestAccState_errors(t *testing.T) {
+	t.Parallel()
+	api, server := acctest.Fake(t)
+	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: server.Config("data \"osupgrade_state\" \"test\" {\n site = \"North!\"\n}\n"), PlanOnly: true, ExpectError: regexp.MustCompile(`"North!"\s+is\s+not\s+a\s+name`)},
+		{
+			PreConfig: func() {
+				api.Inject(http.MethodGet, "/os-upgrade", fakeapi.Raw(http.StatusBadGateway, "text/html", "<html>bad gateway</html>"), fakeapi.Raw(http.StatusBadGateway, "text/html", "<html>bad gateway</html>"))
+			},
+			Config:      server.Config(block),
+			PlanOnly:    true,
+			ExpectError: regexp.MustCompile(`(?s)Unable to read osupgrade_state.*Status: 502 Bad Gateway.*bad gateway`),
+		},
+		{
+			PreConfig:   func() { api.OnlyTenants("beta") },
+			Config:      server.Config(block),
+			PlanOnly:    true,
+			ExpectError: regexp.MustCompile(`tenant "acme" does not exist`),
+		},
+	}})
+}

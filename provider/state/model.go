@@ -1,0 +1,76 @@
+package state
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/value"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
+)
+
+// model is the data source as Terraform has it.
+type model struct {
+	Tenant             types.String   `tfsdk:"tenant"`
+	Site               types.String   `tfsdk:"site"`
+	WorkerApplications []string       `tfsdk:"worker_applications"`
+	MaintenanceWindows []window.Model `tfsdk:"maintenance_windows"`
+	Status             types.String   `tfsdk:"status"`
+	NextUpgradeIn      types.String   `tfsdk:"next_upgrade_in"`
+	NextUpgradeAt      types.String   `tfsdk:"next_upgrade_at"`
+	ScheduledWorkers   []worker       `tfsdk:"scheduled_workers"`
+	LastUpgradeInfo    *last          `tfsdk:"last_upgrade_info"`
+}
+
+type worker struct {
+	Host        types.String `tfsdk:"host"`
+	Application types.String `tfsdk:"application"`
+}
+
+type last struct {
+	StartTime types.String `tfsdk:"start_time"`
+	EndTime   types.String `tfsdk:"end_time"`
+	Result    types.String `tfsdk:"result"`
+	Hosts     []host       `tfsdk:"hosts"`
+}
+
+type host struct {
+	Hostname types.String `tfsdk:"hostname"`
+	Status   types.String `tfsdk:"status"`
+	Error    types.String `tfsdk:"error"`
+}
+
+// fromAPI takes over what the server said.
+func (m *model) fromAPI(s v1.State) {
+	m.WorkerApplications = []string{}
+	for _, a := range s.WorkerApplications {
+		m.WorkerApplications = append(m.WorkerApplications, a.Name)
+	}
+	m.MaintenanceWindows = []window.Model{}
+	for _, w := range s.MaintenanceWindows {
+		m.MaintenanceWindows = append(m.MaintenanceWindows, window.FromAPI(w))
+	}
+	m.Status = value.Text(s.Status)
+	m.NextUpgradeIn = value.Text(s.NextUpgradeIn)
+	m.NextUpgradeAt = value.Time(s.NextUpgradeAt)
+	m.ScheduledWorkers = []worker{}
+	for _, w := range s.ScheduledWorkers {
+		m.ScheduledWorkers = append(m.ScheduledWorkers, worker{value.Text(w.Host), value.Text(w.Application)})
+	}
+	m.LastUpgradeInfo = lastFromAPI(s.LastUpgradeInfo)
+}
+
+func lastFromAPI(info *v1.LastUpgradeInfo) *last {
+	if info == nil {
+		return nil
+	}
+	result := &last{
+		StartTime: value.Time(&info.StartTime),
+		EndTime:   value.Time(&info.EndTime),
+		Result:    value.Text(info.Result),
+		Hosts:     []host{},
+	}
+	for _, h := range info.Hosts {
+		result.Hosts = append(result.Hosts, host{value.Text(h.Hostname), value.Text(h.Status), value.Text(h.Error)})
+	}
+	return result
+}

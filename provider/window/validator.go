@@ -1,0 +1,113 @@
+package window
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	rules "github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/check"
+)
+
+// Day is a validator of the English name of a day, in any case.
+func Day() validator.String {
+	return check.Text("the English name of a day, such as Friday", func(text string) error {
+		if strings.Contains(text, ",") {
+			return fmt.Errorf("%q is more than one day; write each day as an element of its own", text)
+		}
+		_, err := rules.ParseDays(text)
+		return err
+	})
+}
+
+// StartTime is a validator of a time of day (AV-17).
+func StartTime() validator.String {
+	return check.Text("a time of day HH:MM from 00:00 to 23:59", func(text string) error {
+		_, err := rules.ParseTimeOfDay(text)
+		return err
+	})
+}
+
+// Timezone is a validator of site-local, UTC or an IANA name (AV-18).
+func Timezone() validator.String {
+	return check.Text("site-local, UTC or the IANA name of a zone", func(text string) error {
+		if text == "" {
+			return fmt.Errorf(`"" is not a timezone; leave it out for site-local, or use UTC or an IANA name such as Europe/Stockholm`)
+		}
+		_, err := rules.ParseZone(text)
+		return err
+	})
+}
+
+// Duration is a validator of the length of a window (AV-19).
+func Duration() validator.String {
+	return check.Text("a length from 1m to 7d, such as 4h or 1d4h", func(text string) error {
+		_, err := rules.ParseLength(text)
+		return err
+	})
+}
+
+// DistinctDays is a validator that refuses a day that is there twice in
+// another case, which a set does not see.
+func DistinctDays() validator.Set { return distinctDays{} }
+
+type distinctDays struct{}
+
+func (distinctDays) Description(context.Context) string { return "each day once" }
+
+func (d distinctDays) MarkdownDescription(ctx context.Context) string { return d.Description(ctx) }
+
+func (distinctDays) ValidateSet(ctx context.Context, req validator.SetRequest, resp *validator.SetResponse) {
+	if req.ConfigValue.IsNull() || !Known(ctx, req.ConfigValue) {
+		return
+	}
+	seen := map[string]string{}
+	for _, day := range texts(req.ConfigValue) {
+		lower := strings.ToLower(strings.TrimSpace(day))
+		if other, ok := seen[lower]; ok {
+			resp.Diagnostics.AddAttributeError(req.Path, "Invalid value of "+req.Path.String(),
+				fmt.Sprintf("%q and %q are the same day; write it once", other, day))
+		}
+		seen[lower] = day
+	}
+}
+
+// Distinct is a validator that refuses two windows that mean the same.
+func Distinct() validator.List { return distinct{} }
+
+type distinct struct{}
+
+func (distinct) Description(context.Context) string {
+	return "no two windows that mean the same, even when spelt differently"
+}
+
+func (d distinct) MarkdownDescription(ctx context.Context) string { return d.Description(ctx) }
+
+func (distinct) ValidateList(ctx context.Context, req validator.ListRequest, resp *validator.ListResponse) {
+	windows, places := knownWindows(ctx, req.ConfigValue)
+	if earlier, later, found := Duplicate(windows); found {
+		resp.Diagnostics.AddAttributeError(req.Path.AtListIndex(places[later]), "Duplicate maintenance window",
+			fmt.Sprintf("This window and the one at index %d are the same: %s. Leave one out.", places[earlier], Key(windows[later])))
+	}
+}
+
+// knownWindows are the windows whose values are all known, and their indexes.
+func knownWindows(ctx context.Context, list types.List) (windows []v1.MaintenanceWindow, places []int) {
+	for i, element := range list.Elements() {
+		object, ok := element.(types.Object)
+		if !ok || object.IsNull() || !Known(ctx, object) {
+			continue
+		}
+		var m Model
+		if object.As(ctx, &m, asIs).HasError() {
+			continue
+		}
+		windows, places = append(windows, m.API()), append(places, i)
+	}
+	return windows, places
+}
