@@ -1,0 +1,62 @@
+package main
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+var walk = regexp.MustCompile("(?s)<!-- This walk is run by agent/readme_test.go as it is written. -->\n```sh\n(.*?)```")
+
+// TestReadme runs the walk of the README as it is written, but for the folder
+// and the ports, which somebody else may use.
+func TestReadme(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := walk.FindStringSubmatch(string(text))
+	if found == nil {
+		t.Fatal("the README has no walk")
+	}
+	api, log := freePort(t), freePort(t)
+	script := strings.NewReplacer("/tmp/try", t.TempDir(), "127.0.0.1:4646", api).Replace(found[1])
+	cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script) //nolint:gosec // our own README
+	cmd.Dir = ".."
+	cmd.Env = append(os.Environ(), "OSUPGRADE_LISTEN="+api, "OSUPGRADE_ENDPOINT=http://"+api,
+		"OSUPGRADE_NATS_LISTEN="+log, "OSUPGRADE_NATS_URL=nats://"+log)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// What the walk leaves in the background must not keep the pipe open.
+	output, err := os.Create(t.TempDir() + "/output")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = output.Close() }()
+	cmd.Stdout, cmd.Stderr = output, output
+	err = cmd.Run()
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	out, readErr := os.ReadFile(output.Name())
+	if err != nil || readErr != nil {
+		t.Fatalf("the walk ends with %v, %v:\n%s", err, readErr, out)
+	}
+	for _, part := range []string{"completed: 1 of 1 hosts upgraded", "release 1.1", "rebooting"} {
+		if !strings.Contains(string(out), part) {
+			t.Errorf("the walk does not show %q:\n%s", part, out)
+		}
+	}
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // ends at once
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}
