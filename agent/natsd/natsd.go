@@ -26,8 +26,10 @@ import (
 // Limits of the embedded server. They are explicit because the defaults depend
 // on the disk's free space at start (nats-server #3641, #7654).
 const (
-	// MaxStore bounds the store on disk, in bytes.
-	MaxStore = 8 << 30
+	// maxStore bounds the store on disk, in bytes: not at all, because each
+	// stream has a limit of its own, and the server does not recover a stream
+	// whose limit no longer fits into a total that was made smaller.
+	maxStore = 1 << 50
 	// maxMemory bounds streams in memory, of which we have none, in bytes.
 	maxMemory = 64 << 20
 	// maxPayload holds a prepare to 10,000 hosts with the longest names, in
@@ -111,7 +113,7 @@ func options(o Options, auth server.Authentication) (*server.Options, error) {
 	options := &server.Options{
 		ServerName: "osupgrade-agent", NoSigs: true, NoLog: true, DontListen: o.Listen == "",
 		JetStream: true, StoreDir: o.Dir, SyncAlways: true,
-		JetStreamMaxStore: MaxStore, JetStreamMaxMemory: maxMemory, MaxPayload: maxPayload,
+		JetStreamMaxStore: maxStore, JetStreamMaxMemory: maxMemory, MaxPayload: maxPayload,
 		JetStreamLimits:            server.JSLimitOpts{DefaultMaxConsumers: 1000},
 		CustomClientAuthentication: auth, AlwaysEnableNonce: true,
 		DisableJetStreamBanner: true, TLSConfig: o.TLS, TLS: o.TLS != nil,

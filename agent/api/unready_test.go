@@ -1,0 +1,128 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// broken is a store and a controller that can do nothing at the moment.
+type broken struct{ err error }
+
+func (b broken) Config(context.Context, string) (v1.OSUpgrade, store.Revision, error) {
+	return v1.OSUpgrade{}, store.Revision{}, b.err
+}
+
+func (b broken) PutConfig(context.Context, string, v1.OSUpgrade, store.Revision) (store.Revision, error) {
+	return store.Revision{}, b.err
+}
+func (b broken) DeleteConfig(context.Context, string, store.Revision) error { return b.err }
+func (b broken) State(context.Context) (v1.State, error)                    { return v1.State{}, b.err }
+func (b broken) Hosts(context.Context) ([]v1.Host, error)                   { return nil, b.err }
+func (b broken) Runs(context.Context) ([]v1.Run, error)                     { return nil, b.err }
+func (b broken) Find(context.Context, uint64) (v1.Run, error)               { return v1.Run{}, b.err }
+func (b broken) Current(context.Context) (uint64, error)                    { return 0, b.err }
+func (b broken) Ready(context.Context) error                                { return b.err }
+func (b broken) Configured(context.Context, uint64) error                   { return b.err }
+
+func (b broken) Newest(context.Context) (v1.Run, uint64, bool, error) {
+	return v1.Run{}, 0, false, b.err
+}
+
+func (b broken) Watch(context.Context) (<-chan struct{}, func(), error) {
+	return nil, func() {}, b.err
+}
+
+func (b broken) Start(context.Context, string, v1.Start) (v1.Run, error) { return v1.Run{}, b.err }
+
+// TestUnready checks that every path answers 503 with Retry-After and the
+// reason while the agent cannot do what is asked (AV-10).
+func TestUnready(t *testing.T) {
+	t.Parallel()
+	tokens, err := OpenTokens(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := tokens.Add(Token{Name: "test", Tenant: "acme", Allow: Rights()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := broken{err: errors.Join(run.ErrNotReady, errors.New("the log is damaged"))}
+	handler := New(Options{
+		Site: "test", Tenants: map[string]Controller{"acme": b}, Store: b, Tokens: tokens,
+		Healthy: func() error { return b.err }, Log: slog.New(slog.DiscardHandler),
+	})
+	for _, request := range []string{
+		"GET /v1/config/os-upgrade", "PUT /v1/config/os-upgrade", "PATCH /v1/config/os-upgrade", "DELETE /v1/config/os-upgrade",
+		"GET /v1/state/os-upgrade", "GET /v1/state/os-upgrade/hosts", "GET /v1/state/os-upgrade/hosts/h01", "GET /v1/state/os-upgrade/runs",
+		"GET /v1/state/os-upgrade/runs/1", "GET /v1/state/os-upgrade/events", "POST /v1/state/os-upgrade/start", "GET /healthz", "GET /readyz",
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader("{}"))
+		r.Header.Set("Authorization", "Bearer "+token)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "the log is damaged") {
+			t.Errorf("%s is answered %d: %s", request, w.Code, w.Body)
+		}
+	}
+}
+
+// FuzzFields checks that no text makes the parser panic or go on forever.
+func FuzzFields(f *testing.F) {
+	for _, seed := range []string{"a", "a,b", "a/b", "a/[b,c/d]", "a/[b", "/", "[]", strings.Repeat("a/[", 40)} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		wanted, err := parseFields(text)
+		if err != nil {
+			return
+		}
+		if _, err := wanted.of(v1.State{}); err == nil && len(wanted) == 0 {
+			t.Errorf("%q selects nothing", text)
+		}
+	})
+}
+
+// TestPrecondition checks RFC 9110 13.1.1 and 13.1.2 row by row.
+func TestPrecondition(t *testing.T) {
+	t.Parallel()
+	const tag = `"1-2"`
+	for name, c := range map[string]struct {
+		method, header, value string
+		exists                bool
+		want                  int
+	}{
+		"no header":                   {"PUT", "X", "", true, 0},
+		"match":                       {"PUT", "If-Match", tag, true, 0},
+		"match in a list":             {"PUT", "If-Match", `"0", ` + tag, true, 0},
+		"no match":                    {"PUT", "If-Match", `"0"`, true, 412},
+		"match of what is not there":  {"PUT", "If-Match", tag, false, 412},
+		"any":                         {"PUT", "If-Match", "*", true, 0},
+		"any of what is not there":    {"PUT", "If-Match", "*", false, 412},
+		"weak":                        {"PUT", "If-Match", "W/" + tag, true, 412},
+		"empty":                       {"PUT", "If-Match", "", true, 412},
+		"none, and there is":          {"PUT", "If-None-Match", "*", true, 412},
+		"none, and there is not":      {"PUT", "If-None-Match", "*", false, 0},
+		"not modified":                {"GET", "If-None-Match", tag, true, 304},
+		"modified":                    {"GET", "If-None-Match", `"0"`, true, 0},
+		"delete what has not changed": {"DELETE", "If-Match", tag, true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			header := http.Header{}
+			header.Set(c.header, c.value)
+			if got := precondition(c.method, header, c.exists, tag); got != c.want {
+				t.Errorf("%d, not %d", got, c.want)
+			}
+		})
+	}
+}
