@@ -95,8 +95,10 @@ func (d *demo) providerAddress() (string, error) {
 func (d *demo) terraform(want int, args ...string) error {
 	chdir := "-chdir=" + filepath.Join(d.dir, "work")
 	if _, err := os.Stat(filepath.Join(d.dir, "work", ".terraform")); errors.Is(err, os.ErrNotExist) {
-		if err := d.run(0, os.Stdout, d.cli, chdir, "init", "-no-color"); err != nil {
-			return err
+		// What init says of mirrors and lock files is no part of this story.
+		var out bytes.Buffer
+		if err := d.run(0, &out, d.cli, chdir, "init", "-no-color"); err != nil {
+			return fmt.Errorf("%w\n%s", err, out.String())
 		}
 	}
 	return d.run(want, os.Stdout, d.cli, append([]string{chdir}, args...)...)
