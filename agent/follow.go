@@ -51,6 +51,9 @@ func (c *watchCommand) Run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if c.Output == "text" && c.ID == 0 {
+		_, _ = fmt.Fprintf(out, "Following the runs of tenant %s; Ctrl-C ends this.\n", c.Tenant)
+	}
 	return follow(ctx, out, &c.operator, api, c.ID)
 }
 

@@ -29,6 +29,8 @@ const (
 	// exitNotCompleted: the run that was waited for ended with another result
 	// than completed.
 	exitNotCompleted = 3
+	// exitInterrupted: a signal came first, as shells have it for Ctrl-C.
+	exitInterrupted = 130
 )
 
 // errNotCompleted makes a command end with exitNotCompleted. What there is to
@@ -81,6 +83,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	err = parsed.Run(newLog(stderr, c.LogLevel))
+	if err != nil && ctx.Err() != nil {
+		return exitInterrupted
+	}
 	return report(stderr, err)
 }
 

@@ -34,7 +34,7 @@ func (o *operator) client() (*client.Client, error) {
 	if strings.TrimSpace(token) == "" {
 		return nil, fmt.Errorf("there is no token; set OSUPGRADE_TOKEN or --token-file, or source the file dev.env of osupgrade-agent dev")
 	}
-	options := client.Options{Endpoint: o.Endpoint, Token: token, UserAgent: "osupgrade-agent/" + version}
+	options := client.Options{Endpoint: o.Endpoint, Token: token, UserAgent: "osupgrade-agent/" + version, Retries: 1}
 	if o.CAFile != "" {
 		pem, err := os.ReadFile(o.CAFile)
 		if err != nil {

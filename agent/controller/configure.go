@@ -25,6 +25,8 @@ func (s *state) configure(seen store.Seen) {
 	if err != nil {
 		s.Logger.Error("the configuration cannot be used; no window is open", "tenant", s.Tenant, "error", err)
 	}
+	s.configured = true
+	s.learnt()
 	s.release()
 	s.notify()
 }

@@ -48,7 +48,9 @@ type Options struct {
 type Controller struct {
 	o     Options
 	asked chan func(*state)
-	done  chan struct{}
+	// knows is closed once the log and the configuration have been read as they
+	// stood at the start, done when Run has ended.
+	knows, done chan struct{}
 }
 
 // New makes a controller. It does nothing before Run.
@@ -56,11 +58,19 @@ func New(o Options) *Controller {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Controller{o: o, asked: make(chan func(*state), 64), done: make(chan struct{})}
+	return &Controller{o: o, asked: make(chan func(*state), 64), knows: make(chan struct{}), done: make(chan struct{})}
 }
 
-// ask has f run where the state is owned, and waits for it.
+// ask has f run where the state is owned, and waits for it. What is half read
+// at the start would be taken for what is, so it waits for that, too.
 func (c *Controller) ask(ctx context.Context, f func(*state)) error {
+	select {
+	case <-c.knows:
+	case <-c.done:
+		return run.ErrNotReady
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	finished := make(chan struct{})
 	if err := c.post(ctx, func(s *state) { f(s); close(finished) }); err != nil {
 		return err
@@ -113,7 +123,7 @@ func (c *Controller) Run(ctx context.Context) error {
 
 // load reads what is there before anything new comes.
 func (c *Controller) load(ctx context.Context) (*state, error) {
-	s := newState(c.o)
+	s := newState(c.o, c.knows)
 	hosts, err := c.o.Store.Hosts(ctx, c.o.Tenant)
 	if err != nil {
 		return nil, err
@@ -127,6 +137,7 @@ func (c *Controller) load(ctx context.Context) (*state, error) {
 	if err := c.o.Guard.End(s.last); err != nil {
 		s.raise(err)
 	}
+	s.learnt()
 	return s, nil
 }
 

@@ -38,6 +38,10 @@ type state struct {
 	keepAt   time.Time
 	watchers map[chan struct{}]bool
 	openings []opening
+	// configured tells that the configuration was seen; knows is closed when
+	// all is known that was there at the start.
+	configured bool
+	knows      chan struct{}
 }
 
 const (
@@ -51,8 +55,18 @@ const (
 	longestPause = 10 * time.Second
 )
 
-func newState(o Options) *state {
-	return &state{Options: o, hosts: map[string]*host{}, started: o.Now(), watchers: map[chan struct{}]bool{}}
+func newState(o Options, knows chan struct{}) *state {
+	return &state{Options: o, hosts: map[string]*host{}, started: o.Now(), watchers: map[chan struct{}]bool{}, knows: knows}
+}
+
+// learnt tells whoever waits for it that all is known by now: the log and the
+// configuration as they were at the start, or that the log is not to be
+// trusted.
+func (s *state) learnt() {
+	if s.knows != nil && s.configured && (s.alarm != nil || s.ledger.LastSeq >= s.last) {
+		close(s.knows)
+		s.knows = nil
+	}
 }
 
 // loop takes one event after the other and decides after each.
@@ -88,6 +102,7 @@ func (s *state) fold(r message.Record) {
 		s.foldVersions(r)
 	}
 	s.answerOpenings()
+	s.learnt()
 	s.notify()
 }
 
@@ -96,6 +111,7 @@ func (s *state) raise(err error) {
 	if s.alarm == nil {
 		s.Logger.Error("ALARM: no command is sent any more", "tenant", s.Tenant, "error", err)
 		s.alarm = err
+		s.learnt()
 		s.notify()
 	}
 }
