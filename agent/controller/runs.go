@@ -90,11 +90,16 @@ func (c *Controller) Watch(ctx context.Context) (changed <-chan struct{}, stop f
 }
 
 // Newest returns the run that was opened last and the log's sequence that it
-// is as of; false when there is none yet.
+// is as of; false when there is none yet. Its hosts are shared by all who ask
+// between two changes: nobody may change them.
 func (c *Controller) Newest(ctx context.Context) (view v1.Run, seq uint64, found bool, err error) {
 	err = c.ask(ctx, func(s *state) {
 		if newest := s.visible(); newest != nil {
-			view, seq, found = s.view(newest), s.ledger.LastSeq, true
+			if s.shown == nil {
+				v := s.view(newest)
+				s.shown = &v
+			}
+			view, seq, found = *s.shown, s.ledger.LastSeq, true
 		}
 	})
 	return view, seq, found, err

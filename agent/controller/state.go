@@ -38,6 +38,9 @@ type state struct {
 	keepAt   time.Time
 	watchers map[chan struct{}]bool
 	openings []opening
+	// shown is the newest run as it was shown since the last change, so that
+	// many who watch cost one view; nil when it was not.
+	shown *v1.Run
 	// configured tells that the configuration was seen; knows is closed when
 	// all is known that was there at the start.
 	configured bool
@@ -220,6 +223,7 @@ func (s *state) keep() {
 
 // notify tells whoever watches that something has changed.
 func (s *state) notify() {
+	s.shown = nil
 	for watcher := range s.watchers {
 		select {
 		case watcher <- struct{}{}:

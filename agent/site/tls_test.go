@@ -1,0 +1,155 @@
+package site
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"log/slog"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/jetstream"
+)
+
+// certificate makes a self-signed certificate for 127.0.0.1 and returns its
+// files.
+func certificate(t *testing.T) (certFile, keyFile string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	for path, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: cert}, keyFile: {Type: "PRIVATE KEY", Bytes: private}} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return certFile, keyFile
+}
+
+// TestTLS checks both listeners with a certificate: who trusts it is served,
+// who does not is not, and nobody is in plain text.
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	cert, key := certificate(t)
+	endpoint := Endpoint{Listen: "127.0.0.1:0", CertFile: cert, KeyFile: key}
+	s, err := Open(t.Context(), Options{
+		Name: "test", Zone: time.UTC, Dir: t.TempDir(), Tenants: []string{"acme"}, API: endpoint, NATS: endpoint,
+		Holder: "a test", Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	checkAPI(t, s, cert)
+	checkLog(t, s, cert)
+}
+
+func checkAPI(t *testing.T, s *Site, cert string) {
+	t.Helper()
+	token, err := s.Tokens().Add(api.Token{Name: "test", Tenant: "acme", Allow: api.Rights()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted, err := os.ReadFile(cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		options client.Options
+		served  bool
+	}{
+		"trusted":     {client.Options{Endpoint: "https://" + s.Address(), CACertPEM: trusted}, true},
+		"not trusted": {client.Options{Endpoint: "https://" + s.Address()}, false},
+		"plain text":  {client.Options{Endpoint: "http://" + s.Address()}, false},
+	} {
+		c.options.Token, c.options.Retries = token, -1
+		caller, err := client.New(c.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := caller.State(t.Context(), "acme", ""); (err == nil) != c.served {
+			t.Errorf("%s: the API answers with %v", name, err)
+		}
+		caller.Close()
+	}
+}
+
+func checkLog(t *testing.T, s *Site, cert string) {
+	t.Helper()
+	seed, err := s.Hosts().Add(natsd.Identity{Tenant: "acme", Host: "h01"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := nkeys.FromSeed(seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := key.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dial := func(url string, options ...nats.Option) error {
+		station, err := jetstream.Dial("acme", "h01", func(more ...nats.Option) (*nats.Conn, error) {
+			return nats.Connect(url, append(append(options, nats.Nkey(public, key.Sign)), more...)...)
+		})
+		if err != nil {
+			return err
+		}
+		defer station.Close()
+		return station.Versions(t.Context(), message.EncodeVersions(map[string]string{"kernel": "6.1"}))
+	}
+	if err := dial("tls://"+s.NATSAddress(), nats.RootCAs(cert)); err != nil {
+		t.Errorf("a host that trusts the certificate: %v", err)
+	}
+	if err := dial("tls://" + s.NATSAddress()); err == nil {
+		t.Error("a host that does not trust the certificate is connected")
+	}
+	plain, err := net.Dial("tcp", s.NATSAddress()) //nolint:noctx // on loopback
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = plain.Close() }()
+	if _, err := plain.Write([]byte("CONNECT {\"verbose\":true}\r\nPING\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	answer := make([]byte, 4096)
+	n, _ := plain.Read(answer) // INFO, which says that TLS is needed.
+	m, _ := plain.Read(answer[n:])
+	if got := string(answer[n : n+m]); len(got) > 0 && got[0] == '+' {
+		t.Errorf("plain text is answered %q", got)
+	}
+}
