@@ -1,4 +1,4 @@
-package main
+package dev_test
 
 import (
 	"bufio"
@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +20,7 @@ const idleTime = 20 * time.Second
 func BenchmarkIdle(b *testing.B) {
 	dir := b.TempDir()
 	bin := filepath.Join(dir, "osupgrade-agent")
-	if out, err := exec.CommandContext(b.Context(), "go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(b.Context(), "go", "build", "-o", bin, "..").CombinedOutput(); err != nil {
 		b.Fatalf("cannot build: %v\n%s", err, out)
 	}
 	cmd := exec.CommandContext(b.Context(), bin, "dev", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0")
@@ -43,7 +44,7 @@ func BenchmarkIdle(b *testing.B) {
 	used := ticks(b, cmd.Process.Pid) - before
 	for b.Loop() { // The figures below are all that counts.
 	}
-	b.ReportMetric(memory(b, cmd.Process.Pid), "MiB-resident")
+	b.ReportMetric(resident(b, strconv.Itoa(cmd.Process.Pid)), "MiB-resident")
 	b.ReportMetric(float64(used)/100/idleTime.Seconds()*100, "%-of-a-core")
 	b.ReportMetric(0, "ns/op")
 }
@@ -62,20 +63,4 @@ func ticks(b *testing.B, pid int) int {
 		b.Fatal(err)
 	}
 	return user + system
-}
-
-func memory(b *testing.B, pid int) float64 {
-	b.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		b.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		var kib float64
-		if _, err := fmt.Sscanf(line, "VmRSS: %f kB", &kib); err == nil {
-			return kib / 1024
-		}
-	}
-	b.Fatal("the kernel does not tell the memory of the agent")
-	return 0
 }
