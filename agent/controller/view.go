@@ -32,7 +32,7 @@ func (s *state) stateView(now time.Time) v1.State {
 		view.OSUpgrade = *s.config
 	}
 	if span, found := window.Next(s.windows, s.Zone, now); found {
-		at := stamp(later(span.Start, now))
+		at := stamp(span.Start)
 		view.NextUpgradeAt, view.NextUpgradeIn = &at, window.FormatDuration(max(0, span.Start.Sub(now)))
 	}
 	online, silent := s.members(now)

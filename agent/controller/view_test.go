@@ -1,0 +1,40 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// TestNextUpgrade checks what is told of the next window before it, in it and
+// after it: the absolute time stands still in between (AV-35).
+func TestNextUpgrade(t *testing.T) {
+	t.Parallel()
+	s := newState(Options{Zone: time.UTC, Now: time.Now}, nil)
+	s.configure(store.Seen{Config: &v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{
+		{DaysOfWeek: "Friday, Saturday", StartTime: "01:00", Timezone: "UTC", Duration: "4h"},
+	}}})
+	friday, saturday := time.Date(2026, 11, 20, 1, 0, 0, 0, time.UTC), time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		now time.Time
+		in  string
+		at  time.Time
+	}{
+		"a day before":     {friday.Add(-24*time.Hour - 18*time.Second), "1d18s", friday},
+		"a moment before":  {friday.Add(-time.Millisecond), "1s", friday},
+		"as it opens":      {friday, "0s", friday},
+		"while it is open": {friday.Add(3 * time.Hour), "0s", friday},
+		"as it closes":     {friday.Add(4 * time.Hour), "20h", saturday},
+	} {
+		view := s.stateView(c.now)
+		if view.NextUpgradeIn != c.in || view.NextUpgradeAt == nil || !view.NextUpgradeAt.Equal(c.at) {
+			t.Errorf("%s: in %s, at %v; want %s, %s", name, view.NextUpgradeIn, view.NextUpgradeAt, c.in, c.at)
+		}
+	}
+	s.configure(store.Seen{})
+	if view := s.stateView(friday); view.NextUpgradeIn != "" || view.NextUpgradeAt != nil {
+		t.Errorf("without a window there is %s, %v", view.NextUpgradeIn, view.NextUpgradeAt)
+	}
+}
