@@ -1,110 +1,133 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
 
 	"github.com/alecthomas/kong"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/document"
 )
 
-// configFile is a YAML mapping of flag names to values: every flag of a
+// configFile is a YAML object of flag names and values: every flag of the
 // command is a key. An OSUPGRADE_* variable counts more than the file, a flag
 // more than both.
 type configFile struct {
-	values map[string]string
-	used   map[string]bool
+	name     string
+	document *document.Document
+	// values holds what is not empty, once the command is known.
+	values map[string]any
+	err    error
 }
+
+// maxConfig bounds a config file, in bytes.
+const maxConfig = 1 << 20
 
 // loadConfig reads a config file.
 func loadConfig(r io.Reader) (kong.Resolver, error) {
-	var tree map[string]yaml.Node
-	if err := yaml.NewDecoder(r).Decode(&tree); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("cannot read config file: %w", err)
+	file := &configFile{name: "config file"}
+	if named, ok := r.(interface{ Name() string }); ok {
+		file.name += " " + named.Name()
 	}
-	file := &configFile{values: map[string]string{}, used: map[string]bool{}}
-	for key, node := range tree {
-		text, err := scalar(node)
-		if err != nil {
-			return nil, fmt.Errorf("config file, line %d: %s %w", node.Line, key, err)
-		}
-		file.values[key] = text
+	text, err := io.ReadAll(io.LimitReader(r, maxConfig+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("cannot read config file: %w", err)
+	case len(text) > maxConfig:
+		return nil, fmt.Errorf("%s is larger than %d bytes", file.name, maxConfig)
+	}
+	if file.document, err = document.Parse(document.YAML, text); err != nil {
+		return nil, fmt.Errorf("%s: %w", file.name, err)
 	}
 	return file, nil
 }
 
-// scalar returns a value as its written text, a list joined by commas.
-func scalar(node yaml.Node) (string, error) {
-	switch node.Kind {
-	case yaml.ScalarNode:
-		return node.Value, nil
-	case yaml.SequenceNode:
-		var parts []string
-		for _, item := range node.Content {
-			if item.Kind != yaml.ScalarNode || strings.Contains(item.Value, ",") {
-				return "", fmt.Errorf("must be a value or a list of values without commas")
-			}
-			parts = append(parts, item.Value)
+// take reads the values of a command's flags, and finds what is wrong with the
+// file, keys that are no flag of this command among it.
+func (f *configFile) take(flags []*kong.Flag) {
+	f.values = map[string]any{}
+	root := f.document.Root()
+	for _, flag := range flags {
+		if !isSetting(flag) {
+			continue
 		}
-		return strings.Join(parts, ","), nil
-	default:
-		return "", fmt.Errorf("must be a value or a list of values")
+		if !flag.IsSlice() {
+			if text, ok := root.Text(flag.Name); ok && text != "" {
+				f.values[flag.Name] = text
+			}
+			continue
+		}
+		if texts, ok := root.Texts(flag.Name); ok && len(texts) > 0 {
+			items := make([]any, len(texts))
+			for i, text := range texts {
+				items[i] = text
+			}
+			f.values[flag.Name] = items
+		}
 	}
+	f.err = f.document.Err()
 }
 
-// Validate refuses keys that are no flag of any command.
-func (f *configFile) Validate(app *kong.Application) error {
-	var known []string
-	var collect func(*kong.Node)
-	collect = func(node *kong.Node) {
-		for _, flag := range node.Flags {
-			known = append(known, flag.Name)
-		}
-		for _, child := range node.Children {
-			collect(child)
-		}
+// isSetting reports whether a flag says how to work, and not what to show
+// instead.
+func isSetting(flag *kong.Flag) bool {
+	switch flag.Name {
+	case "help", "version", "config", "print-config":
+		return false
 	}
-	collect(app.Node)
-	for key := range f.values {
-		if !slices.Contains(known, key) {
-			return fmt.Errorf("config file: %q is no key; use the name of a flag without its dashes", key)
-		}
+	return true
+}
+
+// Validate tells what is wrong with the file. It is called after Resolve, and
+// before anything that is missing is told.
+func (f *configFile) Validate(*kong.Application) error {
+	if f.err != nil {
+		return fmt.Errorf("%s: %w", f.name, f.err)
 	}
 	return nil
 }
 
 // Resolve returns the file's value of a flag, unless the environment has one.
-func (f *configFile) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-	value, found := f.values[flag.Name]
-	if !found {
-		return nil, nil
+func (f *configFile) Resolve(command *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	if f.values == nil {
+		f.take(command.Flags())
 	}
 	for _, name := range flag.Envs {
 		if _, set := os.LookupEnv(name); set {
 			return nil, nil
 		}
 	}
-	return value, nil
+	return f.values[flag.Name], nil
 }
 
-// printConfig prints the effective values of a command as a config file.
-// Secrets stand in files, so there are none to mask.
+// printConfig prints the effective values of a command as a config file, which
+// has the same effect again: what is not set is left out. Secrets stand in
+// files, so there are none to mask.
 func printConfig(w io.Writer, parsed *kong.Context) error {
 	for _, flag := range parsed.Flags() {
-		if flag.Name == "help" || flag.Name == "version" || flag.Name == "config" || flag.Name == "print-config" {
+		value := parsed.FlagValue(flag)
+		if !isSetting(flag) || unset(value) {
 			continue
 		}
-		value, err := yaml.Marshal(map[string]any{flag.Name: parsed.FlagValue(flag)})
+		text, err := yaml.Marshal(map[string]any{flag.Name: value})
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(w, "# %s\n%s", flag.Help, value); err != nil {
+		if _, err := fmt.Fprintf(w, "# %s\n%s", flag.Help, text); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func unset(value any) bool {
+	switch v := value.(type) {
+	case string:
+		return v == ""
+	case []string:
+		return len(v) == 0
+	}
+	return false
 }

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -69,13 +72,19 @@ func (c *keyCommand) Run(out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("out: %w", err)
 	}
-	defer func() { _ = file.Close() }()
 	seed, err := hosts.Add(natsd.Identity{Tenant: c.Tenant, Host: c.Host})
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = file.Write(append(seed, '\n'))
 	}
-	if _, err := file.Write(append(seed, '\n')); err != nil {
-		return fmt.Errorf("cannot write %s: %w", c.Out, err)
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		// A file without a key would stand in the way of the next try.
+		return fmt.Errorf("cannot write a key to %s: %w", c.Out, errors.Join(err, os.Remove(c.Out)))
+	}
+	if err := durable.SyncFolder(filepath.Dir(c.Out)); err != nil {
+		return fmt.Errorf("cannot write a key to %s: %w", c.Out, err)
 	}
 	_, err = fmt.Fprintf(out, "Wrote the key of host %s to %s.\n", c.Host, c.Out)
 	return err

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
@@ -24,6 +26,12 @@ func (c *startCommand) Run(ctx context.Context, out io.Writer) error {
 	api, err := c.client()
 	if err != nil {
 		return err
+	}
+	switch {
+	case c.OverrideWindow && c.Reason == "":
+		return errors.New("--override-window needs a --reason, which is kept with the run")
+	case c.Duration != "" && !c.OverrideWindow:
+		return errors.New("--duration bounds a run outside of the windows; give it with --override-window, or leave it out")
 	}
 	run, err := api.Start(ctx, c.Tenant, v1.Start{OverrideWindow: c.OverrideWindow, Reason: c.Reason, Duration: c.Duration})
 	if err != nil {
@@ -61,10 +69,17 @@ func (c *watchCommand) Run(ctx context.Context, out io.Writer) error {
 // way, or else the next one.
 func follow(ctx context.Context, out io.Writer, o *operator, api *client.Client, id uint64) error {
 	p := progress{out: out, o: o, id: id, hosts: map[string]string{}}
-	if err := api.Watch(ctx, o.Tenant, p.see); err != nil {
+	err := p.follow(ctx, api)
+	switch {
+	case p.err != nil:
+		return p.err
+	case err != nil && ctx.Err() != nil && p.id != 0:
+		return errors.New("stopped watching; the run goes on")
+	case err != nil && ctx.Err() != nil:
+		return errors.New("stopped watching; no run has begun")
+	case err != nil:
 		return err
-	}
-	if p.last.Result != "completed" {
+	case p.last.Result != "completed":
 		return errNotCompleted
 	}
 	return nil
@@ -77,29 +92,60 @@ type progress struct {
 	id    uint64
 	last  v1.Run
 	hosts map[string]string
-	err   error
+	// err is why nothing more could be printed.
+	err error
 }
 
-// see prints what is new and reports whether there is more to come.
+// follow returns when the run has ended. Events tell of the newest run alone,
+// so a run of the past, and one that a later run has overtaken, is asked for.
+func (p *progress) follow(ctx context.Context, api *client.Client) error {
+	if p.id != 0 {
+		if err := p.ask(ctx, api); err != nil || p.err != nil || p.last.Finished() {
+			return err
+		}
+	}
+	if err := api.Watch(ctx, p.o.Tenant, p.see); err != nil || p.err != nil || p.last.Finished() {
+		return err
+	}
+	if err := p.ask(ctx, api); err != nil || p.last.Finished() {
+		return err
+	}
+	return fmt.Errorf("run %d has not ended, though a later one has begun", p.id)
+}
+
+func (p *progress) ask(ctx context.Context, api *client.Client) error {
+	r, err := api.Run(ctx, p.o.Tenant, p.id)
+	if err == nil {
+		p.show(r)
+	}
+	return err
+}
+
+// see shows the run that is followed and reports whether there is more to
+// come.
 func (p *progress) see(r v1.Run) bool {
 	switch {
-	case p.id == 0 && r.Finished():
+	case p.id == 0 && r.Finished(), r.ID < p.id:
 		return true
 	case p.id == 0:
 		p.id = r.ID
-	case r.ID < p.id:
-		return true
+	case r.ID > p.id:
+		return false
+	}
+	p.show(r)
+	return p.err == nil && !r.Finished()
+}
+
+// show prints what is new.
+func (p *progress) show(r v1.Run) {
+	if reflect.DeepEqual(r, p.last) {
+		return
 	}
 	p.last = r
 	if p.o.Output == "json" {
 		p.err = p.o.json(p.out, r)
-		return p.err == nil && !r.Finished()
+		return
 	}
-	p.lines(r)
-	return !r.Finished()
-}
-
-func (p *progress) lines(r v1.Run) {
 	if len(p.hosts) == 0 {
 		p.line("run %d: %d hosts, not after %s", r.ID, len(r.Hosts), r.NotAfter.Format(time.RFC3339))
 	}
@@ -115,5 +161,7 @@ func (p *progress) lines(r v1.Run) {
 }
 
 func (p *progress) line(format string, args ...any) {
-	_, p.err = fmt.Fprintf(p.out, "%s  %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.out, "%s  %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
+	}
 }

@@ -37,6 +37,11 @@ const (
 // say has been said.
 var errNotCompleted = errors.New("the run was not completed")
 
+// description heads the help of the program.
+const description = `Fleet OS upgrades as code.
+
+Exit codes: 0 it is done, 1 it cannot be done, 2 wrong use, 3 the run that was waited for was not completed, 130 interrupted.`
+
 // commands are all that the program can do.
 type commands struct {
 	LogLevel string           `help:"How much to log to standard error: debug, info, warn or error." default:"info" enum:"debug,info,warn,error" env:"OSUPGRADE_LOG_LEVEL"`
@@ -49,6 +54,7 @@ type commands struct {
 	Hosts       hostsCommand       `cmd:"" help:"List the hosts and their versions."`
 	Start       startCommand       `cmd:"" help:"Start a run by hand."`
 	Watch       watchCommand       `cmd:"" help:"Follow a run until it ends."`
+	Forget      forgetCommand      `cmd:"" help:"Forget a host that is gone for good."`
 	Credentials credentialsCommand `cmd:"" help:"Make a token for the REST API or a key for a host."`
 }
 
@@ -65,7 +71,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var c commands
 	code := -1
 	parser, err := kong.New(&c,
-		kong.Name("osupgrade-agent"), kong.Description("Fleet OS upgrades as code."), kong.UsageOnError(),
+		kong.Name("osupgrade-agent"), kong.Description(description), kong.UsageOnError(),
 		kong.Writers(stdout, stderr), kong.Exit(func(status int) { code = status }),
 		kong.Configuration(loadConfig), kong.Vars{"version": version},
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.BindTo(stdout, (*io.Writer)(nil)),
@@ -84,6 +90,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	err = parsed.Run(newLog(stderr, c.LogLevel))
 	if err != nil && ctx.Err() != nil {
+		// What ended because of the signal needs no words, what went wrong then does.
+		if !errors.Is(err, context.Canceled) {
+			_, _ = fmt.Fprintln(stderr, "osupgrade-agent:", explain(err))
+		}
 		return exitInterrupted
 	}
 	return report(stderr, err)
@@ -96,7 +106,7 @@ func report(stderr io.Writer, err error) int {
 	case errors.Is(err, errNotCompleted):
 		return exitNotCompleted
 	}
-	_, _ = fmt.Fprintln(stderr, "osupgrade-agent:", err)
+	_, _ = fmt.Fprintln(stderr, "osupgrade-agent:", explain(err))
 	return exitFailed
 }
 

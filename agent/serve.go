@@ -60,6 +60,14 @@ func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, out io.Wri
 
 // check tells what is wrong with the values, and returns the site's zone.
 func (c *serveCommand) check() (*time.Location, error) {
+	switch {
+	case len(c.Tenants) == 0:
+		return nil, fmt.Errorf("tenants is empty; name at least one")
+	case c.Listen == "":
+		return nil, fmt.Errorf("listen is empty; use an address and a port, such as 127.0.0.1:4646")
+	case c.NATSListen == "":
+		return nil, fmt.Errorf("nats-listen is empty; use an address and a port, such as 127.0.0.1:4222")
+	}
 	for i, tenant := range c.Tenants {
 		if !v1.ValidName(tenant) {
 			return nil, fmt.Errorf("tenants: %q is not the name of a tenant; use %s", tenant, v1.NamePattern)

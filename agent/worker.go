@@ -8,13 +8,13 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/alecthomas/kong"
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nkeys"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/jetstream"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker"
@@ -29,7 +29,7 @@ type workerCommand struct {
 
 	Tenant        string        `help:"Tenant that this host belongs to." required:"" env:"OSUPGRADE_TENANT"`
 	Host          string        `help:"Name of this host (default: the machine's host name)." env:"OSUPGRADE_HOST"`
-	Application   string        `help:"Worker application that this host is known under." required:"" env:"OSUPGRADE_APPLICATION"`
+	Application   string        `help:"Worker application that this host is known under: one of worker-applications in the tenant's os-upgrade configuration." required:"" env:"OSUPGRADE_APPLICATION"`
 	State         string        `help:"Folder for the journal; must survive reboots." default:"/var/lib/osupgrade-worker" type:"path" env:"OSUPGRADE_STATE"`
 	NATSURL       string        `help:"Address of the site's log." name:"nats-url" default:"nats://127.0.0.1:4222" env:"OSUPGRADE_NATS_URL"`
 	NATSCAFile    string        `help:"Certificates to trust for it, PEM (default: the system's)." name:"nats-ca-file" type:"path" env:"OSUPGRADE_NATS_CA_FILE" placeholder:"FILE"`
@@ -62,8 +62,21 @@ func (c *workerCommand) Run(ctx context.Context, parsed *kong.Context, out io.Wr
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(out, "Host %s of tenant %s is ready.\n", c.Host, c.Tenant)
-	return errors.Join(w.Run(ctx), w.Close())
+	running, stop := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	beside.Go(func() { c.sayReady(running, station, out) })
+	err = w.Run(ctx)
+	stop()
+	beside.Wait()
+	return errors.Join(err, w.Close())
+}
+
+// sayReady says that the host is ready once the site has answered it. The
+// worker itself does not wait for that with work that it has begun.
+func (c *workerCommand) sayReady(ctx context.Context, station topic.Station, out io.Writer) {
+	if _, err := station.Newest(ctx); err == nil {
+		_, _ = fmt.Fprintf(out, "Host %s of tenant %s is ready.\n", c.Host, c.Tenant)
+	}
 }
 
 // check tells what is wrong with the values, and fills in the host's name.
@@ -86,36 +99,6 @@ func (c *workerCommand) check() (err error) {
 		return fmt.Errorf("reboot-limit: %s is not possible; use a time above 0s", c.RebootLimit)
 	}
 	return nil
-}
-
-// dial connects to the log. It waits for a site that is not up yet: a host may
-// well boot before it.
-func (c *workerCommand) dial(log *slog.Logger) (*jetstream.Station, error) {
-	seed, err := os.ReadFile(c.KeyFile)
-	if err != nil {
-		return nil, fmt.Errorf("key-file: %w", err)
-	}
-	key, err := nkeys.ParseDecoratedNKey(seed)
-	if err != nil {
-		return nil, fmt.Errorf("key-file: %s holds no key; make one with osupgrade-agent credentials host", c.KeyFile)
-	}
-	public, err := key.PublicKey()
-	if err != nil {
-		return nil, fmt.Errorf("key-file: %s holds no key of a host: %w", c.KeyFile, err)
-	}
-	options := []nats.Option{
-		nats.Name(c.Tenant + "/" + c.Host), nats.Nkey(public, key.Sign), nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true),
-		// A key that is refused now may be added to the site at any time.
-		nats.IgnoreAuthErrorAbort(),
-		nats.ConnectHandler(func(*nats.Conn) { log.Info("connected to the log", "url", c.NATSURL) }),
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { log.Warn("not connected to the log", "url", c.NATSURL, "error", err) }),
-	}
-	if c.NATSCAFile != "" {
-		options = append(options, nats.RootCAs(c.NATSCAFile))
-	}
-	return jetstream.Dial(c.Tenant, c.Host, func(more ...nats.Option) (*nats.Conn, error) {
-		return nats.Connect(c.NATSURL, append(options, more...)...)
-	})
 }
 
 func (c *workerCommand) open(ctx context.Context, station *jetstream.Station, log *slog.Logger) (*worker.Worker, error) {

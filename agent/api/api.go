@@ -9,6 +9,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"net/url"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -27,6 +28,7 @@ type Controller interface {
 	Start(ctx context.Context, by string, request v1.Start) (v1.Run, error)
 	Ready(ctx context.Context) error
 	Configured(ctx context.Context, number uint64) error
+	Forget(ctx context.Context, host string) error
 }
 
 // Store is what the API needs of the store.
@@ -67,6 +69,7 @@ func New(o Options) http.Handler {
 		s.handle(mux, "GET "+state, Read, s.getState)
 		s.handle(mux, "GET "+state+"/hosts", Read, s.getHosts)
 		s.handle(mux, "GET "+state+"/hosts/{host}", Read, s.getHost)
+		s.handle(mux, "DELETE "+state+"/hosts/{host}", Write, s.deleteHost)
 		s.handle(mux, "GET "+state+"/runs", Read, s.getRuns)
 		s.handle(mux, "GET "+state+"/runs/{id}", Read, s.getRun)
 		s.handle(mux, "GET "+state+"/events", Read, s.getEvents)
@@ -85,6 +88,8 @@ type call struct {
 	// by is the name of the token that the request bears.
 	by         string
 	controller Controller
+	// query holds the parameters after the path.
+	query url.Values
 }
 
 // handle registers a handler for those whose token allows it.
@@ -92,6 +97,10 @@ func (s *server) handle(mux *http.ServeMux, pattern string, needs Right, f func(
 	mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		c := &call{Request: r, w: w}
 		if err := s.admit(c, needs); err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		if err := c.readQuery(); err != nil {
 			s.fail(w, r, err)
 			return
 		}

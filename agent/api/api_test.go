@@ -165,6 +165,8 @@ func TestBadRequests(t *testing.T) {
 		"another tenant":        {"GET", "/v1/config/tenants/other/os-upgrade", "", 403, []string{"is not good for tenant"}},
 		"unknown query":         {"GET", configPath + "?validat=true", "", 400, []string{"validat", "fields, validate"}},
 		"query twice":           {"GET", configPath + "?validate=true&validate=true", "", 400, []string{"more than once"}},
+		"query with semicolon":  {"PUT", configPath + "?validate=true;", body, 400, []string{`\"validate=true;\" cannot be read`}},
+		"query badly escaped":   {"PUT", configPath + "?validate=true&%zz", body, 400, []string{"percent-encoded"}},
 		"validate=yes":          {"PUT", configPath + "?validate=yes", body, 400, []string{`\"yes\"`, `\"true\"`}},
 		"unknown field":         {"GET", statePath + "?fields=stat", "", 400, []string{"stat", "status"}},
 		"fields cut":            {"GET", statePath + "?fields=last-upgrade-info/[result", "", 400, []string{"a ] is missing"}},
@@ -228,6 +230,23 @@ func TestTokens(t *testing.T) {
 	c.want(c.call("GET", "/v1/state/os-upgrade", "", "Authorization", reader), 200, "idle")
 	c.want(c.call("GET", "/healthz", "", "Authorization", ""), 200, "ok")
 	c.want(c.call("GET", "/readyz", "", "Authorization", ""), 200, "ok")
+}
+
+// TestTokenNames checks that whom a token stands for can be shown as it is.
+func TestTokenNames(t *testing.T) {
+	t.Parallel()
+	tokens, err := api.OpenTokens(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, possible := range map[string]bool{
+		"me": true, "Åsa from the night shift": true, strings.Repeat("å", 63): true,
+		"": false, " ": false, "a\nb": false, "\x1b[2J": false, "a\u202eb": false, "\xff": false, strings.Repeat("a", 64): false,
+	} {
+		if _, err := tokens.Add(api.Token{Name: name, Tenant: "demo", Allow: api.Rights()}); (err == nil) != possible {
+			t.Errorf("a token with the name %q: %v", name, err)
+		}
+	}
 }
 
 // TestStateObject checks Avassa's state object around a whole run (AV-30 to

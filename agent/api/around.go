@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -57,9 +58,19 @@ func (u *unmatched) allowed(r *http.Request) []string {
 	return allowed
 }
 
+// readQuery parses the query. What cannot be read is an error: left out, as
+// URL.Query does it, "validate=true;" would write what was only to be checked.
+func (c *call) readQuery() (err error) {
+	if c.query, err = url.ParseQuery(c.URL.RawQuery); err != nil {
+		return problem(http.StatusBadRequest, "", c.URL.RawQuery,
+			"the query %q cannot be read: %v; use NAME=VALUE joined by \"&\", each percent-encoded", c.URL.RawQuery, err)
+	}
+	return nil
+}
+
 // query checks that a request has no query parameters but those named.
 func query(c *call, known ...string) error {
-	for name, values := range c.URL.Query() {
+	for name, values := range c.query {
 		switch {
 		case !slices.Contains(known, name):
 			return badRequest(name, "", fmt.Sprintf("is no query parameter here; use %s", strings.Join(known, ", ")))
@@ -72,8 +83,8 @@ func query(c *call, known ...string) error {
 
 // flag reads a query parameter that is "true" or not there.
 func flag(c *call, name string) (bool, error) {
-	switch value := c.URL.Query().Get(name); {
-	case !c.URL.Query().Has(name):
+	switch value := c.query.Get(name); {
+	case !c.query.Has(name):
 		return false, nil
 	case value == "true":
 		return true, nil

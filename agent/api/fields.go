@@ -83,8 +83,8 @@ func (p *fieldsParser) skip(prefix string) bool {
 // sendFields answers with a value, cut down to the fields that the request
 // asks for (AV-9).
 func (s *server) sendFields(c *call, value any) error {
-	if c.URL.Query().Has("fields") {
-		wanted, err := parseFields(c.URL.Query().Get("fields"))
+	if c.query.Has("fields") {
+		wanted, err := parseFields(c.query.Get("fields"))
 		if err != nil {
 			return err
 		}

@@ -13,7 +13,7 @@ func (s *server) onSite(c *call, known ...string) error {
 	if err := query(c, append(known, "site")...); err != nil {
 		return err
 	}
-	if site := c.URL.Query().Get("site"); c.URL.Query().Has("site") && site != s.Site {
+	if site := c.query.Get("site"); c.query.Has("site") && site != s.Site {
 		return problem(http.StatusNotFound, "site", site, "site %q does not exist; this is %q", site, s.Site)
 	}
 	return nil
@@ -28,13 +28,13 @@ func (s *server) getState(c *call) error {
 	if err != nil {
 		return err
 	}
-	content := c.URL.Query().Get("content")
+	content := c.query.Get("content")
 	switch {
 	case content == "config":
 		return s.sendFields(c, state.OSUpgrade)
 	case content == "nonconfig":
 		state.OSUpgrade = v1.OSUpgrade{}
-	case c.URL.Query().Has("content"):
+	case c.query.Has("content"):
 		return badRequest("content", content, `is not possible; use "config" or "nonconfig"`)
 	}
 	return s.sendFields(c, state)

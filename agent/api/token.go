@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
 )
@@ -60,8 +62,21 @@ func OpenTokens(dir string) (*Tokens, error) {
 // secretBytes is the length of a token's random part.
 const secretBytes = 24
 
-// Add makes a token and returns its text, which is kept nowhere else.
+// maxName bounds the name of a token, in characters.
+const maxName = 63
+
+// validName reports whether a name can stand in a table or a log as it is.
+func validName(name string) bool {
+	return strings.TrimSpace(name) != "" && utf8.ValidString(name) && utf8.RuneCountInString(name) <= maxName &&
+		!strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+// Add makes a token and returns its text, which is kept nowhere else. The name
+// is refused when it is empty, too long or cannot be printed.
 func (t *Tokens) Add(token Token) (string, error) {
+	if !validName(token.Name) {
+		return "", fmt.Errorf("name: %q is not possible; use 1 to %d printable characters", token.Name, maxName)
+	}
 	secret := make([]byte, secretBytes)
 	if _, err := rand.Read(secret); err != nil {
 		return "", fmt.Errorf("cannot make a token: %w", err)

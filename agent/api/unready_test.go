@@ -32,6 +32,7 @@ func (b broken) Find(context.Context, uint64) (v1.Run, error)               { re
 func (b broken) Current(context.Context) (uint64, error)                    { return 0, b.err }
 func (b broken) Ready(context.Context) error                                { return b.err }
 func (b broken) Configured(context.Context, uint64) error                   { return b.err }
+func (b broken) Forget(context.Context, string) error                       { return b.err }
 
 func (b broken) Newest(context.Context) (v1.Run, uint64, bool, error) {
 	return v1.Run{}, 0, false, b.err
@@ -44,7 +45,8 @@ func (b broken) Watch(context.Context) (<-chan struct{}, func(), error) {
 func (b broken) Start(context.Context, string, v1.Start) (v1.Run, error) { return v1.Run{}, b.err }
 
 // TestUnready checks that every path answers 503 with Retry-After and the
-// reason while the agent cannot do what is asked (AV-10).
+// reason while the agent cannot do what is asked (AV-10), and 400 to a query
+// that cannot be read.
 func TestUnready(t *testing.T) {
 	t.Parallel()
 	tokens, err := OpenTokens(t.TempDir())
@@ -60,18 +62,25 @@ func TestUnready(t *testing.T) {
 		Site: "test", Tenants: map[string]Controller{"acme": b}, Store: b, Tokens: tokens,
 		Healthy: func() error { return b.err }, Log: slog.New(slog.DiscardHandler),
 	})
-	for _, request := range []string{
-		"GET /v1/config/os-upgrade", "PUT /v1/config/os-upgrade", "PATCH /v1/config/os-upgrade", "DELETE /v1/config/os-upgrade",
-		"GET /v1/state/os-upgrade", "GET /v1/state/os-upgrade/hosts", "GET /v1/state/os-upgrade/hosts/h01", "GET /v1/state/os-upgrade/runs",
-		"GET /v1/state/os-upgrade/runs/1", "GET /v1/state/os-upgrade/events", "POST /v1/state/os-upgrade/start", "GET /healthz", "GET /readyz",
-	} {
-		method, path, _ := strings.Cut(request, " ")
-		r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader("{}"))
+	ask := func(method, target string) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader("{}"))
 		r.Header.Set("Authorization", "Bearer "+token)
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
+		return w
+	}
+	for _, request := range []string{
+		"GET /v1/config/os-upgrade", "PUT /v1/config/os-upgrade", "PATCH /v1/config/os-upgrade", "DELETE /v1/config/os-upgrade",
+		"GET /v1/state/os-upgrade", "GET /v1/state/os-upgrade/hosts", "GET /v1/state/os-upgrade/hosts/h01", "DELETE /v1/state/os-upgrade/hosts/h01", "GET /v1/state/os-upgrade/runs",
+		"GET /v1/state/os-upgrade/runs/1", "GET /v1/state/os-upgrade/events", "POST /v1/state/os-upgrade/start", "GET /healthz", "GET /readyz",
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		w := ask(method, path)
 		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "the log is damaged") {
 			t.Errorf("%s is answered %d: %s", request, w.Code, w.Body)
+		}
+		if w := ask(method, path+"?a=b;"); strings.HasPrefix(path, "/v1/") && w.Code != http.StatusBadRequest {
+			t.Errorf("%s with a broken query is answered %d: %s", request, w.Code, w.Body)
 		}
 	}
 }

@@ -2,7 +2,10 @@ package client
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 	"net/url"
+	"strings"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -31,6 +34,24 @@ func (c *Client) Hosts(ctx context.Context, tenant, site string) ([]v1.Host, err
 		return nil, err
 	}
 	return hosts, nil
+}
+
+// DeleteHost has the tenant's controller forget a host that is gone for good,
+// so that no run waits for it. A host that is online is an *Error of status
+// 412, one that is not known an *Error of status 404.
+func (c *Client) DeleteHost(ctx context.Context, tenant, host string) error {
+	if strings.Trim(host, ".") == "" || strings.Contains(host, "/") {
+		return fmt.Errorf("host %q is not the name of a host", host)
+	}
+	path, err := tenantPath("state", tenant, "/hosts/"+host)
+	if err != nil {
+		return err
+	}
+	a, err := c.do(ctx, request{method: http.MethodDelete, path: path})
+	if a.retried && Missing(err) {
+		return nil // By our own DELETE, whose answer was lost.
+	}
+	return err
 }
 
 // atSite has the request forwarded to a site (avassa.md 2).

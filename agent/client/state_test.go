@@ -39,6 +39,45 @@ func TestHosts(t *testing.T) {
 	wantEqual(t, "a site is asked for", api.Requests()[0].Query.Has("site"), false)
 }
 
+func TestDeleteHost(t *testing.T) {
+	t.Parallel()
+	type F = []fakeapi.Fault
+	for name, row := range map[string]struct {
+		host   string
+		faults []fakeapi.Fault
+		want   string
+		left   int
+	}{
+		"a host that is gone": {"h.01", nil, "", 1},
+		"answer lost":         {"h.01", F{fakeapi.CloseAfter()}, "", 1},
+		"request lost":        {"h.01", F{fakeapi.CloseBefore()}, "", 1},
+		"not known":           {"h77", nil, `404 Not Found: host "h77" is not known`, 2},
+		"online":              {"h02", nil, "412 Precondition Failed: host h02 is online", 2},
+		"no name":             {"", nil, `host "" is not the name of a host`, 2},
+		"a path":              {"..", nil, `host ".." is not the name of a host`, 2},
+		"a longer path":       {"h02/x", nil, `host "h02/x" is not the name of a host`, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			api := fakeapi.New(t)
+			api.SetHosts("acme", v1.Host{Hostname: "h.01"}, v1.Host{Hostname: "h02", Online: true})
+			api.Inject(http.MethodDelete, "/hosts/"+row.host, row.faults...)
+			c := connect(t, api, retries(2))
+			err := c.DeleteHost(t.Context(), "acme", row.host)
+			if row.want != "" {
+				wantError(t, err, row.want)
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			left, err := c.Hosts(t.Context(), "acme", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantEqual(t, "hosts left", len(left), row.left)
+		})
+	}
+}
+
 func TestAnswersOfAnotherServer(t *testing.T) {
 	t.Parallel()
 	api := fakeapi.New(t)

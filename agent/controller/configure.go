@@ -2,8 +2,8 @@ package controller
 
 import (
 	"context"
+	"slices"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 )
 
@@ -28,7 +28,7 @@ func (s *state) configure(seen store.Seen) {
 	s.configured = true
 	s.learnt()
 	s.release()
-	s.notify()
+	s.changed()
 }
 
 // release lets go on whoever waits for a revision that counts by now.
@@ -49,18 +49,21 @@ func (s *state) release() {
 // and does.
 func (c *Controller) Configured(ctx context.Context, number uint64) error {
 	a := awaiting{number: number, seen: make(chan struct{})}
-	if err := c.ask(ctx, func(s *state) {
+	err := c.attempt(ctx, func(s *state) error {
 		s.awaited = append(s.awaited, a)
 		s.release()
-	}); err != nil {
-		return err
-	}
-	select {
-	case <-a.seen:
 		return nil
-	case <-c.done:
-		return run.ErrNotReady
-	case <-ctx.Done():
-		return ctx.Err()
+	})
+	if err == nil {
+		_, err = await(ctx, c, a.seen)
 	}
+	if err != nil {
+		_ = c.post(context.WithoutCancel(ctx), func(s *state) { s.leave(a) })
+	}
+	return err
+}
+
+// leave drops somebody who waits no more.
+func (s *state) leave(gone awaiting) {
+	s.awaited = slices.DeleteFunc(s.awaited, func(a awaiting) bool { return a.seen == gone.seen })
 }

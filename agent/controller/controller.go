@@ -12,10 +12,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/guard"
@@ -26,6 +26,8 @@ type Store interface {
 	WatchConfig(ctx context.Context, tenant string, see func(store.Seen)) error
 	Hosts(ctx context.Context, tenant string) ([]store.Host, error)
 	PutHost(ctx context.Context, key string, host store.Host) error
+	DeleteHost(ctx context.Context, tenant, key string) error
+	WatchVersions(ctx context.Context, tenant string, see func(key string, body []byte, at time.Time)) error
 }
 
 // Options say what a controller controls.
@@ -46,8 +48,10 @@ type Options struct {
 // Controller is the controller of one tenant. One goroutine, that of Run, owns
 // all it knows; whoever else wants something asks it there.
 type Controller struct {
-	o     Options
-	asked chan func(*state)
+	o      Options
+	asked  chan func(*state)
+	inbox  *inbox
+	keeper *keeper
 	// knows is closed once the log and the configuration have been read as they
 	// stood at the start, done when Run has ended.
 	knows, done chan struct{}
@@ -58,42 +62,9 @@ func New(o Options) *Controller {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Controller{o: o, asked: make(chan func(*state), 64), knows: make(chan struct{}), done: make(chan struct{})}
-}
-
-// ask has f run where the state is owned, and waits for it. What is half read
-// at the start would be taken for what is, so it waits for that, too.
-func (c *Controller) ask(ctx context.Context, f func(*state)) error {
-	select {
-	case <-c.knows:
-	case <-c.done:
-		return run.ErrNotReady
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	finished := make(chan struct{})
-	if err := c.post(ctx, func(s *state) { f(s); close(finished) }); err != nil {
-		return err
-	}
-	select {
-	case <-finished:
-		return nil
-	case <-c.done:
-		return run.ErrNotReady
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// post has f run where the state is owned.
-func (c *Controller) post(ctx context.Context, f func(*state)) error {
-	select {
-	case c.asked <- f:
-		return nil
-	case <-c.done:
-		return run.ErrNotReady
-	case <-ctx.Done():
-		return ctx.Err()
+	return &Controller{
+		o: o, asked: make(chan func(*state), 64), inbox: newInbox(), keeper: newKeeper(o),
+		knows: make(chan struct{}), done: make(chan struct{}),
 	}
 }
 
@@ -107,14 +78,17 @@ func (c *Controller) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, part := range []func(context.Context) error{c.followLog, c.watchConfig, c.listen} {
+	var keeping sync.WaitGroup
+	keeping.Go(func() { c.keeper.run(ctx) })
+	for _, part := range []func(context.Context) error{c.followLog, c.watchConfig, c.watchVersions, c.listen} {
 		go func() {
 			if err := part(ctx); err != nil && ctx.Err() == nil {
 				cancel(err)
 			}
 		}()
 	}
-	s.loop(ctx, c.asked)
+	s.loop(ctx, c.asked, c.inbox)
+	keeping.Wait()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		return fmt.Errorf("the controller of tenant %s has stopped: %w", c.o.Tenant, cause)
 	}
@@ -123,7 +97,7 @@ func (c *Controller) Run(ctx context.Context) error {
 
 // load reads what is there before anything new comes.
 func (c *Controller) load(ctx context.Context) (*state, error) {
-	s := newState(c.o, c.knows)
+	s := newState(c.o, c.keeper, c.knows)
 	hosts, err := c.o.Store.Hosts(ctx, c.o.Tenant)
 	if err != nil {
 		return nil, err
@@ -153,12 +127,28 @@ func (c *Controller) watchConfig(ctx context.Context) error {
 	})
 }
 
+// watchVersions takes in what hosts report of their versions.
+func (c *Controller) watchVersions(ctx context.Context) error {
+	return c.o.Store.WatchVersions(ctx, c.o.Tenant, func(key string, body []byte, at time.Time) {
+		name, known := topic.Host(key)
+		versions, err := message.DecodeVersions(body)
+		if err != nil || !known {
+			c.o.Logger.Warn("versions ignored", "tenant", c.o.Tenant, "host", key, "error", err)
+			return
+		}
+		_ = c.post(ctx, func(s *state) {
+			s.versions[name] = reported{versions: versions, at: at}
+			s.notify()
+		})
+	})
+}
+
 func (c *Controller) listen(ctx context.Context) error {
 	return c.o.Ear.Listen(ctx,
 		func(name string, a message.Alive) {
-			_ = c.post(ctx, func(s *state) { s.heard(ctx, name, a) })
+			c.inbox.put(name, func(l *letter) { l.alive, l.aliveAt = a, c.o.Now() })
 		},
 		func(name string, p message.Progress) {
-			_ = c.post(ctx, func(s *state) { s.progressed(name, p) })
+			c.inbox.put(name, func(l *letter) { l.progress, l.progressAt = p, c.o.Now() })
 		})
 }

@@ -57,6 +57,11 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
+	log, err := jetstream.Open(t.Context(), nc, "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = jetstream.NewGate(log, kept).Serve(t.Context()) }()
 	return &rig{t: t, dir: dir, hosts: hosts, server: server, nats: nc, store: kept}
 }
 

@@ -17,32 +17,43 @@ const (
 
 // facts are what due decides on.
 type facts struct {
-	now             time.Time
-	span            window.Span
-	inSpan          bool
-	lastOpened      time.Time
+	now  time.Time
+	span window.Span
+	// last is the opening of the window whose run was opened last, or when
+	// that run was opened if the log does not tell; zero when there is none.
+	last            time.Time
 	started, joined time.Time
 	members, silent int
 }
 
-// due tells whether a run has to be opened now, and if not, when to look again
-// (zero: at the next event). A window gets one run: none is due once one was
-// opened since the window did. A window that opened while no controller was
-// there gets it late.
-func due(f facts) (bool, time.Time) {
+// owed tells whether an open window has yet to get its run and the fleet is
+// there to be looked at, and if not, when to look again. A window gets one
+// run; one that opened while no controller was there gets it late. What is
+// said to have been opened after now was opened under a wrong clock, and must
+// not keep windows without a run until that time comes.
+func owed(f facts) (bool, time.Time) {
+	at := later(f.started, f.joined).Add(quiet)
 	switch {
-	case !f.inSpan:
+	case f.now.Before(f.span.Start):
 		return false, f.span.Start
-	case !f.lastOpened.Before(f.span.Start):
+	case !f.last.Before(f.span.Start) && !f.last.After(f.now):
 		return false, f.span.End
+	case f.now.Before(at):
+		return false, at
+	}
+	return true, time.Time{}
+}
+
+// due tells whether a run has to be opened now, and if not, when to look again
+// (zero: at the next event).
+func due(f facts) (bool, time.Time) {
+	if is, at := owed(f); !is {
+		return false, at
+	}
+	switch at := f.started.Add(settle); {
 	case f.members == f.silent:
 		return false, time.Time{}
-	}
-	at := later(f.started, f.joined).Add(quiet)
-	if f.silent > 0 {
-		at = later(at, f.started.Add(settle))
-	}
-	if f.now.Before(at) {
+	case f.silent > 0 && f.now.Before(at):
 		return false, at
 	}
 	return true, time.Time{}

@@ -13,16 +13,19 @@ func TestDue(t *testing.T) {
 	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	span := window.Span{Start: noon, End: noon.Add(4 * time.Hour)}
 	dayBefore := noon.Add(-24 * time.Hour)
-	in := facts{now: noon, span: span, inSpan: true, started: dayBefore, joined: dayBefore, members: 3}
+	in := facts{now: noon, span: span, started: dayBefore, joined: dayBefore, members: 3}
 	for name, c := range map[string]struct {
 		change func(*facts)
 		open   bool
 		next   time.Time
 	}{
 		"the window opens":                      {func(*facts) {}, true, time.Time{}},
-		"the window opens later":                {func(f *facts) { f.now, f.inSpan = noon.Add(-time.Minute), false }, false, noon},
-		"the last run was of the window before": {func(f *facts) { f.lastOpened = noon.Add(-time.Hour) }, true, time.Time{}},
-		"this window has had its run":           {func(f *facts) { f.lastOpened = noon }, false, span.End},
+		"the window opens later":                {func(f *facts) { f.now = noon.Add(-time.Minute) }, false, noon},
+		"the last run was of the window before": {func(f *facts) { f.last = dayBefore }, true, time.Time{}},
+		"this window has had its run":           {func(f *facts) { f.last = noon }, false, span.End},
+		"a run was opened in this window":       {func(f *facts) { f.now, f.last = noon.Add(time.Hour), noon.Add(time.Minute) }, false, span.End},
+		"the window was made to open earlier":   {func(f *facts) { f.now, f.last = noon.Add(time.Hour), noon.Add(time.Hour) }, false, span.End},
+		"the last run was of a wrong clock":     {func(f *facts) { f.last = noon.AddDate(4, 0, 0) }, true, time.Time{}},
 		"the agent was down when it opened":     {func(f *facts) { f.now, f.started = noon.Add(time.Hour), noon.Add(time.Hour-quiet) }, true, time.Time{}},
 		"the agent has just started":            {func(f *facts) { f.started = noon }, false, noon.Add(quiet)},
 		"a host has just joined":                {func(f *facts) { f.joined = noon.Add(-time.Second) }, false, noon.Add(quiet - time.Second)},

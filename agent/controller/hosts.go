@@ -1,14 +1,12 @@
 package controller
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
 // host is what is known of a host.
@@ -17,60 +15,64 @@ type host struct {
 	// seen is when its worker was last heard of; zero when not since the
 	// start.
 	seen       time.Time
-	versions   map[string]string
-	versionsAt time.Time
 	progress   message.Progress
 	progressAt time.Time
+}
+
+// reported is what a host said of its versions, and when.
+type reported struct {
+	versions map[string]string
+	at       time.Time
 }
 
 func (h *host) online(now time.Time) bool {
 	return !h.seen.IsZero() && now.Sub(h.seen) < message.Silence
 }
 
+// hear takes in what hosts told of themselves.
+func (s *state) hear(letters map[string]letter) {
+	for name, l := range letters {
+		if !l.aliveAt.IsZero() {
+			s.heard(name, l.alive, l.aliveAt)
+		}
+		if !l.progressAt.IsZero() {
+			s.progressed(name, l.progress, l.progressAt)
+		}
+	}
+}
+
 // heard takes in a heartbeat. What a host says of itself is kept when it is
-// new, so that a controller knows its hosts from the start.
-func (s *state) heard(ctx context.Context, name string, a message.Alive) {
+// new, so that a controller knows its hosts from the start. The heartbeat of a
+// host that is known and online changes nothing, and nothing is decided anew.
+func (s *state) heard(name string, a message.Alive, at time.Time) {
 	h, known := s.hosts[name]
 	if !known {
 		h = &host{}
 		s.hosts[name] = h
-		s.joined = s.Now()
+		s.joined = at
 	}
-	wasOnline := h.online(s.Now())
-	h.seen = s.Now()
+	wasOnline := h.online(at)
+	h.seen = at
 	now := store.Host{Tenant: s.Tenant, Name: name, Application: a.Application, AgentVersion: a.AgentVersion}
+	if wasOnline && h.Host == now {
+		return
+	}
 	if h.Host != now {
 		h.Host = now
-		if err := s.Store.PutHost(ctx, topic.Token(name), now); err != nil {
-			s.Logger.Warn("cannot keep host", "tenant", s.Tenant, "host", name, "error", err)
-		}
+		s.keeper.put(now)
 	}
 	if !wasOnline {
 		s.Logger.Info("host is online", "tenant", s.Tenant, "host", name, "application", a.Application)
-		s.notify()
 	}
+	s.changed()
 }
 
-func (s *state) progressed(name string, p message.Progress) {
+// progressed takes in what a host tells for people: nothing is decided on it.
+func (s *state) progressed(name string, p message.Progress, at time.Time) {
 	if h, known := s.hosts[name]; known {
-		h.progress, h.progressAt = p, s.Now()
+		h.progress, h.progressAt = p, at
 		s.notify()
 	}
-}
-
-// foldVersions takes in a host's report of its versions.
-func (s *state) foldVersions(r message.Record) {
-	versions, err := message.DecodeVersions(r.Body)
-	if err != nil {
-		s.Logger.Warn("versions ignored", "tenant", s.Tenant, "host", r.Host, "error", err)
-		return
-	}
-	h, known := s.hosts[r.Host]
-	if !known {
-		h = &host{Host: store.Host{Tenant: s.Tenant, Name: r.Host}}
-		s.hosts[r.Host] = h
-	}
-	h.versions, h.versionsAt = versions, r.Time
 }
 
 // members returns the hosts whose application the configuration lists, by

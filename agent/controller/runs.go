@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -12,8 +11,8 @@ import (
 
 // Runs returns the runs, newest first. Only the newest has its hosts.
 func (c *Controller) Runs(ctx context.Context) ([]v1.Run, error) {
-	runs := []v1.Run{}
-	err := c.ask(ctx, func(s *state) {
+	return ask(ctx, c, func(s *state) []v1.Run {
+		runs := []v1.Run{}
 		newest := s.visible()
 		if newest != nil {
 			runs = append(runs, s.view(newest))
@@ -23,8 +22,8 @@ func (c *Controller) Runs(ctx context.Context) ([]v1.Run, error) {
 				runs = append(runs, summaryView(past))
 			}
 		}
+		return runs
 	})
-	return runs, err
 }
 
 func summaryView(p run.Summary) v1.Run {
@@ -37,87 +36,112 @@ func summaryView(p run.Summary) v1.Run {
 // Find returns one run, with its hosts: the newest from memory, an earlier one
 // by folding its part of the log again.
 func (c *Controller) Find(ctx context.Context, id uint64) (v1.Run, error) {
-	var view v1.Run
-	var past run.Summary
-	found, ended := false, false
-	err := c.ask(ctx, func(s *state) {
-		if newest := s.visible(); newest != nil && newest.Key() == id {
-			view, found = s.view(newest), true
-			return
-		}
-		past, ended = s.ledger.Find(id)
-	})
+	found, err := ask(ctx, c, func(s *state) lookup { return s.lookup(id) })
 	switch {
-	case err != nil || found:
-		return view, err
-	case !ended:
+	case err != nil:
+		return v1.Run{}, err
+	case found.inMemory:
+		return found.view, nil
+	case !found.ended:
 		return v1.Run{}, fmt.Errorf("run %d: %w", id, run.ErrNoRun)
 	}
-	return c.replay(ctx, past)
+	return c.replay(ctx, found.past)
+}
+
+// lookup is what the memory has of a run.
+type lookup struct {
+	view            v1.Run
+	past            run.Summary
+	inMemory, ended bool
+}
+
+func (s *state) lookup(id uint64) (l lookup) {
+	if newest := s.visible(); newest != nil && newest.Key() == id {
+		return lookup{view: s.view(newest), inMemory: true}
+	}
+	l.past, l.ended = s.ledger.Find(id)
+	return l
 }
 
 // replay folds the records of a run that has ended.
 func (c *Controller) replay(ctx context.Context, past run.Summary) (v1.Run, error) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
 	var ledger run.Ledger
-	err := c.o.Log.Follow(ctx, past.OpenedSeq, func(r message.Record) {
-		if ledger.LastSeq >= past.EndedSeq {
-			return
-		}
-		// What does not count now did not count then.
-		_ = ledger.Fold(r)
-		if ledger.LastSeq >= past.EndedSeq {
-			stop()
-		}
+	err := c.o.Log.Read(ctx, past.OpenedSeq, past.EndedSeq, func(r message.Record) {
+		_ = ledger.Fold(r) // What does not count now did not count then.
 	})
-	if newest := ledger.Newest(); newest != nil && newest.Over() {
-		return runView(newest), nil
+	newest := ledger.Newest()
+	switch {
+	case err != nil:
+		return v1.Run{}, fmt.Errorf("cannot read run %d again: %w", past.Key, err)
+	case newest == nil || !newest.Over():
+		return v1.Run{}, fmt.Errorf("cannot read run %d again: records %d to %d do not make it up", past.Key, past.OpenedSeq, past.EndedSeq)
 	}
-	return v1.Run{}, fmt.Errorf("cannot read run %d again: %w", past.Key, err)
+	return runView(newest), nil
 }
 
 // Watch returns a channel that gets word of each change, several at once as
 // one, until stop is called.
 func (c *Controller) Watch(ctx context.Context) (changed <-chan struct{}, stop func(), err error) {
 	watcher := make(chan struct{}, 1)
-	if err := c.ask(ctx, func(s *state) { s.watchers[watcher] = true }); err != nil {
+	stop = func() {
+		_ = c.post(context.WithoutCancel(ctx), func(s *state) { delete(s.watchers, watcher) })
+	}
+	err = c.attempt(ctx, func(s *state) error {
+		s.watchers[watcher] = true
+		return nil
+	})
+	if err != nil {
+		stop() // It may have been registered after all.
 		return nil, nil, err
 	}
-	return watcher, func() {
-		_ = c.post(context.WithoutCancel(ctx), func(s *state) { delete(s.watchers, watcher) })
-	}, nil
+	return watcher, stop, nil
+}
+
+// newest is the run that was opened last as it is shown.
+type newest struct {
+	view  v1.Run
+	seq   uint64
+	found bool
 }
 
 // Newest returns the run that was opened last and the log's sequence that it
 // is as of; false when there is none yet. Its hosts are shared by all who ask
 // between two changes: nobody may change them.
 func (c *Controller) Newest(ctx context.Context) (view v1.Run, seq uint64, found bool, err error) {
-	err = c.ask(ctx, func(s *state) {
-		if newest := s.visible(); newest != nil {
-			if s.shown == nil {
-				v := s.view(newest)
-				s.shown = &v
-			}
-			view, seq, found = *s.shown, s.ledger.LastSeq, true
-		}
-	})
-	return view, seq, found, err
+	n, err := ask(ctx, c, (*state).newest)
+	return n.view, n.seq, n.found, err
+}
+
+func (s *state) newest() newest {
+	r := s.visible()
+	if r == nil {
+		return newest{}
+	}
+	if s.shown == nil {
+		v := s.view(r)
+		s.shown = &v
+	}
+	return newest{view: *s.shown, seq: s.ledger.LastSeq, found: true}
 }
 
 // Current returns the id of the run under way, or 0.
 func (c *Controller) Current(ctx context.Context) (id uint64, err error) {
-	var unready error
-	err = c.ask(ctx, func(s *state) {
-		switch current := s.ledger.Current(); {
-		case current == nil:
-		case current.ID == 0:
-			unready = run.ErrNotReady
-		default:
-			id = current.ID
+	current, err := ask(ctx, c, func(s *state) *uint64 {
+		var id uint64
+		if current := s.ledger.Current(); current != nil {
+			if id = current.ID; id == 0 {
+				return nil
+			}
 		}
+		return &id
 	})
-	return id, errors.Join(err, unready)
+	switch {
+	case err != nil:
+		return 0, err
+	case current == nil:
+		return 0, fmt.Errorf("%w: a run is just being opened", run.ErrNotReady)
+	}
+	return *current, nil
 }
 
 // visible returns the run that people see as the newest. One that is opened
@@ -132,8 +156,5 @@ func (s *state) visible() *run.State {
 
 // Ready returns why the controller sends no commands, or nil.
 func (c *Controller) Ready(ctx context.Context) (why error) {
-	if err := c.ask(ctx, func(s *state) { why = s.ready() }); err != nil {
-		return err
-	}
-	return why
+	return c.attempt(ctx, (*state).ready)
 }

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -28,20 +27,33 @@ func (s *state) openWhenDue(ctx context.Context, now time.Time) time.Time {
 	if !found {
 		return time.Time{}
 	}
+	f := facts{now: now, span: span, last: s.lastWindow(), started: s.started, joined: s.joined}
+	// To count members costs more the more hosts there are.
+	if is, at := owed(f); !is {
+		return at
+	}
 	online, silent := s.members(now)
-	f := facts{
-		now: now, span: span, inSpan: !now.Before(span.Start), started: s.started, joined: s.joined,
-		members: len(online) + len(silent), silent: len(silent),
-	}
-	if newest := s.ledger.Newest(); newest != nil {
-		f.lastOpened = newest.OpenedAt
-	}
-	open, at := due(f)
-	if !open {
+	f.members, f.silent = len(online)+len(silent), len(silent)
+	if is, at := due(f); !is {
 		return at
 	}
 	s.Logger.Info("window is open; opening a run", "tenant", s.Tenant, "hosts", len(online), "silent", len(silent), "not-after", span.End)
-	return s.append(ctx, opened(message.Event{Trigger: message.TriggerWindow, Hosts: online, Silent: silent, NotAfter: &span.End}))
+	return s.append(ctx, opened(message.Event{
+		Trigger: message.TriggerWindow, Hosts: online, Silent: silent, Window: &span.Start, NotAfter: &span.End,
+	}))
+}
+
+// lastWindow returns when the window opened that got a run last, or when that
+// run was opened if nothing better is known.
+func (s *state) lastWindow() time.Time {
+	switch newest := s.ledger.Newest(); {
+	case newest == nil:
+		return time.Time{}
+	case newest.Window.IsZero():
+		return newest.OpenedAt
+	default:
+		return newest.Window
+	}
 }
 
 func opened(e message.Event) message.Record {
@@ -54,21 +66,14 @@ func opened(e message.Event) message.Record {
 // run.ErrNotReady.
 func (c *Controller) Start(ctx context.Context, by string, request v1.Start) (v1.Run, error) {
 	answer := make(chan v1.Run, 1)
-	var refused error
-	if err := c.ask(ctx, func(s *state) { refused = s.start(ctx, by, request, answer) }); err != nil {
+	// What is begun is finished though whoever asked has left: a record half
+	// appended would hold up the next.
+	if err := c.attempt(ctx, func(s *state) error {
+		return s.start(context.WithoutCancel(ctx), by, request, answer)
+	}); err != nil {
 		return v1.Run{}, err
 	}
-	if refused != nil {
-		return v1.Run{}, refused
-	}
-	select {
-	case r := <-answer:
-		return r, nil
-	case <-c.done:
-		return v1.Run{}, run.ErrNotReady
-	case <-ctx.Done():
-		return v1.Run{}, ctx.Err()
-	}
+	return await(ctx, c, answer)
 }
 
 func (s *state) start(ctx context.Context, by string, request v1.Start, answer chan v1.Run) error {
@@ -82,11 +87,11 @@ func (s *state) start(ctx context.Context, by string, request v1.Start, answer c
 	switch current := s.ledger.Current(); {
 	case current == nil:
 	case current.ID == 0:
-		return errors.Join(run.ErrNotReady, errors.New("a run is just being opened"))
+		return fmt.Errorf("%w: a run is just being opened", run.ErrNotReady)
 	default:
 		return &run.Refused{Run: current.ID, Message: fmt.Sprintf("run %d is under way; wait until it ends", current.ID)}
 	}
-	end, err := s.endOfRun(now, request)
+	e, err := s.bounds(now, request)
 	if err != nil {
 		return err
 	}
@@ -94,33 +99,39 @@ func (s *state) start(ctx context.Context, by string, request v1.Start, answer c
 	if err := s.startable(now, online, silent); err != nil {
 		return err
 	}
-	retryAt := s.append(ctx, opened(message.Event{
-		Trigger: message.TriggerManual, Hosts: online, Silent: silent, NotAfter: &end, By: by, Why: request.Reason,
-	}))
-	if !retryAt.IsZero() {
-		return errors.Join(run.ErrNotReady, errors.New("it could not write to the log"))
+	e.Trigger, e.Hosts, e.Silent, e.By, e.Why = message.TriggerManual, online, silent, by, request.Reason
+	s.stale = true
+	if retryAt := s.append(ctx, opened(e)); !retryAt.IsZero() {
+		return fmt.Errorf("%w: it could not write to the log", run.ErrNotReady)
 	}
 	s.openings = append(s.openings, opening{seq: s.last, answer: answer})
 	return nil
 }
 
-// endOfRun returns when a run that is started now has to end.
-func (s *state) endOfRun(now time.Time, request v1.Start) (time.Time, error) {
+// bounds returns when a run that is started now has to end, and the window
+// that it is in.
+func (s *state) bounds(now time.Time, request v1.Start) (message.Event, error) {
 	span, found := window.Next(s.windows, s.Zone, now)
-	switch {
-	case found && !now.Before(span.Start):
-		return span.End, nil
-	case request.OverrideWindow && request.Duration != "":
-		length, err := window.ParseDuration(request.Duration)
-		return now.Add(length), err
-	case request.OverrideWindow:
-		return now.Add(overrideDuration), nil
-	case found:
-		return time.Time{}, &run.Refused{Message: fmt.Sprintf(
+	length := overrideDuration
+	var err error
+	switch open := found && !now.Before(span.Start); {
+	case open && request.Duration != "":
+		return message.Event{}, &run.Refused{Message: fmt.Sprintf(
+			"duration: %q cannot count, because a maintenance window is open and the run ends with it at %s; leave duration out",
+			request.Duration, span.End.UTC().Format(time.RFC3339))}
+	case open:
+		return message.Event{Window: &span.Start, NotAfter: &span.End}, nil
+	case !request.OverrideWindow && found:
+		return message.Event{}, &run.Refused{Message: fmt.Sprintf(
 			`no maintenance window is open; the next one opens at %s; to start now, send "override-window": true with a "reason"`,
 			span.Start.UTC().Format(time.RFC3339))}
+	case !request.OverrideWindow:
+		return message.Event{}, &run.Refused{Message: `no maintenance window is configured; to start now, send "override-window": true with a "reason"`}
+	case request.Duration != "":
+		length, err = window.ParseDuration(request.Duration)
 	}
-	return time.Time{}, &run.Refused{Message: `no maintenance window is configured; to start now, send "override-window": true with a "reason"`}
+	end := now.Add(length)
+	return message.Event{NotAfter: &end}, err
 }
 
 // startable tells why a run of these hosts cannot start.
@@ -129,7 +140,7 @@ func (s *state) startable(now time.Time, online, silent []string) error {
 	case len(online)+len(silent) == 0:
 		return &run.Refused{Message: "no host of a listed worker application is known; start a worker under one of worker-applications first"}
 	case len(silent) > 0 && now.Before(s.started.Add(settle)):
-		return errors.Join(run.ErrNotReady, fmt.Errorf("it has just started and has not heard of host %s yet", silent[0]))
+		return fmt.Errorf("%w: it has just started and has not heard of host %s yet", run.ErrNotReady, silent[0])
 	case len(online) == 0:
 		return &run.Refused{Message: fmt.Sprintf("none of the %d hosts is online; host %s was not heard of for %s", len(silent), silent[0], message.Silence)}
 	}

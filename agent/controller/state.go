@@ -2,12 +2,11 @@ package controller
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
@@ -23,6 +22,8 @@ type state struct {
 	revision uint64
 	awaited  []awaiting
 	hosts    map[string]*host
+	versions map[string]reported
+	keeper   *keeper
 	// started is when the controller began, joined when a host was first
 	// heard of that was not known.
 	started, joined time.Time
@@ -34,8 +35,12 @@ type state struct {
 	retryAt time.Time
 	// alarm is why no command may be sent any more; nil when all is well.
 	alarm error
-	// keepAt is when the guard is to be kept; zero when it is.
-	keepAt   time.Time
+	// keepAt is when the guard is to be kept; zero when it is. keepPause is the
+	// wait after it could not be.
+	keepAt    time.Time
+	keepPause time.Duration
+	// stale tells that something has changed since the last decision.
+	stale    bool
 	watchers map[chan struct{}]bool
 	openings []opening
 	// shown is the newest run as it was shown since the last change, so that
@@ -53,13 +58,16 @@ const (
 	longestSleep = time.Minute
 	// keepAfter is how long records may go unguarded.
 	keepAfter = time.Second
-	// firstPause and longestPause bound the wait after a failed append.
+	// firstPause and longestPause bound the wait after a failed write.
 	firstPause   = 100 * time.Millisecond
 	longestPause = 10 * time.Second
 )
 
-func newState(o Options, knows chan struct{}) *state {
-	return &state{Options: o, hosts: map[string]*host{}, started: o.Now(), watchers: map[chan struct{}]bool{}, knows: knows}
+func newState(o Options, k *keeper, knows chan struct{}) *state {
+	return &state{
+		Options: o, hosts: map[string]*host{}, versions: map[string]reported{}, keeper: k, started: o.Now(),
+		watchers: map[chan struct{}]bool{}, knows: knows,
+	}
 }
 
 // learnt tells whoever waits for it that all is known by now: the log and the
@@ -72,8 +80,9 @@ func (s *state) learnt() {
 	}
 }
 
-// loop takes one event after the other and decides after each.
-func (s *state) loop(ctx context.Context, asked <-chan func(*state)) {
+// loop takes one event after the other and decides after each that has changed
+// something.
+func (s *state) loop(ctx context.Context, asked <-chan func(*state), in *inbox) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -83,8 +92,20 @@ func (s *state) loop(ctx context.Context, asked <-chan func(*state)) {
 			return
 		case f := <-asked:
 			f(s)
+		case <-in.some:
+			s.hear(in.take())
 		case <-timer.C:
+			s.stale = true
 		}
+		s.refresh(ctx, timer)
+	}
+}
+
+// refresh decides when something has changed, and sets the timer for when to
+// look again if nothing does.
+func (s *state) refresh(ctx context.Context, timer *time.Timer) {
+	if s.stale {
+		s.stale = false
 		timer.Reset(s.decide(ctx).Sub(s.Now()))
 	}
 }
@@ -101,21 +122,19 @@ func (s *state) fold(r message.Record) {
 	if err := s.ledger.Fold(r); err != nil {
 		s.Logger.Warn("record ignored", "tenant", s.Tenant, "record", r.Seq, "host", r.Host, "reason", err)
 	}
-	if r.Kind == message.VersionsRecord {
-		s.foldVersions(r)
-	}
 	s.answerOpenings()
 	s.learnt()
-	s.notify()
+	s.changed()
 }
 
 // raise stops all runs until somebody has looked at the log.
 func (s *state) raise(err error) {
 	if s.alarm == nil {
-		s.Logger.Error("ALARM: no command is sent any more", "tenant", s.Tenant, "error", err)
-		s.alarm = err
+		s.alarm = fmt.Errorf("%w; no command is sent any more: compare the log with a backup, and only when you are sure that it is right "+
+			"remove the guard file of tenant %s and start the agent again", err, s.Tenant)
+		s.Logger.Error("ALARM", "tenant", s.Tenant, "error", s.alarm)
 		s.learnt()
-		s.notify()
+		s.changed()
 	}
 }
 
@@ -123,9 +142,9 @@ func (s *state) raise(err error) {
 func (s *state) ready() error {
 	switch {
 	case s.alarm != nil:
-		return errors.Join(run.ErrNotReady, s.alarm)
+		return fmt.Errorf("%w: %w", run.ErrNotReady, s.alarm)
 	case s.ledger.LastSeq < s.last:
-		return errors.Join(run.ErrNotReady, errors.New("it is still reading the log"))
+		return fmt.Errorf("%w: it is still reading the log", run.ErrNotReady)
 	}
 	return nil
 }
@@ -134,14 +153,10 @@ func (s *state) ready() error {
 // nothing happens before.
 func (s *state) decide(ctx context.Context) time.Time {
 	now := s.Now()
-	wake := now.Add(longestSleep)
-	if !s.keepAt.IsZero() {
-		if !now.Before(s.keepAt) {
-			s.keep()
-		} else {
-			wake = s.keepAt
-		}
+	if !s.keepAt.IsZero() && !now.Before(s.keepAt) {
+		s.keep()
 	}
+	wake := earlier(now.Add(longestSleep), s.keepAt)
 	if s.ready() != nil {
 		return wake
 	}
@@ -164,70 +179,32 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// drive takes the next step of the run under way.
-func (s *state) drive(ctx context.Context, current *run.State, now time.Time) time.Time {
-	step := current.Next(now)
-	switch step.Act {
-	case run.Send:
-		kind := message.CommandHost
-		if step.Command.Action == message.Prepare {
-			kind = message.CommandAll
-		}
-		return s.append(ctx, message.Record{Kind: kind, Host: step.Command.Host, Run: current.ID, Body: step.Command.Encode()})
-	case run.Finish:
-		return s.append(ctx, message.Record{Kind: message.EventRecord, Run: current.Key(), Body: step.Event.Encode()})
-	case run.Wait:
-	}
-	return step.Until
-}
-
-// append writes a record and has the next decision wait until it came back
-// through the log, so that all is folded in the log's order.
-func (s *state) append(ctx context.Context, r message.Record) time.Time {
-	seq, err := s.Log.Append(ctx, r, s.ledger.LastCommand)
-	if err == nil {
-		s.last, s.pause, s.retryAt = seq, 0, time.Time{}
-		return time.Time{}
-	}
-	s.Logger.Warn("cannot write to the log; trying again", "tenant", s.Tenant, "error", err)
-	s.catchUp(ctx, err)
-	s.pause = min(max(2*s.pause, firstPause), longestPause)
-	s.retryAt = s.Now().Add(s.pause)
-	return s.retryAt
-}
-
-// catchUp has the next decision wait for what is on the log already: after
-// ErrBehind there is a command that was not seen, and after any other error
-// the record itself may be there.
-func (s *state) catchUp(ctx context.Context, cause error) {
-	last, err := s.Log.Last(ctx)
-	if err != nil {
-		s.Logger.Warn("cannot ask for the end of the log", "tenant", s.Tenant, "error", err)
-		return
-	}
-	if errors.Is(cause, topic.ErrBehind) {
-		s.Logger.Info("another controller has written to the log", "tenant", s.Tenant, "last", last)
-	}
-	s.last = max(s.last, last)
-}
-
+// keep has the guard remember how far the log is known. That it cannot write
+// is no alarm: the log is still the one that was there before.
 func (s *state) keep() {
 	s.keepAt = time.Time{}
 	if s.alarm != nil {
 		return
 	}
 	if err := s.Guard.Keep(); err != nil {
-		s.raise(err)
+		s.keepPause = min(max(2*s.keepPause, keepAfter), longestPause)
+		s.keepAt = s.Now().Add(s.keepPause)
+		s.Logger.Warn("the guard of the log is behind; trying again", "tenant", s.Tenant, "error", err)
+		return
 	}
+	s.keepPause = 0
+}
+
+// changed has whoever watches look again, and the loop decide again.
+func (s *state) changed() {
+	s.stale = true
+	s.notify()
 }
 
 // notify tells whoever watches that something has changed.
 func (s *state) notify() {
 	s.shown = nil
 	for watcher := range s.watchers {
-		select {
-		case watcher <- struct{}{}:
-		default:
-		}
+		wake(watcher)
 	}
 }

@@ -14,6 +14,7 @@ import (
 // Status values of a tenant (AV-34).
 const (
 	statusIdle      = "idle"
+	statusWaiting   = "waiting"
 	statusPreparing = "preparing"
 	statusUpgrading = "upgrading"
 	statusRebooting = "rebooting"
@@ -21,9 +22,7 @@ const (
 
 // State returns what is, as Avassa's object has it (AV-30 to AV-39).
 func (c *Controller) State(ctx context.Context) (v1.State, error) {
-	var view v1.State
-	err := c.ask(ctx, func(s *state) { view = s.stateView(s.Now()) })
-	return view, err
+	return ask(ctx, c, func(s *state) v1.State { return s.stateView(s.Now()) })
 }
 
 func (s *state) stateView(now time.Time) v1.State {
@@ -52,14 +51,23 @@ func (s *state) stateView(now time.Time) v1.State {
 func (s *state) status() string {
 	current := s.ledger.Current()
 	switch {
+	case s.alarm != nil:
+		return statusWaiting
 	case current == nil:
 		return statusIdle
+	case waitsForSlot(current):
+		return statusWaiting
 	case current.Phase != run.Upgrading:
 		return statusPreparing
 	case current.Count(run.Rebooting)+current.Count(run.RebootPending) > 0:
 		return statusRebooting
 	}
 	return statusUpgrading
+}
+
+func waitsForSlot(r *run.State) bool {
+	w, waits := r.Waiting()
+	return waits && w.What == run.Slot
 }
 
 // lastUpgrade tells of the last run that has ended.
@@ -79,21 +87,20 @@ func (s *state) lastUpgrade() *v1.LastUpgradeInfo {
 
 // Hosts returns the hosts that are known, by name.
 func (c *Controller) Hosts(ctx context.Context) ([]v1.Host, error) {
-	var view []v1.Host
-	err := c.ask(ctx, func(s *state) {
+	return ask(ctx, c, func(s *state) []v1.Host {
 		now := s.Now()
-		view = make([]v1.Host, 0, len(s.hosts))
+		view := make([]v1.Host, 0, len(s.hosts))
 		for _, h := range s.sorted() {
-			view = append(view, h.view(now))
+			view = append(view, h.view(now, s.versions[h.Name]))
 		}
+		return view
 	})
-	return view, err
 }
 
-func (h *host) view(now time.Time) v1.Host {
+func (h *host) view(now time.Time, r reported) v1.Host {
 	return v1.Host{
 		Hostname: h.Name, Application: h.Application, Online: h.online(now), LastSeen: at(h.seen),
-		AgentVersion: h.AgentVersion, Versions: h.versions, VersionsAt: at(h.versionsAt),
+		AgentVersion: h.AgentVersion, Versions: r.versions, VersionsAt: at(r.at),
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // after it: the absolute time stands still in between (AV-35).
 func TestNextUpgrade(t *testing.T) {
 	t.Parallel()
-	s := newState(Options{Zone: time.UTC, Now: time.Now}, nil)
+	s := newState(Options{Zone: time.UTC, Now: time.Now}, nil, nil)
 	s.configure(store.Seen{Config: &v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{
 		{DaysOfWeek: "Friday, Saturday", StartTime: "01:00", Timezone: "UTC", Duration: "4h"},
 	}}})

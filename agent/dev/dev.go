@@ -54,8 +54,9 @@ type Dev struct {
 
 	site  *site.Site
 	stop  context.CancelFunc
-	hosts sync.WaitGroup
+	parts sync.WaitGroup
 	lost  chan error
+	log   *slog.Logger
 }
 
 // Start starts the site and its hosts and returns once the API answers and all
@@ -70,7 +71,7 @@ func Start(ctx context.Context, o Options) (*Dev, error) {
 		return nil, err
 	}
 	running, stop := context.WithCancel(context.Background())
-	d := &Dev{Endpoint: "http://" + s.Address(), Tenant: o.Tenant, site: s, stop: stop, lost: make(chan error, 1)}
+	d := &Dev{Endpoint: "http://" + s.Address(), Tenant: o.Tenant, site: s, stop: stop, lost: make(chan error, 1), log: o.Log}
 	if err := d.start(ctx, running, o); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -102,16 +103,29 @@ func (d *Dev) start(ctx, running context.Context, o Options) (err error) {
 		if err != nil {
 			return err
 		}
-		d.hosts.Go(func() {
+		d.parts.Go(func() {
 			if err := h.live(running); err != nil && running.Err() == nil {
-				select {
-				case d.lost <- err:
-				default:
-				}
+				d.fail(err)
 			}
 		})
 	}
+	d.parts.Go(func() {
+		select {
+		case err := <-d.site.Failed():
+			d.fail(err)
+		case <-running.Done():
+		}
+	})
 	return d.gather(ctx, o.Hosts)
+}
+
+// fail notes the first part that stops by itself, and logs each.
+func (d *Dev) fail(err error) {
+	d.log.Error("a part of the agent has stopped", "error", err)
+	select {
+	case d.lost <- err:
+	default:
+	}
 }
 
 // gather waits until the controller has heard of all hosts.
@@ -165,21 +179,13 @@ func (d *Dev) WriteEnv(path string) error {
 	return durable.WriteFile(path, []byte(text), 0o600)
 }
 
-// Failed tells of a part that has stopped by itself.
-func (d *Dev) Failed() <-chan error {
-	select {
-	case err := <-d.lost:
-		failed := make(chan error, 1)
-		failed <- err
-		return failed
-	default:
-		return d.site.Failed()
-	}
-}
+// Failed tells of the site or a host that has stopped by itself; the whole
+// must then be closed.
+func (d *Dev) Failed() <-chan error { return d.lost }
 
 // Close stops the hosts and then the site.
 func (d *Dev) Close() error {
 	d.stop()
-	d.hosts.Wait()
+	d.parts.Wait()
 	return d.site.Close()
 }

@@ -91,6 +91,29 @@ func TestWindowOpensRun(t *testing.T) {
 	}
 }
 
+// TestHostThatDies checks that a host that cannot go on is told of, and which
+// one it is.
+func TestHostThatDies(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d, api := begin(t, dir, 2)
+	defer func() { _ = d.Close() }()
+	// A file where the journal's folder was: nothing can be written ahead.
+	state := filepath.Join(dir, "hosts", "h02", "worker")
+	if err := os.Rename(state, state+".gone"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(state, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	put(t, api, v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: dev.Application}}})
+	// Its next step is the last one, if it has not found out by itself.
+	_, _ = api.Start(t.Context(), dev.Tenant, v1.Start{OverrideWindow: true, Reason: "a test"})
+	if err := <-d.Failed(); err == nil || !strings.Contains(err.Error(), "host h02: ") {
+		t.Errorf("a host that dies is told of as: %v", err)
+	}
+}
+
 // TestHostThatCrashes checks that a host whose worker crashes in the middle of
 // its upgrade, on either side of the effect, is upgraded once all the same.
 func TestHostThatCrashes(t *testing.T) {

@@ -78,7 +78,7 @@ func (h *host) live(ctx context.Context) error {
 			continue
 		}
 		if err := h.machine.Boot(ctx); err != nil && ctx.Err() == nil {
-			return err
+			return fmt.Errorf("host %s: %w", h.name, err)
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package message
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -30,11 +31,42 @@ func DecodeAlive(data []byte) (Alive, error) {
 	if err := decode(data, &alive); err != nil {
 		return Alive{}, fmt.Errorf("cannot read heartbeat: %w", err)
 	}
-	if alive.Application == "" {
-		return Alive{}, fmt.Errorf("cannot read heartbeat: application is empty")
+	if !validName(alive.Application) {
+		return Alive{}, fmt.Errorf("cannot read heartbeat: application %.100q is no name; use at most %d of a-z, 0-9 and -, with no - at either end",
+			alive.Application, maxName)
 	}
-	alive.AgentVersion = CleanText(alive.AgentVersion)
+	alive.AgentVersion = cut(CleanText(alive.AgentVersion), maxVersion)
 	return alive, nil
+}
+
+const (
+	// maxName is the longest name of an application, in bytes; the API has the
+	// same limit (design.md 2).
+	maxName = 63
+	// maxVersion bounds the version that a worker says it has, in bytes.
+	maxVersion = 100
+)
+
+// validName reports whether a name is one that a configuration can list, so
+// that a host cannot make the controller keep one that nobody can have meant.
+func validName(name string) bool {
+	if name == "" || len(name) > maxName || name[0] == '-' || name[len(name)-1] == '-' {
+		return false
+	}
+	for i := range len(name) {
+		if c := name[i]; c != '-' && (!alphanumeric(c) || c >= 'A' && c <= 'Z') {
+			return false
+		}
+	}
+	return true
+}
+
+// cut shortens a text to a length in bytes, between characters.
+func cut(text string, length int) string {
+	if len(text) <= length {
+		return text
+	}
+	return strings.ToValidUTF8(text[:length], "")
 }
 
 // Progress is word of how a host's work goes on, for people.

@@ -45,6 +45,9 @@ const (
 type Record struct {
 	// Seq is the log's sequence of the record, from 1.
 	Seq uint64
+	// Log identifies the log, for a host that may be led to another one: when
+	// its stream was made. A controller has but one and leaves it empty.
+	Log string
 	// Time is when the log took it.
 	Time time.Time
 	Kind Kind

@@ -37,6 +37,7 @@ func TestMalformed(t *testing.T) {
 	reply := func(b []byte) error { _, err := DecodeReply(b); return err }
 	event := func(b []byte) error { _, err := DecodeEvent(b); return err }
 	versions := func(b []byte) error { _, err := DecodeVersions(b); return err }
+	alive := func(b []byte) error { _, err := DecodeAlive(b); return err }
 	for name, c := range map[string]struct {
 		decode     func([]byte) error
 		body, want string
@@ -62,6 +63,11 @@ func TestMalformed(t *testing.T) {
 		"finished without result":    {event, `{"event":"finished"}`, "result"},
 		"nested version":             {versions, `{"kernel":{"major":6}}`, `"kernel"`},
 		"versions that are null":     {versions, `null`, "not an object"},
+		"alive without application":  {alive, `{"agent-version":"1.0"}`, `application "" is no name`},
+		"application in capitals":    {alive, `{"application":"Appliance"}`, `"Appliance"`},
+		"application with a blank":   {alive, `{"application":"a b"}`, `"a b"`},
+		"application ends with -":    {alive, `{"application":"a-"}`, `"a-"`},
+		"application of 64 bytes":    {alive, `{"application":"` + strings.Repeat("a", 64) + `"}`, "at most 63"},
 		"versions in a list":         {versions, `["kernel"]`, "cannot read versions"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -135,4 +141,16 @@ func FuzzBodies(f *testing.F) {
 		_, _ = DecodeAlive(body)
 		_, _ = DecodeProgress(body)
 	})
+}
+
+// TestAlive checks that a worker may have any name that a configuration can
+// list, and that its version cannot be long or spoil a terminal.
+func TestAlive(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"a", "7", "os-upgrade-simulated", strings.Repeat("a", maxName)} {
+		got, err := DecodeAlive(Alive{Application: name, AgentVersion: "\x1b" + strings.Repeat("1\u00e5", maxVersion)}.Encode())
+		if err != nil || got.Application != name || len(got.AgentVersion) > maxVersion || !strings.HasPrefix(got.AgentVersion, "1\u00e51") || !utf8.ValidString(got.AgentVersion) {
+			t.Errorf("%s becomes %+v, %v", name, got, err)
+		}
+	}
 }

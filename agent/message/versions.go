@@ -5,8 +5,12 @@ import (
 	"fmt"
 )
 
-// MaxVersions bounds the packages that one host reports.
-const MaxVersions = 10_000
+// MaxVersions bounds the packages that one host reports, and MaxVersionsBody
+// the report, in bytes.
+const (
+	MaxVersions     = 10_000
+	MaxVersionsBody = 256 << 10
+)
 
 // EncodeVersions returns the flat JSON object package → version (AV-75), its
 // keys in order, so that equal versions have equal bodies.
@@ -20,6 +24,9 @@ func EncodeVersions(versions map[string]string) []byte {
 // DecodeVersions reads a report of versions. Nested values are refused
 // (AV-75).
 func DecodeVersions(data []byte) (map[string]string, error) {
+	if len(data) > MaxVersionsBody {
+		return nil, fmt.Errorf("cannot read versions: %d bytes; at most %d", len(data), MaxVersionsBody)
+	}
 	var raw map[string]json.RawMessage
 	if err := decode(data, &raw); err != nil {
 		return nil, fmt.Errorf("cannot read versions: %w", err)

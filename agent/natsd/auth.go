@@ -58,15 +58,13 @@ func address(c server.ClientAuthentication) string {
 	return "this process"
 }
 
-// rights are the least that a host needs: write its own replies, versions,
-// heartbeat and progress, read the commands to all and to itself (AV-80).
+// rights are the least that a host needs: to write to its own subject space,
+// to read the commands to all and to itself (AV-80). A host reaches no subject
+// of JetStream, which would answer to any reply subject that it is given.
 func rights(id Identity) *server.Permissions {
 	s := topic.Subjects{Tenant: id.Tenant}
 	return &server.Permissions{
-		Publish: &server.SubjectPermission{Allow: []string{
-			s.Replies(id.Host), s.Versions(id.Host), s.Alive(id.Host), s.Progress(id.Host),
-			s.DirectGet(s.CommandAll()), s.DirectGet(s.CommandHost(id.Host)), s.DirectGet(s.Versions(id.Host)),
-		}},
+		Publish: &server.SubjectPermission{Allow: []string{s.In(id.Host) + ".>"}},
 		Subscribe: &server.SubjectPermission{Allow: []string{
 			s.Pushed(s.CommandAll()), s.Pushed(s.CommandHost(id.Host)), s.Ask(), s.Inbox(id.Host) + ".>",
 		}},

@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -112,14 +113,46 @@ func (s *State) foldEvent(r message.Record) error {
 	if err != nil {
 		return err
 	}
-	if event.Event != message.Finished {
+	switch event.Event {
+	case message.Finished:
+		s.finish(r, event)
+		return nil
+	case message.Recovered:
+		return s.recover(event)
+	default:
 		return fmt.Errorf("run %d is under way and cannot be %s", s.Key(), event.Event)
 	}
+}
+
+func (s *State) finish(r message.Record, event message.Event) {
 	s.Phase, s.Result, s.Reason = Finished, Result(event.Result), event.Reason
 	s.EndedSeq, s.EndedAt, s.changed = r.Seq, r.Time, r.Time
 	for i := range s.hosts {
 		s.close(&s.hosts[i], r.Time)
 	}
+}
+
+// recover frees the slots of silent hosts. They stay unreachable: what was not
+// prepared is not upgraded (design.md 5, invariant 3).
+func (s *State) recover(event message.Event) error {
+	silent := make(map[string]bool, len(s.silent))
+	for _, name := range s.silent {
+		silent[name] = true
+	}
+	for _, name := range event.Hosts {
+		if !silent[name] {
+			return fmt.Errorf("%s is not silent in run %d", name, s.Key())
+		}
+		delete(silent, name)
+	}
+	text := notHeard + "; it came back too late to be prepared"
+	if event.Reason == message.Deleted {
+		text = notHeard + "; it was deleted since"
+	}
+	for _, name := range event.Hosts {
+		s.hosts[s.index[name]].Error = text
+	}
+	s.silent = slices.DeleteFunc(s.silent, func(name string) bool { return !silent[name] })
 	return nil
 }
 

@@ -95,8 +95,6 @@ func (l *Ledger) fold(r message.Record) error {
 		return err
 	}
 	switch r.Kind {
-	case message.VersionsRecord:
-		return nil
 	case message.EventRecord:
 		return l.open(r)
 	default:

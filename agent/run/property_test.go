@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 func TestInvariants(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		p := newProperty(t, rapid.IntRange(1, 6).Draw(rt, "hosts"))
+		p := newProperty(t, rapid.IntRange(1, 6).Draw(rt, "hosts"), rapid.IntRange(0, 3).Draw(rt, "silent hosts"))
 		for range rapid.IntRange(0, 40).Draw(rt, "events") {
 			p.random(rt)
 			p.step()
@@ -36,14 +37,24 @@ type property struct {
 	// upgrades and reboots count the commands sent per host.
 	upgrades, reboots map[string]int
 	sentAfterEnd      bool
+	// silent are the hosts that have not recovered, and crowded tells that an
+	// upgrade was sent while there was one.
+	silent  map[string]bool
+	crowded bool
 }
 
-func newProperty(t *testing.T, hosts int) *property {
-	p := &property{player: player{t: t, now: epoch}, upgrades: map[string]int{}, reboots: map[string]int{}}
+func newProperty(t *testing.T, hosts, silent int) *property {
+	p := &property{player: player{t: t, now: epoch}, upgrades: map[string]int{}, reboots: map[string]int{}, silent: map[string]bool{}}
 	for i := range hosts {
 		p.names = append(p.names, fmt.Sprintf("h%02d", i+1))
 	}
-	p.append(message.Record{Kind: message.EventRecord, Body: opening(p.names).Encode()})
+	words := append(slices.Clone(p.names), "silent")
+	for i := range silent {
+		name := fmt.Sprintf("s%02d", i+1)
+		words = append(words, name)
+		p.silent[name] = true
+	}
+	p.append(message.Record{Kind: message.EventRecord, Body: opening(words).Encode()})
 	p.step()
 	return p
 }
@@ -53,11 +64,25 @@ func (p *property) random(rt *rapid.T) {
 		p.now = p.now.Add(time.Hour)
 		return
 	}
-	host := rapid.SampledFrom(append(p.names, "stranger")).Draw(rt, "host")
+	if rapid.IntRange(0, 4).Draw(rt, "a host recovers") == 0 {
+		p.recovers(rt)
+		return
+	}
+	host := rapid.SampledFrom(append(p.names, "stranger", "s01")).Draw(rt, "host")
 	action := rapid.SampledFrom([]message.Action{message.Prepare, message.Upgrade, message.Reboot}).Draw(rt, "action")
 	result := rapid.SampledFrom([]string{message.Done, message.Done, message.RebootRequired, "no space left"}).Draw(rt, "result")
 	run := rapid.SampledFrom([]uint64{p.ledger.Newest().ID, p.ledger.Newest().ID, 1}).Draw(rt, "run")
 	p.reply(run, host, string(action), message.Reply{Action: action, Result: result}.Encode())
+}
+
+// recovers tells of a host that has recovered, or is said to have.
+func (p *property) recovers(rt *rapid.T) {
+	e := message.Event{
+		Event: message.Recovered, Hosts: []string{rapid.SampledFrom([]string{"s01", "s02", "s03", "h01"}).Draw(rt, "recovers")},
+		Reason: rapid.SampledFrom([]string{message.Heard, message.Deleted}).Draw(rt, "reason"),
+	}
+	p.append(message.Record{Kind: message.EventRecord, Body: e.Encode()})
+	delete(p.silent, e.Hosts[0])
 }
 
 // step drives the run and counts what is sent.
@@ -73,6 +98,7 @@ func (p *property) step() {
 		switch command.Action {
 		case message.Upgrade:
 			p.upgrades[command.Host]++
+			p.crowded = p.crowded || len(p.silent) > 0
 		case message.Reboot:
 			p.reboots[command.Host]++
 		case message.Prepare:
@@ -97,6 +123,9 @@ func (p *property) check(rt *rapid.T) {
 	}
 	if down > 1 {
 		rt.Fatalf("invariant 1: %d hosts are out of service at once", down)
+	}
+	if p.crowded {
+		rt.Fatalf("invariant 1: a host was upgraded while a silent one held the slot")
 	}
 	if p.sentAfterEnd {
 		rt.Fatalf("invariant 3: a command was sent after not-after")

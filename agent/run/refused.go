@@ -11,6 +11,8 @@ var (
 	ErrNotConfigured = errors.New("there is no os-upgrade configuration")
 	// ErrNoRun means that there is no run of that id.
 	ErrNoRun = errors.New("there is no such run")
+	// ErrNoHost means that no host of that name is known.
+	ErrNoHost = errors.New("there is no such host")
 )
 
 // Refused means that a request cannot be met as things stand.

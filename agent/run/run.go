@@ -58,9 +58,13 @@ type State struct {
 	Trigger   string
 	By, Why   string
 	NotAfter  time.Time
-	Phase     Phase
-	Result    Result
-	Reason    string
+	// Window is when the window opened whose run it is; zero when it was
+	// opened outside of all windows, or the log is from before this was
+	// written down.
+	Window time.Time
+	Phase  Phase
+	Result Result
+	Reason string
 	// EndedSeq and EndedAt are of the event that finished it.
 	EndedSeq uint64
 	EndedAt  time.Time
@@ -75,6 +79,9 @@ type State struct {
 	next, busy int
 	// failed is the first host that failed, or -1.
 	failed int
+	// silent are the hosts that have not been heard of since the run was
+	// opened: each holds a slot (design.md 5, invariant 1).
+	silent []string
 	// changed is the time of the last record that changed anything.
 	changed time.Time
 }
@@ -88,22 +95,32 @@ func open(r message.Record, e message.Event) *State {
 		index:  make(map[string]int, len(e.Hosts)+len(e.Silent)),
 		counts: map[Status]int{}, busy: -1, failed: -1,
 	}
+	if e.Window != nil {
+		s.Window = *e.Window
+	}
 	for _, name := range e.Hosts {
 		s.add(Host{Name: name, Status: Pending})
 	}
 	for _, name := range e.Silent {
-		s.add(Host{Name: name, Status: Unreachable, Since: r.Time, Error: "its worker was not heard of when the run was opened"})
+		if s.add(Host{Name: name, Status: Unreachable, Since: r.Time, Error: notHeard}) {
+			s.silent = append(s.silent, name)
+		}
 	}
 	return s
 }
 
-func (s *State) add(h Host) {
+// notHeard is why a host is unreachable.
+const notHeard = "its worker was not heard of when the run was opened"
+
+// add reports whether the host was not a member before.
+func (s *State) add(h Host) bool {
 	if _, twice := s.index[h.Name]; twice {
-		return
+		return false
 	}
 	s.index[h.Name] = len(s.hosts)
 	s.hosts = append(s.hosts, h)
 	s.counts[h.Status]++
+	return true
 }
 
 // Hosts returns the members in the order in which they go. The caller owns

@@ -20,6 +20,7 @@ var update = flag.Bool("update", false, "write the transcripts anew")
 // with "=" how the hosts stand, those with "!" records that changed nothing.
 //
 //	open h01 h02 silent h03   opens a run that ends after four hours
+//	recovered heard h03       silent hosts were heard of again, or deleted
 //	reply h01 prepare done    a host's reply to the run under way
 //	late 41 h01 upgrade done  a host's reply to run 41
 //	raw h01 prepare {"a":1}   a reply with any body
@@ -87,6 +88,9 @@ func (p *player) event(words []string, line string) {
 	switch words[0] {
 	case "open":
 		p.append(message.Record{Kind: message.EventRecord, Body: opening(words[1:]).Encode()})
+	case "recovered":
+		e := message.Event{Event: message.Recovered, Reason: words[1], Hosts: words[2:]}
+		p.append(message.Record{Kind: message.EventRecord, Body: e.Encode()})
 	case "reply":
 		p.reply(p.ledger.Newest().ID, words[1], words[2], message.Reply{Action: message.Action(words[2]), Result: strings.Join(words[3:], " ")}.Encode())
 	case "late":
@@ -114,6 +118,14 @@ func (p *player) event(words []string, line string) {
 	default:
 		p.t.Fatalf("unknown event %q", line)
 	}
+}
+
+// text leaves out what goes without saying: most waits are for a host.
+func (w Waiting) text() string {
+	if w.What == "host" {
+		return w.Detail
+	}
+	return w.What + ": " + w.Detail
 }
 
 func opening(words []string) message.Event {
@@ -153,7 +165,7 @@ func (p *player) drive() {
 		switch step.Act {
 		case Wait:
 			if waiting, ok := current.Waiting(); ok {
-				fmt.Fprintf(&p.out, "> waits for %s\n", waiting.Detail)
+				fmt.Fprintf(&p.out, "> waits for %s\n", waiting.text())
 			}
 			return
 		case Send:

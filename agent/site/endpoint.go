@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"strconv"
 )
 
 // Endpoint is an address to listen on, with the certificate that is needed
@@ -23,8 +24,12 @@ func (e Endpoint) tls(prefix string) (*tls.Config, error) {
 	if (e.CertFile == "") != (e.KeyFile == "") {
 		return nil, fmt.Errorf("%s and %s belong together; set both or neither", cert, key)
 	}
+	local, err := loopback(e.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("%slisten %w", prefix, err)
+	}
 	if e.CertFile == "" {
-		if e.Listen != "" && !loopback(e.Listen) {
+		if !local {
 			return nil, fmt.Errorf("%slisten %q is reachable from other machines; set %s and %s, or listen on 127.0.0.1", prefix, e.Listen, cert, key)
 		}
 		return nil, nil
@@ -36,22 +41,22 @@ func (e Endpoint) tls(prefix string) (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, nil
 }
 
-// loopback reports whether an address is reached from this machine alone.
-func loopback(listen string) bool {
-	host, _, err := net.SplitHostPort(listen)
+// loopback reports whether an address is reached from this machine alone. An
+// empty one is an error: net.Listen would take any port on all of them.
+func loopback(listen string) (bool, error) {
+	host, port, err := net.SplitHostPort(listen)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
 	if err != nil {
-		return false
+		return false, fmt.Errorf("%q is not host:port; use an address and a port from 0 to 65535", listen)
 	}
 	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	return host == "localhost" || ip != nil && ip.IsLoopback(), nil
 }
 
 // listen takes the address.
-func (e Endpoint) listen(ctx context.Context) (net.Listener, error) {
-	config, err := e.tls("")
-	if err != nil {
-		return nil, err
-	}
+func (e Endpoint) listen(ctx context.Context, config *tls.Config) (net.Listener, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", e.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %q: %w", e.Listen, err)

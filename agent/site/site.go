@@ -7,6 +7,7 @@ package site
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -36,8 +37,8 @@ type Options struct {
 	Dir string
 	// Tenants are the names of those served here.
 	Tenants []string
-	// API and NATS are where the REST API and the log listen. NATS.Listen may
-	// be empty: then only this process reaches the log.
+	// API and NATS are where the REST API and the log listen. NATS may be the
+	// zero Endpoint: then only this process reaches the log.
 	API, NATS Endpoint
 	// Holder says in words who runs the site.
 	Holder string
@@ -82,12 +83,8 @@ func Open(ctx context.Context, o Options) (*Site, error) {
 }
 
 func (s *Site) open(ctx context.Context, o Options) (err error) {
-	natsTLS, err := o.NATS.tls("nats-")
+	apiTLS, natsTLS, err := o.tls()
 	if err != nil {
-		return err
-	}
-	// Taking the address first makes a port in use fail before anything runs.
-	if s.listener, err = o.API.listen(ctx); err != nil {
 		return err
 	}
 	if s.hosts, err = OpenHosts(o.Dir); err != nil {
@@ -100,6 +97,11 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 		Dir: filepath.Join(o.Dir, "store"), Listen: o.NATS.Listen, TLS: natsTLS, Hosts: s.hosts, Holder: o.Holder, Log: o.Log,
 	})
 	if err != nil {
+		return err
+	}
+	// Only now that the folder is ours: a second site on it is to say so, and not
+	// that its port is taken.
+	if s.listener, err = o.API.listen(ctx, apiTLS); err != nil {
 		return err
 	}
 	if s.nats, err = s.server.Connect(); err != nil {
@@ -123,6 +125,19 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	return nil
 }
 
+// tls returns the settings of both endpoints and tells what is wrong with
+// them, before anything runs.
+func (o Options) tls() (api, nats *tls.Config, err error) {
+	if api, err = o.API.tls(""); err != nil {
+		return nil, nil, err
+	}
+	if o.NATS == (Endpoint{}) {
+		return api, nil, nil
+	}
+	nats, err = o.NATS.tls("nats-")
+	return api, nats, err
+}
+
 // control starts the controller of one tenant.
 func (s *Site) control(ctx, running context.Context, o Options, kept *store.Store, tenant string) (*controller.Controller, error) {
 	log, err := jetstream.Open(ctx, s.nats, tenant)
@@ -136,7 +151,13 @@ func (s *Site) control(ctx, running context.Context, o Options, kept *store.Stor
 	c := controller.New(controller.Options{
 		Tenant: tenant, Zone: o.Zone, Log: log, Ear: log, Guard: watchdog, Store: kept, Logger: o.Log,
 	})
+	gate := jetstream.NewGate(log, kept)
 	s.parts.Go(func() { s.fail(c.Run(running)) })
+	s.parts.Go(func() {
+		if err := gate.Serve(running); running.Err() == nil {
+			s.fail(err)
+		}
+	})
 	return c, nil
 }
 

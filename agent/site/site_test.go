@@ -3,6 +3,7 @@ package site
 import (
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 )
@@ -32,5 +33,55 @@ func TestManyTenants(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestListen checks that an address is refused that says less than where to
+// listen: an empty one would be a port of chance, reachable from everywhere.
+func TestListen(t *testing.T) {
+	t.Parallel()
+	right := Endpoint{Listen: "127.0.0.1:0"}
+	for name, c := range map[string]struct {
+		api, nats Endpoint
+		want      string
+	}{
+		"no API":                       {Endpoint{}, right, `listen "" is not host:port`},
+		"API without a port":           {Endpoint{Listen: "127.0.0.1"}, right, `listen "127.0.0.1" is not host:port`},
+		"API with a name of a port":    {Endpoint{Listen: "127.0.0.1:http"}, right, "a port from 0 to 65535"},
+		"API with too high a port":     {Endpoint{Listen: "127.0.0.1:65536"}, right, "a port from 0 to 65535"},
+		"API beyond loopback":          {Endpoint{Listen: ":0"}, right, "set tls-cert and tls-key"},
+		"log without a port":           {right, Endpoint{Listen: "foo"}, `nats-listen "foo" is not host:port`},
+		"log of a certificate alone":   {right, Endpoint{CertFile: "c", KeyFile: "k"}, `nats-listen "" is not host:port`},
+		"log beyond loopback":          {right, Endpoint{Listen: "0.0.0.0:0"}, "set nats-tls-cert and nats-tls-key"},
+		"log with half of certificate": {right, Endpoint{Listen: "127.0.0.1:0", CertFile: "c"}, "nats-tls-cert and nats-tls-key belong together"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := Open(t.Context(), Options{
+				Name: "test", Zone: time.UTC, Dir: t.TempDir(), API: c.api, NATS: c.nats, Holder: "a test", Log: slog.New(slog.DiscardHandler),
+			})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the error is %v and does not say %q", err, c.want)
+			}
+		})
+	}
+}
+
+// TestSecondSite checks that a second site on a folder says who holds it,
+// though its ports are taken too.
+func TestSecondSite(t *testing.T) {
+	t.Parallel()
+	o := Options{
+		Name: "test", Zone: time.UTC, Dir: t.TempDir(), API: Endpoint{Listen: "127.0.0.1:0"}, NATS: Endpoint{Listen: "127.0.0.1:0"},
+		Holder: "the first", Log: slog.New(slog.DiscardHandler),
+	}
+	s, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	o.API.Listen, o.NATS.Listen, o.Holder = s.Address(), s.NATSAddress(), "the second"
+	if _, err := Open(t.Context(), o); err == nil || !strings.Contains(err.Error(), "is in use by") || !strings.Contains(err.Error(), "the first") {
+		t.Errorf("a second site on the folder fails with: %v", err)
 	}
 }

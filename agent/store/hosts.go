@@ -29,6 +29,17 @@ func (s *Store) PutHost(ctx context.Context, key string, host Host) error {
 	return nil
 }
 
+// DeleteHost forgets a host and its versions; one that is not there is no
+// error. The host goes last: what fails in between can be done again.
+func (s *Store) DeleteHost(ctx context.Context, tenant, key string) error {
+	for _, bucket := range []jetstream.KeyValue{s.versions, s.hosts} {
+		if err := bucket.Delete(ctx, tenant+"."+key); err != nil {
+			return fmt.Errorf("cannot delete host %s of tenant %s: %w", key, tenant, err)
+		}
+	}
+	return nil
+}
+
 // Hosts returns the hosts that are known of a tenant, in no order.
 func (s *Store) Hosts(ctx context.Context, tenant string) ([]Host, error) {
 	watcher, err := s.hosts.Watch(ctx, tenant+".*", jetstream.IgnoreDeletes())

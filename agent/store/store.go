@@ -1,7 +1,8 @@
 // Package store keeps what is not a fact of a run: the configuration of each
-// tenant and the hosts that are known, in JetStream key-value buckets.
+// tenant, the hosts that are known and their versions, in JetStream key-value
+// buckets.
 //
-// Every write names the revision that it is based on (design.md 5, invariant
+// Every write of a configuration names the revision that it is based on (design.md 5, invariant
 // 6). It decides nothing about what it keeps.
 package store
 
@@ -37,13 +38,13 @@ func (r Revision) String() string { return fmt.Sprintf("%x-%d", r.Bucket, r.Numb
 
 // Store is safe for concurrent use.
 type Store struct {
-	configs, hosts jetstream.KeyValue
+	configs, hosts, versions jetstream.KeyValue
 	// made is when the bucket of configurations was made.
 	made int64
 }
 
 const (
-	// history is how many revisions of an entry are kept.
+	// history is how many revisions of a configuration are kept.
 	history = 10
 	// maxBucket bounds one bucket, in bytes.
 	maxBucket = 256 << 20
@@ -55,11 +56,15 @@ func Open(ctx context.Context, nc *nats.Conn) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	configs, err := bucket(ctx, js, "osu-config", "os-upgrade configuration by tenant")
+	configs, err := bucket(ctx, js, "osu-config", "os-upgrade configuration by tenant", history)
 	if err != nil {
 		return nil, err
 	}
-	hosts, err := bucket(ctx, js, "osu-hosts", "hosts by tenant and name")
+	hosts, err := bucket(ctx, js, "osu-hosts", "hosts by tenant and name", 1)
+	if err != nil {
+		return nil, err
+	}
+	versions, err := bucket(ctx, js, "osu-versions", "versions by tenant and host", 1)
 	if err != nil {
 		return nil, err
 	}
@@ -67,12 +72,12 @@ func Open(ctx context.Context, nc *nats.Conn) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{configs: configs, hosts: hosts, made: made.UnixNano()}, nil
+	return &Store{configs: configs, hosts: hosts, versions: versions, made: made.UnixNano()}, nil
 }
 
-func bucket(ctx context.Context, js jetstream.JetStream, name, description string) (jetstream.KeyValue, error) {
+func bucket(ctx context.Context, js jetstream.JetStream, name, description string, keep uint8) (jetstream.KeyValue, error) {
 	kv, err := js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-		Bucket: name, Description: description, History: history, MaxBytes: maxBucket,
+		Bucket: name, Description: description, History: keep, MaxBytes: maxBucket,
 		Storage: jetstream.FileStorage, Replicas: 1,
 	})
 	if err != nil {

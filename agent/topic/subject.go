@@ -19,7 +19,7 @@ func (s Subjects) Stream() string { return "OSU_" + s.Tenant }
 
 // All lists the subjects that the stream captures.
 func (s Subjects) All() []string {
-	return []string{s.Commands(), s.root() + ".reply.>", s.root() + ".versions.>"}
+	return []string{s.Commands(), s.root() + ".reply.>"}
 }
 
 func (s Subjects) root() string { return "osu." + s.Tenant }
@@ -41,30 +41,27 @@ func (s Subjects) Reply(run uint64, action message.Action, host string) string {
 	return fmt.Sprintf("%s.reply.%d.%s.%s", s.root(), run, action, Token(host))
 }
 
-// Replies is where a host may answer at all.
-func (s Subjects) Replies(host string) string { return s.root() + ".reply.*.*." + Token(host) }
+// In is the subject space of one host, the only one that it may write to. No
+// stream captures it: JetStream would answer to whatever reply subject a host
+// names, with rights that the host does not have. The gate takes what comes.
+func (s Subjects) In(host string) string { return "osu-in." + s.Tenant + "." + star(host) }
 
-// Versions is where a host reports its versions.
-func (s Subjects) Versions(host string) string { return s.root() + ".versions." + Token(host) }
+// Call is where a host asks the gate for something, one verb each.
+func (s Subjects) Call(host, verb string) string { return s.In(host) + ".call." + verb }
 
 // Alive is where a host says that it is there. It is not on the log.
-func (s Subjects) Alive(host string) string { return s.root() + ".alive." + star(host) }
+func (s Subjects) Alive(host string) string { return s.In(host) + ".tell.alive" }
 
 // Progress is where a host tells of its work. It is not on the log: what only
-// people read costs no fsync, and a host cannot fill the log with it.
-func (s Subjects) Progress(host string) string { return s.root() + ".progress." + star(host) }
+// people read costs no fsync.
+func (s Subjects) Progress(host string) string { return s.In(host) + ".tell.progress" }
 
 // Ask is where a controller asks every host to say that it is there.
-func (s Subjects) Ask() string { return s.root() + ".ask" }
+func (s Subjects) Ask() string { return "osu-push." + s.Tenant + ".ask" }
 
 // Pushed is where the stream republishes a subject of Commands.
 func (s Subjects) Pushed(subject string) string {
 	return "osu-push." + strings.TrimPrefix(subject, "osu.")
-}
-
-// DirectGet is where the last record of a subject can be had.
-func (s Subjects) DirectGet(subject string) string {
-	return "$JS.API.DIRECT.GET." + s.Stream() + "." + subject
 }
 
 // Inbox is the prefix of a host's own inboxes.
@@ -130,8 +127,6 @@ func (s Subjects) Parse(subject string) (message.Record, error) {
 		return message.Record{Kind: message.EventRecord}, nil
 	case len(parts) == 3 && parts[0] == "cmd" && parts[1] == "host":
 		return withHost(message.Record{Kind: message.CommandHost}, parts[2], unknown)
-	case len(parts) == 2 && parts[0] == "versions":
-		return withHost(message.Record{Kind: message.VersionsRecord}, parts[1], unknown)
 	case len(parts) == 4 && parts[0] == "reply":
 		run, err := strconv.ParseUint(parts[1], 10, 64)
 		if err != nil {

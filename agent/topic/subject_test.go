@@ -45,7 +45,6 @@ func TestParse(t *testing.T) {
 		s.Event():                                {Kind: message.EventRecord},
 		s.CommandHost("h01.site"):                {Kind: message.CommandHost, Host: "h01.site"},
 		s.Reply(41, message.Upgrade, "h01.site"): {Kind: message.ReplyRecord, Run: 41, Action: message.Upgrade, Host: "h01.site"},
-		s.Versions("h01"):                        {Kind: message.VersionsRecord, Host: "h01"},
 	} {
 		got, err := s.Parse(subject)
 		if err != nil || got.Kind != want.Kind || got.Host != want.Host || got.Run != want.Run || got.Action != want.Action {
@@ -54,7 +53,7 @@ func TestParse(t *testing.T) {
 	}
 	for _, subject := range []string{
 		"", "osu.acme", "osu.other.cmd.all", "osu.acme.cmd", "osu.acme.cmd.host", "osu.acme.cmd.host.a.b",
-		"osu.acme.reply.x.upgrade.h01", "osu.acme.reply.1.upgrade", "osu.acme.reply.-1.upgrade.h01", "osu.acme.versions.=zz",
+		"osu.acme.reply.x.upgrade.h01", "osu.acme.reply.1.upgrade", "osu.acme.reply.-1.upgrade.h01", "osu.acme.versions.h01", "osu-in.acme.h01.call.newest",
 	} {
 		if r, err := s.Parse(subject); err == nil {
 			t.Errorf("%q is read as %+v", subject, r)

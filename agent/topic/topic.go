@@ -21,6 +21,10 @@ var ErrBehind = errors.New("the log has moved on")
 // already: nothing was appended (design.md 4, "one answer").
 var ErrAnswered = errors.New("answered already")
 
+// ErrRefused means that the site refuses what a host sent, and would refuse it
+// again: trying once more is vain.
+var ErrRefused = errors.New("refused by the site")
+
 // Log is one tenant's log as its controller sees it.
 type Log interface {
 	// Append writes a command or an event and returns its sequence, once it is
@@ -31,24 +35,29 @@ type Log interface {
 	// Follow delivers each record from a sequence on, in order, then those to
 	// come. It returns when ctx ends or the log cannot be read.
 	Follow(ctx context.Context, from uint64, deliver func(message.Record)) error
+	// Read delivers the records from one sequence to another, both included.
+	Read(ctx context.Context, from, to uint64, deliver func(message.Record)) error
 	// Last returns the sequence of the newest record; 0 when there is none.
 	Last(ctx context.Context) (uint64, error)
 }
 
 // Station is the log as one host sees it: what it may read and write under its
-// own credentials.
+// own credentials. Its calls try until ctx ends, but for ErrRefused.
 type Station interface {
-	// Commands delivers the newest prepare and the newest command to this
-	// host, oldest first, and then each new one. Some may come twice. It
-	// returns when ctx ends.
+	// Newest returns the newest prepare and the newest command to this host,
+	// oldest first; fewer when there are fewer.
+	Newest(ctx context.Context) ([]message.Record, error)
+	// Commands delivers what Newest returns and then each new command. Some
+	// may come twice. It returns when ctx ends.
 	Commands(ctx context.Context, deliver func(message.Record)) error
 	// Reply writes the one answer to a command and returns once it is on disk.
-	// It tries until ctx ends; ErrAnswered means that an answer is there.
+	// ErrAnswered means that an answer is there; ErrRefused that the run is
+	// over or the reply cannot be taken.
 	Reply(ctx context.Context, run uint64, reply message.Reply) error
-	// Versions writes what DecodeVersions reads.
+	// Versions keeps what DecodeVersions reads.
 	Versions(ctx context.Context, body []byte) error
-	// LastVersions returns the body that Versions wrote last; nil when there
-	// is none (AV-76).
+	// LastVersions returns the body that Versions kept last; nil when there is
+	// none (AV-76).
 	LastVersions(ctx context.Context) ([]byte, error)
 	// Alive and Progress tell what is kept nowhere; they may be lost.
 	Alive(a message.Alive) error

@@ -1,21 +1,15 @@
 package worker
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"io"
-	"log/slog"
-	"os"
-	"path/filepath"
+	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"sync"
-	"testing"
-	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/simulated"
 )
 
 // station is a log in memory that outlives the workers that use it.
@@ -25,19 +19,69 @@ type station struct {
 	replies  []message.Reply
 	answered map[string]bool
 	versions [][]byte
-	wake     chan struct{}
+	// alive counts the heartbeats.
+	alive int
+	// calls are the names of the calls that changed something, in order.
+	calls []string
+	wake  chan struct{}
+	// cut is closed while the station is reachable.
+	cut chan struct{}
+	// slow and refused tell for a call by its name that it never returns, or
+	// that the site refuses it.
+	slow, refused map[string]bool
 }
 
 func newStation() *station {
-	return &station{answered: map[string]bool{}, wake: make(chan struct{}, 1)}
+	s := &station{answered: map[string]bool{}, wake: make(chan struct{}, 1), cut: make(chan struct{}), slow: map[string]bool{}, refused: map[string]bool{}}
+	close(s.cut)
+	return s
 }
 
 var _ topic.Station = (*station)(nil)
+
+// try waits until a call by its name can be made.
+func (s *station) try(ctx context.Context, call string) error {
+	s.mu.Lock()
+	cut, slow, refused := s.cut, s.slow[call], s.refused[call]
+	s.mu.Unlock()
+	if slow {
+		cut = nil
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-cut:
+	}
+	if refused {
+		return fmt.Errorf("%s: %w", call, topic.ErrRefused)
+	}
+	return nil
+}
+
+// Newest implements topic.Station.
+func (s *station) Newest(ctx context.Context) ([]message.Record, error) {
+	if err := s.try(ctx, "newest"); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	newest := map[message.Kind]message.Record{}
+	for _, r := range s.commands {
+		newest[r.Kind] = r
+	}
+	bySeq := func(a, b message.Record) int { return cmp.Compare(a.Seq, b.Seq) }
+	return slices.SortedFunc(maps.Values(newest), bySeq), nil
+}
 
 func (s *station) send(r message.Record) {
 	s.mu.Lock()
 	s.commands = append(s.commands, r)
 	s.mu.Unlock()
+	s.poke()
+}
+
+// poke makes the station deliver everything once more.
+func (s *station) poke() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -47,6 +91,9 @@ func (s *station) send(r message.Record) {
 // Commands delivers everything, again and again: a worker must bear it.
 func (s *station) Commands(ctx context.Context, deliver func(message.Record)) error {
 	for {
+		if err := s.try(ctx, "commands"); err != nil {
+			return err
+		}
 		s.mu.Lock()
 		all := slices.Clone(s.commands)
 		s.mu.Unlock()
@@ -62,7 +109,10 @@ func (s *station) Commands(ctx context.Context, deliver func(message.Record)) er
 	}
 }
 
-func (s *station) Reply(_ context.Context, _ uint64, reply message.Reply) error {
+func (s *station) Reply(ctx context.Context, _ uint64, reply message.Reply) error {
+	if err := s.try(ctx, "reply"); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.answered[string(reply.Action)] {
@@ -70,17 +120,25 @@ func (s *station) Reply(_ context.Context, _ uint64, reply message.Reply) error 
 	}
 	s.answered[string(reply.Action)] = true
 	s.replies = append(s.replies, reply)
+	s.calls = append(s.calls, "reply to "+string(reply.Action))
 	return nil
 }
 
-func (s *station) Versions(_ context.Context, body []byte) error {
+func (s *station) Versions(ctx context.Context, body []byte) error {
+	if err := s.try(ctx, "versions"); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.versions = append(s.versions, body)
+	s.calls = append(s.calls, "versions")
 	return nil
 }
 
-func (s *station) LastVersions(context.Context) ([]byte, error) {
+func (s *station) LastVersions(ctx context.Context) ([]byte, error) {
+	if err := s.try(ctx, "last versions"); err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.versions) == 0 {
@@ -89,7 +147,25 @@ func (s *station) LastVersions(context.Context) ([]byte, error) {
 	return s.versions[len(s.versions)-1], nil
 }
 
-func (s *station) Alive(message.Alive) error       { return nil }
+func (s *station) Alive(message.Alive) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.alive++
+	return nil
+}
+
+func (s *station) heartbeats() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.alive
+}
+
+func (s *station) reports() [][]byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.versions)
+}
+
 func (s *station) Progress(message.Progress) error { return nil }
 
 func (s *station) Asked(ctx context.Context, _ func()) error {
@@ -107,131 +183,4 @@ func (s *station) answer(action message.Action) string {
 		}
 	}
 	return ""
-}
-
-// crash is what a worker that is killed at a label panics with.
-type crash string
-
-// rig is one simulated host with its log and its power switch.
-type rig struct {
-	t       *testing.T
-	dir     string
-	host    *simulated.Host
-	station *station
-	now     func() time.Time
-	// dieAt is the label at whose visit number visit the worker is killed.
-	dieAt  string
-	visit  int
-	visits map[string]int
-	// starts counts the workers that were started.
-	starts int
-}
-
-func newRig(t *testing.T) *rig {
-	t.Helper()
-	dir := t.TempDir()
-	host, err := simulated.Open(filepath.Join(dir, "host"), simulated.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &rig{t: t, dir: dir, host: host, station: newStation(), now: time.Now, visits: map[string]int{}}
-}
-
-func (r *rig) at(label string) {
-	r.visits[label]++
-	if label == r.dieAt && r.visits[label] == r.visit {
-		panic(crash(label))
-	}
-}
-
-func (r *rig) options() Options {
-	return Options{
-		Tenant: "acme", Host: "h01", Application: "os-upgrade-simulated", Dir: filepath.Join(r.dir, "state"),
-		Station: r.station, Strategy: r.host, Machine: r.host, Limits: Limits{Step: time.Minute, Reboot: time.Minute},
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: r.now, At: r.at,
-	}
-}
-
-// life is one worker from start to crash, reboot or done. It reports whether
-// another one has to follow.
-func (r *rig) life(done func() bool) (again bool) {
-	r.t.Helper()
-	r.starts++
-	if r.starts > 20 {
-		r.t.Fatal("the worker is started again and again")
-	}
-	w, err := Open(r.t.Context(), r.options())
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer func() { _ = w.Close() }()
-	ctx, stop := context.WithCancel(r.t.Context())
-	defer stop()
-	ended := make(chan any, 1)
-	go func() {
-		defer func() { ended <- recover() }()
-		if err := w.Run(ctx); err != nil {
-			panic(err)
-		}
-	}()
-	return r.supervise(done, ended, stop)
-}
-
-func (r *rig) supervise(done func() bool, ended chan any, stop func()) bool {
-	r.t.Helper()
-	// The tick only asks whether the log has what the test waits for.
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case reason := <-ended:
-			if _, crashed := reason.(crash); !crashed {
-				r.t.Fatalf("the worker ended: %v", reason)
-			}
-			return true
-		case event := <-r.host.Events():
-			stop()
-			<-ended
-			if event == simulated.RebootRequested {
-				if err := r.host.Boot(context.Background()); err != nil {
-					r.t.Fatal(err)
-				}
-			}
-			return true
-		case <-tick.C:
-			if done() {
-				stop()
-				<-ended
-				return false
-			}
-		}
-	}
-}
-
-// until starts workers until the log has the answer to an action.
-func (r *rig) until(action message.Action) string {
-	r.t.Helper()
-	for r.life(func() bool { return r.station.answer(action) != "" }) {
-	}
-	return r.station.answer(action)
-}
-
-// effects counts the lines of the host's own record of an effect.
-func (r *rig) effects(action string) int {
-	r.t.Helper()
-	text, err := os.ReadFile(filepath.Join(r.host.Dir(), "effects.log"))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		r.t.Fatal(err)
-	}
-	return strings.Count(string(text), `"action":"`+action+`"`)
-}
-
-func (r *rig) prepare() {
-	c := message.Command{Action: message.Prepare, Hosts: []string{"h01"}, NotAfter: time.Now().Add(time.Hour)}
-	r.station.send(message.Record{Seq: 10, Kind: message.CommandAll, Body: c.Encode()})
-}
-
-func (r *rig) command(seq uint64, action message.Action) {
-	c := message.Command{Action: action, Host: "h01"}
-	r.station.send(message.Record{Seq: seq, Kind: message.CommandHost, Run: 10, Body: c.Encode()})
 }

@@ -38,32 +38,33 @@ const (
 // Journal is what a worker remembers over crashes and boots: the command in
 // hand and how far it is. It is on disk before each action (design.md 6).
 type Journal struct {
+	// Log identifies the log that the rest speaks of; empty before the first
+	// command was seen.
+	Log string `json:"log,omitempty"`
 	// Run is the run in hand, the sequence of its prepare; 0 before the first.
 	Run uint64 `json:"run"`
 	// NotAfter is when that run ends at the latest.
 	NotAfter time.Time `json:"not-after"`
-	// Seq is the sequence of the command in hand. It is the worker's position:
-	// no command up to it is taken up again.
+	// Seq is the sequence of the command in hand, or of the newest one that
+	// this host left alone before its first. It is the worker's position: no
+	// command up to it is taken up again.
 	Seq    uint64         `json:"seq"`
 	Action message.Action `json:"action"`
 	Phase  Phase          `json:"phase"`
 	// BootID is the boot id at the time when the phase began.
 	BootID string `json:"boot-id"`
-	// Attempts counts how often the reboot in hand was asked for.
-	Attempts int `json:"attempts,omitempty"`
+	// Asked tells that the reboot in hand is being asked for, or was.
+	Asked bool `json:"asked,omitempty"`
 	// Result is the text of the reply, once known; while rolling back, that of
 	// what went wrong.
 	Result string `json:"result,omitempty"`
 }
 
-// ReadJournal reads a journal file. A file that is not there is the zero
-// Journal. A damaged one is an error: what the host was doing is then unknown,
-// and guessing could upgrade it twice.
+// ReadJournal reads a journal file. One that is not there is os.ErrNotExist. A
+// damaged one is an error: what the host was doing is then unknown, and
+// guessing could upgrade it twice.
 func ReadJournal(path string) (Journal, error) {
 	body, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return Journal{}, nil
-	}
 	if err != nil {
 		return Journal{}, fmt.Errorf("cannot read journal: %w", err)
 	}
@@ -91,6 +92,9 @@ func decodeJournal(body []byte) (Journal, error) {
 func (j Journal) check() error {
 	switch j.Phase {
 	case Idle:
+		if j.Run != 0 || j.Action != "" || j.Result != "" {
+			return fmt.Errorf("command %q of run %d has no phase", j.Action, j.Run)
+		}
 		return nil
 	case Preparing, Upgrading, Verifying, RollingBack, Rebooting, Answering, Answered:
 	default:

@@ -45,6 +45,7 @@ func TestDamagedJournal(t *testing.T) {
 		"before its run":  `{"run":5,"seq":1,"action":"prepare","phase":"preparing"}`,
 		"no result":       `{"run":1,"seq":1,"action":"prepare","phase":"answered"}`,
 		"two objects":     `{"phase":""}{}`,
+		"run of no phase": `{"run":1,"seq":1,"action":"prepare","phase":""}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

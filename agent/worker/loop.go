@@ -1,10 +1,10 @@
 package worker
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
@@ -34,14 +34,29 @@ func (w *Worker) receive(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if w.journal.foreign(r) && w.strange != r.Log {
+		w.strange = r.Log
+		w.Log.Warn("this host knew another log", "host", w.Host, "log", r.Log, "known", w.journal.Log, "run", w.journal.Run)
+	}
 	next, refused := w.journal.Receive(r, w.Host, w.bootID, w.Now())
 	if refused != nil {
-		w.ignored[refused.Error()]++
-		w.Log.Debug("command ignored", "host", w.Host, "command", r.Seq, "reason", refused)
+		w.ignore(r, refused)
 		return nil
 	}
 	w.Log.Info("command taken up", "host", w.Host, "run", next.Run, "action", next.Action)
 	return w.save(next)
+}
+
+// ignore says once per command why it is left alone, and loud where somebody
+// waits for an answer.
+func (w *Worker) ignore(r message.Record, reason error) {
+	level := slog.LevelWarn
+	this := place{r.Log, r.Seq}
+	if errors.Is(reason, errTakenUp) || errors.Is(reason, errOtherHosts) || w.ignored[r.Kind] == this {
+		level = slog.LevelDebug
+	}
+	w.ignored[r.Kind] = this
+	w.Log.Log(context.Background(), level, "command ignored", "host", w.Host, "command", r.Seq, "reason", reason)
 }
 
 // step does one thing and writes down what came of it. When ctx ends in the
@@ -55,6 +70,10 @@ func (w *Worker) step(ctx context.Context, do Do) error {
 	outcome, err := w.perform(ctx, do)
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	if do == DoReply && err != nil {
+		// The journal must not call it answered.
+		return err
 	}
 	w.At("after " + string(do))
 	next := w.journal.After(do, outcome, err, w.Now())
@@ -110,14 +129,18 @@ func (w *Worker) job() strategy.Job {
 	}
 }
 
-// reply sends the reply that the journal holds. Versions go first, so that
-// whoever sees the run end sees what it came to.
+// reply sends the reply that the journal holds. One that the site refuses
+// counts as sent: it would be refused again.
 func (w *Worker) reply(ctx context.Context) error {
 	if w.journal.Action != message.Prepare {
-		w.reportVersions(ctx)
+		w.versionsBeforeReply(ctx)
 	}
 	err := w.Station.Reply(ctx, w.journal.Run, message.Reply{Action: w.journal.Action, Result: w.journal.Result})
-	if errors.Is(err, topic.ErrAnswered) {
+	switch {
+	case errors.Is(err, topic.ErrAnswered):
+		return nil
+	case errors.Is(err, topic.ErrRefused):
+		w.Log.Warn("the reply was refused", "host", w.Host, "run", w.journal.Run, "action", w.journal.Action, "result", w.journal.Result, "error", err)
 		return nil
 	}
 	return err
@@ -132,34 +155,4 @@ func (w *Worker) save(next Journal) error {
 	w.At("after journal")
 	w.journal, w.fresh = next, true
 	return nil
-}
-
-// loadReported asks what the log has of this host's versions (AV-76).
-func (w *Worker) loadReported(ctx context.Context) {
-	body, err := w.Station.LastVersions(ctx)
-	if err != nil {
-		w.Log.Debug("cannot read the versions reported before", "host", w.Host, "error", err)
-	}
-	w.reported = body
-}
-
-// reportVersions reports the host's versions when they have changed (AV-74).
-// A host whose versions cannot be had still answers its commands.
-func (w *Worker) reportVersions(ctx context.Context) {
-	limited, cancel := context.WithTimeout(ctx, w.Limits.Step)
-	defer cancel()
-	versions, err := w.Strategy.Versions(limited)
-	if err != nil {
-		w.Log.Warn("cannot detect versions", "host", w.Host, "error", err)
-		return
-	}
-	body := message.EncodeVersions(versions)
-	if bytes.Equal(body, w.reported) {
-		return
-	}
-	if err := w.Station.Versions(ctx, body); err != nil {
-		w.Log.Warn("cannot report versions", "host", w.Host, "error", err)
-		return
-	}
-	w.reported = body
 }

@@ -27,49 +27,85 @@ const (
 	DoReply  Do = "reply"
 )
 
-// maxReboots bounds how often a reboot that did not happen is asked for again
-// after a restart of the worker.
-const maxReboots = 3
+// Why a command is left alone that is not meant for this host, or no more.
+var (
+	errTakenUp    = errors.New("the command was taken up before")
+	errOtherHosts = errors.New("the run is of other hosts")
+)
 
 // Receive decides on a command: it returns the journal to write before acting
 // on it. An error means that the command is not for this host or this moment
-// and changes nothing (AV-54, AV-56, AV-65, AV-71).
+// and changes nothing (AV-54, AV-56, AV-65, AV-71). To a command of another
+// log the journal says nothing: it is judged as if the journal were new.
 func (j Journal) Receive(r message.Record, host, bootID string, now time.Time) (Journal, error) {
+	known := j
+	if j.foreign(r) {
+		known = Journal{}
+	}
+	next, refused := known.receive(r, host, now)
+	if refused != nil {
+		return j, refused
+	}
+	next.Log, next.BootID = r.Log, bootID
+	return next, nil
+}
+
+// foreign reports whether a record is of another log than the journal.
+func (j Journal) foreign(r message.Record) bool { return j.Seq > 0 && j.Log != r.Log }
+
+func (j Journal) receive(r message.Record, host string, now time.Time) (Journal, error) {
 	// First, because a prepare to many hosts is delivered again after each boot
 	// and costs as much to read as there are hosts.
 	if r.Seq <= j.Seq {
-		return j, errors.New("the command was taken up before")
+		return Journal{}, errTakenUp
 	}
 	command, err := message.DecodeCommand(r.Body)
 	switch {
 	case err != nil:
-		return j, err
+		return Journal{}, err
 	case command.Action == message.Prepare:
-		return j.receivePrepare(r, command, host, bootID, now)
+		return receivePrepare(r, command, host, now)
 	case command.Host != host:
-		return j, fmt.Errorf("the command is for %s", command.Host)
+		return Journal{}, fmt.Errorf("the command is for %s", command.Host)
 	case r.Run != j.Run:
-		return j, fmt.Errorf("the command is of run %d, and this host prepared run %d", r.Run, j.Run)
+		return Journal{}, fmt.Errorf("the command is of run %d, and this host prepared run %d", r.Run, j.Run)
 	case !now.Before(j.NotAfter):
-		return j, errors.New("not-after has passed")
-	case j.Phase != Answered || j.Action != before(command.Action) || j.Result != permits(command.Action):
-		return j, fmt.Errorf("the last step was %s with result %q", j.Action, j.Result)
+		return Journal{}, tooLate(j.NotAfter, now, r.Time)
 	}
-	phase := Upgrading
-	if command.Action == message.Reboot {
-		phase = Rebooting
+	next := Journal{Run: j.Run, NotAfter: j.NotAfter, Seq: r.Seq, Action: command.Action, Phase: begins(command.Action)}
+	switch {
+	case j.Phase == Answered && j.Action == before(command.Action) && j.Result == permits(command.Action):
+		return next, nil
+	case j.Result == unknownPast:
+		// The controller knows this host from before and waits for it.
+		return next.answer("", errors.New(unknownPast)), nil
 	}
-	return Journal{Run: j.Run, NotAfter: j.NotAfter, Seq: r.Seq, Action: command.Action, Phase: phase, BootID: bootID}, nil
+	return Journal{}, fmt.Errorf("the last step was %s with result %q", j.Action, j.Result)
 }
 
-func (j Journal) receivePrepare(r message.Record, command message.Command, host, bootID string, now time.Time) (Journal, error) {
+func receivePrepare(r message.Record, command message.Command, host string, now time.Time) (Journal, error) {
 	switch {
 	case !slices.Contains(command.Hosts, host):
-		return j, errors.New("the run is of other hosts")
+		return Journal{}, errOtherHosts
 	case !now.Before(command.NotAfter):
-		return j, errors.New("not-after has passed")
+		return Journal{}, tooLate(command.NotAfter, now, r.Time)
 	}
-	return Journal{Run: r.Seq, NotAfter: command.NotAfter, Seq: r.Seq, Action: message.Prepare, Phase: Preparing, BootID: bootID}, nil
+	return Journal{Run: r.Seq, NotAfter: command.NotAfter, Seq: r.Seq, Action: message.Prepare, Phase: Preparing}, nil
+}
+
+// tooLate shows both clocks, because one that is wrong is the likeliest cause.
+func tooLate(notAfter, now, sent time.Time) error {
+	text := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+	return fmt.Errorf("not-after %s has passed: it is %s by this host's clock, and the command was sent at %s by the site's",
+		text(notAfter), text(now), text(sent))
+}
+
+// begins returns the phase that a command to one host begins.
+func begins(a message.Action) Phase {
+	if a == message.Reboot {
+		return Rebooting
+	}
+	return Upgrading
 }
 
 // before returns the step that must come before an action, and permits the
@@ -134,7 +170,7 @@ func (j Journal) After(done Do, outcome strategy.Outcome, err error, now time.Ti
 	case DoReboot:
 		return j.answer("", err)
 	case DoBooted:
-		j.Phase, j.Attempts = Verifying, 0
+		j.Phase, j.Asked = Verifying, false
 		return j
 	case DoReply:
 		j.Phase = Answered

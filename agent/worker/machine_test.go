@@ -14,6 +14,9 @@ var (
 	later = now.Add(time.Hour)
 )
 
+// late is why a command is refused at now, though it was sent before.
+const late = "not-after 2026-11-21T01:00:00Z has passed: it is 2026-11-21T01:00:00Z by this host's clock, and the command was sent at 2026-11-21T00:59:00Z by the site's"
+
 // prepared is the journal of a host that has answered prepare of run 10.
 func prepared() Journal {
 	return Journal{Run: 10, NotAfter: later, Seq: 10, Action: message.Prepare, Phase: Answered, BootID: "boot-1", Result: message.Done}
@@ -24,11 +27,11 @@ func upgradedWith(result string) Journal {
 }
 
 func commandAt(seq, run uint64, action message.Action, host string) message.Record {
-	return message.Record{Seq: seq, Kind: message.CommandHost, Run: run, Body: message.Command{Action: action, Host: host}.Encode()}
+	return message.Record{Seq: seq, Time: now.Add(-time.Minute), Kind: message.CommandHost, Run: run, Body: message.Command{Action: action, Host: host}.Encode()}
 }
 
 func prepareAt(seq uint64, end time.Time, hosts ...string) message.Record {
-	return message.Record{Seq: seq, Kind: message.CommandAll, Body: message.Command{Action: message.Prepare, Hosts: hosts, NotAfter: end}.Encode()}
+	return message.Record{Seq: seq, Time: now.Add(-time.Minute), Kind: message.CommandAll, Body: message.Command{Action: message.Prepare, Hosts: hosts, NotAfter: end}.Encode()}
 }
 
 // TestReceive checks which commands count (AV-54, AV-56, AV-65, AV-68, AV-71).
@@ -42,7 +45,7 @@ func TestReceive(t *testing.T) {
 	}{
 		"prepare":                             {Journal{}, prepareAt(10, later, "h01", "h02"), Preparing, ""},
 		"prepare of other hosts":              {Journal{}, prepareAt(10, later, "h02"), "", "the run is of other hosts"},
-		"prepare past not-after":              {Journal{}, prepareAt(10, now, "h01"), "", "not-after has passed"},
+		"prepare past not-after":              {Journal{}, prepareAt(10, now, "h01"), "", late},
 		"prepare again":                       {prepared(), prepareAt(10, later, "h01"), "", "the command was taken up before"},
 		"prepare of an older run":             {prepared(), prepareAt(9, later, "h01"), "", "the command was taken up before"},
 		"prepare of a new run":                {upgradedWith("no space left"), prepareAt(20, later, "h01"), Preparing, ""},
@@ -51,10 +54,18 @@ func TestReceive(t *testing.T) {
 		"upgrade of another run":              {prepared(), commandAt(11, 9, message.Upgrade, "h01"), "", "the command is of run 9, and this host prepared run 10"},
 		"upgrade without prepare":             {Journal{}, commandAt(11, 10, message.Upgrade, "h01"), "", "the command is of run 10, and this host prepared run 0"},
 		"upgrade after an upgrade":            {upgradedWith(message.Done), commandAt(12, 10, message.Upgrade, "h01"), "", `the last step was upgrade with result "done"`},
-		"upgrade past not-after":              {expired(prepared()), commandAt(11, 10, message.Upgrade, "h01"), "", "not-after has passed"},
+		"upgrade past not-after":              {expired(prepared()), commandAt(11, 10, message.Upgrade, "h01"), "", late},
 		"reboot that was asked for":           {upgradedWith(message.RebootRequired), commandAt(12, 10, message.Reboot, "h01"), Rebooting, ""},
 		"reboot that was not asked for":       {upgradedWith(message.Done), commandAt(12, 10, message.Reboot, "h01"), "", `the last step was upgrade with result "done"`},
 		"reboot before the upgrade":           {prepared(), commandAt(12, 10, message.Reboot, "h01"), "", `the last step was prepare with result "done"`},
+		"prepare of another log":              {expired(prepared()), ofLog("B", prepareAt(3, later, "h01")), Preparing, ""},
+		"prepare of others on another log":    {prepared(), ofLog("B", prepareAt(30, later, "h02")), "", "the run is of other hosts"},
+		"upgrade of another log":              {prepared(), ofLog("B", commandAt(11, 10, message.Upgrade, "h01")), "", "the command is of run 10, and this host prepared run 0"},
+		"prepare after a position alone":      {Journal{Seq: 9}, prepareAt(10, later, "h01"), Preparing, ""},
+		"prepare before a position alone":     {Journal{Seq: 10}, prepareAt(10, later, "h01"), "", "the command was taken up before"},
+		"upgrade after a journal was lost":    {lost(prepared()), commandAt(11, 10, message.Upgrade, "h01"), Answering, ""},
+		"reboot after a journal was lost":     {lost(upgradedWith("")), commandAt(12, 10, message.Reboot, "h01"), Answering, ""},
+		"upgrade of lost journal, too late":   {lost(expired(prepared())), commandAt(11, 10, message.Upgrade, "h01"), "", late},
 		"upgrade after a prepare that failed": {failed(prepared()), commandAt(11, 10, message.Upgrade, "h01"), "", `the last step was prepare with result "no mirror"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,6 +83,9 @@ func TestReceive(t *testing.T) {
 			if refused == nil && next.check() != nil {
 				t.Errorf("the journal would not be read again: %v", next.check())
 			}
+			if refused == nil && (next.Log != c.record.Log || next.BootID != "boot-1") {
+				t.Errorf("the journal is of log %q and boot %q", next.Log, next.BootID)
+			}
 		})
 	}
 }
@@ -79,6 +93,17 @@ func TestReceive(t *testing.T) {
 func expired(j Journal) Journal {
 	j.NotAfter = now
 	return j
+}
+
+// lost is the journal of a host that had none when it was asked this.
+func lost(j Journal) Journal {
+	j.Result = unknownPast
+	return j
+}
+
+func ofLog(log string, r message.Record) message.Record {
+	r.Log = log
+	return r
 }
 
 func failed(j Journal) Journal {

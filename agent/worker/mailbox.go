@@ -22,7 +22,8 @@ func newMailbox() mailbox {
 
 func (m mailbox) put(r message.Record) {
 	m.mu.Lock()
-	if r.Seq > m.newest[r.Kind].Seq {
+	// Sequences of two logs do not compare; what is delivered last counts.
+	if kept := m.newest[r.Kind]; r.Log != kept.Log || r.Seq > kept.Seq {
 		m.newest[r.Kind] = r
 	}
 	m.mu.Unlock()

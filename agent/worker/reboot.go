@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -9,27 +10,54 @@ import (
 // reboot asks for the reboot that the journal holds and waits to be ended by
 // it. Only a new boot id proves a reboot, so this never reports success: the
 // next start does (AV-69, AV-70).
+//
+// The journal says that the reboot is asked for before it is, and it is never
+// asked for again: a worker that is killed in between cannot know whether the
+// reboot is under way, and a second one could strike the host when it is back
+// at work (design.md 5, invariant 2). An ask that is lost that way costs the
+// host its run.
 func (w *Worker) reboot(ctx context.Context) error {
-	next := w.journal
-	next.Attempts++
-	if next.Attempts > maxReboots {
-		return w.save(next.After(DoReboot, 0, fmt.Errorf("the host did not reboot though asked %d times", maxReboots), w.Now()))
+	if w.journal.Asked {
+		return w.awaitReboot(ctx, "the reboot was asked for before the worker was started again")
 	}
+	next := w.journal
+	next.Asked = true
 	if err := w.save(next); err != nil {
 		return err
 	}
 	w.At("before reboot")
-	if err := w.Machine.Reboot(ctx); err != nil {
+	if err := w.askReboot(ctx); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return w.save(w.journal.After(DoReboot, 0, fmt.Errorf("cannot reboot: %w", err), w.Now()))
+		return w.failReboot(fmt.Errorf("cannot reboot: %w", err))
 	}
 	w.At("after reboot")
+	return w.awaitReboot(ctx, "the reboot was accepted")
+}
+
+func (w *Worker) askReboot(ctx context.Context) error {
+	limited, cancel := context.WithTimeoutCause(ctx, w.Limits.Reboot, fmt.Errorf("asking for it took longer than %s", w.Limits.Reboot))
+	defer cancel()
+	err := w.Machine.Reboot(limited)
+	if err != nil && limited.Err() != nil {
+		return context.Cause(limited)
+	}
+	return err
+}
+
+// awaitReboot gives the reboot its time to end this process.
+func (w *Worker) awaitReboot(ctx context.Context, asked string) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-time.After(w.Limits.Reboot):
-		return w.save(w.journal.After(DoReboot, 0, fmt.Errorf("the reboot was accepted, yet the host was still up after %s", w.Limits.Reboot), w.Now()))
+		return w.failReboot(errors.New(asked + ", yet the host was still up " + w.Limits.Reboot.String() + " later"))
 	}
+}
+
+func (w *Worker) failReboot(err error) error {
+	next := w.journal.After(DoReboot, 0, err, w.Now())
+	w.Log.Warn("step failed", "host", w.Host, "run", next.Run, "step", DoReboot, "error", err)
+	return w.save(next)
 }

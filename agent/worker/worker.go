@@ -27,7 +27,8 @@ type Machine interface {
 	// BootID returns the kernel's boot id, which changes at every boot and
 	// only then.
 	BootID() (string, error)
-	// Reboot starts a reboot and returns when it is accepted.
+	// Reboot starts a reboot and returns when it is accepted, at the latest
+	// when ctx ends.
 	Reboot(ctx context.Context) error
 }
 
@@ -35,8 +36,8 @@ type Machine interface {
 type Limits struct {
 	// Step bounds one call of the strategy.
 	Step time.Duration
-	// Reboot bounds the time from an accepted reboot to the end of this
-	// process.
+	// Reboot bounds the call that asks for a reboot, and then the time to the
+	// end of this process.
 	Reboot time.Duration
 }
 
@@ -65,15 +66,24 @@ type Worker struct {
 	Options
 	lock    *durable.Lock
 	journal Journal
+	// newborn tells that there is no journal yet.
+	newborn bool
 	bootID  string
 	// fresh tells that the journal's phase began in this process, not before a
 	// crash.
 	fresh bool
 	box   mailbox
-	// reported is the versions body that the log has.
-	reported []byte
-	// ignored counts commands that changed nothing, by reason.
-	ignored map[string]int
+	desk  *desk
+	// ignored is the last command of each kind that was left alone, and
+	// strange the last log that the journal is not of; each is told once.
+	ignored map[message.Kind]place
+	strange string
+}
+
+// place is where a command stands.
+type place struct {
+	log string
+	seq uint64
 }
 
 // Open locks the state directory, reads the journal and checks that the
@@ -92,7 +102,7 @@ func Open(ctx context.Context, o Options) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Worker{Options: o, lock: lock, box: newMailbox(), ignored: map[string]int{}}
+	w := &Worker{Options: o, lock: lock, box: newMailbox(), desk: newDesk(), ignored: map[message.Kind]place{}}
 	if err := w.prepare(ctx); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -100,7 +110,8 @@ func Open(ctx context.Context, o Options) (*Worker, error) {
 }
 
 func (w *Worker) prepare(ctx context.Context) (err error) {
-	if w.journal, err = ReadJournal(w.journalPath()); err != nil {
+	w.journal, err = ReadJournal(w.journalPath())
+	if w.newborn = errors.Is(err, os.ErrNotExist); err != nil && !w.newborn {
 		return err
 	}
 	if w.bootID, err = w.Machine.BootID(); err != nil {
@@ -124,17 +135,18 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer cancel(nil)
 	var beside sync.WaitGroup
 	defer beside.Wait()
-	for _, job := range []func(context.Context) error{w.listen, w.heartbeat, w.answerAsks} {
-		beside.Go(func() {
-			if err := job(ctx); err != nil && ctx.Err() == nil {
-				cancel(err)
-			}
-		})
-	}
 	defer cancel(nil)
-	w.loadReported(ctx)
-	w.reportVersions(ctx)
-	err := w.loop(ctx)
+	err := w.beBorn(ctx)
+	if err == nil {
+		for _, job := range []func(context.Context) error{w.listen, w.heartbeat, w.answerAsks, w.reportVersions} {
+			beside.Go(func() {
+				if err := job(ctx); err != nil && ctx.Err() == nil {
+					cancel(err)
+				}
+			})
+		}
+		err = w.loop(ctx)
+	}
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		return cause
 	}
@@ -142,6 +154,27 @@ func (w *Worker) Run(ctx context.Context) error {
 		return nil
 	}
 	return err
+}
+
+// beBorn writes the first journal. Nothing of this host is heard before, so
+// that no run begins with it that it would then know nothing of.
+func (w *Worker) beBorn(ctx context.Context) error {
+	if !w.newborn {
+		return nil
+	}
+	newest, err := w.Station.Newest(ctx)
+	if err != nil {
+		return fmt.Errorf("cannot ask the log where this host, which has no journal, begins: %w", err)
+	}
+	journal := Newborn(newest, w.Host, w.Now())
+	if journal.Phase != Idle {
+		w.Log.Warn("no journal found in a run", "host", w.Host, "run", journal.Run, "action", journal.Action, "dir", w.Dir)
+	}
+	if err := w.save(journal); err != nil {
+		return err
+	}
+	w.newborn = false
+	return nil
 }
 
 func (w *Worker) listen(ctx context.Context) error {

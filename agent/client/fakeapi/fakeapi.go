@@ -112,15 +112,16 @@ func (s *Server) handler() http.Handler {
 	m := http.NewServeMux()
 	const config, state = "/v1/config/tenants/{tenant}/os-upgrade", "/v1/state/tenants/{tenant}/os-upgrade"
 	for pattern, serve := range map[string]http.HandlerFunc{
-		"GET " + config:               s.getConfig,
-		"PUT " + config:               s.putConfig,
-		"DELETE " + config:            s.deleteConfig,
-		"GET " + state:                s.getState,
-		"GET " + state + "/hosts":     s.getHosts,
-		"POST " + state + "/start":    s.postStart,
-		"GET " + state + "/runs":      s.getRuns,
-		"GET " + state + "/runs/{id}": s.getRun,
-		"GET " + state + "/events":    s.getEvents,
+		"GET " + config:                     s.getConfig,
+		"PUT " + config:                     s.putConfig,
+		"DELETE " + config:                  s.deleteConfig,
+		"GET " + state:                      s.getState,
+		"GET " + state + "/hosts":           s.getHosts,
+		"DELETE " + state + "/hosts/{host}": s.deleteHost,
+		"POST " + state + "/start":          s.postStart,
+		"GET " + state + "/runs":            s.getRuns,
+		"GET " + state + "/runs/{id}":       s.getRun,
+		"GET " + state + "/events":          s.getEvents,
 	} {
 		m.Handle(pattern, s.guard(serve))
 	}

@@ -1,7 +1,9 @@
 package fakeapi
 
 import (
+	"fmt"
 	"net/http"
+	"slices"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -43,4 +45,21 @@ func (s *Server) getHosts(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	answer(w, http.StatusOK, append([]v1.Host{}, s.tenant(r.PathValue("tenant")).hosts...))
+}
+
+// deleteHost forgets a host that is not online.
+func (s *Server) deleteHost(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, name := s.tenant(r.PathValue("tenant")), r.PathValue("host")
+	i := slices.IndexFunc(t.hosts, func(h v1.Host) bool { return h.Hostname == name })
+	switch {
+	case i < 0:
+		refuse(w, http.StatusNotFound, v1.Error{Message: fmt.Sprintf("host %q is not known", name)})
+	case t.hosts[i].Online:
+		refuse(w, http.StatusPreconditionFailed, v1.Error{Message: "host " + name + " is online"})
+	default:
+		t.hosts = slices.Concat(t.hosts[:i], t.hosts[i+1:])
+		w.WriteHeader(http.StatusNoContent)
+	}
 }

@@ -37,7 +37,7 @@ func BenchmarkCommandToReply(b *testing.B) {
 	station := hosts("h01")
 	go func() {
 		_ = station.Commands(b.Context(), func(r message.Record) {
-			_ = station.Reply(b.Context(), r.Seq, message.Reply{Action: message.Upgrade, Result: message.Done})
+			_ = station.Reply(b.Context(), r.Seq, message.Reply{Action: message.Prepare, Result: message.Done})
 		})
 	}()
 	replies := make(chan uint64, 100)
@@ -52,7 +52,7 @@ func BenchmarkCommandToReply(b *testing.B) {
 	times := make([]time.Duration, 0, 10_000)
 	for b.Loop() {
 		begun := time.Now()
-		seq, err := log.Append(b.Context(), message.Record{Kind: message.CommandHost, Host: "h01", Run: 1, Body: []byte("{}")}, last)
+		seq, err := log.Append(b.Context(), message.Record{Kind: message.CommandAll, Body: []byte("{}")}, last)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -85,6 +85,7 @@ func benchSite(b *testing.B) (*Log, func(string) *Station) {
 	if err != nil && !errors.Is(err, context.Canceled) {
 		b.Fatal(err)
 	}
+	serveGate(b, log, nc)
 	return log, func(host string) *Station { return (&site{t: b, hosts: hosts, server: server}).station(host) }
 }
 

@@ -15,7 +15,7 @@ import (
 // nothing, and the next heartbeat comes soon.
 func (l *Log) Listen(ctx context.Context, alive func(string, message.Alive), progress func(string, message.Progress)) error {
 	heartbeats, err := l.nats.Subscribe(l.subjects.Alive("*"), func(msg *nats.Msg) {
-		host, known := lastToken(msg.Subject)
+		host, known := teller(msg.Subject)
 		if a, err := message.DecodeAlive(msg.Data); err == nil && known {
 			alive(host, a)
 		}
@@ -24,7 +24,7 @@ func (l *Log) Listen(ctx context.Context, alive func(string, message.Alive), pro
 		return fmt.Errorf("cannot listen for heartbeats: %w", err)
 	}
 	work, err := l.nats.Subscribe(l.subjects.Progress("*"), func(msg *nats.Msg) {
-		host, known := lastToken(msg.Subject)
+		host, known := teller(msg.Subject)
 		if p, err := message.DecodeProgress(msg.Data); err == nil && known {
 			progress(host, p)
 		}
@@ -40,7 +40,8 @@ func (l *Log) Listen(ctx context.Context, alive func(string, message.Alive), pro
 	return ctx.Err()
 }
 
-func lastToken(subject string) (string, bool) {
-	host, ok := topic.Host(subject[strings.LastIndexByte(subject, '.')+1:])
+// teller returns the host whose subject it is.
+func teller(subject string) (string, bool) {
+	host, ok := topic.Host(strings.Split(subject, ".")[2])
 	return host, ok && message.ValidHost(host)
 }

@@ -3,6 +3,7 @@ package jetstream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
@@ -22,6 +24,8 @@ type site struct {
 	hosts  *natsd.Hosts
 	server *natsd.Server
 	log    *Log
+	// agent is the agent's own connection, with all rights.
+	agent *nats.Conn
 }
 
 func newSite(t *testing.T) *site {
@@ -49,7 +53,18 @@ func newSite(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &site{t: t, hosts: hosts, server: server, log: log}
+	serveGate(t, log, nc)
+	return &site{t: t, hosts: hosts, server: server, log: log, agent: nc}
+}
+
+// serveGate lets hosts in until the test ends.
+func serveGate(t testing.TB, log *Log, nc *nats.Conn) {
+	t.Helper()
+	kept, err := store.Open(t.Context(), nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = NewGate(log, kept).Serve(t.Context()) }()
 }
 
 // connect connects as a host of tenant acme, with that host's own rights.
@@ -91,7 +106,7 @@ func event(text string) message.Record {
 func TestOneWriter(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	first, err := s.log.Append(t.Context(), event("1"), 0)
+	first, err := s.log.Append(t.Context(), message.Record{Kind: message.CommandAll, Body: []byte("{}")}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,19 +124,36 @@ func TestOneWriter(t *testing.T) {
 	}
 }
 
-// TestOneAnswer checks that the second reply of a host to a command is refused
-// for good.
+// TestOneAnswer checks that the second reply of a host to a command changes
+// nothing, and that a run which is not the newest takes none.
 func TestOneAnswer(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	station := s.station("h01")
 	reply := message.Reply{Action: message.Upgrade, Result: message.Done}
-	if err := station.Reply(t.Context(), 41, reply); err != nil {
+	if err := station.Reply(t.Context(), 1, reply); !errors.Is(err, topic.ErrRefused) {
+		t.Fatalf("a reply before the first run gets %v", err)
+	}
+	run, err := s.log.Append(t.Context(), message.Record{Kind: message.CommandAll, Body: []byte("{}")}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := station.Reply(t.Context(), run, reply); err != nil {
 		t.Fatal(err)
 	}
 	reply.Result = "failed after all"
-	if err := station.Reply(t.Context(), 41, reply); !errors.Is(err, topic.ErrAnswered) {
+	if err := station.Reply(t.Context(), run, reply); !errors.Is(err, topic.ErrAnswered) {
 		t.Fatalf("the second reply gets %v", err)
+	}
+	if err := station.Reply(t.Context(), run+7, reply); !errors.Is(err, topic.ErrRefused) {
+		t.Fatalf("a reply to no run gets %v", err)
+	}
+	reply.Result = strings.Repeat("x", maxReply)
+	if err := station.Reply(t.Context(), run, reply); !errors.Is(err, topic.ErrRefused) {
+		t.Fatalf("a reply of %d bytes gets %v", maxReply, err)
+	}
+	if last, err := s.log.Last(t.Context()); err != nil || last != 2 {
+		t.Errorf("the log has %d records, %v", last, err)
 	}
 }
 
@@ -130,16 +162,16 @@ func TestOneAnswer(t *testing.T) {
 func TestCommandsAfterAbsence(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	prepare := message.Record{Kind: message.CommandAll, Body: []byte("prepare")}
+	prepare := message.Record{Kind: message.CommandAll, Body: []byte(`"prepare"`)}
 	run, err := s.log.Append(t.Context(), prepare, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := s.log.Append(t.Context(), message.Record{Kind: message.CommandHost, Host: "h02", Run: run, Body: []byte("upgrade h02")}, run)
+	other, err := s.log.Append(t.Context(), message.Record{Kind: message.CommandHost, Host: "h02", Run: run, Body: []byte(`"upgrade h02"`)}, run)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mine, err := s.log.Append(t.Context(), message.Record{Kind: message.CommandHost, Host: "h01", Run: run, Body: []byte("upgrade h01")}, other)
+	mine, err := s.log.Append(t.Context(), message.Record{Kind: message.CommandHost, Host: "h01", Run: run, Body: []byte(`"upgrade h01"`)}, other)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,13 +179,13 @@ func TestCommandsAfterAbsence(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.station("h01").Commands(ctx, func(r message.Record) { got <- r }) }()
-	expect(t, got, run, 0, "prepare")
-	expect(t, got, mine, run, "upgrade h01")
-	newest, err := s.log.Append(t.Context(), message.Record{Kind: message.CommandHost, Host: "h01", Run: run, Body: []byte("reboot h01")}, mine)
+	expect(t, got, run, 0, `"prepare"`)
+	expect(t, got, mine, run, `"upgrade h01"`)
+	newest, err := s.log.Append(t.Context(), message.Record{Kind: message.CommandHost, Host: "h01", Run: run, Body: []byte(`"reboot h01"`)}, mine)
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect(t, got, newest, run, "reboot h01")
+	expect(t, got, newest, run, `"reboot h01"`)
 	stop()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("Commands ended with %v", err)
@@ -164,7 +196,7 @@ func expect(t *testing.T, got <-chan message.Record, seq, run uint64, body strin
 	t.Helper()
 	select {
 	case r := <-got:
-		if r.Seq != seq || r.Run != run || string(r.Body) != body || r.Time.IsZero() {
+		if r.Seq != seq || r.Run != run || string(r.Body) != body || r.Time.IsZero() || r.Log == "" {
 			t.Fatalf("got record %d of run %d at %s: %s", r.Seq, r.Run, r.Time, r.Body)
 		}
 	case <-time.After(10 * time.Second):
@@ -173,41 +205,69 @@ func expect(t *testing.T, got <-chan message.Record, seq, run uint64, body strin
 }
 
 // TestFollow checks that a reader gets every record from its place on, in
-// order, strange subjects included, and the run of a reply from its subject.
+// order, strange subjects included, and the run of a reply from its subject;
+// and that reading a part gives the same.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	if _, err := s.log.Append(t.Context(), event("opened"), 0); err != nil {
 		t.Fatal(err)
 	}
-	nc := s.connect("h01")
 	forged := nats.NewMsg("osu.acme.reply.not-a-run.upgrade.h01")
-	forged.Header.Set(headerRun, "7")
 	lie := nats.NewMsg(topic.Subjects{Tenant: "acme"}.Reply(41, message.Upgrade, "h01"))
-	lie.Header.Set(headerRun, "7")
 	for _, msg := range []*nats.Msg{forged, lie} {
-		if err := nc.PublishMsg(msg); err != nil {
+		msg.Header.Set(headerRun, "7")
+		if _, err := s.agent.RequestMsgWithContext(t.Context(), msg); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
 	ctx, stop := context.WithCancel(t.Context())
-	var seen []message.Record
+	var followed, read []message.Record
 	err := s.log.Follow(ctx, 1, func(r message.Record) {
-		if seen = append(seen, r); len(seen) == 3 {
+		if followed = append(followed, r); len(followed) == 3 {
 			stop()
 		}
 	})
 	if !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if seen[1].Seq != 2 || seen[1].Kind != 0 {
-		t.Errorf("a record on a strange subject reads as %+v", seen[1])
+	if err := s.log.Read(t.Context(), 1, 3, func(r message.Record) { read = append(read, r) }); err != nil {
+		t.Fatal(err)
 	}
-	if seen[2].Run != 41 || seen[2].Host != "h01" {
-		t.Errorf("a host's header changes the run of its reply: %+v", seen[2])
+	for i, r := range read {
+		if fmt.Sprintf("%+v", r) != fmt.Sprintf("%+v", followed[i]) {
+			t.Errorf("record %d reads as %+v, and was followed as %+v", i+1, r, followed[i])
+		}
+	}
+	if read[1].Seq != 2 || read[1].Kind != 0 {
+		t.Errorf("a record on a strange subject reads as %+v", read[1])
+	}
+	if read[2].Run != 41 || read[2].Host != "h01" {
+		t.Errorf("a header changes the run of a reply: %+v", read[2])
+	}
+}
+
+// TestFollowEnds checks that a reader is told when its log is gone.
+func TestFollowEnds(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	ended := make(chan error, 1)
+	following := make(chan struct{}, 1)
+	go func() { ended <- s.log.Follow(t.Context(), 1, func(message.Record) { following <- struct{}{} }) }()
+	if _, err := s.log.Append(t.Context(), event("opened"), 0); err != nil {
+		t.Fatal(err)
+	}
+	<-following
+	if err := s.log.js.DeleteStream(t.Context(), s.log.subjects.Stream()); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-ended:
+		if err == nil || t.Context().Err() != nil {
+			t.Errorf("following ended with %v", err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("following a log that is gone does not end")
 	}
 }
 
@@ -221,16 +281,16 @@ func TestRights(t *testing.T) {
 		"command to all":            acme.CommandAll(),
 		"command to itself":         acme.CommandHost("h01"),
 		"event":                     acme.Event(),
-		"reply of another host":     acme.Reply(1, message.Upgrade, "h02"),
-		"versions of another host":  acme.Versions("h02"),
+		"reply past the gate":       acme.Reply(1, message.Upgrade, "h01"),
+		"reply of another host":     acme.Call("h02", "reply.1.upgrade"),
+		"versions of another host":  acme.Call("h02", verbVersions),
 		"heartbeat of another host": acme.Alive("h02"),
-		"reply in another tenant":   other.Reply(1, message.Upgrade, "h01"),
+		"reply in another tenant":   other.Call("h01", "reply.1.upgrade"),
 		"pushed command":            acme.Pushed(acme.CommandHost("h02")),
 		"ask for heartbeats":        acme.Ask(),
 		"delete the log":            "$JS.API.STREAM.DELETE." + acme.Stream(),
 		"read any record":           "$JS.API.DIRECT.GET." + acme.Stream(),
-		"read commands to another":  acme.DirectGet(acme.CommandHost("h02")),
-		"read replies of another":   acme.DirectGet(acme.Reply(1, message.Upgrade, "h02")),
+		"read commands to itself":   "$JS.API.DIRECT.GET." + acme.Stream() + "." + acme.CommandHost("h01"),
 		"read the configuration":    "$JS.API.DIRECT.GET.KV_osu-config.$KV.osu-config.acme",
 		"write the configuration":   "$KV.osu-config.acme",
 		"make a consumer":           "$JS.API.CONSUMER.CREATE." + acme.Stream(),

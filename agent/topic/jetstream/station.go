@@ -2,10 +2,12 @@ package jetstream
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -15,14 +17,16 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
-// Station is the log for one host, under that host's own credentials.
+// Station is the log for one host, under that host's own credentials: it calls
+// the gate, and listens to what the stream republishes.
 type Station struct {
 	subjects topic.Subjects
 	host     string
 	nats     *nats.Conn
-	js       jetstream.JetStream
 	// gap is told when pushed commands may have been missed.
 	gap chan struct{}
+	// log identifies the log that was reached last.
+	log atomic.Pointer[string]
 }
 
 var _ topic.Station = (*Station)(nil)
@@ -31,6 +35,7 @@ var _ topic.Station = (*Station)(nil)
 // credentials.
 func Dial(tenant, host string, connect func(...nats.Option) (*nats.Conn, error)) (*Station, error) {
 	s := &Station{subjects: topic.Subjects{Tenant: tenant}, host: host, gap: make(chan struct{}, 1)}
+	s.log.Store(new(string))
 	// After a lost connection or a full buffer a pushed command may be gone.
 	missed := func() {
 		select {
@@ -46,12 +51,7 @@ func Dial(tenant, host string, connect func(...nats.Option) (*nats.Conn, error))
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect host %s to the log: %w", host, err)
 	}
-	js, err := jetstream.New(nc)
-	if err != nil {
-		nc.Close()
-		return nil, err
-	}
-	s.nats, s.js = nc, js
+	s.nats = nc
 	return s, nil
 }
 
@@ -62,7 +62,7 @@ func (s *Station) Close() { s.nats.Close() }
 // second, so that nothing falls between.
 func (s *Station) Commands(ctx context.Context, deliver func(message.Record)) error {
 	pushed := make(chan *nats.Msg, 64)
-	for _, subject := range s.commandSubjects() {
+	for _, subject := range []string{s.subjects.CommandAll(), s.subjects.CommandHost(s.host)} {
 		sub, err := s.nats.ChanSubscribe(s.subjects.Pushed(subject), pushed)
 		if err != nil {
 			return fmt.Errorf("cannot subscribe to commands: %w", err)
@@ -70,17 +70,17 @@ func (s *Station) Commands(ctx context.Context, deliver func(message.Record)) er
 		defer func() { _ = sub.Unsubscribe() }()
 	}
 	for {
-		if err := s.catchUp(ctx, deliver); err != nil {
+		newest, err := s.Newest(ctx)
+		if err != nil {
 			return err
+		}
+		for _, r := range newest {
+			deliver(r)
 		}
 		if err := s.push(ctx, pushed, deliver); err != nil {
 			return err
 		}
 	}
-}
-
-func (s *Station) commandSubjects() []string {
-	return []string{s.subjects.CommandAll(), s.subjects.CommandHost(s.host)}
 }
 
 // push delivers what the stream republishes until something may be missing.
@@ -92,107 +92,79 @@ func (s *Station) push(ctx context.Context, pushed <-chan *nats.Msg, deliver fun
 		case <-s.gap:
 			return nil
 		case msg := <-pushed:
-			if r, err := s.stored(msg); err == nil {
+			if r, err := s.pushed(msg); err == nil {
 				deliver(r)
 			}
 		}
 	}
 }
 
-// catchUp delivers the newest command of each subject. Older ones are of no
-// use: a controller sends the next command only after the answer to the last.
-func (s *Station) catchUp(ctx context.Context, deliver func(message.Record)) error {
+// pushed reads a record that the stream republished.
+func (s *Station) pushed(msg *nats.Msg) (message.Record, error) {
+	seq, err := strconv.ParseUint(msg.Header.Get(jetstream.SequenceHeader), 10, 64)
+	if err != nil {
+		return message.Record{}, fmt.Errorf("a pushed record has no sequence: %w", err)
+	}
+	at, err := time.Parse(time.RFC3339Nano, msg.Header.Get(jetstream.TimeStampHeaer))
+	if err != nil {
+		return message.Record{}, fmt.Errorf("pushed record %d has no time: %w", seq, err)
+	}
+	r, err := s.read(record{Subject: msg.Header.Get(jetstream.SubjectHeader), Seq: seq, Time: at, Body: msg.Data})
+	return withRun(r, msg.Header), err
+}
+
+// read turns what arrives into a record.
+func (s *Station) read(in record) (message.Record, error) {
+	r, err := s.subjects.Parse(in.Subject)
+	if err != nil {
+		return message.Record{}, err
+	}
+	r.Log, r.Seq, r.Time, r.Run, r.Body = *s.log.Load(), in.Seq, in.Time, in.Run, in.Body
+	return r, nil
+}
+
+// Newest implements topic.Station. Older commands are of no use: a controller
+// sends the next one only after the answer to the last.
+func (s *Station) Newest(ctx context.Context) ([]message.Record, error) {
+	a, err := s.call(ctx, verbNewest, nil)
+	if err != nil {
+		return nil, err
+	}
+	s.log.Store(&a.Log)
 	var newest []message.Record
-	for _, subject := range s.commandSubjects() {
-		var found *message.Record
-		err := retry(ctx, func(ctx context.Context) (err error) {
-			found, err = s.last(ctx, subject)
-			return err
-		})
+	for _, in := range a.Records {
+		r, err := s.read(in)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if found != nil {
-			newest = append(newest, *found)
-		}
+		newest = append(newest, r)
 	}
 	if len(newest) == 2 && newest[0].Seq > newest[1].Seq {
 		newest[0], newest[1] = newest[1], newest[0]
 	}
-	for _, r := range newest {
-		deliver(r)
-	}
-	return nil
-}
-
-// last gets the newest record of a subject; nil when there is none.
-func (s *Station) last(ctx context.Context, subject string) (*message.Record, error) {
-	msg, err := s.nats.RequestWithContext(ctx, s.subjects.DirectGet(subject), nil)
-	if err != nil {
-		return nil, fmt.Errorf("cannot get the last record of %s: %w", subject, err)
-	}
-	switch status := msg.Header.Get("Status"); status {
-	case "":
-	case "404":
-		return nil, nil
-	default:
-		return nil, fmt.Errorf("cannot get the last record of %s: %s %s", subject, status, msg.Header.Get("Description"))
-	}
-	r, err := s.stored(msg)
-	if err != nil {
-		return nil, err
-	}
-	return &r, nil
-}
-
-// stored reads a record that the server took from the stream: pushed or got.
-func (s *Station) stored(msg *nats.Msg) (message.Record, error) {
-	subject := msg.Header.Get(jetstream.SubjectHeader)
-	r, err := s.subjects.Parse(subject)
-	if err != nil {
-		return message.Record{}, err
-	}
-	if r.Seq, err = strconv.ParseUint(msg.Header.Get(jetstream.SequenceHeader), 10, 64); err != nil {
-		return message.Record{}, fmt.Errorf("record of %s has no sequence", subject)
-	}
-	if at, err := time.Parse(time.RFC3339Nano, msg.Header.Get(jetstream.TimeStampHeaer)); err == nil {
-		r.Time = at
-	}
-	r.Body = msg.Data
-	return withRun(r, msg.Header), nil
+	return newest, nil
 }
 
 // Reply implements topic.Station. A reply whose acknowledgement is lost is
-// sent again; the expected last sequence 0 keeps it from counting twice.
+// sent again; the log takes only one.
 func (s *Station) Reply(ctx context.Context, run uint64, reply message.Reply) error {
-	subject := s.subjects.Reply(run, reply.Action, s.host)
-	return retry(ctx, func(ctx context.Context) error {
-		_, err := s.js.Publish(ctx, subject, reply.Encode(), jetstream.WithExpectLastSequencePerSubject(0))
-		if rejected(err) {
-			return topic.ErrAnswered
-		}
-		return err
-	})
+	a, err := s.call(ctx, fmt.Sprintf("%s.%d.%s", verbReply, run, reply.Action), reply.Encode())
+	if err == nil && a.Answered {
+		return topic.ErrAnswered
+	}
+	return err
 }
 
 // Versions implements topic.Station.
 func (s *Station) Versions(ctx context.Context, body []byte) error {
-	return retry(ctx, func(ctx context.Context) error {
-		_, err := s.js.Publish(ctx, s.subjects.Versions(s.host), body)
-		return err
-	})
+	_, err := s.call(ctx, verbVersions, body)
+	return err
 }
 
 // LastVersions implements topic.Station.
-func (s *Station) LastVersions(ctx context.Context) (body []byte, err error) {
-	err = retry(ctx, func(ctx context.Context) error {
-		r, err := s.last(ctx, s.subjects.Versions(s.host))
-		if err == nil && r != nil {
-			body = r.Body
-		}
-		return err
-	})
-	return body, err
+func (s *Station) LastVersions(ctx context.Context) ([]byte, error) {
+	a, err := s.call(ctx, verbLastVersions, nil)
+	return a.Body, err
 }
 
 // Alive implements topic.Station.
@@ -221,19 +193,40 @@ const (
 	longPause  = 5 * time.Second
 )
 
-// retry tries until try succeeds, answers ErrAnswered, or ctx ends.
-func retry(ctx context.Context, try func(context.Context) error) error {
+// call asks the gate until it answers, refuses, or ctx ends.
+func (s *Station) call(ctx context.Context, verb string, body []byte) (answer, error) {
 	for pause := firstPause; ; pause = min(2*pause, longPause) {
-		once, cancel := context.WithTimeout(ctx, appendTimeout)
-		err := try(once)
-		cancel()
-		if err == nil || errors.Is(err, topic.ErrAnswered) {
-			return err
+		a, err := s.once(ctx, verb, body)
+		if err == nil || errors.Is(err, topic.ErrRefused) {
+			return a, err
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(ctx.Err(), err)
+			return answer{}, errors.Join(ctx.Err(), err)
 		case <-time.After(pause/2 + rand.N(pause/2)):
 		}
 	}
+}
+
+func (s *Station) once(ctx context.Context, verb string, body []byte) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*appendTimeout)
+	defer cancel()
+	msg, err := s.nats.RequestWithContext(ctx, s.subjects.Call(s.host, verb), body)
+	switch {
+	case errors.Is(err, nats.ErrMaxPayload):
+		return answer{}, fmt.Errorf("%s: %w: %w", verb, topic.ErrRefused, err)
+	case err != nil:
+		return answer{}, fmt.Errorf("cannot call %s: %w", verb, err)
+	}
+	var a answer
+	if err := json.Unmarshal(msg.Data, &a); err != nil {
+		return answer{}, fmt.Errorf("cannot read the answer to %s: %w", verb, err)
+	}
+	switch {
+	case a.Refused:
+		return a, fmt.Errorf("%s: %w: %s", verb, topic.ErrRefused, a.Error)
+	case a.Error != "":
+		return a, fmt.Errorf("%s failed: %s", verb, a.Error)
+	}
+	return a, nil
 }

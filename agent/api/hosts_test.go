@@ -1,0 +1,78 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+)
+
+// forgetter is a controller that knows a host which is gone, h01, and one that
+// is online, h02.
+type forgetter struct {
+	broken
+	forgotten []string
+}
+
+func (f *forgetter) Forget(_ context.Context, host string) error {
+	switch host {
+	case "h01":
+		f.forgotten = append(f.forgotten, host)
+		return nil
+	case "h02":
+		return &run.Refused{Message: "host h02 is online"}
+	}
+	return fmt.Errorf("host %s: %w", host, run.ErrNoHost)
+}
+
+// TestDeleteHost checks who may delete which host, and what is answered.
+func TestDeleteHost(t *testing.T) {
+	t.Parallel()
+	tokens, err := OpenTokens(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := func(allow ...Right) string {
+		text, err := tokens.Add(Token{Name: "test", Tenant: "acme", Allow: allow})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	f := &forgetter{}
+	handler := New(Options{
+		Site: "test", Tenants: map[string]Controller{"acme": f}, Store: f, Tokens: tokens,
+		Healthy: func() error { return nil }, Log: slog.New(slog.DiscardHandler),
+	})
+	writer, starter := token(Write), token(Read, Start)
+	for _, c := range []struct {
+		token, path string
+		status      int
+		part        string
+	}{
+		{starter, "/v1/state/os-upgrade/hosts/h01", http.StatusForbidden, "does not allow to write"},
+		{writer, "/v1/state/os-upgrade/hosts/h02", http.StatusPreconditionFailed, "host h02 is online"},
+		{writer, "/v1/state/os-upgrade/hosts/h77", http.StatusNotFound, `host \"h77\" is not known`},
+		{writer, "/v1/state/os-upgrade/hosts/h01?site=mars", http.StatusNotFound, "mars"},
+		{writer, "/v1/state/os-upgrade/hosts/h01?force=true", http.StatusBadRequest, "force"},
+		{writer, "/v1/state/os-upgrade/hosts/h01", http.StatusNoContent, ""},
+		{writer, "/v1/state/tenants/acme/os-upgrade/hosts/h01?site=test", http.StatusNoContent, ""},
+		{writer, "/v1/state/os-upgrade/hosts", http.StatusMethodNotAllowed, "use GET"},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodDelete, c.path, nil)
+		r.Header.Set("Authorization", "Bearer "+c.token)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		if w.Code != c.status || !strings.Contains(w.Body.String(), c.part) {
+			t.Errorf("DELETE %s is answered %d %s; want %d with %s", c.path, w.Code, w.Body, c.status, c.part)
+		}
+	}
+	if len(f.forgotten) != 2 {
+		t.Errorf("forgotten is %q", f.forgotten)
+	}
+}

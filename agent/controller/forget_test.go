@@ -1,0 +1,137 @@
+package controller
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// blocked starts a run of h01 and h02 that waits for h03, which is silent.
+func blocked(t *testing.T) (*memory, *Controller, v1.Run) {
+	t.Helper()
+	m := newMemory("h01", "h02", "h03")
+	c, _ := m.control(t)
+	time.Sleep(settle)
+	m.beat("h01", "h02")
+	r, err := c.Start(t.Context(), "test", v1.Start{OverrideWindow: true, Reason: "a test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.reply("h01", r.ID, message.Prepare)
+	m.reply("h02", r.ID, message.Prepare)
+	view, err := c.Find(t.Context(), r.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := view.WaitingFor; w == nil || w.What != "slot" || w.Detail != "h03, which is silent, to come back or to be deleted" {
+		t.Fatalf("the run waits for %+v", w)
+	}
+	if state, err := c.State(t.Context()); err != nil || state.Status != "waiting" {
+		t.Errorf("the status is %q, %v", state.Status, err)
+	}
+	if strings.Contains(m.last(), "upgrade") {
+		t.Fatalf("a host is upgraded while h03 is silent: %s", m.last())
+	}
+	return m, c, r
+}
+
+// ends plays the rest of a run that h03 has held up, and checks how it ends.
+func ends(t *testing.T, m *memory, c *Controller, r v1.Run) {
+	t.Helper()
+	m.reply("h01", r.ID, message.Upgrade)
+	m.reply("h02", r.ID, message.Upgrade)
+	view, err := c.Find(t.Context(), r.ID)
+	if err != nil || view.Result != "partial" || view.Hosts[2].Status != "unreachable" {
+		t.Errorf("the run ended as %+v, %v", view, err)
+	}
+}
+
+// TestSilentHostIsHeard checks invariant 1: a silent host holds the slot until
+// it is heard of.
+func TestSilentHostIsHeard(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, c, r := blocked(t)
+		time.Sleep(time.Hour)
+		m.beat("h01", "h02")
+		if strings.Contains(m.last(), "upgrade") {
+			t.Fatalf("a host is upgraded while h03 is silent: %s", m.last())
+		}
+		m.beat("h03")
+		if want := `{"action":"upgrade","host":"h01"}`; m.last() != want {
+			t.Fatalf("the log ends with %s, not %s", m.last(), want)
+		}
+		if e := string(m.records[len(m.records)-2].Body); e != `{"event":"recovered","hosts":["h03"],"reason":"heard"}` {
+			t.Errorf("the log has %s", e)
+		}
+		ends(t, m, c, r)
+	})
+}
+
+// TestSilentHostIsDeleted checks the other way out of invariant 1, and that
+// only a host that is known and silent can be deleted.
+func TestSilentHostIsDeleted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, c, r := blocked(t)
+		var refused *run.Refused
+		if err := c.Forget(t.Context(), "h01"); !errors.As(err, &refused) || !strings.Contains(err.Error(), "h01 is online") {
+			t.Errorf("to delete h01 is answered %v", err)
+		}
+		if err := c.Forget(t.Context(), "h77"); !errors.Is(err, run.ErrNoHost) {
+			t.Errorf("to delete h77 is answered %v", err)
+		}
+		if err := c.Forget(t.Context(), "h03"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if e := string(m.records[len(m.records)-2].Body); e != `{"event":"recovered","hosts":["h03"],"reason":"deleted"}` {
+			t.Errorf("the log has %s", e)
+		}
+		if h, _ := m.kept("h03"); h.Name != "" {
+			t.Errorf("the store still has %+v", h)
+		}
+		ends(t, m, c, r)
+		if hosts, err := c.Hosts(t.Context()); err != nil || len(hosts) != 2 {
+			t.Errorf("the hosts are %+v, %v", hosts, err)
+		}
+		m.beat("h03")
+		time.Sleep(hostPause)
+		synctest.Wait()
+		if h, _ := m.kept("h03"); h.Name == "" {
+			t.Error("a host that comes back is not kept")
+		}
+	})
+}
+
+// TestForgetTooLate checks that a host which comes back while it is deleted
+// stays known, in the store, too.
+func TestForgetTooLate(t *testing.T) {
+	t.Parallel()
+	m := newMemory("h01")
+	o := m.options(t)
+	k := newKeeper(o)
+	s := newState(o, k, nil)
+	s.heard("h01", message.Alive{Application: "app"}, time.Now())
+	if err := k.forget(t.Context(), "acme", "h01"); err != nil {
+		t.Fatal(err)
+	}
+	k.write(t.Context())
+	if h, _ := m.kept("h01"); h.Name != "" {
+		t.Error("an earlier write of h01 comes after its deletion")
+	}
+	var refused *run.Refused
+	if err := s.forget("h01"); !errors.As(err, &refused) {
+		t.Errorf("answered %v", err)
+	}
+	k.write(t.Context())
+	if h, _ := m.kept("h01"); h.Name == "" || s.hosts["h01"] == nil {
+		t.Error("h01 is lost")
+	}
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// TestErrorsSpeakTheCommandLine checks what a person at a terminal reads whose
+// command a real agent refuses: flags, and the request only at the end.
+func TestErrorsSpeakTheCommandLine(t *testing.T) {
+	t.Parallel()
+	d, err := dev.Start(t.Context(), dev.Options{Dir: t.TempDir(), Hosts: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	configure(t, d.Endpoint, d.Token)
+	const path = "/v1/state/tenants/demo/os-upgrade"
+	for name, c := range map[string]struct {
+		endpoint string
+		args     []string
+		want     string
+	}{
+		"no window is open":         {d.Endpoint, []string{"start"}, "no maintenance window is configured; to start now, use --override-window with --reason (POST " + path + "/start: 412 Precondition Failed)"},
+		"override without a reason": {d.Endpoint, []string{"start", "--override-window"}, "--override-window needs a --reason"},
+		"duration in a window":      {d.Endpoint, []string{"start", "--duration", "1h"}, "--duration bounds a run outside of the windows; give it with --override-window"},
+		"unknown run":               {d.Endpoint, []string{"watch", "77"}, "run 77: there is no such run (GET " + path + "/runs/77: 404 Not Found)"},
+		"forget a host that is up":  {d.Endpoint, []string{"forget", "h01"}, "host h01 is online"},
+		"forget an unknown host":    {d.Endpoint, []string{"forget", "h77"}, `host "h77" is not known (DELETE ` + path + "/hosts/h77: 404 Not Found)"},
+		"nobody answers":            {"http://127.0.0.1:1", []string{"status"}, "cannot reach the REST API: dial tcp 127.0.0.1:1: connect: connection refused (after 2 tries) (GET " + path + ")"},
+		"not a URL":                 {"127.0.0.1", []string{"status"}, `endpoint "127.0.0.1" is not an absolute http or https URL`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, stdout, stderr := call(t, as(t, c.endpoint, d.Token, d.Tenant, c.args...)...)
+			if code != exitFailed || !strings.HasPrefix(stderr, "osupgrade-agent: "+c.want) {
+				t.Errorf("exit code %d, and no word of %q:\n%s%s", code, c.want, stdout, stderr)
+			}
+		})
+	}
+}
+
+// configure lets the simulated hosts be upgraded.
+func configure(t *testing.T, endpoint, token string) {
+	t.Helper()
+	api, err := client.New(client.Options{Endpoint: endpoint, Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(api.Close)
+	config := v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: dev.Application}}}
+	if _, err := api.PutConfig(t.Context(), dev.Tenant, config, client.Precondition{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDevEndsWithItsHosts checks that dev does not go on with a host fewer, and
+// says which host it was.
+func TestDevEndsWithItsHosts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	reader, writer := io.Pipe()
+	var stderr bytes.Buffer
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(t.Context(), []string{"dev", "--data", dir, "--hosts", "1", "--listen", "127.0.0.1:0", "--step", "0s"}, writer, &stderr)
+		_ = writer.Close()
+	}()
+	lines := bufio.NewScanner(reader)
+	for range 2 {
+		if !lines.Scan() {
+			t.Fatalf("dev ended with exit code %d:\n%s", <-ended, stderr.String())
+		}
+	}
+	endpoint, token := readEnv(t, filepath.Join(dir, "dev.env"))
+	configure(t, endpoint, token)
+	// A file where the journal's folder was: the host cannot go on.
+	state := filepath.Join(dir, "hosts", "h01", "worker")
+	if err := os.Rename(state, state+".gone"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(state, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// Its next step is the last one, if it has not found out by itself.
+	_, _, _ = call(t, as(t, endpoint, token, dev.Tenant, "start", "--override-window", "--reason", "a test")...)
+	if code := <-ended; code != exitFailed || !strings.Contains(stderr.String(), "\nosupgrade-agent: host h01: ") {
+		t.Errorf("exit code %d:\n%s", code, stderr.String())
+	}
+}
+
+// readEnv reads what dev wrote for a shell.
+func readEnv(t *testing.T, path string) (endpoint, token string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		switch name {
+		case "export OSUPGRADE_ENDPOINT":
+			endpoint = value
+		case "export OSUPGRADE_TOKEN":
+			token = value
+		}
+	}
+	return endpoint, token
+}

@@ -1,0 +1,115 @@
+package worker
+
+import (
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// TestRefusedReply checks that a reply that the site refuses counts as sent,
+// so that the host is there for the next run.
+func TestRefusedReply(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		r.station.refused["reply"] = true
+		r.leave(upgrading())
+		r.life(func() bool { return r.journal().Phase == Answered })
+		if n := r.log.lines("level=WARN", "the reply was refused", "run=10", "refused by the site"); n != 1 {
+			t.Errorf("it is told %d times, not once", n)
+		}
+		r.station.refused["reply"] = false
+		next := message.Command{Action: message.Prepare, Hosts: []string{"h01"}, NotAfter: time.Now().Add(time.Hour)}
+		r.station.send(message.Record{Seq: 20, Kind: message.CommandAll, Body: next.Encode()})
+		expect(r, message.Prepare, message.Done)
+	})
+}
+
+// TestAnotherLog checks that a host whose journal is ahead of the log, because
+// it is a new one, still follows it, and says what happened.
+func TestAnotherLog(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		ahead := prepared()
+		ahead.Log, ahead.Run, ahead.Seq = "A", 500, 501
+		r.leave(ahead)
+		body := message.Command{Action: message.Prepare, Hosts: []string{"h01"}, NotAfter: time.Now().Add(time.Hour)}.Encode()
+		r.station.send(message.Record{Log: "B", Seq: 10, Kind: message.CommandAll, Body: body})
+		expect(r, message.Prepare, message.Done)
+		r.station.send(message.Record{Log: "B", Seq: 11, Run: 10, Kind: message.CommandHost, Body: message.Command{Action: message.Upgrade, Host: "h01"}.Encode()})
+		expect(r, message.Upgrade, message.RebootRequired)
+		if j := r.journal(); j.Log != "B" || j.Run != 10 {
+			t.Errorf("the journal is of run %d of log %q", j.Run, j.Log)
+		}
+		if n := r.log.lines("level=WARN", "this host knew another log", "log=B", "known=A"); n != 1 {
+			t.Errorf("it is told %d times, not once", n)
+		}
+	})
+}
+
+// TestIgnoredCommand checks that a command that somebody waits for is told of
+// once when it is refused, and others are not.
+func TestIgnoredCommand(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		record message.Record
+		warned int
+	}{
+		"a prepare that came too late": {prepareAt(600, now, "h01"), 1},
+		"a prepare of others":          {prepareAt(600, now, "h02"), 0},
+		"a command from before":        {commandAt(9, 8, message.Upgrade, "h01"), 0},
+		"a command of another run":     {commandAt(600, 8, message.Upgrade, "h01"), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(r *rig) {
+				r.now = func() time.Time { return now }
+				r.leave(prepared())
+				r.station.send(c.record)
+				// Whoever waits is told of it again and again.
+				pokes := 0
+				r.life(func() bool {
+					r.station.poke()
+					pokes++
+					return pokes > 10
+				})
+				if n := r.log.lines("level=WARN", "command ignored"); n != c.warned {
+					t.Errorf("it is told %d times, not %d", n, c.warned)
+				}
+				if c.warned > 0 && r.log.lines("level=WARN", "command ignored", "h01") == 0 {
+					t.Error("the host is not named")
+				}
+			})
+		})
+	}
+}
+
+// TestMailbox checks that the newest command of each kind is kept, also when
+// the log behind it becomes another one.
+func TestMailbox(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		put  []message.Record
+		want []uint64
+	}{
+		"the newest of a kind":      {[]message.Record{prepareAt(10, later, "a"), prepareAt(20, later, "a"), prepareAt(15, later, "a")}, []uint64{20}},
+		"one of each, oldest first": {[]message.Record{commandAt(11, 10, message.Upgrade, "a"), prepareAt(10, later, "a")}, []uint64{10, 11}},
+		"another log begins anew":   {[]message.Record{ofLog("A", prepareAt(500, later, "a")), ofLog("B", prepareAt(3, later, "a"))}, []uint64{3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMailbox()
+			for _, r := range c.put {
+				m.put(r)
+			}
+			for _, want := range c.want {
+				if r, err := m.take(t.Context()); err != nil || r.Seq != want {
+					t.Errorf("command %d comes, not %d: %v", r.Seq, want, err)
+				}
+			}
+			if r, ok := m.pop(); ok {
+				t.Errorf("command %d comes after all", r.Seq)
+			}
+		})
+	}
+}

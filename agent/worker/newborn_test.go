@@ -1,0 +1,140 @@
+package worker
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// TestNewborn checks where a host without a journal begins, and what it
+// answers (design.md 5, invariant 2).
+func TestNewborn(t *testing.T) {
+	t.Parallel()
+	asked := func(seq uint64, action message.Action) Journal {
+		return Journal{Run: 10, NotAfter: later, Seq: seq, Action: action, Phase: Answering, Result: unknownPast}
+	}
+	for name, c := range map[string]struct {
+		records []message.Record
+		want    Journal
+	}{
+		"an empty log":             {nil, Journal{}},
+		"prepared, maybe":          {[]message.Record{prepareAt(10, later, "h01")}, asked(10, message.Prepare)},
+		"upgraded, maybe":          {[]message.Record{prepareAt(10, later, "h01"), commandAt(11, 10, message.Upgrade, "h01")}, asked(11, message.Upgrade)},
+		"rebooted, maybe":          {[]message.Record{prepareAt(10, later, "h01"), commandAt(12, 10, message.Reboot, "h01")}, asked(12, message.Reboot)},
+		"a run of other hosts":     {[]message.Record{prepareAt(10, later, "h02")}, Journal{Seq: 10}},
+		"a run that is over":       {[]message.Record{prepareAt(10, now, "h01"), commandAt(11, 10, message.Upgrade, "h01")}, Journal{Seq: 11}},
+		"a new run after an old":   {[]message.Record{commandAt(7, 5, message.Upgrade, "h01"), prepareAt(10, later, "h01")}, asked(10, message.Prepare)},
+		"others after an old":      {[]message.Record{commandAt(7, 5, message.Upgrade, "h01"), prepareAt(10, later, "h02")}, Journal{Seq: 10}},
+		"a prepare nobody reads":   {[]message.Record{{Seq: 10, Body: []byte("{")}, commandAt(11, 10, message.Upgrade, "h01")}, Journal{Seq: 11}},
+		"a command nobody reads":   {[]message.Record{prepareAt(10, later, "h01"), {Seq: 11, Body: []byte("{")}}, asked(11, message.Prepare)},
+		"the log that it is of":    {[]message.Record{ofLog("A", prepareAt(10, later, "h02"))}, Journal{Log: "A", Seq: 10}},
+		"a command of another run": {[]message.Record{prepareAt(10, later, "h01"), commandAt(11, 9, message.Upgrade, "h01")}, asked(11, message.Prepare)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := Newborn(c.records, "h01", now); got != c.want {
+				t.Errorf("%+v, not %+v", got, c.want)
+			}
+		})
+	}
+}
+
+// TestNewbornNeverActs checks that no command that was there before the
+// journal is ever carried out, that the journal can be read again, and that
+// what follows in the same run is answered and not carried out either.
+func TestNewbornNeverActs(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		run := rapid.Uint64Range(1, 50).Draw(rt, "run")
+		seq := run + rapid.Uint64Range(1, 50).Draw(rt, "after")
+		end := now.Add(time.Duration(rapid.IntRange(-2, 2).Draw(rt, "end")) * time.Minute)
+		host := rapid.SampledFrom([]string{"h01", "h02"})
+		action := rapid.SampledFrom([]message.Action{message.Upgrade, message.Reboot})
+		all := []message.Record{
+			prepareAt(run, end, host.Draw(rt, "member")),
+			commandAt(seq, rapid.SampledFrom([]uint64{run, run - 1}).Draw(rt, "of"), action.Draw(rt, "action"), host.Draw(rt, "host")),
+		}
+		records := all[rapid.IntRange(0, 1).Draw(rt, "first"):rapid.IntRange(1, 2).Draw(rt, "end of records")]
+		j := Newborn(records, "h01", now)
+		if err := j.check(); err != nil {
+			rt.Fatalf("%+v cannot be read again: %v", j, err)
+		}
+		if do := j.Next(false, "boot-1"); do != Nothing && do != DoReply {
+			rt.Fatalf("%+v makes the worker %s", j, do)
+		}
+		if j.Phase == Answering {
+			j = j.After(DoReply, 0, nil, now)
+		}
+		for _, r := range records {
+			if next, err := j.Receive(r, "h01", "boot-1", now); err == nil {
+				rt.Fatalf("%+v takes up command %d as %+v", j, r.Seq, next)
+			}
+		}
+		next, err := j.Receive(commandAt(seq+1, run, action.Draw(rt, "next"), "h01"), "h01", "boot-1", now)
+		if err == nil && next.Phase != Answering {
+			rt.Fatalf("%+v carries out what follows as %+v", j, next)
+		}
+	})
+}
+
+// TestLostJournal loses the journal of a host in the middle of a run and after
+// it, and checks that nothing is done twice and nobody waits for an answer.
+func TestLostJournal(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		r.bear()
+		r.prepare()
+		expect(r, message.Prepare, message.Done)
+		r.command(11, message.Upgrade)
+		expect(r, message.Upgrade, message.RebootRequired)
+		r.forget()
+		r.bear()
+		r.command(12, message.Reboot)
+		expect(r, message.Reboot, unknownPast)
+		r.forget()
+		r.bear()
+		r.life(func() bool { return r.journal().Phase == Answered })
+		if up, boots := r.effects("upgrade"), r.effects("reboot"); up != 1 || boots != 0 {
+			t.Errorf("the host was upgraded %d times and rebooted %d times", up, boots)
+		}
+		if n := r.log.lines("level=WARN", "no journal found in a run"); n != 2 {
+			t.Errorf("it is told %d times, not 2", n)
+		}
+	})
+}
+
+// TestNewbornIsSilent checks that nothing is heard of a host before it has a
+// journal, so that no run begins with it.
+func TestNewbornIsSilent(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		r.station.slow["newest"] = true
+		end := time.Now().Add(time.Minute)
+		r.life(func() bool { return time.Now().After(end) })
+		if r.station.alive != 0 || len(r.station.versions) != 0 {
+			t.Errorf("%d heartbeats and %d reports came from a host without a journal", r.station.alive, len(r.station.versions))
+		}
+		r.station.slow["newest"] = false
+		r.bear()
+		r.life(func() bool { return r.station.heartbeats() > 0 })
+	})
+}
+
+// TestNewbornRefused checks that a worker that may not ask ends and says why.
+func TestNewbornRefused(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.station.refused["newest"] = true
+	w, err := Open(t.Context(), r.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = w.Close() }()
+	const want = "cannot ask the log where this host, which has no journal, begins: newest: refused by the site"
+	if err := w.Run(t.Context()); errorText(err) != want {
+		t.Errorf("the error is %v, not %s", err, want)
+	}
+}

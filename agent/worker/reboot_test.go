@@ -1,0 +1,84 @@
+package worker
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// rebooting is the journal of a host that is to reboot; now is its boot.
+func rebooting(r *rig, asked bool) Journal {
+	boot, err := r.host.BootID()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return Journal{Run: 10, NotAfter: time.Now().Add(time.Hour), Seq: 12, Action: message.Reboot, Phase: Rebooting, BootID: boot, Asked: asked}
+}
+
+// switchboard is a machine with another way to reboot.
+type switchboard struct {
+	Machine
+	reboot func(ctx context.Context) error
+}
+
+func (s switchboard) Reboot(ctx context.Context) error { return s.reboot(ctx) }
+
+// TestReboot checks that a reboot is asked for at most once and that the host
+// answers whatever comes of it (design.md 5, invariants 2 and 7).
+func TestReboot(t *testing.T) {
+	t.Parallel()
+	hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	accept := func(context.Context) error { return nil }
+	for name, c := range map[string]struct {
+		asked  bool
+		reboot func(context.Context) error
+		asks   int
+		want   string
+	}{
+		"the command hangs":                 {false, hang, 1, "cannot reboot: asking for it took longer than 1m0s"},
+		"accepted, and nothing happens":     {false, accept, 1, "the reboot was accepted, yet the host was still up 1m0s later"},
+		"asked for before, nothing happens": {true, accept, 0, "the reboot was asked for before the worker was started again, yet the host was still up 1m0s later"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(r *rig) {
+				asks := 0
+				r.change = func(o *Options) {
+					o.Machine = switchboard{o.Machine, func(ctx context.Context) error {
+						asks++
+						return c.reboot(ctx)
+					}}
+				}
+				r.leave(rebooting(r, c.asked))
+				expect(r, message.Reboot, c.want)
+				if asks != c.asks {
+					t.Errorf("the reboot was asked for %d times, not %d", asks, c.asks)
+				}
+			})
+		})
+	}
+}
+
+// TestRebootUnderWay checks that a worker that is started again before the
+// reboot strikes waits for it and then reports it.
+func TestRebootUnderWay(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		wait := rebooting(r, true)
+		r.leave(wait)
+		soon := time.Now().Add(30 * time.Second)
+		r.life(func() bool { return time.Now().After(soon) })
+		if got := r.journal(); got.Phase != Rebooting || len(r.station.replies) > 0 {
+			t.Fatalf("it did not wait: %+v", got)
+		}
+		if err := r.host.Boot(r.t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.life(func() bool { return r.station.answer(message.Reboot) != "" })
+		if n := r.effects("reboot"); n != 0 {
+			t.Errorf("the reboot was asked for %d times more", n)
+		}
+	})
+}

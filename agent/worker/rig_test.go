@@ -1,0 +1,225 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/simulated"
+)
+
+// inBubble plays with a rig in time that passes only while nobody works.
+func inBubble(t *testing.T, play func(r *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { play(newRig(t)) })
+}
+
+// crash is what a worker that is killed at a label panics with.
+type crash string
+
+// rig is one simulated host with its log and its power switch.
+type rig struct {
+	t       *testing.T
+	dir     string
+	host    *simulated.Host
+	station *station
+	now     func() time.Time
+	// change, when there, changes what the next worker is made of.
+	change func(*Options)
+	// dieAt is the label at whose visit number visit the worker is killed.
+	dieAt  string
+	visit  int
+	visits map[string]int
+	// log is what the workers log.
+	log lockedText
+	// starts counts the workers that were started.
+	starts int
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	dir := t.TempDir()
+	host, err := simulated.Open(filepath.Join(dir, "host"), simulated.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &rig{t: t, dir: dir, host: host, station: newStation(), now: time.Now, visits: map[string]int{}}
+}
+
+func (r *rig) at(label string) {
+	r.visits[label]++
+	if label == r.dieAt && r.visits[label] == r.visit {
+		panic(crash(label))
+	}
+}
+
+func (r *rig) options() Options {
+	o := Options{
+		Tenant: "acme", Host: "h01", Application: "os-upgrade-simulated", Dir: filepath.Join(r.dir, "state"),
+		Station: r.station, Strategy: r.host, Machine: r.host, Limits: Limits{Step: time.Minute, Reboot: time.Minute},
+		Log: slog.New(slog.NewTextHandler(&r.log, nil)), Now: r.now, At: r.at,
+	}
+	if r.change != nil {
+		r.change(&o)
+	}
+	return o
+}
+
+// journal is what the state directory holds.
+func (r *rig) journal() Journal {
+	r.t.Helper()
+	j, err := ReadJournal(filepath.Join(r.dir, "state", "journal.json"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return j
+}
+
+// leave puts a journal where the next worker finds it.
+func (r *rig) leave(j Journal) {
+	r.t.Helper()
+	if err := os.MkdirAll(filepath.Join(r.dir, "state"), 0o700); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := j.write(filepath.Join(r.dir, "state", "journal.json")); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// forget loses the journal.
+func (r *rig) forget() {
+	r.t.Helper()
+	if err := os.Remove(filepath.Join(r.dir, "state", "journal.json")); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// bear starts workers until the host has a journal.
+func (r *rig) bear() {
+	r.t.Helper()
+	born := func() bool {
+		_, err := os.Stat(filepath.Join(r.dir, "state", "journal.json"))
+		return err == nil
+	}
+	for r.life(born) {
+	}
+}
+
+// lockedText is text that several write.
+type lockedText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lockedText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// lines returns how many lines there are with all of the words.
+func (l *lockedText) lines(words ...string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := 0
+	for line := range strings.Lines(l.text.String()) {
+		missing := func(word string) bool { return !strings.Contains(line, word) }
+		if !slices.ContainsFunc(words, missing) {
+			n++
+		}
+	}
+	return n
+}
+
+// life is one worker from start to crash, reboot or done. It reports whether
+// another one has to follow.
+func (r *rig) life(done func() bool) (again bool) {
+	r.t.Helper()
+	r.starts++
+	if r.starts > 20 {
+		r.t.Fatal("the worker is started again and again")
+	}
+	w, err := Open(r.t.Context(), r.options())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer func() { _ = w.Close() }()
+	ctx, stop := context.WithCancel(r.t.Context())
+	defer stop()
+	ended := make(chan any, 1)
+	go func() {
+		defer func() { ended <- recover() }()
+		if err := w.Run(ctx); err != nil {
+			panic(err)
+		}
+	}()
+	return r.supervise(done, ended, stop)
+}
+
+func (r *rig) supervise(done func() bool, ended chan any, stop func()) bool {
+	r.t.Helper()
+	// The tick only asks whether the log has what the test waits for.
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case reason := <-ended:
+			if _, crashed := reason.(crash); !crashed {
+				r.t.Fatalf("the worker ended: %v", reason)
+			}
+			return true
+		case event := <-r.host.Events():
+			stop()
+			<-ended
+			if event == simulated.RebootRequested {
+				if err := r.host.Boot(context.Background()); err != nil {
+					r.t.Fatal(err)
+				}
+			}
+			return true
+		case <-tick.C:
+			if done() {
+				stop()
+				<-ended
+				return false
+			}
+		}
+	}
+}
+
+// until starts workers until the log has the answer to an action.
+func (r *rig) until(action message.Action) string {
+	r.t.Helper()
+	for r.life(func() bool { return r.station.answer(action) != "" }) {
+	}
+	return r.station.answer(action)
+}
+
+// effects counts the lines of the host's own record of an effect.
+func (r *rig) effects(action string) int {
+	r.t.Helper()
+	text, err := os.ReadFile(filepath.Join(r.host.Dir(), "effects.log"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		r.t.Fatal(err)
+	}
+	return strings.Count(string(text), `"action":"`+action+`"`)
+}
+
+func (r *rig) prepare() {
+	c := message.Command{Action: message.Prepare, Hosts: []string{"h01"}, NotAfter: time.Now().Add(time.Hour)}
+	r.station.send(message.Record{Seq: 10, Kind: message.CommandAll, Body: c.Encode()})
+}
+
+func (r *rig) command(seq uint64, action message.Action) {
+	c := message.Command{Action: action, Host: "h01"}
+	r.station.send(message.Record{Seq: seq, Kind: message.CommandHost, Run: 10, Body: c.Encode()})
+}

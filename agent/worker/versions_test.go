@@ -1,0 +1,143 @@
+package worker
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
+)
+
+// upgrading is the journal of a host that was interrupted in an upgrade.
+func upgrading() Journal {
+	return Journal{Run: 10, NotAfter: time.Now().Add(time.Hour), Seq: 11, Action: message.Upgrade, Phase: Upgrading, BootID: "boot-1"}
+}
+
+// TestCutOff checks that a host takes up what its journal says while the site
+// cannot be reached, and answers when it can be.
+func TestCutOff(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		r.leave(upgrading())
+		r.station.cut = make(chan struct{})
+		r.life(func() bool { return r.journal().Phase == Answering })
+		if n := r.effects("upgrade"); n != 1 {
+			t.Fatalf("the host was upgraded %d times", n)
+		}
+		go func() {
+			time.Sleep(time.Hour)
+			close(r.station.cut)
+		}()
+		expect(r, message.Upgrade, message.RebootRequired)
+		r.life(func() bool { return len(r.station.reports()) > 0 })
+	})
+}
+
+// TestVersionsGoFirst checks that whoever sees a reply sees the versions that
+// the host has come to.
+func TestVersionsGoFirst(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		wholeRun(r)
+		want := []string{"versions", "reply to prepare", "versions", "reply to upgrade", "versions", "reply to reboot"}
+		if !slices.Equal(r.station.calls, want) {
+			t.Errorf("%q, not %q", r.station.calls, want)
+		}
+	})
+}
+
+// TestVersionsNeverHinder checks that a run goes on whatever becomes of the
+// report of versions.
+func TestVersionsNeverHinder(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		spoil func(r *rig)
+		warns string
+	}{
+		"never taken":      {func(r *rig) { r.station.slow["versions"] = true }, "the reply goes before the versions"},
+		"never compared":   {func(r *rig) { r.station.slow["last versions"] = true }, "the reply goes before the versions"},
+		"refused":          {func(r *rig) { r.station.refused["versions"] = true }, "cannot report versions"},
+		"compare refused":  {func(r *rig) { r.station.refused["last versions"] = true }, "cannot read the versions reported before"},
+		"far too many":     {func(r *rig) { r.swap(bigVersions) }, "cannot read versions: 300012 bytes; at most 262144"},
+		"never determined": {func(r *rig) { r.swap(hangingVersions) }, "the reply goes before the versions"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(r *rig) {
+				c.spoil(r)
+				r.leave(upgrading())
+				expect(r, message.Upgrade, message.RebootRequired)
+				if r.log.lines("level=WARN", c.warns) == 0 {
+					t.Errorf("nobody is told: %s", c.warns)
+				}
+			})
+		})
+	}
+}
+
+// otherVersions is a strategy with other versions.
+type otherVersions struct {
+	strategy.Strategy
+	versions func(ctx context.Context) (map[string]string, error)
+}
+
+func (o otherVersions) Versions(ctx context.Context) (map[string]string, error) {
+	return o.versions(ctx)
+}
+
+func (r *rig) swap(versions func(ctx context.Context) (map[string]string, error)) {
+	r.change = func(o *Options) { o.Strategy = otherVersions{o.Strategy, versions} }
+}
+
+func bigVersions(context.Context) (map[string]string, error) {
+	return map[string]string{"kernel": strings.Repeat("6", 300_000-1)}, nil
+}
+
+func hangingVersions(ctx context.Context) (map[string]string, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestRefusedVersions checks that versions that the site refuses are not sent
+// to it again and again.
+func TestRefusedVersions(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		r.station.refused["versions"] = true
+		r.swap(func(context.Context) (map[string]string, error) { return map[string]string{"kernel": "6"}, nil })
+		r.leave(upgrading())
+		expect(r, message.Upgrade, message.RebootRequired)
+		if n := r.log.lines("cannot report versions", "refused by the site"); n != 1 {
+			t.Errorf("the same versions were refused %d times, not once", n)
+		}
+	})
+}
+
+// TestOrders checks that a report that begins after several orders fills all
+// of them, and none that comes later.
+func TestOrders(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk()
+		d.order()
+		d.order()
+		first, err := d.await(t.Context())
+		if err != nil || len(first) != 2 {
+			t.Fatalf("%d orders wait: %v", len(first), err)
+		}
+		later := make(chan int)
+		go func() {
+			next, _ := d.await(t.Context())
+			later <- len(next)
+		}()
+		synctest.Wait()
+		d.order()
+		if n := <-later; n != 1 {
+			t.Errorf("%d orders wait, not 1", n)
+		}
+	})
+}
