@@ -27,7 +27,8 @@ type Store interface {
 	Hosts(ctx context.Context, tenant string) ([]store.Host, error)
 	PutHost(ctx context.Context, key string, host store.Host) error
 	DeleteHost(ctx context.Context, tenant, key string) error
-	WatchVersions(ctx context.Context, tenant string, see func(key string, body []byte, at time.Time)) error
+	WatchVersions(ctx context.Context, tenant string, see func(store.Reported)) error
+	VersionsNumber(ctx context.Context, tenant string) (uint64, error)
 }
 
 // Options say what a controller controls.
@@ -129,17 +130,8 @@ func (c *Controller) watchConfig(ctx context.Context) error {
 
 // watchVersions takes in what hosts report of their versions.
 func (c *Controller) watchVersions(ctx context.Context) error {
-	return c.o.Store.WatchVersions(ctx, c.o.Tenant, func(key string, body []byte, at time.Time) {
-		name, known := topic.Host(key)
-		versions, err := message.DecodeVersions(body)
-		if err != nil || !known {
-			c.o.Logger.Warn("versions ignored", "tenant", c.o.Tenant, "host", key, "error", err)
-			return
-		}
-		_ = c.post(ctx, func(s *state) {
-			s.versions[name] = reported{versions: versions, at: at}
-			s.notify()
-		})
+	return c.o.Store.WatchVersions(ctx, c.o.Tenant, func(r store.Reported) {
+		_ = c.post(ctx, func(s *state) { s.report(r) })
 	})
 }
 

@@ -110,12 +110,17 @@ func (m *memory) WatchConfig(ctx context.Context, _ string, see func(store.Seen)
 	return ctx.Err()
 }
 
-func (m *memory) WatchVersions(ctx context.Context, _ string, see func(string, []byte, time.Time)) error {
+func (m *memory) WatchVersions(ctx context.Context, _ string, see func(store.Reported)) error {
 	for key, body := range m.versions {
-		see(key, body, time.Now())
+		see(store.Reported{Key: key, Body: body, At: time.Now(), Number: 1})
 	}
+	see(store.Reported{})
 	<-ctx.Done()
 	return ctx.Err()
+}
+
+func (m *memory) VersionsNumber(context.Context, string) (uint64, error) {
+	return uint64(min(1, len(m.versions))), nil
 }
 
 func (m *memory) Hosts(context.Context, string) ([]store.Host, error) {

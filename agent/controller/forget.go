@@ -46,7 +46,6 @@ func (s *state) forget(name string) error {
 	}
 	delete(s.hosts, name)
 	delete(s.versions, name)
-	s.Logger.Info("host is deleted", "tenant", s.Tenant, "host", name)
 	s.changed()
 	return nil
 }

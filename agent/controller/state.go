@@ -17,13 +17,13 @@ type state struct {
 	ledger  run.Ledger
 	config  *v1.OSUpgrade
 	windows []window.Window
-	// revision is the number of the configuration's revision that was seen
-	// last, and awaited who waits for one.
-	revision uint64
-	awaited  []awaiting
-	hosts    map[string]*host
-	versions map[string]reported
-	keeper   *keeper
+	// revision is how far the configuration was read, reports how far the
+	// versions were, and reported tells that those of the start are all seen.
+	revision, reports mark
+	reported          bool
+	hosts             map[string]*host
+	versions          map[string]reported
+	keeper            *keeper
 	// started is when the controller began, joined when a host was first
 	// heard of that was not known.
 	started, joined time.Time
@@ -74,7 +74,7 @@ func newState(o Options, k *keeper, knows chan struct{}) *state {
 // configuration as they were at the start, or that the log is not to be
 // trusted.
 func (s *state) learnt() {
-	if s.knows != nil && s.configured && (s.alarm != nil || s.ledger.LastSeq >= s.last) {
+	if s.knows != nil && s.configured && s.reported && (s.alarm != nil || s.ledger.LastSeq >= s.last) {
 		close(s.knows)
 		s.knows = nil
 	}

@@ -87,6 +87,9 @@ func (s *state) lastUpgrade() *v1.LastUpgradeInfo {
 
 // Hosts returns the hosts that are known, by name.
 func (c *Controller) Hosts(ctx context.Context) ([]v1.Host, error) {
+	if err := c.versionsSeen(ctx); err != nil {
+		return nil, err
+	}
 	return ask(ctx, c, func(s *state) []v1.Host {
 		now := s.Now()
 		view := make([]v1.Host, 0, len(s.hosts))

@@ -39,6 +39,8 @@ func (r Revision) String() string { return fmt.Sprintf("%x-%d", r.Bucket, r.Numb
 // Store is safe for concurrent use.
 type Store struct {
 	configs, hosts, versions jetstream.KeyValue
+	// versionsLog is the stream of the bucket of versions.
+	versionsLog jetstream.Stream
 	// made is when the bucket of configurations was made.
 	made int64
 }
@@ -68,11 +70,15 @@ func Open(ctx context.Context, nc *nats.Conn) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	versionsLog, err := js.Stream(ctx, "KV_osu-versions")
+	if err != nil {
+		return nil, fmt.Errorf("cannot look at the bucket of versions: %w", err)
+	}
 	made, err := creation(ctx, js, "KV_osu-config")
 	if err != nil {
 		return nil, err
 	}
-	return &Store{configs: configs, hosts: hosts, versions: versions, made: made.UnixNano()}, nil
+	return &Store{configs: configs, hosts: hosts, versions: versions, versionsLog: versionsLog, made: made.UnixNano()}, nil
 }
 
 func bucket(ctx context.Context, js jetstream.JetStream, name, description string, keep uint8) (jetstream.KeyValue, error) {

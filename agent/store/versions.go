@@ -35,10 +35,22 @@ func (s *Store) Versions(ctx context.Context, tenant, key string) ([]byte, error
 	return entry.Value(), nil
 }
 
+// Reported is what a host reported of its versions, as a watch sees it.
+type Reported struct {
+	// Key is the host's name as one subject token; empty at the end of what
+	// was there when the watch began.
+	Key string
+	// Body is nil when the entry is gone.
+	Body []byte
+	At   time.Time
+	// Number is the revision's.
+	Number uint64
+}
+
 // WatchVersions calls see with the versions of each of a tenant's hosts, now
 // and after each change. It returns when ctx ends or the store is gone.
-func (s *Store) WatchVersions(ctx context.Context, tenant string, see func(key string, body []byte, at time.Time)) error {
-	watcher, err := s.versions.Watch(ctx, tenant+".*", jetstream.IgnoreDeletes())
+func (s *Store) WatchVersions(ctx context.Context, tenant string, see func(Reported)) error {
+	watcher, err := s.versions.Watch(ctx, tenant+".*")
 	if err != nil {
 		return fmt.Errorf("cannot watch the versions of tenant %s: %w", tenant, err)
 	}
@@ -48,12 +60,29 @@ func (s *Store) WatchVersions(ctx context.Context, tenant string, see func(key s
 		case <-ctx.Done():
 			return ctx.Err()
 		case entry, open := <-watcher.Updates():
-			if !open {
+			switch {
+			case !open:
 				return errors.New("the watch on the versions has ended")
-			}
-			if entry != nil { // nil is the end of the initial values.
-				see(entry.Key()[len(tenant)+1:], entry.Value(), entry.Created())
+			case entry == nil:
+				see(Reported{})
+			case entry.Operation() != jetstream.KeyValuePut:
+				see(Reported{Key: entry.Key()[len(tenant)+1:], At: entry.Created(), Number: entry.Revision()})
+			default:
+				see(Reported{Key: entry.Key()[len(tenant)+1:], Body: entry.Value(), At: entry.Created(), Number: entry.Revision()})
 			}
 		}
 	}
+}
+
+// VersionsNumber is that of the last change of any of a tenant's versions; 0
+// when there was none. A watch that has seen it has seen them all.
+func (s *Store) VersionsNumber(ctx context.Context, tenant string) (uint64, error) {
+	last, err := s.versionsLog.GetLastMsgForSubject(ctx, "$KV.osu-versions."+tenant+".*")
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("cannot ask for the last versions of tenant %s: %w", tenant, err)
+	}
+	return last.Sequence, nil
 }

@@ -1,0 +1,160 @@
+package controller
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+var start = v1.Start{OverrideWindow: true, Reason: "a test"}
+
+// TestBounds checks when a run that is started by hand ends, to which window
+// it belongs, and what is refused.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	friday := time.Date(2026, 11, 20, 1, 0, 0, 0, time.UTC)
+	weekly := &v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{
+		{DaysOfWeek: "Friday", StartTime: "01:00", Timezone: "UTC", Duration: "4h"},
+	}}
+	in, before := friday.Add(time.Hour), friday.Add(-time.Hour)
+	for name, c := range map[string]struct {
+		config  *v1.OSUpgrade
+		now     time.Time
+		request v1.Start
+		window  bool
+		end     time.Time
+		refused string
+	}{
+		"in a window":                    {weekly, in, v1.Start{}, true, friday.Add(4 * time.Hour), ""},
+		"in a window that is overridden": {weekly, in, v1.Start{OverrideWindow: true}, true, friday.Add(4 * time.Hour), ""},
+		"in a window, with a duration": {
+			weekly, in,
+			v1.Start{OverrideWindow: true, Duration: "30m"},
+			false,
+			time.Time{},
+			`duration: "30m" cannot count, because a maintenance window is open and the run ends with it at 2026-11-20T05:00:00Z; leave duration out`,
+		},
+		"before a window":                    {weekly, before, v1.Start{}, false, time.Time{}, "the next one opens at 2026-11-20T01:00:00Z"},
+		"before a window that is overridden": {weekly, before, v1.Start{OverrideWindow: true}, false, before.Add(4 * time.Hour), ""},
+		"override with a duration":           {weekly, before, v1.Start{OverrideWindow: true, Duration: "30m"}, false, before.Add(30 * time.Minute), ""},
+		"without windows":                    {nil, in, v1.Start{}, false, time.Time{}, "no maintenance window is configured"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newState(newMemory().options(t), nil, nil)
+			s.configure(store.Seen{Config: c.config})
+			e, err := s.bounds(c.now, c.request)
+			var refused *run.Refused
+			switch {
+			case c.refused != "":
+				if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.refused) {
+					t.Errorf("refused with %v", err)
+				}
+			case err != nil || !e.NotAfter.Equal(c.end) || (e.Window != nil) != c.window || c.window && !e.Window.Equal(friday):
+				t.Errorf("the event is %s, %v", e.Encode(), err)
+			}
+		})
+	}
+}
+
+// TestOneRunPerWindow checks that a window gets one run and the next window
+// the next, and that a run started by hand in a window is that window's.
+func TestOneRunPerWindow(t *testing.T) {
+	t.Parallel()
+	for name, byHand := range map[string]bool{"by itself": false, "by hand": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m := newMemory()
+				m.config = &always
+				c, _ := m.control(t)
+				m.beat("h01")
+				if byHand {
+					if _, err := c.Start(t.Context(), "test", start); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for day := range 3 {
+					time.Sleep(quiet)
+					m.beat("h01")
+					m.finish(t, c)
+					if runs, err := c.Runs(t.Context()); err != nil || len(runs) != day+1 {
+						t.Fatalf("on day %d there were %d runs, %v", day+1, len(runs), err)
+					}
+					for today := time.Now().YearDay(); time.Now().YearDay() == today; {
+						time.Sleep(message.Heartbeat)
+						m.beat("h01")
+					}
+				}
+			})
+		})
+	}
+}
+
+// finish answers for h01 until the run under way has ended.
+func (m *memory) finish(t *testing.T, c *Controller) {
+	t.Helper()
+	id, err := c.Current(t.Context())
+	if err != nil || id == 0 {
+		t.Fatalf("there is no run under way: %d, %v", id, err)
+	}
+	m.reply("h01", id, message.Prepare)
+	m.reply("h01", id, message.Upgrade)
+}
+
+// TestRunOfAWrongClock checks that a run which was opened while the clock was
+// years ahead does not keep the windows of today from theirs, and that logs
+// that do not name the window still count.
+func TestRunOfAWrongClock(t *testing.T) {
+	t.Parallel()
+	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	midnight, years := noon.Truncate(24*time.Hour), noon.AddDate(4, 0, 0)
+	for name, c := range map[string]struct {
+		window *time.Time
+		opened time.Time
+		wants  bool
+	}{
+		"the run of this window":          {&midnight, noon.Add(-time.Hour), false},
+		"its run, stamped years ahead":    {&midnight, years, false},
+		"a run of a window in years":      {&years, years, true},
+		"an old log":                      {nil, noon.Add(-time.Hour), false},
+		"an old log, of the day before":   {nil, noon.Add(-24 * time.Hour), true},
+		"an old log, stamped years ahead": {nil, years, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMemory()
+			o := m.options(t)
+			o.Now = func() time.Time { return noon }
+			s := newState(o, newKeeper(o), nil)
+			s.started = noon.Add(-time.Hour)
+			s.configure(store.Seen{Config: &always})
+			s.heard("h01", message.Alive{Application: "app"}, noon)
+			s.joined = s.started
+			end := c.opened.Add(time.Hour)
+			for i, e := range []message.Event{
+				{Event: message.Opened, Hosts: []string{"h01"}, Window: c.window, NotAfter: &end},
+				{Event: message.Finished, Result: "completed"},
+			} {
+				r := message.Record{Seq: uint64(i + 1), Kind: message.EventRecord, Time: c.opened, Body: e.Encode()}
+				s.fold(r)
+				m.records, m.lastCommand = append(m.records, r), r.Seq
+			}
+			s.decide(t.Context())
+			opened := len(m.records) > 2
+			if opened != c.wants {
+				t.Errorf("a run is opened: %v", opened)
+			}
+			if want := `"window":"2026-11-21T00:00:00Z"`; opened && !strings.Contains(m.last(), want) {
+				t.Errorf("the event %s does not name its window", m.last())
+			}
+		})
+	}
+}

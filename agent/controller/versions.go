@@ -1,0 +1,47 @@
+package controller
+
+import (
+	"context"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
+)
+
+// report takes in what a host reported of its versions.
+func (s *state) report(r store.Reported) {
+	if r.Key == "" { // The end of those that were there at the start.
+		s.reported = true
+		s.learnt()
+		return
+	}
+	if err := s.version(r); err != nil {
+		s.Logger.Warn("versions ignored", "tenant", s.Tenant, "host", r.Key, "error", err)
+	}
+	s.reports.reach(r.Number)
+	s.notify()
+}
+
+func (s *state) version(r store.Reported) error {
+	name, _ := topic.Host(r.Key)
+	delete(s.versions, name)
+	if r.Body == nil {
+		return nil
+	}
+	versions, err := message.DecodeVersions(r.Body)
+	if err == nil {
+		s.versions[name] = reported{versions: versions, at: r.At}
+	}
+	return err
+}
+
+// versionsSeen returns once the versions count that hosts have reported so
+// far: a host reports before it answers, so whoever has seen its answer finds
+// what it came to.
+func (c *Controller) versionsSeen(ctx context.Context) error {
+	number, err := c.o.Store.VersionsNumber(ctx, c.o.Tenant)
+	if err != nil {
+		return err
+	}
+	return c.until(ctx, func(s *state) *mark { return &s.reports }, number)
+}

@@ -1,0 +1,98 @@
+package store_test
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+)
+
+func open(t *testing.T) *store.Store {
+	t.Helper()
+	dir := t.TempDir()
+	hosts, err := natsd.OpenHosts(filepath.Join(dir, "hosts"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := natsd.Start(t.Context(), natsd.Options{Dir: filepath.Join(dir, "store"), Hosts: hosts, Holder: "test", Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	nc, err := server.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	s, err := store.Open(t.Context(), nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestDeleteHost checks that a host is forgotten with its versions, that its
+// neighbours of the same name elsewhere are not, and that it can come back.
+func TestDeleteHost(t *testing.T) {
+	t.Parallel()
+	s, ctx := open(t), t.Context()
+	put := func(tenant, name string) {
+		t.Helper()
+		if err := s.PutHost(ctx, name, store.Host{Tenant: tenant, Name: name, Application: "app"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.PutVersions(ctx, tenant, name, []byte(`{"kernel":"6.1"}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	there := func(tenant, name string) bool {
+		t.Helper()
+		hosts, err := s.Hosts(ctx, tenant)
+		if err != nil {
+			t.Fatal(err)
+		}
+		versions, err := s.Versions(ctx, tenant, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		known := false
+		for _, h := range hosts {
+			known = known || h.Name == name
+		}
+		if known != (versions != nil) {
+			t.Errorf("%s of %s is known: %v, and has versions %s", name, tenant, known, versions)
+		}
+		return known
+	}
+	put("acme", "h01")
+	put("acme", "h02")
+	put("other", "h01")
+	for range 2 { // The second time it is gone already.
+		if err := s.DeleteHost(ctx, "acme", "h01"); err != nil {
+			t.Fatal(err)
+		}
+		if there("acme", "h01") || !there("acme", "h02") || !there("other", "h01") {
+			t.Error("another host is gone than h01 of acme")
+		}
+	}
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	err := s.WatchVersions(watching, "acme", func(r store.Reported) {
+		if r.Key == "h01" && r.Body != nil {
+			t.Error("the versions of a host that is gone are seen")
+		}
+		if r.Key == "" {
+			stop()
+		}
+	})
+	if watching.Err() == nil {
+		t.Fatalf("the watch ended with %v", err)
+	}
+	put("acme", "h01")
+	if !there("acme", "h01") {
+		t.Error("h01 did not come back")
+	}
+}
