@@ -120,26 +120,27 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t)
-			r.bear()
-			if err := r.host.SetFaults(c.faults); err != nil {
-				t.Fatal(err)
-			}
-			r.prepare()
-			got := r.until(message.Prepare)
-			for seq, action := range map[uint64]message.Action{11: message.Upgrade} {
-				if c.action != message.Prepare {
-					r.command(seq, action)
-					got = r.until(action)
+			inBubble(t, func(r *rig) {
+				r.bear()
+				if err := r.host.SetFaults(c.faults); err != nil {
+					t.Fatal(err)
 				}
-			}
-			if c.action == message.Reboot {
-				r.command(12, message.Reboot)
-				got = r.until(message.Reboot)
-			}
-			if got != c.want {
-				t.Errorf("%s was answered %q, not %q", c.action, got, c.want)
-			}
+				r.prepare()
+				got := r.until(message.Prepare)
+				for seq, action := range map[uint64]message.Action{11: message.Upgrade} {
+					if c.action != message.Prepare {
+						r.command(seq, action)
+						got = r.until(action)
+					}
+				}
+				if c.action == message.Reboot {
+					r.command(12, message.Reboot)
+					got = r.until(message.Reboot)
+				}
+				if got != c.want {
+					t.Errorf("%s was answered %q, not %q", c.action, got, c.want)
+				}
+			})
 		})
 	}
 }

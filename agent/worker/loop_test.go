@@ -1,6 +1,8 @@
 package worker
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -22,6 +24,27 @@ func TestRefusedReply(t *testing.T) {
 		next := message.Command{Action: message.Prepare, Hosts: []string{"h01"}, NotAfter: time.Now().Add(time.Hour)}
 		r.station.send(message.Record{Seq: 20, Kind: message.CommandAll, Body: next.Encode()})
 		expect(r, message.Prepare, message.Done)
+	})
+}
+
+// brokenStation is one that gives up a reply.
+type brokenStation struct{ *station }
+
+func (brokenStation) Reply(context.Context, uint64, message.Reply) error { return errors.New("broken") }
+
+// TestLostReply checks that a reply that is not on the log is never taken for
+// one that is.
+func TestLostReply(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		r.change = func(o *Options) { o.Station = brokenStation{r.station} }
+		r.leave(upgrading())
+		if err := r.run(); errorText(err) != "broken" {
+			t.Errorf("the worker ends with %v", err)
+		}
+		if phase := r.journal().Phase; phase != Answering {
+			t.Errorf("the journal says %s", phase)
+		}
 	})
 }
 
@@ -52,13 +75,15 @@ func TestAnotherLog(t *testing.T) {
 func TestIgnoredCommand(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		record message.Record
-		warned int
+		record           message.Record
+		ignored, strange int
 	}{
-		"a prepare that came too late": {prepareAt(600, now, "h01"), 1},
-		"a prepare of others":          {prepareAt(600, now, "h02"), 0},
-		"a command from before":        {commandAt(9, 8, message.Upgrade, "h01"), 0},
-		"a command of another run":     {commandAt(600, 8, message.Upgrade, "h01"), 1},
+		"a prepare that came too late":       {prepareAt(600, now, "h01"), 1, 0},
+		"a prepare of others":                {prepareAt(600, now, "h02"), 0, 0},
+		"a command from before":              {commandAt(9, 8, message.Upgrade, "h01"), 0, 0},
+		"a command of another run":           {commandAt(600, 8, message.Upgrade, "h01"), 1, 0},
+		"a prepare of others of another log": {ofLog("B", prepareAt(600, now, "h02")), 0, 1},
+		"a late prepare of another log":      {ofLog("B", prepareAt(600, now, "h01")), 1, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -73,11 +98,10 @@ func TestIgnoredCommand(t *testing.T) {
 					pokes++
 					return pokes > 10
 				})
-				if n := r.log.lines("level=WARN", "command ignored"); n != c.warned {
-					t.Errorf("it is told %d times, not %d", n, c.warned)
-				}
-				if c.warned > 0 && r.log.lines("level=WARN", "command ignored", "h01") == 0 {
-					t.Error("the host is not named")
+				for text, want := range map[string]int{"command ignored": c.ignored, "this host knew another log": c.strange} {
+					if n := r.log.lines("level=WARN", text, "host=h01"); n != want {
+						t.Errorf("%s: told %d times, not %d", text, n, want)
+					}
 				}
 			})
 		})

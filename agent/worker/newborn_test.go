@@ -126,15 +126,11 @@ func TestNewbornIsSilent(t *testing.T) {
 // TestNewbornRefused checks that a worker that may not ask ends and says why.
 func TestNewbornRefused(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	r.station.refused["newest"] = true
-	w, err := Open(t.Context(), r.options())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = w.Close() }()
-	const want = "cannot ask the log where this host, which has no journal, begins: newest: refused by the site"
-	if err := w.Run(t.Context()); errorText(err) != want {
-		t.Errorf("the error is %v, not %s", err, want)
-	}
+	inBubble(t, func(r *rig) {
+		r.station.refused["newest"] = true
+		const want = "cannot ask the log where this host, which has no journal, begins: newest: refused by the site"
+		if err := r.run(); errorText(err) != want {
+			t.Errorf("the error is %v, not %s", err, want)
+		}
+	})
 }

@@ -52,7 +52,12 @@ func TestReboot(t *testing.T) {
 					}}
 				}
 				r.leave(rebooting(r, c.asked))
+				begin := time.Now()
 				expect(r, message.Reboot, c.want)
+				// In a bubble nothing but the wait itself takes time.
+				if took := time.Since(begin).Truncate(time.Minute); took != time.Minute {
+					t.Errorf("it is answered after %s", took)
+				}
 				if asks != c.asks {
 					t.Errorf("the reboot was asked for %d times, not %d", asks, c.asks)
 				}

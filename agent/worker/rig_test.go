@@ -17,6 +17,9 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/simulated"
 )
 
+// maxTicks bounds the wait for something, in ticks: in a bubble half an hour.
+const maxTicks = 200_000
+
 // inBubble plays with a rig in time that passes only while nobody works.
 func inBubble(t *testing.T, play func(r *rig)) {
 	t.Helper()
@@ -126,6 +129,12 @@ func (l *lockedText) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 // lines returns how many lines there are with all of the words.
 func (l *lockedText) lines(words ...string) int {
 	l.mu.Lock()
@@ -170,7 +179,7 @@ func (r *rig) supervise(done func() bool, ended chan any, stop func()) bool {
 	// The tick only asks whether the log has what the test waits for.
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for {
+	for range maxTicks {
 		select {
 		case reason := <-ended:
 			if _, crashed := reason.(crash); !crashed {
@@ -194,6 +203,22 @@ func (r *rig) supervise(done func() bool, ended chan any, stop func()) bool {
 			}
 		}
 	}
+	stop()
+	<-ended
+	r.t.Fatalf("what the test waits for does not happen; the log:\n%s", r.log.String())
+	return false
+}
+
+// run runs one worker for at most an hour and returns its error.
+func (r *rig) run() error {
+	r.t.Helper()
+	ctx, stop := context.WithTimeout(r.t.Context(), time.Hour)
+	defer stop()
+	w, err := Open(ctx, r.options())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return errors.Join(w.Run(ctx), w.Close())
 }
 
 // until starts workers until the log has the answer to an action.

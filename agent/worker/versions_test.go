@@ -29,7 +29,7 @@ func TestCutOff(t *testing.T) {
 			t.Fatalf("the host was upgraded %d times", n)
 		}
 		go func() {
-			time.Sleep(time.Hour)
+			time.Sleep(10 * time.Minute)
 			close(r.station.cut)
 		}()
 		expect(r, message.Upgrade, message.RebootRequired)
