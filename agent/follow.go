@@ -17,7 +17,7 @@ type startCommand struct {
 	operator
 	OverrideWindow bool   `help:"Start though no maintenance window is open; needs --reason."`
 	Reason         string `help:"Why; it is kept with the run."`
-	Duration       string `help:"How long a run outside of a window may take, such as 2h (default: 4h)."`
+	Duration       string `help:"How long a run with --override-window may take, such as 2h (default: until the open window closes, else 4h)."`
 	Wait           bool   `help:"Follow the run until it ends; exit code 3 when it is not completed."`
 }
 

@@ -109,29 +109,31 @@ func (s *state) start(ctx context.Context, by string, request v1.Start, answer c
 }
 
 // bounds returns when a run that is started now has to end, and the window
-// that it is in.
+// that it is in. Who overrides the windows and says for how long means that,
+// whether one is open or not.
 func (s *state) bounds(now time.Time, request v1.Start) (message.Event, error) {
 	span, found := window.Next(s.windows, s.Zone, now)
-	length := overrideDuration
-	var err error
+	var e message.Event
 	switch open := found && !now.Before(span.Start); {
-	case open && request.Duration != "":
-		return message.Event{}, &run.Refused{Message: fmt.Sprintf(
-			"duration: %q cannot count, because a maintenance window is open and the run ends with it at %s; leave duration out",
-			request.Duration, span.End.UTC().Format(time.RFC3339))}
 	case open:
-		return message.Event{Window: &span.Start, NotAfter: &span.End}, nil
+		e.Window, e.NotAfter = &span.Start, &span.End
 	case !request.OverrideWindow && found:
-		return message.Event{}, &run.Refused{Message: fmt.Sprintf(
+		return e, &run.Refused{Message: fmt.Sprintf(
 			`no maintenance window is open; the next one opens at %s; to start now, send "override-window": true with a "reason"`,
 			span.Start.UTC().Format(time.RFC3339))}
 	case !request.OverrideWindow:
-		return message.Event{}, &run.Refused{Message: `no maintenance window is configured; to start now, send "override-window": true with a "reason"`}
-	case request.Duration != "":
-		length, err = window.ParseDuration(request.Duration)
+		return e, &run.Refused{Message: `no maintenance window is configured; to start now, send "override-window": true with a "reason"`}
+	default:
+		end := now.Add(overrideDuration)
+		e.NotAfter = &end
 	}
+	if request.Duration == "" {
+		return e, nil
+	}
+	length, err := window.ParseDuration(request.Duration)
 	end := now.Add(length)
-	return message.Event{NotAfter: &end}, err
+	e.NotAfter = &end
+	return e, err
 }
 
 // startable tells why a run of these hosts cannot start.

@@ -125,7 +125,8 @@ type Start struct {
 	OverrideWindow bool `json:"override-window,omitempty"`
 	// Reason is kept with the run; required with OverrideWindow.
 	Reason string `json:"reason,omitempty"`
-	// Duration bounds a run outside of a window; empty means 4h.
+	// Duration bounds a run that overrides the windows, also while one is
+	// open; empty means to the end of the open window, or 4h when none is.
 	Duration string `json:"duration,omitempty"`
 }
 

@@ -61,7 +61,7 @@ func askedAttributes(ctx context.Context) map[string]schema.Attribute {
 		},
 		"duration": schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: "How long the run may last at most, from `1m` to `7d`, only with `override_window`; `4h` by default. " +
+			MarkdownDescription: "How long the run may last at most, from `1m` to `7d`, only with `override_window`; by default until the open maintenance window closes, or `4h` when none is open. " +
 				"Another length starts another run; another spelling of the same does not.",
 			PlanModifiers: []planmodifier.String{sameLength{}, stringplanmodifier.RequiresReplace()},
 		},
