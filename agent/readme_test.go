@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -52,12 +54,18 @@ func TestReadme(t *testing.T) {
 	}
 }
 
+// freePort returns an address that nobody listens on. It lies below the ports
+// that the kernel gives out by itself (ip(7)), so that no other test is given
+// it before the walk takes it.
 func freePort(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // ends at once
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		address := fmt.Sprintf("127.0.0.1:%d", 20_000+rand.N(10_000))
+		if listener, err := net.Listen("tcp", address); err == nil { //nolint:noctx // ends at once
+			_ = listener.Close()
+			return address
+		}
 	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
+	t.Fatal("there is no free port")
+	return ""
 }
