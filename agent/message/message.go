@@ -35,8 +35,6 @@ const (
 	EventRecord
 	// ReplyRecord is a host's answer to a command.
 	ReplyRecord
-	// VersionsRecord is a host's report of its versions.
-	VersionsRecord
 )
 
 // Record is one entry of the log as the rest of the agent sees it. Host and
