@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/script"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
@@ -33,7 +34,7 @@ func (s *Strategy) call(ctx context.Context, a action, job strategy.Job, parse f
 	if err := s.supervise(ctx, a, p, lock, out); err != nil {
 		return 0, err
 	}
-	result, err = ended(a, p.state, out)
+	result, err = ended(a, p.State, out)
 	if err == nil && parse != nil {
 		err = out.parse(parse)
 	}
@@ -42,12 +43,12 @@ func (s *Strategy) call(ctx context.Context, a action, job strategy.Job, parse f
 
 // supervise waits for the end of a script, follows its output and ends it when
 // it exceeds its bounds. When ctx ends the script goes on.
-func (s *Strategy) supervise(ctx context.Context, a action, p *process, lock *os.File, out *output) error {
+func (s *Strategy) supervise(ctx context.Context, a action, p *script.Process, lock *os.File, out *output) error {
 	expired := s.after(s.limits[a])
 	for {
 		select {
-		case <-p.exited:
-			return errors.Join(out.finish(), p.err)
+		case <-p.Exited:
+			return errors.Join(out.finish(), p.Err)
 		case <-ctx.Done():
 			return fmt.Errorf("%s goes on without the worker: %w", a, ctx.Err())
 		case <-expired:
@@ -67,7 +68,7 @@ func (s *Strategy) supervise(ctx context.Context, a action, p *process, lock *os
 func overdue(a action, limit time.Duration, out *output) error {
 	said := ""
 	if out.tail.last != "" {
-		said = fmt.Sprintf(" after it said %q", shortened(out.tail.last, maxText/2))
+		said = fmt.Sprintf(" after it said %q", script.Shortened(out.tail.last, script.MaxText/2))
 	}
 	return fmt.Errorf("%s exceeded its time limit of %s and was ended%s, output in %s", a, limit, said, out.log.Name())
 }
@@ -75,16 +76,16 @@ func overdue(a action, limit time.Duration, out *output) error {
 // stop ends a script and its process group: SIGTERM, and SIGKILL once the grace
 // has passed or, for what is left of the group, the script and all that hold
 // its lock have ended.
-func (s *Strategy) stop(p *process, lock *os.File) {
-	p.signal(terminate)
+func (s *Strategy) stop(p *script.Process, lock *os.File) {
+	p.Signal(terminate)
 	grace := s.after(s.grace)
 	select {
-	case <-p.exited:
+	case <-p.Exited:
 		s.awaitRelease(lock, grace)
 	case <-grace:
 	}
-	p.signal(kill)
-	<-p.exited
+	p.Signal(kill)
+	<-p.Exited
 }
 
 // awaitRelease gives the lock up and waits until nobody has it.

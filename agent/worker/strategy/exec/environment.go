@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/script"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
@@ -15,8 +16,6 @@ import (
 // so that every shell can close it, and out of the way of the first few, which
 // scripts like to use.
 const lockFD = 8
-
-const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 var variablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
@@ -26,13 +25,6 @@ var own = []string{"OSUPGRADE_ACTION", "OSUPGRADE_TENANT", "OSUPGRADE_HOST", "OS
 // environment is what every script gets. A value is never shown in an error: it
 // may be a secret.
 func environment(extra map[string]string, getenv func(string) string) ([]string, error) {
-	env := map[string]string{"PATH": getenv("PATH"), "HOME": getenv("HOME"), "LANG": "C.UTF-8"}
-	if env["PATH"] == "" {
-		env["PATH"] = defaultPath
-	}
-	if env["HOME"] == "" {
-		env["HOME"] = "/"
-	}
 	for _, name := range slices.Sorted(maps.Keys(extra)) {
 		switch {
 		case !variablePattern.MatchString(name):
@@ -42,13 +34,8 @@ func environment(extra map[string]string, getenv func(string) string) ([]string,
 		case strings.ContainsRune(extra[name], 0):
 			return nil, fmt.Errorf("environment variable %q has a NUL in its value, which no environment can hold", name)
 		}
-		env[name] = extra[name]
 	}
-	var list []string
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		list = append(list, name+"="+env[name])
-	}
-	return list, nil
+	return script.Environment(getenv, extra), nil
 }
 
 // jobEnvironment is what one script gets on top. What does not apply is absent.

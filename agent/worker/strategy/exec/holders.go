@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/script"
 )
 
 const (
@@ -55,7 +57,7 @@ func nameProcesses(pids []int) []string {
 	for _, pid := range pids[:min(len(pids), maxNamed)] {
 		name := "process " + strconv.Itoa(pid)
 		if command, err := os.ReadFile(filepath.Join(procFolder, strconv.Itoa(pid), "comm")); err == nil {
-			name += fmt.Sprintf(" (%s)", clean([]byte(strings.TrimSpace(string(command)))))
+			name += fmt.Sprintf(" (%s)", script.Clean([]byte(strings.TrimSpace(string(command)))))
 		}
 		names = append(names, name)
 	}

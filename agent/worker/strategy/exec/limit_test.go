@@ -169,9 +169,9 @@ func TestSignalToAGroupThatHasEnded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-p.exited
+	<-p.Exited
 	s.stop(p, lock)
-	if err := errors.Join(p.err, out.close()); err != nil {
+	if err := errors.Join(p.Err, out.close()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"pgregory.net/rapid"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/script"
 )
 
 func TestParseLine(t *testing.T) {
@@ -50,22 +50,9 @@ func TestParseLine(t *testing.T) {
 // checkShown holds what may be shown to people.
 func checkShown(fail func(string, ...any), text string) {
 	unfit := func(r rune) bool { return r != ' ' && !unicode.IsPrint(r) }
-	if len(text) > maxText || !utf8.ValidString(text) || strings.ContainsFunc(text, unfit) {
+	if len(text) > script.MaxText || !utf8.ValidString(text) || strings.ContainsFunc(text, unfit) {
 		fail("%q is not fit to be shown", text)
 	}
-}
-
-func TestWhatIsShownIsPrintable(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
-		line := rapid.OneOf(rapid.SliceOf(rapid.Byte()), rapid.Map(rapid.StringN(0, 2000, -1), func(s string) []byte { return []byte(s) }))
-		data := line.Draw(rt, "line")
-		text := clean(data)
-		checkShown(rt.Fatalf, text)
-		if blank(data) != (text == "") {
-			rt.Fatalf("blank is %v for %q, shown as %q", blank(data), data, text)
-		}
-	})
 }
 
 func FuzzParseLine(f *testing.F) {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/script"
 )
 
 func TestProgress(t *testing.T) {
@@ -64,7 +66,7 @@ func TestOutputOfASecondAttemptFollowsTheFirst(t *testing.T) {
 
 func TestHostileOutput(t *testing.T) {
 	t.Parallel()
-	for name, script := range map[string]string{
+	for name, body := range map[string]string{
 		"an endless line":        "head -c 100000000 /dev/zero",
 		"lines without end":      "yes 'a line' | head -c 100000000",
 		"binary":                 "head -c 3000000 /dev/urandom",
@@ -74,11 +76,11 @@ func TestHostileOutput(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHost(t, map[string]string{"upgrade": script + "; exit 3"})
+			h := newHost(t, map[string]string{"upgrade": body + "; exit 3"})
 			h.opts.OutputLimit = 1 << 20
 			_, err := h.open().Upgrade(t.Context(), job())
 			wantError(t, err, "exit status 3, output in ")
-			if text, _, _ := strings.Cut(err.Error(), ": exit status"); len(text) > maxText {
+			if text, _, _ := strings.Cut(err.Error(), ": exit status"); len(text) > script.MaxText {
 				t.Fatalf("the error has %d bytes", len(text))
 			}
 			output := h.read("state/output/41-upgrade.log")
@@ -155,15 +157,15 @@ func TestOldOutputIsRemoved(t *testing.T) {
 func TestTailIsTheSameHoweverOutputArrives(t *testing.T) {
 	t.Parallel()
 	line := rapid.SampledFrom([]string{
-		"", "text", "\x1b[1m", "more\r", strings.Repeat("x", maxLine+5), `{"progress":7}`, `{"message":"m"}`, "\xff",
+		"", "text", "\x1b[1m", "more\r", strings.Repeat("x", script.MaxLine+5), `{"progress":7}`, `{"message":"m"}`, "\xff",
 	})
 	rapid.Check(t, func(rt *rapid.T) {
 		printed := strings.Join(rapid.SliceOfN(line, 1, 20).Draw(rt, "lines"), "\n")
 		whole, pieces := silentTail(), silentTail()
-		whole.feed([]byte(printed))
+		feed(whole, printed)
 		for rest := printed; rest != ""; {
 			n := rapid.IntRange(1, len(rest)).Draw(rt, "piece")
-			pieces.feed([]byte(rest[:n]))
+			feed(pieces, rest[:n])
 			rest = rest[n:]
 		}
 		whole.finish()
@@ -173,5 +175,7 @@ func TestTailIsTheSameHoweverOutputArrives(t *testing.T) {
 		}
 	})
 }
+
+func feed(t *tail, printed string) { _, _ = t.lines.Write([]byte(printed)) }
 
 func silentTail() *tail { return newTail(nil, 0, 0, func(int, string) {}) }

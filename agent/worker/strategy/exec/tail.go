@@ -5,15 +5,12 @@ import (
 	"errors"
 	"io"
 	"os"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/script"
 )
 
-const (
-	// maxLine is how much of a line is kept, in bytes; the rest of it is in the
-	// file alone.
-	maxLine = 8 << 10
-	// maxCatchUp bounds the last look before output is dropped, in bytes.
-	maxCatchUp = 64 << 10
-)
+// maxCatchUp bounds the last look before output is dropped, in bytes.
+const maxCatchUp = 64 << 10
 
 // dropped is what a file begins with after it grew too large.
 const dropped = "earlier output was dropped here, for it grew past the limit"
@@ -26,7 +23,7 @@ type tail struct {
 	limit  int64
 	report func(percent int, message string)
 	buffer []byte
-	line   []byte
+	lines  *script.Lines
 	// text is the last line of text that is not in last yet.
 	text []byte
 	// last is the last line that is not empty, in words.
@@ -38,7 +35,9 @@ type tail struct {
 }
 
 func newTail(file *os.File, offset, limit int64, report func(int, string)) *tail {
-	return &tail{file: file, offset: offset, limit: limit, report: report, buffer: make([]byte, 32<<10), percent: -1}
+	t := &tail{file: file, offset: offset, limit: limit, report: report, buffer: make([]byte, 32<<10), percent: -1}
+	t.lines = script.NewLines(t.takeLine)
+	return t
 }
 
 // follow reads what the file holds at this moment, and no further: a script
@@ -58,17 +57,17 @@ func (t *tail) follow() {
 
 // finish takes the last line as whole.
 func (t *tail) finish() {
-	t.endLine()
+	t.lines.End()
 	t.tell()
 }
 
 func (t *tail) readTo(size int64) {
 	if size < t.offset {
-		t.offset, t.line = 0, t.line[:0]
+		t.restart()
 	}
 	for t.offset < size {
 		n, err := t.file.ReadAt(t.buffer[:min(size-t.offset, int64(len(t.buffer)))], t.offset)
-		t.feed(t.buffer[:n])
+		_, _ = t.lines.Write(t.buffer[:n]) // It never fails.
 		t.offset += int64(n)
 		if err != nil && !errors.Is(err, io.EOF) {
 			t.fail(err)
@@ -87,35 +86,28 @@ func (t *tail) drop() {
 		t.fail(err)
 		return
 	}
-	t.offset, t.line = 0, t.line[:0]
+	t.restart()
 	if _, err := t.file.WriteString(dropped + "\n"); err != nil {
 		t.fail(err)
 	}
 }
 
-func (t *tail) feed(data []byte) {
-	for {
-		part, rest, whole := bytes.Cut(data, []byte("\n"))
-		t.line = append(t.line, part[:min(len(part), maxLine-len(t.line))]...)
-		if !whole {
-			return
-		}
-		t.endLine()
-		data = rest
-	}
+// restart begins with an empty file.
+func (t *tail) restart() {
+	t.offset = 0
+	t.lines.Drop()
 }
 
-// endLine takes a whole line. Text is only looked at when it is to be shown,
+// takeLine takes a whole line. Text is only looked at when it is to be shown,
 // because most of it never is.
-func (t *tail) endLine() {
+func (t *tail) takeLine(line []byte) {
 	switch {
-	case blank(t.line) || string(t.line) == dropped:
-	case bytes.IndexByte(t.line, '{') < 0:
-		t.text, t.news = append(t.text[:0], t.line...), true
+	case script.Blank(line) || string(line) == dropped:
+	case bytes.IndexByte(line, '{') < 0:
+		t.text, t.news = append(t.text[:0], line...), true
 	default:
-		t.take(parseLine(t.line))
+		t.take(parseLine(line))
 	}
-	t.line = t.line[:0]
 }
 
 func (t *tail) take(p progress) {
@@ -130,12 +122,12 @@ func (t *tail) take(p progress) {
 
 // fail tells people that the output cannot be followed; the script goes on.
 func (t *tail) fail(err error) {
-	t.report(t.percent, "cannot follow output: "+clean([]byte(err.Error())))
+	t.report(t.percent, "cannot follow output: "+script.Clean([]byte(err.Error())))
 }
 
 func (t *tail) tell() {
 	if len(t.text) > 0 {
-		t.take(progress{-1, clean(t.text)})
+		t.take(progress{-1, script.Clean(t.text)})
 	}
 	if t.news {
 		t.report(t.percent, t.last)

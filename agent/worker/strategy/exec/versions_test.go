@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/script"
 )
 
 func TestParseVersions(t *testing.T) {
@@ -124,7 +126,7 @@ func FuzzParseVersions(f *testing.F) {
 
 func checkRefused(t *testing.T, got map[string]string, err error) {
 	t.Helper()
-	if got != nil || !utf8.ValidString(err.Error()) || len(err.Error()) > maxText {
+	if got != nil || !utf8.ValidString(err.Error()) || len(err.Error()) > script.MaxText {
 		t.Fatalf("refused with %q and %v", err, got)
 	}
 }
