@@ -1,89 +1,79 @@
 package window
 
 import (
-	"slices"
+	"iter"
 	"time"
 )
 
-// horizon is how many days either side of an instant are searched for
-// occurrences: two weeks, since a zone may skip a whole date and with it one
-// occurrence of a weekly window, and two days to spare.
-const horizon = 16
+// Occurrence is one time that a window or an event of a calendar happens.
+type Occurrence struct {
+	Span
+	Source Source
+	// StartMoved tells that a change of the clock skips the time at which it was
+	// to start, so that it starts at the end of the gap instead.
+	StartMoved bool
+	// EndMoved tells that the clock shows another time at its end than its start
+	// and its length, or its end as it was written, make believe.
+	EndMoved bool
+}
 
-// occurrences returns the occurrences of all windows that start within the
-// horizon around an instant, and maybe some that start just outside of it,
-// sorted by start.
-func occurrences(windows []Window, site *time.Location, at time.Time) []Span {
-	var spans []Span
-	for _, w := range windows {
-		location := w.Zone.Location(site)
-		year, month, date := at.In(location).Date()
-		for offset := -horizon - 1; offset <= horizon+1; offset++ {
-			midnight := time.Date(year, month, date+offset, 0, 0, 0, 0, time.UTC)
+// Source tells where an occurrence comes from.
+type Source struct {
+	// Calendar is the calendar's name; empty for a window.
+	Calendar string
+	// Index is the window's place in Plan.Windows, or the event's in its
+	// calendar, from 0.
+	Index int
+	// Summary is what the event calls itself, if anything.
+	Summary string
+}
+
+// Calendar is a named set of occurrences (package calendar).
+type Calendar interface {
+	// Name is unique among the calendars of a plan.
+	Name() string
+	// Occurrences yields, in any order, those that overlap the time between two
+	// instants. Site is the location of site-local events; nil means UTC. The
+	// work and the memory that it takes are bounded, for a stretch of a given
+	// length.
+	Occurrences(site *time.Location, from, to time.Time) iter.Seq[Occurrence]
+}
+
+// weekly yields the occurrences of a window.
+type weekly struct {
+	Window
+	source Source
+}
+
+func (w weekly) Name() string { return "" }
+
+func (w weekly) Occurrences(site *time.Location, from, to time.Time) iter.Seq[Occurrence] {
+	return func(yield func(Occurrence) bool) {
+		clock := NewClock(w.Zone.Location(site))
+		// A day to spare either side, for the changes of the clock.
+		first := clock.Wall(from.Add(-w.Duration)).Truncate(day).Add(-day)
+		last := clock.Wall(to).Add(day)
+		for midnight := first; midnight.Before(last); midnight = midnight.Add(day) {
 			if !w.Days.Has(midnight.Weekday()) {
 				continue
 			}
-			if start, ok := startOn(midnight, w.Start, location); ok {
-				spans = append(spans, Span{Start: start, End: start.Add(w.Duration)})
+			o, ok := w.on(midnight, clock)
+			if ok && o.overlaps(from, to) && !yield(o) {
+				return
 			}
 		}
 	}
-	slices.SortFunc(spans, func(a, b Span) int { return a.Start.Compare(b.Start) })
-	return spans
 }
 
-// startOn returns the instant at which a window starts on a date of its zone:
-// the first at which the wall clock shows its start time or later (AV-21). So a
-// start that a change of the clock skips moves to the end of the gap, and one
-// that happens twice is the first. A date that the zone skips as a whole, such
-// as 2011-12-30 in Pacific/Apia, has no start. The date is given as its
-// midnight in UTC.
-func startOn(midnight time.Time, start TimeOfDay, location *time.Location) (time.Time, bool) {
-	at := firstInstant(midnight.Add(time.Duration(start.minutes)*time.Minute), location)
-	if sameDate(at, midnight, location) {
-		return at, true
-	}
-	// The gap ends on the next date. Either it swallowed the whole date, or only
-	// its last hour, as in America/Nuuk on 2025-03-29.
-	exists := sameDate(firstInstant(midnight, location), midnight, location)
-	return at, exists
-}
-
-func sameDate(at, midnight time.Time, location *time.Location) bool {
-	year, month, date := at.In(location).Date()
-	return time.Date(year, month, date, 0, 0, 0, 0, time.UTC).Equal(midnight)
-}
-
-// firstInstant returns the first instant at which the wall clock shows a time or
-// later; the time is given as the instant at which it shows in UTC. It walks the
-// periods of equal offset, since time.Date does not say whether it had to move
-// the time, and moves it back across midnight in America/Santiago on 2026-09-06.
-func firstInstant(wall time.Time, location *time.Location) time.Time {
-	// No zone was ever further than 16 hours from UTC, so it is not yet that
-	// time anywhere.
-	from := wall.Add(-day)
-	for {
-		_, offset := from.In(location).Zone()
-		at := wall.Add(-time.Duration(offset) * time.Second)
-		if at.Before(from) {
-			at = from
-		}
-		to := periodEnd(from, location)
-		if to.IsZero() || at.Before(to) {
-			return at
-		}
-		from = to
-	}
-}
-
-// periodEnd returns when the offset in force at an instant may change next, in
-// UTC; zero means never.
-func periodEnd(from time.Time, location *time.Location) time.Time {
-	_, end := from.In(location).ZoneBounds()
-	if !end.IsZero() && !end.After(from) {
-		// The bounds end after 365 days in a leap year too, hence on the last
-		// day of one they are in the past; no rule changes the clock on that day.
-		return from.Truncate(day).Add(day)
-	}
-	return end.UTC()
+// on returns the occurrence that starts on a date, if there is one.
+func (w weekly) on(midnight time.Time, clock *Clock) (Occurrence, bool) {
+	wall := midnight.Add(time.Duration(w.Start.minutes) * time.Minute)
+	start, ok := clock.Start(wall)
+	end := start.Add(w.Duration)
+	return Occurrence{
+		Span:       Span{Start: start, End: end},
+		Source:     w.source,
+		StartMoved: !clock.Wall(start).Equal(wall),
+		EndMoved:   !clock.Wall(end).Equal(wall.Add(w.Duration)),
+	}, ok
 }

@@ -1,9 +1,10 @@
 // Package window knows maintenance windows: how their fields are spelt, and
-// which spans of time they add up to. It decides when a run may be under way.
+// which spans of time they add up to, together with the events that calendars
+// yield. It decides when a run may be under way: see Plan.
 //
-// Everything here is a pure function of windows, zone and time. It reads no
-// clock, starts nothing and keeps nothing but zone data, of which it carries
-// its own copy so that a zone works on any machine.
+// Everything here is a pure function of windows, calendars, zone and time. It
+// reads no clock, starts nothing and keeps nothing but zone data, of which it
+// carries its own copy so that a zone works on any machine.
 package window
 
 import (

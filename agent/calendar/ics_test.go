@@ -1,0 +1,132 @@
+package calendar
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestICS(t *testing.T) {
+	t.Parallel()
+	june := func(d int) time.Time { return time.Date(2026, 6, d, 0, 0, 0, 0, time.UTC) }
+	for _, row := range []struct{ name, text, want string }{
+		{"no event", "BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n", ""},
+		{"in UTC", vcalendar("DTSTART:20260605T180000Z", "DTEND:20260605T220000Z"), "2026-06-05T18:00 4h"},
+		{"in a zone", vcalendar("DTSTART;TZID=Europe/Stockholm:20260605T180000", "DURATION:PT4H"), "2026-06-05T16:00 4h"},
+		{"at the site", vcalendar("DTSTART:20260605T180000", "DURATION:PT4H"), "2026-06-05T09:00 4h"},
+		{"all day at the site", vcalendar("DTSTART;VALUE=DATE:20260605", "DTEND;VALUE=DATE:20260607"), "2026-06-04T15:00 48h"},
+		{"a day without an end", vcalendar("DTSTART;VALUE=DATE:20260605"), "2026-06-04T15:00 24h"},
+		{"days as a duration", vcalendar("DTSTART;VALUE=DATE:20260605", "DURATION:P1D"), "2026-06-04T15:00 24h"},
+		{"from one zone to another", vcalendar("DTSTART;TZID=Europe/Stockholm:20260605T180000", "DTEND;TZID=Europe/London:20260605T180000"), "2026-06-05T16:00 1h"},
+		{"a folded line", vcalendar("DTSTART;TZID=Europe/Stock", " holm:20260605", "\tT180000", "DURATION:PT4H"), "2026-06-05T16:00 4h"},
+		{"newlines of Unix", strings.ReplaceAll(vcalendar("DTSTART:20260605T180000Z", "DURATION:PT4H"), "\r\n", "\n"), "2026-06-05T18:00 4h"},
+		{"a byte order mark", "\ufeff" + vcalendar("DTSTART:20260605T180000Z", "DURATION:PT4H"), "2026-06-05T18:00 4h"},
+		{"names in small letters", vcalendar("dtstart;tzid=Europe/Stockholm:20260605T180000", "duration:PT4H"), "2026-06-05T16:00 4h"},
+		{"a quoted zone", vcalendar(`DTSTART;TZID="Europe/Stockholm":20260605T180000`, "DURATION:PT4H"), "2026-06-05T16:00 4h"},
+		{"a zone with a prefix", vcalendar("DTSTART;TZID=/example.org/20260101/Europe/Stockholm:20260605T180000", "DURATION:PT4H"), "2026-06-05T16:00 4h"},
+		{"a zone of three names with a prefix", vcalendar("DTSTART;TZID=/example.org/America/Argentina/Salta:20260605T180000", "DURATION:PT4H"), "2026-06-05T21:00 4h"},
+		{
+			"a zone that says where it is", strings.Replace(vcalendar("DTSTART;TZID=Home:20260605T180000", "DURATION:PT4H"), "VERSION:2.0",
+				"BEGIN:VTIMEZONE\r\nTZID:Home\r\nX-LIC-LOCATION:Europe/Stockholm\r\nBEGIN:STANDARD\r\nDTSTART:19700101T000000\r\nTZOFFSETTO:+0900\r\nEND:STANDARD\r\nEND:VTIMEZONE", 1),
+			"2026-06-05T16:00 4h",
+		},
+		{"an alarm", vcalendar("DTSTART:20260605T180000Z", "DURATION:PT4H", "BEGIN:VALARM", "TRIGGER:-PT5M", "DURATION:PT1M", "END:VALARM"), "2026-06-05T18:00 4h"},
+		{"a rule and dates left out", vcalendar("DTSTART:20260605T180000Z", "DURATION:PT4H", "RRULE:FREQ=DAILY;COUNT=5", "EXDATE:20260606T180000Z,20260607T180000Z", "EXDATE;TZID=Europe/Stockholm:20260608T200000"), "2026-06-05T18:00 4h, 2026-06-09T18:00 4h"},
+		{"dates added", vcalendar("DTSTART:20260605T180000Z", "DURATION:PT4H", "RDATE:20260607T180000Z", "RDATE;TZID=Europe/Stockholm:20260608T200000"), "2026-06-05T18:00 4h, 2026-06-07T18:00 4h, 2026-06-08T18:00 4h"},
+		{"cancelled", vcalendar("DTSTART:20260605T180000Z", "DURATION:PT4H", "STATUS:CANCELLED"), ""},
+		{
+			"one moved, one cancelled", vcalendar("UID:a", "DTSTART:20260605T180000Z", "DURATION:PT4H", "RRULE:FREQ=DAILY;COUNT=4",
+				"END:VEVENT", "BEGIN:VEVENT", "UID:a", "RECURRENCE-ID;TZID=Europe/Stockholm:20260606T200000", "DTSTART:20260606T100000Z", "DURATION:PT1H",
+				"END:VEVENT", "BEGIN:VEVENT", "UID:a", "RECURRENCE-ID:20260607T180000Z", "DTSTART:20260607T180000Z", "DURATION:PT4H", "STATUS:CANCELLED",
+				"END:VEVENT", "BEGIN:VEVENT", "UID:b", "RECURRENCE-ID:20260608T180000Z", "DTSTART:20260612T180000Z", "DURATION:PT4H"),
+			"2026-06-05T18:00 4h, 2026-06-06T10:00 1h, 2026-06-08T18:00 4h, 2026-06-12T18:00 4h",
+		},
+		{"a description as long as may be", vcalendar("DTSTART:20260605T180000Z", "DURATION:PT4H", "DESCRIPTION"+strings.Repeat(";A=B", 200_000)+":"), "2026-06-05T18:00 4h"},
+		{"two calendars in one text", vcalendar("DTSTART:20260605T180000Z", "DURATION:PT4H") + vcalendar("DTSTART:20260606T180000Z", "DURATION:PT4H"), "2026-06-05T18:00 4h, 2026-06-06T18:00 4h"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			tokyo, err := time.LoadLocation("Asia/Tokyo")
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := mustParse(t, Text{Kind: "allow", ICS: row.text})
+			if got := spans(c, tokyo, june(1), june(30)); got != row.want {
+				t.Fatalf("%s; want %s", got, row.want)
+			}
+		})
+	}
+}
+
+func TestProblemsOfICS(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ name, text, want string }{
+		{"no calendar", "Hello", `ics: line 1, not counting those that continue another, "Hello": is not a line of iCalendar; use NAME:VALUE`},
+		{"a web page", "<html>:", `ics: line 1, not counting those that continue another, "<html>:": is not a line of iCalendar; use NAME:VALUE`},
+		{"blank", "\r\n \r\n", `ics: the text is no calendar; begin with BEGIN:VCALENDAR`},
+		{"an event alone", "BEGIN:VEVENT", `ics: line 1, not counting those that continue another, "BEGIN:VEVENT": is outside of any calendar; begin with BEGIN:VCALENDAR`},
+		{"a line before the calendar", "VERSION:2.0", `ics: line 1, not counting those that continue another, "VERSION:2.0": is outside of any component; begin with BEGIN:VCALENDAR`},
+		{"cut off", "BEGIN:VCALENDAR\r\nBEGIN:VEVENT", `ics: the text ends within VEVENT; end it with END:VEVENT`},
+		{"crossed", "BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nEND:VCALENDAR", `ics: line 3, not counting those that continue another, "END:VCALENDAR": ends what did not begin; end with END:VEVENT first`},
+		{"nested without end", strings.Repeat("BEGIN:VCALENDAR\r\n", 9), `ics: line 9, not counting those that continue another, "BEGIN:VCALENDAR": is nested too deep; use at most 8 levels`},
+		{"not UTF-8", "BEGIN:VCALENDAR\r\nX:\xff", `ics: the text is not UTF-8; use UTF-8`},
+		{"too long", strings.Repeat("X", MaxICS+1), `ics: the text has 1048577 bytes; use at most 1048576`},
+		{"a line too long", vcalendar("EXDATE:" + strings.Repeat("20260605,", 3000)), `ics: line 4, not counting those that continue another, "EXDATE:` + strings.Repeat("20260605,", 8) + `2..."` + `: has 27007 bytes; use at most 20000, and several lines`},
+		{"parameters without end", vcalendar("DTSTART" + strings.Repeat(";A=B", 200) + ":20260605"), `ics: line 4, not counting those that continue another, "DTSTART` + strings.Repeat(";A=B", 18) + `;..."` + `: has parameters of 808 bytes; use at most 500`},
+		{"too many events", "BEGIN:VCALENDAR\r\n" + strings.Repeat("BEGIN:VEVENT\r\nDTSTART:20260605\r\nEND:VEVENT\r\n", MaxEvents+1), `ics: line 3002, not counting those that continue another, "BEGIN:VEVENT": is one event too many; use at most 1000`},
+		{"no start", vcalendar("DURATION:PT4H"), `ics.VEVENT[0].DTSTART: the event has no DTSTART; add one`},
+		{"no end", vcalendar("DTSTART:20260605T180000Z"), `ics.VEVENT[0].DTSTART: the event that starts at "20260605T180000Z" has no end; add DTEND or DURATION`},
+		{"two starts", vcalendar("DTSTART:20260605T180000Z", "DTSTART:20260605T180000Z", "DURATION:PT4H"), `ics.VEVENT[0].DTSTART: DTSTART is there twice; use one`},
+		{"two rules", vcalendar("DTSTART:20260605T180000Z", "DURATION:PT4H", "RRULE:FREQ=DAILY", "RRULE:FREQ=WEEKLY"), `ics.VEVENT[0].RRULE: RRULE is there twice; use one`},
+		{"no time", vcalendar("DTSTART:tomorrow", "DURATION:PT4H"), `ics.VEVENT[0].DTSTART: "tomorrow" is not a date or a time; use 20261224 or 20261224T180000`},
+		{"ends before it starts", vcalendar("DTSTART:20260605T180000Z", "DTEND:20260605T170000Z"), `ics.VEVENT[0].DTEND: with "20260605T170000Z" the event ends no later than it starts; let it last from 1m to 7d`},
+		{"an end in a zone and a start at the site", vcalendar("DTSTART:20260605T180000", "DTEND:20260605T190000Z"), `ics.VEVENT[0].DTEND: "20260605T190000Z" names a zone, but the event goes by the clock of its site; write both with a zone, or neither`},
+		{"a zone of Windows", vcalendar("DTSTART;TZID=W. Europe Standard Time:20260605T180000", "DURATION:PT4H"), `ics.VEVENT[0].DTSTART: "W. Europe Standard Time" is not a time zone; use site-local, UTC or an IANA name such as Europe/Stockholm`},
+		{"no zone", vcalendar("DTSTART;TZID=:20260605T180000", "DURATION:PT4H"), `ics.VEVENT[0].DTSTART: TZID is empty; use an IANA name such as Europe/Stockholm`},
+		{"a negative length", vcalendar("DTSTART:20260605T180000Z", "DURATION:-PT4H"), `ics.VEVENT[0].DURATION: "-PT4H" is not a length of time; use one such as PT4H or P1DT12H`},
+		{"a length of ours", vcalendar("DTSTART:20260605T180000Z", "DURATION:4h"), `ics.VEVENT[0].DURATION: "4h" is not a length of time; use one such as PT4H or P1DT12H`},
+		{"a period", vcalendar("DTSTART:20260605T180000Z", "DURATION:PT4H", "RDATE;VALUE=PERIOD:20260606T180000Z/PT1H"), `ics.VEVENT[0].RDATE: "20260606T180000Z/PT1H" is a period; use a date or a time, and an event of its own for another length`},
+		{"the rule of exceptions", vcalendar("DTSTART:20260605T180000Z", "DURATION:PT4H", "EXRULE:FREQ=DAILY"), `ics.VEVENT[0].EXRULE: EXRULE is obsolete (RFC 5545) and is not read; use EXDATE`},
+		{"this and all later", vcalendar("DTSTART:20260605T180000Z", "DURATION:PT4H", "RECURRENCE-ID;RANGE=THISANDFUTURE:20260605T180000Z"), `ics.VEVENT[0].RECURRENCE-ID: a change to this and all later occurrences (RANGE) is not read; end the event with UNTIL and add another`},
+		{"a change that recurs", vcalendar("DTSTART:20260605T180000Z", "DURATION:PT4H", "RRULE:FREQ=DAILY", "RECURRENCE-ID:20260605T180000Z"), `ics.VEVENT[0].RRULE: the event changes one occurrence of another (RECURRENCE-ID) and so cannot recur; leave the RRULE out`},
+		{"a rule that is wrong", vcalendar("DTSTART:20260605T180000Z", "DURATION:PT4H", "RRULE:FREQ=MINUTELY"), `ics.VEVENT[0].RRULE: FREQ=MINUTELY of "FREQ=MINUTELY" is finer than a maintenance calendar goes; use DAILY, WEEKLY, MONTHLY or YEARLY`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			c, problems := Parse("test", Text{Kind: "allow", ICS: row.text})
+			if c != nil || len(problems) != 1 || problems[0].Error() != row.want {
+				t.Fatalf("%v\nwant\n%s", problems, row.want)
+			}
+		})
+	}
+}
+
+func TestLengthsOfICS(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		text string
+		want time.Duration
+	}{
+		{"PT4H", 4 * time.Hour},
+		{"P1W", 7 * day},
+		{"P1D", day},
+		{"P1DT2H3M4S", 26*time.Hour + 3*time.Minute + 4*time.Second},
+		{"+PT15M", 15 * time.Minute},
+		{"PT90S", 90 * time.Second},
+		{"P9999W", 9999 * 7 * day},
+		{"P", 0},
+		{"PT", 0},
+		{"PT0S", 0},
+		{"P1W1D", 0},
+		{"P1M", 0},
+		{"P99999W", 0},
+	} {
+		t.Run(row.text, func(t *testing.T) {
+			t.Parallel()
+			got, err := parseISO(row.text)
+			if got != row.want || (err == nil) != (row.want > 0) {
+				t.Fatalf("%v, %v; want %v", got, err, row.want)
+			}
+		})
+	}
+}

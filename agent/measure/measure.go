@@ -1,0 +1,41 @@
+// Package measure reads what a process uses of the machine, for benchmarks.
+//
+// It decides nothing and is part of no program.
+package measure
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// Resident is the memory of a process in MiB; "self" is this one (proc(5)).
+func Resident(process string) (float64, error) {
+	text, err := os.ReadFile("/proc/" + process + "/status")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		var kib float64
+		if _, err := fmt.Sscanf(line, "VmRSS: %f kB", &kib); err == nil {
+			return kib / 1024, nil
+		}
+	}
+	return 0, fmt.Errorf("the kernel does not tell the memory of process %s", process)
+}
+
+// Ticks is the processor time that a process has used, in hundredths of a
+// second (proc(5)).
+func Ticks(pid int) (int, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	// The name of the program stands in brackets and may hold anything.
+	fields := strings.Fields(string(text)[strings.LastIndexByte(string(text), ')')+1:])
+	var user, system int
+	if _, err := fmt.Sscan(fields[11]+" "+fields[12], &user, &system); err != nil {
+		return 0, err
+	}
+	return user + system, nil
+}
