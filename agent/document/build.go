@@ -61,5 +61,6 @@ func (b *builder) reject(n *node, value, message string) {
 }
 
 func (b *builder) null(n *node) {
+	n.null = true
 	b.reject(n, "null", "null is not a value; give one or leave it out")
 }

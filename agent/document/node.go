@@ -26,9 +26,11 @@ type node struct {
 	// place counts the nodes before it in the text.
 	place   int
 	written string
-	items   []*node
-	keys    []string
-	fields  map[string]*node
+	// null tells that it is broken because it is null.
+	null   bool
+	items  []*node
+	keys   []string
+	fields map[string]*node
 	// asked holds the keys that a reader knows.
 	asked map[string]bool
 }

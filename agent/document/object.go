@@ -57,6 +57,16 @@ func (o Object) Has(key string) bool {
 	return ok
 }
 
+// Null reports whether a key is there with the value null, for the few that
+// take it for "none". Everywhere else null is a problem.
+func (o Object) Null(key string) bool {
+	if !o.Has(key) || !o.node.fields[key].null {
+		return false
+	}
+	o.document.found.forgive(o.node.fields[key])
+	return true
+}
+
 // Require notes a problem for each of the keys that is not there.
 func (o Object) Require(keys ...string) {
 	for _, key := range keys {

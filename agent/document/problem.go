@@ -83,6 +83,12 @@ func (c *collection) add(n *node, value string, message func() string) {
 	c.kept = append(c.kept, placed{place: n.place, Problem: Problem{Field: field, Value: clip(value), Message: message()}})
 }
 
+// forgive drops the problem of a node that turns out to be none.
+func (c *collection) forgive(n *node) {
+	c.kept = slices.DeleteFunc(c.kept, func(p placed) bool { return p.place == n.place })
+	delete(c.fields, n.path())
+}
+
 func (c *collection) problems(values []Problem) Problems {
 	slices.SortStableFunc(c.kept, func(a, b placed) int { return cmp.Compare(a.place, b.place) })
 	var all Problems

@@ -9,7 +9,7 @@ import (
 // Heartbeat is how often a worker says that it is alive, and Silence how long
 // none may be heard before its host counts as unreachable.
 const (
-	Heartbeat = 10 * time.Second
+	Heartbeat = 30 * time.Second
 	Silence   = 3 * Heartbeat
 )
 
@@ -20,6 +20,12 @@ type Alive struct {
 	Application string `json:"application"`
 	// AgentVersion is the version of the worker's program.
 	AgentVersion string `json:"agent-version,omitempty"`
+	// Worker identifies the worker among those of its host (AV-15): what its
+	// state directory was named when it was made.
+	Worker string `json:"worker,omitempty"`
+	// Role and Labels are what a rollout may choose hosts by.
+	Role   string            `json:"role,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
 }
 
 // Encode returns the JSON body.
@@ -36,6 +42,15 @@ func DecodeAlive(data []byte) (Alive, error) {
 			alive.Application, maxName)
 	}
 	alive.AgentVersion = cut(CleanText(alive.AgentVersion), maxVersion)
+	alive.Worker, alive.Role = cut(CleanText(alive.Worker), maxName), cut(CleanText(alive.Role), maxName)
+	if len(alive.Labels) > MaxLabels {
+		return Alive{}, fmt.Errorf("cannot read heartbeat: %d labels are too many; use at most %d", len(alive.Labels), MaxLabels)
+	}
+	for key, value := range alive.Labels {
+		if !ValidLabel(key) || value != "" && !ValidLabel(value) {
+			return Alive{}, fmt.Errorf("cannot read heartbeat: label %.100q=%.100q; use at most %d of letters, digits, \"-\", \"_\", \".\" and \"/\"", key, value, maxName)
+		}
+	}
 	return alive, nil
 }
 
@@ -46,6 +61,22 @@ const (
 	// maxVersion bounds the version that a worker says it has, in bytes.
 	maxVersion = 100
 )
+
+// MaxLabels bounds the labels of a host.
+const MaxLabels = 50
+
+// ValidLabel reports whether text may be the key or the value of a label.
+func ValidLabel(text string) bool {
+	if text == "" || len(text) > maxName {
+		return false
+	}
+	for i := range len(text) {
+		if c := text[i]; !alphanumeric(c) && c != '-' && c != '_' && c != '.' && c != '/' {
+			return false
+		}
+	}
+	return true
+}
 
 // validName reports whether a name is one that a configuration can list, so
 // that a host cannot make the controller keep one that nobody can have meant.

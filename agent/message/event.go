@@ -2,7 +2,6 @@ package message
 
 import (
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -10,8 +9,31 @@ import (
 const (
 	// Opened begins a run; its prepare follows.
 	Opened = "opened"
-	// Recovered tells that silent hosts of the run are none any more.
+	// Silent tells that members of the run are not heard of any more.
+	Silent = "silent"
+	// Recovered tells that silent members are none any more.
 	Recovered = "recovered"
+	// Released tells that somebody freed the slot of a host by force.
+	Released = "released"
+	// Turn tells that it is a host's turn: it is checked before anything else.
+	Turn = "turn"
+	// Slot tells that a host takes a slot: it is drained next.
+	Slot = "slot"
+	// Ran tells how a task came out.
+	Ran = "ran"
+	// GaveUp tells that hosts are waited for no longer.
+	GaveUp = "gave-up"
+	// Approved, Paused, Resumed and Aborted are what somebody asked for.
+	Approved = "approved"
+	Paused   = "paused"
+	Resumed  = "resumed"
+	Aborted  = "aborted"
+	// Frozen tells that a freeze ends the run earlier: NotAfter is when it
+	// begins, Reason its name.
+	Frozen = "frozen"
+	// Missed tells of a window that has closed without a run: Window and NotAfter
+	// are when it was open, Reason why.
+	Missed = "missed"
 	// Finished ends a run.
 	Finished = "finished"
 )
@@ -30,33 +52,49 @@ const (
 	Deleted = "deleted"
 )
 
+// ByRollout is who paused or resumed a run when the rollout's member "paused"
+// did.
+const ByRollout = "rollout"
+
 // Event is a fact of a run. The members that count depend on Event.
 type Event struct {
 	Event string `json:"event"`
 
-	// Of Opened.
+	// Of Opened, but for Hosts.
 
 	// Trigger is TriggerWindow or TriggerManual.
 	Trigger string `json:"trigger,omitempty"`
 	// Hosts are the members of the run, in the order in which they go; of
-	// Recovered, the hosts that have recovered.
+	// Silent, Recovered, Released, Turn, Slot and GaveUp those that it tells of.
 	Hosts []string `json:"hosts,omitempty"`
-	// Silent are hosts that belong to the run but were not heard of when it
-	// was opened: they are not upgraded (AV-79), and count as out of service
-	// until they recover (design.md 5, invariant 1).
+	// Silent are the members that were not heard of when it was opened: they
+	// count as out of service until they recover (design.md 5, invariant 1).
 	Silent []string `json:"silent,omitempty"`
+	// Exempt are hosts that are no members, and why.
+	Exempt []Exempt `json:"exempt,omitempty"`
+	// Policy is how the run goes about its hosts; nil is DefaultPolicy.
+	Policy *Policy `json:"policy,omitempty"`
+	// RetryOf is the run whose failed and skipped hosts these are.
+	RetryOf uint64 `json:"retry-of,omitempty"`
 	// Window is when the window opened whose run this is; nil for a run
 	// outside of all windows, and in logs from before it was written down.
 	Window *time.Time `json:"window,omitempty"`
-	// NotAfter is when the run ends at the latest.
+	// NotAfter is when the run ends at the latest; of Opened, Frozen and Missed.
 	NotAfter *time.Time `json:"not-after,omitempty"`
+
 	// By and Why are who asked for it, and the reason given (AV-81).
 	By  string `json:"by,omitempty"`
 	Why string `json:"why,omitempty"`
 
-	// Of Finished and Recovered.
-
-	// Result is completed, partial, failed, aborted or timed-out.
+	// Action is the command whose reply is given up, Task the kind of task; of
+	// GaveUp, one of them.
+	Action Action   `json:"action,omitempty"`
+	Task   TaskKind `json:"task,omitempty"`
+	// Outcome is of Ran.
+	Outcome *Outcome `json:"outcome,omitempty"`
+	// Stage is the name of the stage that is approved.
+	Stage string `json:"stage,omitempty"`
+	// Result is completed, partial, failed, aborted or timed-out; of Finished.
 	Result string `json:"result,omitempty"`
 	// Reason says in words why it ended so; of Recovered it is Heard or Deleted.
 	Reason string `json:"reason,omitempty"`
@@ -72,28 +110,59 @@ func DecodeEvent(data []byte) (Event, error) {
 		return Event{}, fmt.Errorf("cannot read event: %w", err)
 	}
 	if err := event.check(); err != nil {
-		return Event{}, err
+		return Event{}, fmt.Errorf("cannot read event %.40q: %w", event.Event, err)
 	}
 	return event, nil
 }
 
+// eventNames are all that Event.Event may be, and whether it tells of hosts.
+var eventNames = map[string]bool{
+	Opened: true, Silent: true, Recovered: true, Released: true, Turn: true, Slot: true,
+	Ran: false, GaveUp: false, Approved: false, Paused: false, Resumed: false, Aborted: false,
+	Frozen: false, Missed: false, Finished: false,
+}
+
 // check tells what an event lacks.
 func (e Event) check() error {
+	ofHosts, known := eventNames[e.Event]
 	switch {
-	case e.Event != Opened && e.Event != Recovered && e.Event != Finished:
-		return fmt.Errorf("cannot read event: %q is none of opened, recovered, finished", e.Event)
-	case e.Event == Opened && e.NotAfter == nil:
-		return fmt.Errorf("cannot read event opened: not-after is missing")
-	case e.Event != Finished && len(e.Hosts) == 0:
-		return fmt.Errorf("cannot read event %s: hosts is empty", e.Event)
+	case !known:
+		return fmt.Errorf("there is no such event")
+	case ofHosts && len(e.Hosts) == 0:
+		return fmt.Errorf("hosts is empty")
+	case e.Event == Missed && e.Window == nil:
+		return fmt.Errorf("window is missing")
+	case (e.Event == Opened || e.Event == Frozen || e.Event == Missed) && e.NotAfter == nil:
+		return fmt.Errorf("not-after is missing")
 	case e.Event == Recovered && e.Reason != Heard && e.Reason != Deleted:
-		return fmt.Errorf("cannot read event recovered: reason %q is none of heard, deleted", e.Reason)
+		return fmt.Errorf("reason %q is none of heard, deleted", e.Reason)
 	case e.Event == Finished && e.Result == "":
-		return fmt.Errorf("cannot read event finished: result is missing")
+		return fmt.Errorf("result is missing")
+	case e.Event == Approved && e.Stage == "":
+		return fmt.Errorf("stage is missing")
+	case e.Event == Ran && e.Outcome == nil:
+		return fmt.Errorf("outcome is missing")
+	case e.Event == GaveUp && !e.Action.Known() && !e.Task.Known():
+		return fmt.Errorf("neither action %q nor task %q is known", e.Action, e.Task)
 	}
-	for _, host := range slices.Concat(e.Hosts, e.Silent) {
-		if !ValidHost(host) {
-			return fmt.Errorf("cannot read event %s: %q is not a host name", e.Event, host)
+	seen := make(map[string]bool, len(e.Hosts))
+	for _, host := range e.Hosts {
+		switch {
+		case !ValidHost(host):
+			return fmt.Errorf("%q is not a host name", host)
+		case seen[host]:
+			return fmt.Errorf("%s is named twice", host)
+		}
+		seen[host] = true
+	}
+	for _, host := range e.Silent {
+		if !seen[host] {
+			return fmt.Errorf("silent names %q, which is none of hosts", host)
+		}
+	}
+	if e.Policy != nil {
+		if err := e.Policy.check(len(e.Hosts)); err != nil {
+			return fmt.Errorf("policy: %w", err)
 		}
 	}
 	return nil

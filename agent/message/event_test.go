@@ -14,8 +14,8 @@ func TestEventBodies(t *testing.T) {
 	opens := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
 	end := opens.Add(4 * time.Hour)
 	for body, event := range map[string]Event{
-		`{"event":"opened","trigger":"window","hosts":["h01"],"silent":["h03"],"window":"2026-11-21T01:00:00Z","not-after":"2026-11-21T05:00:00Z"}`: {
-			Event: Opened, Trigger: TriggerWindow, Hosts: []string{"h01"}, Silent: []string{"h03"}, Window: &opens, NotAfter: &end,
+		`{"event":"opened","trigger":"window","hosts":["h01","h03"],"silent":["h03"],"window":"2026-11-21T01:00:00Z","not-after":"2026-11-21T05:00:00Z"}`: {
+			Event: Opened, Trigger: TriggerWindow, Hosts: []string{"h01", "h03"}, Silent: []string{"h03"}, Window: &opens, NotAfter: &end,
 		},
 		`{"event":"opened","trigger":"manual","hosts":["h01"],"not-after":"2026-11-21T05:00:00Z"}`: {
 			Event: Opened, Trigger: TriggerManual, Hosts: []string{"h01"}, NotAfter: &end,
@@ -41,7 +41,7 @@ func TestMalformedRecovered(t *testing.T) {
 		`{"event":"recovered","hosts":["h03"]}`:                  `reason "" is none of heard, deleted`,
 		`{"event":"recovered","hosts":["h03"],"reason":"hoped"}`: `reason "hoped" is none of heard, deleted`,
 		`{"event":"recovered","hosts":["a b"],"reason":"heard"}`: `"a b" is not a host name`,
-		`{"event":"recovering","hosts":["h"],"reason":"heard"}`:  `"recovering" is none of opened, recovered, finished`,
+		`{"event":"recovering","hosts":["h"],"reason":"heard"}`:  `there is no such event`,
 		`{"event":"recovered","hosts":"h03","reason":"deleted"}`: "cannot read event",
 	} {
 		if _, err := DecodeEvent([]byte(body)); err == nil || !strings.Contains(err.Error(), want) {

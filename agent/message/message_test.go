@@ -56,7 +56,7 @@ func TestMalformed(t *testing.T) {
 		"nested result":              {reply, `{"action":"upgrade","result":{"ok":true}}`, "result"},
 		"no result":                  {reply, `{"action":"upgrade"}`, "result is empty"},
 		"reply of unknown action":    {reply, `{"action":"","result":"done"}`, "action"},
-		"unknown event":              {event, `{"event":"paused"}`, "paused"},
+		"unknown event":              {event, `{"event":"rested"}`, "rested"},
 		"opened without end":         {event, `{"event":"opened","hosts":["h01"]}`, "not-after"},
 		"opened without hosts":       {event, `{"event":"opened","not-after":"2026-11-21T04:00:00Z"}`, "hosts"},
 		"opened with a strange host": {event, `{"event":"opened","hosts":["a/b"],"not-after":"2026-11-21T04:00:00Z"}`, "a/b"},

@@ -12,6 +12,10 @@ const (
 	RebootRequired = "reboot-required"
 )
 
+// PastUnknown ends the answer of a worker that cannot know whether its host has
+// carried out a command, or still does: it is no proof that the host is at rest.
+const PastUnknown = "what it did before is unknown"
+
 // Reply is a host's one answer to a command.
 type Reply struct {
 	Action Action `json:"action"`

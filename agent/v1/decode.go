@@ -3,6 +3,7 @@ package v1
 import (
 	"bytes"
 	"errors"
+	"math"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/document"
 )
@@ -42,6 +43,9 @@ func DecodeStart(contentType string, body []byte) (Start, error) {
 	s.OverrideWindow, _ = root.Bool("override-window")
 	s.Reason, _ = root.Text("reason")
 	s.Duration, _ = root.Text("duration")
+	if id, ok := root.Integer("retry-of", 1, math.MaxInt64); ok {
+		s.RetryOf = uint64(id)
+	}
 	if err := d.Err(s.Validate()...); err != nil {
 		return Start{}, problems(err)
 	}

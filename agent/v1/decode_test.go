@@ -143,13 +143,15 @@ func TestDecodeStart(t *testing.T) {
 		{"override", "", `{"override-window": true, "reason": "CVE-2026-1", "duration": "2h"}`, Start{OverrideWindow: true, Reason: "CVE-2026-1", Duration: "2h"}, ""},
 		{"override in YAML", inYAML, "override-window: true\nreason: 10:30 it is\nduration: 90m\n", Start{OverrideWindow: true, Reason: "10:30 it is", Duration: "90m"}, ""},
 		{"reason in a window", "", `{"reason": "now"}`, Start{Reason: "now"}, ""},
+		{"retry", "", `{"retry-of": 41}`, Start{RetryOf: 41}, ""},
+		{"retry of no run", "", `{"retry-of": 0}`, Start{}, `retry-of: 0 is out of range; use 1 to 9223372036854775807`},
 		{"override without a reason", "", `{"override-window": true}`, Start{}, `reason: "" is no reason; a start outside of the maintenance windows needs one`},
 		{"override with a blank reason", "", `{"override-window": true, "reason": " \t"}`, Start{}, `reason: " \t" is no reason; a start outside of the maintenance windows needs one`},
 		{"duration in a window", "", `{"duration": "2h"}`, Start{}, `duration: "2h" bounds a run outside of the maintenance windows; give it with override-window, or leave it out`},
 		{
 			"wrong types", inYAML, "override-window: yes\nreason: [a]\nforce: true\n",
 			Start{},
-			`override-window: "yes" is not a boolean; use true or false, without quotes; reason: a list is not text; write text; force: unknown key; use duration, override-window, reason`,
+			`override-window: "yes" is not a boolean; use true or false, without quotes; reason: a list is not text; write text; force: unknown key; use duration, override-window, reason, retry-of`,
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {

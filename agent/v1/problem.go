@@ -12,6 +12,16 @@ type Problems []Problem
 // Error returns all problems, separated by semicolons.
 func (p Problems) Error() string { return document.Problems(p).Error() }
 
+// under returns the problems with their fields below another.
+func (p Problems) under(field string) Problems {
+	below := make(Problems, len(p))
+	for i, problem := range p {
+		problem.Field = field + "." + problem.Field
+		below[i] = problem
+	}
+	return below
+}
+
 // Body returns the answer that tells a client of the problems. Each message
 // begins with the field, since not every client shows more than the message.
 func (p Problems) Body() ErrorBody {

@@ -6,30 +6,11 @@
 // talks to a network, a store or a clock.
 package v1
 
-import (
-	"regexp"
-	"time"
-)
-
-// NamePattern is the form of a name of a tenant, an application or a host
-// (AV-2).
-const NamePattern = `^[a-z0-9]([a-z0-9\-]*[a-z0-9])?$`
-
-// MaxNameLength bounds a name, in bytes, so that one fits a DNS label
-// (RFC 1035 2.3.4).
-const MaxNameLength = 63
+import "time"
 
 // MaxBody is the largest request body that the API reads, in bytes. A larger
 // one is answered with 413.
 const MaxBody = 1 << 20
-
-var namePattern = regexp.MustCompile(NamePattern)
-
-// ValidName reports whether name has the form NamePattern and is not longer
-// than MaxNameLength.
-func ValidName(name string) bool {
-	return len(name) <= MaxNameLength && namePattern.MatchString(name)
-}
 
 // OSUpgrade is a tenant's os-upgrade configuration, Avassa's object at
 // /v1/config/tenants/{tenant}/os-upgrade (AV-1). A nil list is absent from the
@@ -76,8 +57,21 @@ type State struct {
 	NextUpgradeAt *time.Time `json:"next-upgrade-at,omitempty"`
 	// ScheduledWorkers lists the hosts that would take part now (AV-36).
 	ScheduledWorkers []ScheduledWorker `json:"scheduled-workers"`
+	// WaitingFor tells why a window that is open has no run; absent otherwise.
+	WaitingFor *WaitingFor `json:"waiting-for,omitempty"`
+	// LastMissed is the window that was missed last: it closed without a run.
+	LastMissed *MissedWindow `json:"last-missed,omitempty"`
+	// Frozen is the freeze that is on now; absent while none is.
+	Frozen *WindowCut `json:"frozen,omitempty"`
 	// LastUpgradeInfo tells of the last run that has ended (AV-37).
 	LastUpgradeInfo *LastUpgradeInfo `json:"last-upgrade-info,omitempty"`
+}
+
+// MissedWindow is a window that closed without a run, and why.
+type MissedWindow struct {
+	Start  time.Time `json:"start"`
+	End    time.Time `json:"end"`
+	Reason string    `json:"reason"`
 }
 
 // ScheduledWorker is a host that takes part, and its worker application.
@@ -113,6 +107,10 @@ type Host struct {
 	// agent started.
 	LastSeen     *time.Time `json:"last-seen,omitempty"`
 	AgentVersion string     `json:"agent-version,omitempty"`
+	// Role and Labels are what the host's worker says of itself; a rollout
+	// chooses hosts by them.
+	Role   string            `json:"role,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
 	// Versions maps each package to its version, as the host last reported.
 	Versions map[string]string `json:"versions,omitempty"`
 	// VersionsAt is when Versions was reported.
@@ -128,6 +126,20 @@ type Start struct {
 	// Duration bounds a run that overrides the windows, also while one is
 	// open; empty means to the end of the open window, or 4h when none is.
 	Duration string `json:"duration,omitempty"`
+	// RetryOf is the id of an ended run: the new one is of the hosts alone that
+	// failed or were skipped there.
+	RetryOf uint64 `json:"retry-of,omitempty"`
+}
+
+// Ask is the body of POST .../os-upgrade/{pause,resume,abort,approve,release}:
+// what somebody asks of the run under way.
+type Ask struct {
+	// Reason is kept with the run; required.
+	Reason string `json:"reason"`
+	// Stage is the name of the stage to approve; of approve alone, required.
+	Stage string `json:"stage,omitempty"`
+	// Host is the host whose slot is freed by force; of release alone, required.
+	Host string `json:"host,omitempty"`
 }
 
 // Run is one pass over the hosts of a tenant, an entry of
@@ -145,14 +157,50 @@ type Run struct {
 	// Trigger is window or manual.
 	Trigger string `json:"trigger"`
 	// RequestedBy and RequestReason are who started it by hand, and why.
-	RequestedBy   string    `json:"requested-by,omitempty"`
-	RequestReason string    `json:"request-reason,omitempty"`
-	OpenedAt      time.Time `json:"opened-at"`
+	RequestedBy   string `json:"requested-by,omitempty"`
+	RequestReason string `json:"request-reason,omitempty"`
+	// RetryOf is the run whose failed and skipped hosts these are.
+	RetryOf  uint64    `json:"retry-of,omitempty"`
+	OpenedAt time.Time `json:"opened-at"`
 	// NotAfter is when the run ends at the latest.
-	NotAfter   time.Time   `json:"not-after"`
-	EndedAt    *time.Time  `json:"ended-at,omitempty"`
+	NotAfter time.Time  `json:"not-after"`
+	EndedAt  *time.Time `json:"ended-at,omitempty"`
+	// Paused is who holds the run up, and why; absent when nobody does.
+	Paused string `json:"paused,omitempty"`
+	// ExpectedEnd is when the run ends if the hosts to come take as long as
+	// those before; absent while nothing is known of that.
+	ExpectedEnd *time.Time `json:"expected-end,omitempty"`
+	// Forecast says in words when the rest does not fit before not-after.
+	Forecast   string      `json:"forecast,omitempty"`
 	WaitingFor *WaitingFor `json:"waiting-for,omitempty"`
+	Stages     []RunStage  `json:"stages,omitempty"`
 	Hosts      []RunHost   `json:"hosts"`
+	// Events tell what happened, oldest first; only where one run is asked for.
+	Events []RunEvent `json:"events,omitempty"`
+}
+
+// RunStage is one stage of a run.
+type RunStage struct {
+	Name string `json:"name"`
+	// Phase is pending, waiting-for-approval, running, soaking or done.
+	Phase          string `json:"phase"`
+	Hosts          int    `json:"hosts"`
+	MaxUnavailable int    `json:"max-unavailable"`
+	// OutOfService counts the hosts that are, for the sake of the upgrade or
+	// because they are silent or unhealthy.
+	OutOfService int `json:"out-of-service"`
+	Upgraded     int `json:"upgraded"`
+	Failed       int `json:"failed"`
+}
+
+// RunEvent is one fact of a run.
+type RunEvent struct {
+	At    time.Time `json:"at"`
+	Event string    `json:"event"`
+	Host  string    `json:"host,omitempty"`
+	By    string    `json:"by,omitempty"`
+	// Text says it in words.
+	Text string `json:"text,omitempty"`
 }
 
 // Finished reports whether the run has ended.
@@ -160,7 +208,7 @@ func (r Run) Finished() bool { return r.Phase == "finished" }
 
 // WaitingFor names what a run waits for now, and since when.
 type WaitingFor struct {
-	// What is window, slot, check, hook, host or approval.
+	// What is window, slot, check, hook, host, approval, resume, soak or splay.
 	What string `json:"what"`
 	// Detail says it in words, such as "h02 to answer upgrade".
 	Detail string    `json:"detail"`
@@ -170,12 +218,26 @@ type WaitingFor struct {
 // RunHost is one host of a run.
 type RunHost struct {
 	Hostname string `json:"hostname"`
-	// Status is pending, preparing, prepared, upgrading, reboot-pending,
-	// rebooting, checking, upgraded, failed, skipped or unreachable.
+	// Status is pending, preparing, prepared, draining, upgrading,
+	// reboot-pending, rebooting, checking, upgraded, failed, skipped or
+	// unreachable.
 	Status string     `json:"status"`
 	Since  *time.Time `json:"since,omitempty"`
 	// Error is the host's own words, or why it was skipped.
 	Error string `json:"error,omitempty"`
+	// Stage is the name of the host's stage.
+	Stage string `json:"stage,omitempty"`
+	// Note tells what is to be known of a host that did not fail, such as that
+	// its reboot was skipped.
+	Note string `json:"note,omitempty"`
+	// Slot is since when the host is out of service, and SlotReason why;
+	// absent while it is not.
+	Slot       *time.Time `json:"slot,omitempty"`
+	SlotReason string     `json:"slot-reason,omitempty"`
+	// ExpectedEnd is when the host is done if it takes as long as those before.
+	ExpectedEnd *time.Time `json:"expected-end,omitempty"`
+	// Seconds is how long it was out of service for its upgrade, once done.
+	Seconds int `json:"seconds,omitempty"`
 	// Progress is what the host last told of its work, for people.
 	Progress string `json:"progress,omitempty"`
 }

@@ -36,7 +36,7 @@ func (o OSUpgrade) validateApplications() Problems {
 		other, twice := first[name]
 		switch {
 		case !ValidName(name):
-			found = append(found, problem(path, name, fmt.Sprintf(`is not a name; use 1 to %d of a-z, 0-9 and "-", with a letter or digit at both ends`, MaxNameLength)))
+			found = append(found, problem(path, name, notAName))
 		case twice:
 			found = append(found, problem(path, name, fmt.Sprintf("is %s[%d] again; name each application once", field, other)))
 		default:
@@ -88,13 +88,10 @@ func (o OSUpgrade) Windows() ([]window.Window, error) {
 // all is right.
 func (s Start) Validate() Problems {
 	var found Problems
-	switch {
-	case s.OverrideWindow && strings.TrimSpace(s.Reason) == "":
+	if s.OverrideWindow && strings.TrimSpace(s.Reason) == "" {
 		found = append(found, problem("reason", s.Reason, "is no reason; a start outside of the maintenance windows needs one"))
-	case utf8.RuneCountInString(s.Reason) > MaxReason:
-		found = append(found, Problem{Field: "reason", Value: short(s.Reason), Message: fmt.Sprintf("%d characters are too many; use at most %d", utf8.RuneCountInString(s.Reason), MaxReason)})
-	case strings.ContainsFunc(s.Reason, unprintable):
-		found = append(found, problem("reason", s.Reason, "has characters that cannot be shown; use letters, digits, signs and blanks on one line"))
+	} else {
+		found = append(found, validateReason(s.Reason)...)
 	}
 	if s.Duration == "" {
 		return found
@@ -106,6 +103,17 @@ func (s Start) Validate() Problems {
 		found = append(found, problem("duration", s.Duration, "bounds a run outside of the maintenance windows; give it with override-window, or leave it out"))
 	}
 	return found
+}
+
+// validateReason checks that a reason can be kept and shown.
+func validateReason(reason string) Problems {
+	switch count := utf8.RuneCountInString(reason); {
+	case count > MaxReason:
+		return Problems{{Field: "reason", Value: short(reason), Message: fmt.Sprintf("%d characters are too many; use at most %d", count, MaxReason)}}
+	case strings.ContainsFunc(reason, unprintable):
+		return Problems{problem("reason", reason, "has characters that cannot be shown; use letters, digits, signs and blanks on one line")}
+	}
+	return nil
 }
 
 func unprintable(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }

@@ -1,0 +1,46 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"syscall"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// space tries a disk check. It does not wait longer than ctx for a file system
+// that does not answer, as one over the network may do.
+func (r *Runner) space(ctx context.Context, c message.Check) error {
+	statfs := r.statfs
+	if statfs == nil {
+		statfs = syscall.Statfs
+	}
+	answer := make(chan error, 1)
+	go func() {
+		var s syscall.Statfs_t
+		if err := statfs(c.Path, &s); err != nil {
+			answer <- fmt.Errorf("cannot look at %s: %w", c.Path, err)
+			return
+		}
+		answer <- enough(s, c)
+	}()
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return errNoAnswer
+	}
+}
+
+// enough counts what everybody may use, as df(1) does: some of a file system
+// is kept for root.
+func enough(s syscall.Statfs_t, c message.Check) error {
+	free, total := s.Bavail*uint64(s.Bsize), (s.Blocks-s.Bfree+s.Bavail)*uint64(s.Bsize)
+	if free < c.MinFree {
+		return fmt.Errorf("%s has %d bytes free; it should be %d", c.Path, free, c.MinFree)
+	}
+	if percent := 100 * float64(free) / float64(max(1, total)); percent < float64(c.MinFreePercent) {
+		return fmt.Errorf("%s has %.1f%% free; it should be %d%%", c.Path, percent, c.MinFreePercent)
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/script"
+)
+
+// script returns what runs an installed script. It is looked at again before
+// each start, for what was right once may have been replaced since.
+func (r *Runner) script(t message.Task, name string, args []string) (try, error) {
+	if r.Scripts == "" {
+		return nil, fmt.Errorf("script %q is not run: this agent has no folder of scripts; name one in its configuration", name)
+	}
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
+		return nil, fmt.Errorf("script %q is not run: use the plain name of a file in %s", name, r.Scripts)
+	}
+	path := filepath.Join(r.Scripts, name)
+	trust := func() error { return errors.Join(script.CheckFolder(r.Scripts), script.CheckFile(path)) }
+	if err := trust(); err != nil {
+		return nil, fmt.Errorf("script %q is not run: %w", name, err)
+	}
+	return func(ctx context.Context) error {
+		if err := trust(); err != nil {
+			return err
+		}
+		return runProgram(ctx, &exec.Cmd{
+			Path: path, Args: append([]string{path}, args...), Dir: r.Scripts, Env: r.environment(t),
+		})
+	}, nil
+}
+
+// runProgram runs a program, which is killed when ctx ends. The error is what
+// it said at last, and how it ended.
+func runProgram(ctx context.Context, cmd *exec.Cmd) error {
+	said, err := script.Run(ctx, cmd)
+	killed := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	switch {
+	case err == nil:
+		return nil
+	case killed && said == "":
+		return errors.New("it did not end in time and was killed")
+	case killed:
+		return fmt.Errorf("it did not end in time and was killed, after it said %q", said)
+	case said == "":
+		return err
+	default:
+		return fmt.Errorf("%s: %w", said, err)
+	}
+}
+
+// environment tells a script of its task. What does not apply is absent.
+func (r *Runner) environment(t message.Task) []string {
+	extra := map[string]string{}
+	for name, value := range map[string]string{
+		"OSUPGRADE_TENANT": r.Tenant,
+		"OSUPGRADE_HOST":   t.Host,
+		"OSUPGRADE_KIND":   string(t.Kind),
+	} {
+		if value != "" {
+			extra[name] = value
+		}
+	}
+	if t.Run != 0 {
+		extra["OSUPGRADE_RUN"] = strconv.FormatUint(t.Run, 10)
+	}
+	return script.Environment(os.Getenv, extra)
+}

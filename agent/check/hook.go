@@ -1,0 +1,46 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// hook runs a hook until it succeeds or has no retry left.
+func (r *Runner) hook(ctx context.Context, t message.Task, h message.Hook) error {
+	attempt, err := r.attempt(t, h)
+	if err != nil {
+		return err
+	}
+	for tried := 1; ; tried++ {
+		err := within(ctx, time.Duration(h.Timeout), attempt)
+		if err == nil {
+			return nil
+		}
+		r.failed(ctx, t, "hook", err)
+		if tried > h.Retries || !pause(ctx, time.Duration(h.RetryInterval)) {
+			return fmt.Errorf("%s failed; the last one said: %w", tries(tried), err)
+		}
+	}
+}
+
+// attempt returns what tries a hook. The error is one that never could succeed
+// here.
+func (r *Runner) attempt(t message.Task, h message.Hook) (try, error) {
+	switch h.Type {
+	case message.ExecCheck:
+		return r.script(t, h.Script, h.Args)
+	case message.HTTPCheck:
+		return func(ctx context.Context) error { return r.call(ctx, t, h) }, nil
+	default:
+		return nil, fmt.Errorf("the type %q is unknown to this agent; update it", h.Type)
+	}
+}
+
+func within(ctx context.Context, limit time.Duration, attempt try) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return attempt(ctx)
+}

@@ -1,0 +1,120 @@
+package check
+
+import (
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// fails is what is said of a check that has time for one try.
+func fails(why string) string {
+	return "check it: passed 0 of 1 times in a row within 1h0m0s, in 1 try; the last try that failed said: " + why
+}
+
+// single has time for one try only, so that no test waits.
+func single(c message.Check) message.Task {
+	c.Name, c.Interval, c.Timeout = "it", span(2*time.Hour), span(time.Hour)
+	return task(c)
+}
+
+// newSite redirects /N to /N-1, and /0 is well.
+func newSite(t *testing.T) *httptest.Server {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/0", func(http.ResponseWriter, *http.Request) {})
+	for from, to := range map[string]string{"/1": "/0", "/2": "/1", "/3": "/2", "/4": "/3"} {
+		mux.Handle(from, http.RedirectHandler(to, http.StatusFound))
+	}
+	mux.Handle("/elsewhere", http.RedirectHandler("http://other.invalid/login?secret=1", http.StatusFound))
+	mux.HandleFunc("/teapot", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+	mux.HandleFunc("/endless", func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			if _, err := w.Write(make([]byte, 1<<10)); err != nil {
+				return
+			}
+		}
+	})
+	site := httptest.NewServer(mux)
+	t.Cleanup(site.Close)
+	return site
+}
+
+func TestHTTP(t *testing.T) {
+	t.Parallel()
+	site := newSite(t)
+	for name, row := range map[string]struct {
+		path   string
+		status int
+		want   string
+	}{
+		"200":                     {"/0", 0, ""},
+		"200 as wanted":           {"/0", 200, ""},
+		"204 wanted":              {"/0", 204, fails("status 200")},
+		"404":                     {"/none", 0, fails("status 404")},
+		"418 as wanted":           {"/teapot", 418, ""},
+		"a redirect":              {"/1", 0, ""},
+		"three redirects":         {"/3", 0, ""},
+		"four redirects":          {"/4", 0, fails("it redirects more than 3 times")},
+		"a redirect as wanted":    {"/1", 302, ""},
+		"a redirect elsewhere":    {"/elsewhere", 0, fails("status 302, a redirect to other.invalid/login, which is not followed")},
+		"elsewhere, as is wanted": {"/elsewhere", 302, ""},
+		"a body without end":      {"/endless", 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			check(t, &Runner{answer: time.Hour}, single(message.Check{Type: message.HTTPCheck, URL: site.URL + row.path, Status: row.status}), row.want)
+		})
+	}
+}
+
+func TestWhatIsNoURL(t *testing.T) {
+	t.Parallel()
+	check(t, &Runner{answer: time.Hour}, single(message.Check{Type: message.HTTPCheck, URL: "http://user:secret@h:port/"}), fails(`invalid port ":port" after host`))
+	check(t, &Runner{answer: time.Hour}, single(message.Check{Type: message.HTTPCheck, URL: "file:///etc/passwd"}), fails(`unsupported protocol scheme "file"`))
+}
+
+func TestTLSIsVerified(t *testing.T) {
+	t.Parallel()
+	site := httptest.NewUnstartedServer(http.NotFoundHandler())
+	site.Config.ErrorLog = log.New(io.Discard, "", 0)
+	site.StartTLS()
+	t.Cleanup(site.Close)
+	c := message.Check{Type: message.HTTPCheck, URL: site.URL, Status: 404}
+	check(t, &Runner{Transport: site.Client().Transport, answer: time.Hour}, single(c), "")
+	if got := (&Runner{answer: time.Hour}).Run(t.Context(), single(c)); got.OK || !strings.Contains(got.Text, "failed to verify certificate") {
+		t.Errorf("the outcome is %+v", got)
+	}
+}
+
+func TestAHookFollowsNoRedirect(t *testing.T) {
+	t.Parallel()
+	site := newSite(t)
+	hook := drain()
+	hook.Hook.Retries, hook.Hook.Timeout = 0, span(time.Hour)
+	hook.Hook.URL = site.URL + "/1"
+	host := strings.TrimPrefix(site.URL, "http://")
+	check(t, &Runner{answer: time.Hour}, hook, "hook drain: 1 try failed; the last one said: status 302, a redirect to "+host+"/0, which is not followed")
+}
+
+func TestTCP(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := listener.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	check(t, &Runner{answer: time.Hour}, single(message.Check{Type: message.TCPCheck, Address: listener.Addr().String()}), "")
+	check(t, &Runner{answer: time.Hour}, single(message.Check{Type: message.TCPCheck, Address: "127.0.0.1:1"}), fails("dial tcp 127.0.0.1:1: connect: connection refused"))
+	check(t, &Runner{answer: time.Hour}, single(message.Check{Type: message.TCPCheck, Address: "127.0.0.1"}), fails("dial tcp: address 127.0.0.1: missing port in address"))
+}

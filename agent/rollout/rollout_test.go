@@ -1,0 +1,282 @@
+package rollout
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// fleet is h01 to h10 of application app, the first of which is a canary.
+func fleet() []Host {
+	var hosts []Host
+	for i := range 10 {
+		hosts = append(hosts, Host{Name: fmt.Sprintf("h%02d", i+1), Application: "app", Role: "worker", Labels: map[string]string{"ring": "1", "env": "prod"}})
+	}
+	hosts[0].Role, hosts[0].Labels = "canary", map[string]string{"ring": "0"}
+	return hosts
+}
+
+func plan(t *testing.T, r *v1.Rollout, hosts []Host) Planned {
+	t.Helper()
+	planned, err := Plan(r, hosts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return planned
+}
+
+func TestNoRolloutIsTheDefaultPolicy(t *testing.T) {
+	t.Parallel()
+	for name, r := range map[string]*v1.Rollout{"none": nil, "an empty one": {}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := plan(t, r, fleet())
+			if want := message.DefaultPolicy(10); !reflect.DeepEqual(got.Policy, want) {
+				t.Errorf("the policy is %+v, want %+v", got.Policy, want)
+			}
+			if len(got.Hosts) != 10 || got.Exempt != nil || got.Silent != nil || got.Reserve != 0 {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
+func TestWhoMatches(t *testing.T) {
+	t.Parallel()
+	host := Host{Name: "h1", Application: "app", Role: "db", Labels: map[string]string{"ring": "0", "env": "prod", "empty": ""}}
+	for name, row := range map[string]struct {
+		match *v1.Match
+		want  string // the words, or nothing for no match
+	}{
+		"no match":                    {nil, ""},
+		"an empty one":                {&v1.Match{}, "every host"},
+		"its name":                    {&v1.Match{Hosts: []string{"h0", "h1"}}, "its name"},
+		"another name":                {&v1.Match{Hosts: []string{"h0", "h11"}}, ""},
+		"its role":                    {&v1.Match{Roles: []string{"web", "db"}}, "role db"},
+		"another role":                {&v1.Match{Roles: []string{"web"}}, ""},
+		"its application":             {&v1.Match{Applications: []string{"app"}}, "application app"},
+		"another application":         {&v1.Match{Applications: []string{"other"}}, ""},
+		"its label":                   {&v1.Match{Labels: map[string]string{"ring": "0"}}, "label ring=0"},
+		"all of its labels":           {&v1.Match{Labels: map[string]string{"ring": "0", "env": "prod"}}, "label env=prod and label ring=0"},
+		"one label of two":            {&v1.Match{Labels: map[string]string{"ring": "0", "env": "test"}}, ""},
+		"a label that is empty":       {&v1.Match{Labels: map[string]string{"empty": ""}}, "label empty="},
+		"an empty label it lacks":     {&v1.Match{Labels: map[string]string{"none": ""}}, ""},
+		"all members":                 {&v1.Match{Hosts: []string{"h1"}, Labels: map[string]string{"ring": "0"}, Roles: []string{"db"}, Applications: []string{"app"}}, "its name and label ring=0 and role db and application app"},
+		"all members but its role":    {&v1.Match{Hosts: []string{"h1"}, Roles: []string{"web"}}, ""},
+		"lists that are there, empty": {&v1.Match{Hosts: []string{}, Roles: []string{}}, "every host"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := compile(row.match)
+			if got := m.matches(host); got != (row.want != "") {
+				t.Fatalf("it matches: %v", got)
+			}
+			if row.want == "" {
+				return
+			}
+			if got := m.words(host); got != row.want {
+				t.Errorf("the words are %q, want %q", got, row.want)
+			}
+		})
+	}
+}
+
+func TestStages(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		stages []v1.Stage
+		sizes  string
+		first  string
+	}{
+		"one of all":                {[]v1.Stage{{Name: "a"}}, "a:10/1", "h01 h02"},
+		"a canary, then the rest":   {[]v1.Stage{{Name: "canary", Match: &v1.Match{Roles: []string{"canary"}}}, {Name: "rest"}}, "canary:1/1 rest:9/1", "h01 h02"},
+		"the last first":            {[]v1.Stage{{Name: "last", Match: &v1.Match{Hosts: []string{"h10", "h09"}}}, {Name: "rest"}}, "last:2/1 rest:8/1", "h09 h10 h01"},
+		"a host is in the first":    {[]v1.Stage{{Name: "a", Match: &v1.Match{Hosts: []string{"h03"}}}, {Name: "b", Match: &v1.Match{Hosts: []string{"h03", "h02"}}}, {Name: "c"}}, "a:1/1 b:1/1 c:8/1", "h03 h02 h01"},
+		"a stage without a host":    {[]v1.Stage{{Name: "a", Match: &v1.Match{Hosts: []string{"h99"}}}, {Name: "b"}}, "b:10/1", "h01 h02"},
+		"nothing left for the last": {[]v1.Stage{{Name: "a"}, {Name: "b"}}, "a:10/1", "h01"},
+		"a number":                  {[]v1.Stage{{Name: "a", MaxUnavailable: "3"}}, "a:10/3", "h01"},
+		"a percentage":              {[]v1.Stage{{Name: "a", MaxUnavailable: "50%"}}, "a:10/5", "h01"},
+		"a percentage rounded down": {[]v1.Stage{{Name: "a", MaxUnavailable: "39%"}}, "a:10/3", "h01"},
+		"a percentage below 1":      {[]v1.Stage{{Name: "a", MaxUnavailable: "1%"}}, "a:10/1", "h01"},
+		"a percentage of the stage": {[]v1.Stage{{Name: "a", Match: &v1.Match{Labels: map[string]string{"ring": "1"}}, MaxUnavailable: "40%"}, {Name: "b"}}, "a:9/3 b:1/1", "h02 h03"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := plan(t, &v1.Rollout{Stages: row.stages}, fleet())
+			var sizes []string
+			for _, s := range got.Policy.Stages {
+				sizes = append(sizes, fmt.Sprintf("%s:%d/%d", s.Name, s.Size, s.MaxUnavailable))
+			}
+			if text := strings.Join(sizes, " "); text != row.sizes {
+				t.Errorf("the stages are %s, want %s", text, row.sizes)
+			}
+			if !strings.HasPrefix(strings.Join(got.Hosts, " "), row.first) {
+				t.Errorf("the order is %v, want %s first", got.Hosts, row.first)
+			}
+		})
+	}
+}
+
+func TestCounts(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		failures, prepared         string
+		wantFailures, wantPrepared int
+	}{
+		"defaults":               {"", "", 1, 10},
+		"numbers":                {"4", "3", 4, 3},
+		"more than there are":    {"400", "300", 400, 10},
+		"half":                   {"50%", "50%", 5, 5},
+		"rounded":                {"29%", "29%", 2, 3},
+		"next to nothing":        {"1%", "1%", 1, 1},
+		"nobody needs to be":     {"1", "0", 1, 0},
+		"no failure is too many": {"0", "100%", 1, 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := plan(t, &v1.Rollout{MaxFailures: row.failures, MinPrepared: row.prepared}, fleet()).Policy
+			if got.MaxFailures != row.wantFailures || got.MinPrepared != row.wantPrepared {
+				t.Errorf("max-failures is %d, min-prepared %d; want %d, %d", got.MaxFailures, got.MinPrepared, row.wantFailures, row.wantPrepared)
+			}
+		})
+	}
+}
+
+func TestCountsAreOfTheMembers(t *testing.T) {
+	t.Parallel()
+	got := plan(t, &v1.Rollout{Exempt: &v1.Match{Hosts: []string{"h01", "h02"}}, MaxFailures: "50%"}, fleet()).Policy
+	if got.MaxFailures != 4 || got.MinPrepared != 8 {
+		t.Errorf("max-failures is %d, min-prepared %d; want 4, 8", got.MaxFailures, got.MinPrepared)
+	}
+}
+
+func TestWhoIsLeftOut(t *testing.T) {
+	t.Parallel()
+	hosts := fleet()[:4]
+	hosts[3].Silent = true
+	got := plan(t, &v1.Rollout{
+		Stages:       []v1.Stage{{Name: "a", Match: &v1.Match{Hosts: []string{"h01", "h02", "h04"}}}},
+		Exempt:       &v1.Match{Roles: []string{"canary"}},
+		ExemptReboot: &v1.Match{Hosts: []string{"h01", "h02", "h03"}},
+	}, hosts)
+	if want := []string{"h02", "h04"}; !slices.Equal(got.Hosts, want) {
+		t.Errorf("the members are %v, want %v", got.Hosts, want)
+	}
+	if want := []string{"h04"}; !slices.Equal(got.Silent, want) {
+		t.Errorf("silent are %v, want %v", got.Silent, want)
+	}
+	if want := []message.Exempt{{Host: "h01", Reason: "the rollout's exempt matches role canary"}, {Host: "h03", Reason: NoStage}}; !slices.Equal(got.Exempt, want) {
+		t.Errorf("exempt are %v, want %v", got.Exempt, want)
+	}
+	if want := []message.Exempt{{Host: "h02", Reason: "the rollout's exempt-reboot matches its name"}}; !slices.Equal(got.Policy.NoReboot, want) {
+		t.Errorf("not rebooted are %v, want %v", got.Policy.NoReboot, want)
+	}
+}
+
+// full has a value of its own in each member.
+func full() *v1.Rollout {
+	retries := 0
+	return &v1.Rollout{
+		Stages: []v1.Stage{
+			{Name: "a", Match: &v1.Match{Hosts: []string{"h01"}}, Soak: "30m", Approval: true, ApprovalTimeout: "2h"},
+			{Name: "b", Approval: true},
+			{Name: "c", ApprovalTimeout: "3h"},
+		},
+		MaxFailures: "2", OnFailure: "pause", MinPrepared: "90%", Overrun: "stop", Reserve: "10m", Splay: "5m", Paused: true,
+		Checks: &v1.RolloutChecks{
+			BeforeHost: []v1.Check{{Type: "exec", Script: "ready", Args: []string{"-v"}}, {Type: "disk", Path: "/var", MinFree: "2KiB"}},
+			AfterHost:  []v1.Check{{Name: "web", Type: "http", URL: "http://127.0.0.1/", Status: 204, Passes: 3, Interval: "1s", Timeout: "2m"}, {Type: "disk", Path: "/", MinFree: "10%"}},
+			Fleet:      []v1.Check{{Type: "tcp", Address: "lb:443"}, {Type: "systemd", Unit: "lb.service"}},
+		},
+		Hooks: &v1.RolloutHooks{
+			Drain:   &v1.Hook{Type: "exec", Script: "drain", Args: []string{"now"}},
+			Undrain: &v1.Hook{Type: "http", URL: "http://lb/{host}", Method: "PUT", On: "site", Timeout: "3m", Retries: &retries, RetryInterval: "1s"},
+		},
+		Timeouts: &v1.StepTimeouts{Prepare: "2h", Upgrade: "3h", Reboot: "1m"},
+	}
+}
+
+func TestEachMemberOfThePolicy(t *testing.T) {
+	t.Parallel()
+	span := func(d time.Duration) message.Span { return message.Span(d) }
+	got := plan(t, full(), fleet())
+	want := message.Policy{
+		Stages: []message.Stage{
+			{Name: "a", Size: 1, MaxUnavailable: 1, Soak: span(30 * time.Minute), Approval: true, ApprovalTimeout: span(2 * time.Hour)},
+			{Name: "b", Size: 9, MaxUnavailable: 1, Approval: true, ApprovalTimeout: span(24 * time.Hour)},
+		},
+		MaxFailures: 2, OnFailure: message.Pause, MinPrepared: 9, Overrun: message.StopHost, Splay: span(5 * time.Minute), Paused: true,
+		Checks: message.Checks{
+			BeforeHost: []message.Check{
+				{Name: "exec ready", Type: "exec", Script: "ready", Args: []string{"-v"}, Passes: 1, Interval: span(5 * time.Second), Timeout: span(time.Minute)},
+				{Name: "disk /var", Type: "disk", Path: "/var", MinFree: 2048, Passes: 1, Interval: span(5 * time.Second), Timeout: span(time.Minute)},
+			},
+			AfterHost: []message.Check{
+				{Name: "web", Type: "http", URL: "http://127.0.0.1/", Status: 204, Passes: 3, Interval: span(time.Second), Timeout: span(2 * time.Minute)},
+				{Name: "disk /", Type: "disk", Path: "/", MinFreePercent: 10, Passes: 1, Interval: span(5 * time.Second), Timeout: span(time.Minute)},
+			},
+			Fleet: []message.Check{
+				{Name: "tcp lb:443", Type: "tcp", Address: "lb:443", Passes: 1, Interval: span(5 * time.Second), Timeout: span(time.Minute)},
+				{Name: "systemd lb.service", Type: "systemd", Unit: "lb.service", Passes: 1, Interval: span(5 * time.Second), Timeout: span(time.Minute)},
+			},
+		},
+		Hooks: message.Hooks{
+			Drain:   &message.Hook{Type: "exec", Script: "drain", Args: []string{"now"}, On: message.OnHost, Timeout: span(time.Minute), Retries: 2, RetryInterval: span(10 * time.Second)},
+			Undrain: &message.Hook{Type: "http", URL: "http://lb/{host}", Method: "PUT", On: message.OnSite, Timeout: span(3 * time.Minute), RetryInterval: span(time.Second)},
+		},
+		Timeouts: message.Timeouts{Prepare: span(2 * time.Hour), Upgrade: span(3 * time.Hour), Reboot: span(time.Minute)},
+	}
+	if !reflect.DeepEqual(got.Policy, want) {
+		t.Errorf("got  %+v\nwant %+v", got.Policy, want)
+	}
+	if got.Reserve != 10*time.Minute {
+		t.Errorf("the reserve is %s", got.Reserve)
+	}
+}
+
+func TestWhatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for field, change := range map[string]func(*v1.Rollout){
+		"stages[0].max-unavailable":       func(r *v1.Rollout) { r.Stages[0].MaxUnavailable = "x" },
+		"stages[1].soak":                  func(r *v1.Rollout) { r.Stages[1].Soak = "x" },
+		"stages[1].approval-timeout":      func(r *v1.Rollout) { r.Stages[1].ApprovalTimeout = "x" },
+		"max-failures":                    func(r *v1.Rollout) { r.MaxFailures = "x" },
+		"min-prepared":                    func(r *v1.Rollout) { r.MinPrepared = "x" },
+		"splay":                           func(r *v1.Rollout) { r.Splay = "x" },
+		"reserve":                         func(r *v1.Rollout) { r.Reserve = "x" },
+		"timeouts.prepare":                func(r *v1.Rollout) { r.Timeouts.Prepare = "x" },
+		"timeouts.upgrade":                func(r *v1.Rollout) { r.Timeouts.Upgrade = "x" },
+		"timeouts.reboot":                 func(r *v1.Rollout) { r.Timeouts.Reboot = "x" },
+		"checks.before-host[1].min-free":  func(r *v1.Rollout) { r.Checks.BeforeHost[1].MinFree = "x" },
+		"checks.after-host[0].interval":   func(r *v1.Rollout) { r.Checks.AfterHost[0].Interval = "x" },
+		"checks.fleet[1].timeout":         func(r *v1.Rollout) { r.Checks.Fleet[1].Timeout = "x" },
+		"hooks.drain.timeout":             func(r *v1.Rollout) { r.Hooks.Drain.Timeout = "x" },
+		"hooks.undrain.retry-interval":    func(r *v1.Rollout) { r.Hooks.Undrain.RetryInterval = "x" },
+		"max-failures, before what is on": func(r *v1.Rollout) { r.MaxFailures, r.Splay = "x", "x" },
+	} {
+		t.Run(field, func(t *testing.T) {
+			t.Parallel()
+			r := full()
+			change(r)
+			name, _, _ := strings.Cut(field, ",")
+			_, err := Plan(r, fleet())
+			if want := "cannot plan a run by the rollout: " + name + `: "x" is not a`; err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("got error %v, want %s", err, want)
+			}
+		})
+	}
+}
+
+func TestAFleetOfNobody(t *testing.T) {
+	t.Parallel()
+	got := plan(t, full(), nil)
+	if got.Hosts != nil || got.Policy.Stages != nil || got.Policy.MinPrepared != 0 {
+		t.Errorf("got %+v", got)
+	}
+}

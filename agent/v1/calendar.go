@@ -1,0 +1,128 @@
+package v1
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/calendar"
+)
+
+// The limits of calendars, beside those of package calendar.
+const (
+	// MaxCalendars is how many calendars a tenant may have.
+	MaxCalendars = 100
+	// MaxCalendar is how long a calendar may be as JSON, in bytes: what a body
+	// may be long, however it was spelt there.
+	MaxCalendar = MaxBody
+)
+
+// Calendar is a named set of spans, the object at
+// /v1/config/tenants/{tenant}/os-upgrade/calendars/{name}: as events or as an
+// iCalendar text. One without either never happens.
+type Calendar struct {
+	// Kind is allow (more windows) or freeze (no run, whatever else is open).
+	Kind string `json:"kind"`
+	// Description is for people.
+	Description string  `json:"description,omitempty"`
+	Events      []Event `json:"events,omitempty"`
+	// ICS is a whole iCalendar text (RFC 5545), kept as it is.
+	ICS string `json:"ics,omitempty"`
+}
+
+// Event is one event of a calendar. Times are those of the wall clock in
+// Timezone, such as "2026-12-24T18:00"; of an event that lasts all day they are
+// dates.
+type Event struct {
+	Summary string `json:"summary,omitempty"`
+	Start   string `json:"start"`
+	// End of an event that lasts all day is the date after its last. There is
+	// an end or a duration; one that lasts all day may have neither, and then
+	// lasts for a day.
+	End string `json:"end,omitempty"`
+	// Duration is a length of elapsed time, such as "4h" or "1d4h18s".
+	Duration string `json:"duration,omitempty"`
+	// Timezone is "site-local", "UTC" or an IANA name; empty means site-local.
+	Timezone string `json:"timezone,omitempty"`
+	AllDay   bool   `json:"all-day,omitempty"`
+	// RRule is a recurrence rule, such as "FREQ=YEARLY" (RFC 5545 3.3.10).
+	RRule string `json:"rrule,omitempty"`
+	// RDate are further starts, ExDate starts to leave out.
+	RDate  []string `json:"rdate,omitempty"`
+	ExDate []string `json:"exdate,omitempty"`
+}
+
+// CalendarInfo is an entry of the list at
+// /v1/config/tenants/{tenant}/os-upgrade/calendars.
+type CalendarInfo struct {
+	Name        string `json:"name"`
+	Kind        string `json:"kind"`
+	Description string `json:"description,omitempty"`
+	// Events is how many there are, those of an iCalendar text included.
+	Events int `json:"events"`
+	// ETag is that of the calendar.
+	ETag string `json:"etag,omitempty"`
+	// Calendar is the calendar itself, where the list is asked for with
+	// content=true.
+	Calendar *Calendar `json:"calendar,omitempty"`
+}
+
+// Info returns the calendar's entry in a list.
+func (c Calendar) Info(name, etag string) CalendarInfo {
+	events := len(c.Events)
+	for line := range strings.Lines(c.ICS) {
+		if strings.EqualFold(strings.TrimSpace(line), "BEGIN:VEVENT") {
+			events++
+		}
+	}
+	return CalendarInfo{Name: name, Kind: c.Kind, Description: c.Description, Events: events, ETag: etag}
+}
+
+// Parse reads the calendar for calculating with it. It looks at the canonical
+// form, so that an event which is there twice in two spellings is found.
+func (c Calendar) Parse(name string) (*calendar.Calendar, Problems) {
+	parsed, wrong := calendar.Parse(name, c.Canonical().text())
+	var found Problems
+	for _, p := range wrong {
+		found = append(found, Problem{Field: p.Path, Value: short(p.Value), Message: p.Err.Error()})
+	}
+	return parsed, found
+}
+
+func (c Calendar) text() calendar.Text {
+	text := calendar.Text{Kind: c.Kind, ICS: c.ICS}
+	for _, e := range c.Events {
+		text.Events = append(text.Events, calendar.EventText(e))
+	}
+	return text
+}
+
+// Validate returns everything that is wrong with the values, and nothing when
+// all is right.
+func (c Calendar) Validate() Problems {
+	_, found := c.Parse("")
+	for _, p := range validateReason(c.Description) {
+		p.Field = "description"
+		found = append(found, p)
+	}
+	if size, err := c.size(); err != nil || size > MaxCalendar {
+		found = append(found, Problem{Message: fmt.Sprintf("the calendar is %d bytes long; use at most %d, or several calendars", size, MaxCalendar)})
+	}
+	return found
+}
+
+// size is how long the calendar is as JSON.
+func (c Calendar) size() (int, error) {
+	text, err := json.Marshal(c)
+	return len(text), err
+}
+
+// SameCalendar reports whether two calendars mean the same, however they are
+// spelt.
+func SameCalendar(a, b Calendar) bool {
+	textA, errA := json.Marshal(a.Canonical())
+	textB, errB := json.Marshal(b.Canonical())
+	return errors.Join(errA, errB) == nil && bytes.Equal(textA, textB)
+}

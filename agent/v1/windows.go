@@ -1,0 +1,167 @@
+package v1
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/calendar"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+)
+
+// The bounds of WindowFilter.
+const (
+	DefaultWindows   = 10
+	MaxWindowsListed = 1000
+	// maxSources bounds what is told of one window: nobody reads more.
+	maxSources = 100
+)
+
+// Window is a span in which a run may be under way, an entry of
+// /v1/state/tenants/{tenant}/os-upgrade/windows. Its start is its identity.
+type Window struct {
+	Start time.Time `json:"start"`
+	End   time.Time `json:"end"`
+	// Length is how long it lasts, in elapsed time, such as "4h".
+	Length string `json:"length"`
+	// WindowStart and WindowEnd are those that it would have without freezes.
+	WindowStart time.Time `json:"window-start"`
+	WindowEnd   time.Time `json:"window-end"`
+	// Sources are what opens it, Cuts the freezes between WindowStart and
+	// WindowEnd; the first 100 of each.
+	Sources []WindowSource `json:"sources"`
+	Cuts    []WindowCut    `json:"cuts,omitempty"`
+	// StartMoved tells that a change of the clock skips the time at which it
+	// was to start, EndMoved that one makes the clock show another time at its
+	// end than its length makes believe.
+	StartMoved bool `json:"start-moved,omitempty"`
+	EndMoved   bool `json:"end-moved,omitempty"`
+}
+
+// WindowSource is an entry of the configuration's maintenance-windows, or an
+// event of a calendar.
+type WindowSource struct {
+	// Window is the index of a maintenance window, absent for an event.
+	Window *int `json:"window,omitempty"`
+	// Calendar is the name of a calendar and Event the index of its event.
+	Calendar string `json:"calendar,omitempty"`
+	Event    *int   `json:"event,omitempty"`
+	Summary  string `json:"summary,omitempty"`
+}
+
+// WindowCut is one time that an event of a freeze happens.
+type WindowCut struct {
+	Calendar string    `json:"calendar"`
+	Summary  string    `json:"summary,omitempty"`
+	From     time.Time `json:"from"`
+	To       time.Time `json:"to"`
+}
+
+// Plan returns what windows and calendars add up to; site is the location of
+// what is site-local.
+func Plan(windows []window.Window, calendars []*calendar.Calendar, site *time.Location) window.Plan {
+	plan := window.Plan{Windows: windows, Site: site}
+	for _, c := range calendars {
+		if c.Kind() == calendar.Freeze {
+			plan.Freezes = append(plan.Freezes, c)
+		} else {
+			plan.Allow = append(plan.Allow, c)
+		}
+	}
+	return plan
+}
+
+// PlanOf is Plan of a configuration and of calendars by name. The error is
+// Problems.
+func PlanOf(config OSUpgrade, calendars map[string]Calendar, site *time.Location) (window.Plan, error) {
+	windows, err := config.Windows()
+	if err != nil {
+		return window.Plan{}, err
+	}
+	var parsed []*calendar.Calendar
+	for _, name := range slices.Sorted(maps.Keys(calendars)) {
+		c, wrong := calendars[name].Parse(name)
+		if len(wrong) > 0 {
+			return window.Plan{}, wrong.under("calendars." + name)
+		}
+		parsed = append(parsed, c)
+	}
+	return Plan(windows, parsed, site), nil
+}
+
+// Windows returns the openings of a plan that overlap the time between two
+// instants, in their order: at most so many, or all if the count is 0.
+func Windows(plan window.Plan, from, to time.Time, count int) []Window {
+	windows := []Window{}
+	for o := range plan.Ahead(from, to, count) {
+		windows = append(windows, windowOf(o))
+	}
+	return windows
+}
+
+func windowOf(o window.Opening) Window {
+	w := Window{
+		Start: o.Start, End: o.End, Length: window.FormatDuration(o.Length()),
+		WindowStart: o.Window.Start, WindowEnd: o.Window.End,
+		StartMoved: o.StartMoved(), EndMoved: o.EndMoved(),
+	}
+	var seen []window.Source
+	for _, occurrence := range o.Open {
+		if len(seen) < maxSources && !slices.Contains(seen, occurrence.Source) {
+			seen = append(seen, occurrence.Source)
+			w.Sources = append(w.Sources, sourceOf(occurrence.Source))
+		}
+	}
+	for _, c := range o.Cuts[:min(len(o.Cuts), maxSources)] {
+		w.Cuts = append(w.Cuts, WindowCut{Calendar: c.Source.Calendar, Summary: c.Source.Summary, From: c.Start, To: c.End})
+	}
+	return w
+}
+
+func sourceOf(s window.Source) WindowSource {
+	if s.Calendar == "" {
+		return WindowSource{Window: &s.Index}
+	}
+	return WindowSource{Calendar: s.Calendar, Event: &s.Index, Summary: s.Summary}
+}
+
+// WindowFilter chooses among the windows ahead. Its members are the query
+// parameters of GET .../windows.
+type WindowFilter struct {
+	// From and To bound the windows: those that overlap the time between them.
+	// Zero is now, and as far ahead as window.Horizon.
+	From, To time.Time
+	// Count is how many there are at most; 0 is DefaultWindows.
+	Count int
+}
+
+// Around returns the filter with what it leaves open filled in, or everything
+// that is wrong with it.
+func (f WindowFilter) Around(now time.Time) (WindowFilter, Problems) {
+	var i inspector
+	first, last := now.Add(-window.Horizon), now.Add(window.Horizon)
+	i.instant("from", f.From, first, last)
+	i.instant("to", f.To, first, last)
+	if f.From.IsZero() {
+		f.From = now
+	}
+	if f.To.IsZero() {
+		f.To = last
+	}
+	if len(i.found) == 0 && !f.From.Before(f.To) {
+		i.wrong("to", f.To.Format(time.RFC3339), "is not after from, "+f.From.Format(time.RFC3339))
+	}
+	i.number("count", f.Count, 1, MaxWindowsListed)
+	if f.Count == 0 {
+		f.Count = DefaultWindows
+	}
+	return f, i.found
+}
+
+// instant checks an instant that may be absent.
+func (i *inspector) instant(field string, at, first, last time.Time) {
+	if !at.IsZero() && (at.Before(first) || at.After(last)) {
+		i.wrong(field, at.Format(time.RFC3339), fmt.Sprintf("is out of range; use %s to %s, ten years either side of now", first.UTC().Format(time.DateOnly), last.UTC().Format(time.DateOnly)))
+	}
+}
