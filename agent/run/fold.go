@@ -2,7 +2,7 @@ package run
 
 import (
 	"fmt"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -15,6 +15,7 @@ func (s *State) Fold(r message.Record) error {
 	if s.Over() {
 		return fmt.Errorf("run %d has ended", s.Key())
 	}
+	s.follow(r.Time)
 	switch r.Kind {
 	case message.CommandAll, message.CommandHost:
 		return s.foldCommand(r)
@@ -23,7 +24,7 @@ func (s *State) Fold(r message.Record) error {
 	case message.EventRecord:
 		return s.foldEvent(r)
 	default:
-		return nil
+		return fmt.Errorf("record %d is of no kind that belongs to a run", r.Seq)
 	}
 }
 
@@ -38,22 +39,34 @@ func (s *State) foldCommand(r message.Record) error {
 	if r.Run != s.ID {
 		return fmt.Errorf("%s for %s is of run %d, not of run %d", command.Action, command.Host, r.Run, s.ID)
 	}
-	to := HostUpgrading
-	if command.Action == message.Reboot {
-		to = Rebooting
+	i, err := s.member(command.Host)
+	if err != nil {
+		return err
 	}
-	return s.move(command.Host, to, r.Time, "")
+	if command.Action == message.Reboot {
+		return s.move(i, rebooting, r.Time)
+	}
+	if err := s.move(i, upgrading, r.Time); err != nil {
+		return err
+	}
+	s.takeSlot(i, r.Time)
+	return nil
 }
 
 func (s *State) foldPrepare(r message.Record, command message.Command) error {
 	if s.Phase != Open {
 		return fmt.Errorf("run %d is prepared already", s.ID)
 	}
-	s.ID, s.Phase = r.Seq, Preparing
 	for _, host := range command.Hosts {
-		if err := s.move(host, HostPreparing, r.Time, ""); err != nil {
+		if _, err := s.member(host); err != nil {
 			return err
 		}
+	}
+	s.ID, s.Phase, s.sentAt = r.Seq, Preparing, r.Time
+	s.lineUp()
+	for _, host := range command.Hosts {
+		// A host named twice has gone there already.
+		_ = s.move(s.index[host], preparing, r.Time)
 	}
 	return nil
 }
@@ -64,145 +77,196 @@ func (s *State) foldReply(r message.Record) error {
 	if r.Run != s.ID {
 		return fmt.Errorf("reply of %s is to run %d, not to run %d", r.Host, r.Run, s.ID)
 	}
-	i, member := s.index[r.Host]
-	if !member {
-		return fmt.Errorf("%s is not in run %d", r.Host, s.ID)
-	}
-	if asked := s.hosts[i].Status.asked(); asked == "" || asked != r.Action {
-		return fmt.Errorf("%s was not asked to %s: it is %s", r.Host, r.Action, s.hosts[i].Status)
-	}
-	reply, err := message.DecodeReply(r.Body)
-	if err != nil {
-		// The host has used up its one answer, so waiting for another is vain.
-		return s.move(r.Host, HostFailed, r.Time, fmt.Sprintf("its reply to %s cannot be read: %v", r.Action, err))
-	}
-	if reply.Action != r.Action {
-		return s.move(r.Host, HostFailed, r.Time, fmt.Sprintf("its reply to %s speaks of %s", r.Action, reply.Action))
-	}
-	return s.answer(r, reply)
-}
-
-// asked returns the command that a host in this status has yet to answer.
-func (s Status) asked() message.Action {
-	switch s {
-	case HostPreparing:
-		return message.Prepare
-	case HostUpgrading:
-		return message.Upgrade
-	case Rebooting:
-		return message.Reboot
-	default:
-		return ""
-	}
-}
-
-func (s *State) answer(r message.Record, reply message.Reply) error {
-	switch {
-	case reply.Result == message.Done && reply.Action == message.Prepare:
-		return s.move(r.Host, Prepared, r.Time, "")
-	case reply.Result == message.Done:
-		return s.move(r.Host, Upgraded, r.Time, "")
-	case reply.Result == message.RebootRequired && reply.Action == message.Upgrade:
-		return s.move(r.Host, RebootPending, r.Time, "")
-	}
-	return s.move(r.Host, HostFailed, r.Time, reply.Result)
-}
-
-func (s *State) foldEvent(r message.Record) error {
-	event, err := message.DecodeEvent(r.Body)
+	i, err := s.member(r.Host)
 	if err != nil {
 		return err
 	}
-	switch event.Event {
-	case message.Finished:
-		s.finish(r, event)
-		return nil
-	case message.Recovered:
-		return s.recover(event)
+	m := &s.members[i]
+	if asked := m.asked(); asked == "" || asked != r.Action {
+		return fmt.Errorf("%s was not asked to %s: it is %s", r.Host, r.Action, m.status())
+	}
+	s.changed = r.Time
+	result := answerOf(r)
+	switch {
+	case m.late != "":
+		s.answerLate(i, result, r.Time)
+	case r.Action != message.Prepare && strings.HasSuffix(result, message.PastUnknown):
+		// Another worker of the host, or what it left behind, may be at work.
+		s.edit(i, r.Time, func(m *member) { m.late = r.Action })
+		s.fail(i, result, r.Time)
+	case result == message.Done && r.Action == message.Prepare:
+		return s.move(i, idle, r.Time)
+	case result == message.Done:
+		s.isUpgraded(i, r.Time)
+	case result == message.RebootRequired && r.Action == message.Upgrade:
+		s.needsReboot(i, r.Time)
 	default:
-		return fmt.Errorf("run %d is under way and cannot be %s", s.Key(), event.Event)
+		s.fail(i, result, r.Time)
 	}
-}
-
-func (s *State) finish(r message.Record, event message.Event) {
-	s.Phase, s.Result, s.Reason = Finished, Result(event.Result), event.Reason
-	s.EndedSeq, s.EndedAt, s.changed = r.Seq, r.Time, r.Time
-	for i := range s.hosts {
-		s.close(&s.hosts[i], r.Time)
-	}
-}
-
-// recover frees the slots of silent hosts. They stay unreachable: what was not
-// prepared is not upgraded (design.md 5, invariant 3).
-func (s *State) recover(event message.Event) error {
-	silent := make(map[string]bool, len(s.silent))
-	for _, name := range s.silent {
-		silent[name] = true
-	}
-	for _, name := range event.Hosts {
-		if !silent[name] {
-			return fmt.Errorf("%s is not silent in run %d", name, s.Key())
-		}
-		delete(silent, name)
-	}
-	text := notHeard + "; it came back too late to be prepared"
-	if event.Reason == message.Deleted {
-		text = notHeard + "; it was deleted since"
-	}
-	for _, name := range event.Hosts {
-		s.hosts[s.index[name]].Error = text
-	}
-	s.silent = slices.DeleteFunc(s.silent, func(name string) bool { return !silent[name] })
 	return nil
 }
 
-// close gives a host that the run leaves behind its final status.
-func (s *State) close(h *Host, at time.Time) {
-	if h.Status.Final() {
+// answerOf returns a reply's result. A reply that cannot be read is a failure:
+// the host has used up its one answer, so waiting for another is vain.
+func answerOf(r message.Record) string {
+	reply, err := message.DecodeReply(r.Body)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("its reply to %s cannot be read: %v", r.Action, err)
+	case reply.Action != r.Action:
+		return fmt.Sprintf("its reply to %s speaks of %s", r.Action, reply.Action)
+	}
+	return reply.Result
+}
+
+// answerLate takes in that a host which was given up is at work no more. It
+// stays failed, and may be well again.
+func (s *State) answerLate(i int, result string, at time.Time) {
+	s.edit(i, at, func(m *member) {
+		m.text += fmt.Sprintf("; its late answer to %s was: %s", m.late, result)
+		m.late = ""
+	})
+	s.freeSlot(i, at)
+}
+
+func (s *State) needsReboot(i int, at time.Time) {
+	reason, skip := s.noReboot[s.members[i].name]
+	if !skip {
+		_ = s.move(i, rebootDue, at)
 		return
 	}
-	to, text := Skipped, "the run ended before its turn"
-	if h.Status.OutOfService() {
-		to, text = HostFailed, fmt.Sprintf("the run ended while it was %s", h.Status)
-	}
-	s.counts[h.Status]--
-	s.counts[to]++
-	h.Status, h.Since, h.Error = to, at, text
+	s.edit(i, at, func(m *member) { m.note = "its reboot was skipped: " + reason })
+	s.isUpgraded(i, at)
 }
 
-// move brings a host into another status, if the table of transitions has it.
-func (s *State) move(host string, to Status, at time.Time, text string) error {
+// isUpgraded takes in that the host says it is done: what is left are its
+// checks and its way back into service.
+func (s *State) isUpgraded(i int, at time.Time) {
+	if len(s.policy.Checks.AfterHost) > 0 {
+		_ = s.move(i, checkingAfter, at)
+		return
+	}
+	s.isWell(i, at)
+}
+
+// isWell takes in that the host is done and its checks have passed.
+func (s *State) isWell(i int, at time.Time) {
+	m := &s.members[i]
+	if m.undrain {
+		_ = s.move(i, undraining, at)
+		return
+	}
+	s.measure(at.Sub(m.slotAt))
+	s.edit(i, at, func(m *member) {
+		m.step, m.since, m.final, m.slot, m.took = done, at, Upgraded, false, at.Sub(m.slotAt)
+	})
+	s.fleet.stale()
+}
+
+// fail takes in what went wrong with a host. One that is out of service stays
+// so until it is well again: its late answer has come, it is undrained, and
+// the checks that failed pass. It is undrained at once.
+func (s *State) fail(i int, text string, at time.Time) {
+	s.failures++
+	s.judge(s.members[i].name, text, at)
+	s.edit(i, at, func(m *member) {
+		if m.step == checkingBefore && !m.slot {
+			m.slot, m.slotAt = true, at
+		}
+		m.unwell = s.proof(m)
+		m.final, m.text, m.since, m.step = HostFailed, text, at, m.afterwards()
+		if m.step == undraining {
+			m.ranAt = time.Time{}
+		}
+	})
+	s.fleet.stale()
+	s.freeSlot(i, at)
+}
+
+// afterwards is the step that follows when a host gets its final status though
+// it was not upgraded.
+func (m *member) afterwards() step {
+	switch {
+	case m.undrain && m.step != undraining:
+		return undraining
+	case m.slot:
+		return recovering
+	}
+	return done
+}
+
+// proof returns the kind of checks that show that a host which fails now is
+// well again; none when there are none, or it was not touched.
+func (s *State) proof(m *member) message.TaskKind {
+	switch {
+	case m.step == checkingBefore:
+		return message.BeforeHost
+	case m.slot && len(s.policy.Checks.AfterHost) > 0:
+		return message.AfterHost
+	}
+	return ""
+}
+
+// judge stops or pauses the run once too many hosts have failed (AV-77).
+func (s *State) judge(host, text string, at time.Time) {
+	if s.failures-s.forgiven < s.policy.MaxFailures || s.halt != "" {
+		return
+	}
+	why := fmt.Sprintf("host %s failed: %s", host, text)
+	if s.policy.MaxFailures > 1 {
+		why = fmt.Sprintf("%d hosts failed, the last one was %s: %s", s.failures-s.forgiven, host, text)
+	}
+	switch s.policy.OnFailure {
+	case message.Stop:
+		s.halt = why
+	case message.Pause:
+		s.pauseByPolicy(why, at)
+	}
+}
+
+// pauseByPolicy pauses the run because of what failed. A person who has paused
+// it will see that before resuming it; the rollout does not look.
+func (s *State) pauseByPolicy(why string, at time.Time) {
+	if s.Paused == nil || s.Paused.By == message.ByRollout {
+		s.Paused = &Pausing{By: byPolicy, Why: message.CleanText(why), At: at}
+	}
+}
+
+// freeSlot frees the slot of a host that was not upgraded, once it is well.
+func (s *State) freeSlot(i int, at time.Time) {
+	m := &s.members[i]
+	if m.step == recovering && m.late == "" && !m.undrain && m.unwell == "" {
+		s.edit(i, at, func(m *member) { m.step, m.slot = done, false })
+		s.fleet.stale()
+	}
+}
+
+func (s *State) takeSlot(i int, at time.Time) {
+	if s.members[i].slot {
+		return
+	}
+	s.Phase = Upgrading
+	s.edit(i, at, func(m *member) { m.slot, m.slotAt = true, at })
+}
+
+func (s *State) member(host string) (int, error) {
 	i, member := s.index[host]
 	if !member {
-		return fmt.Errorf("%s is not in run %d", host, s.Key())
+		return 0, fmt.Errorf("%s is not in run %d", host, s.Key())
 	}
-	h := &s.hosts[i]
-	if !h.Status.mayBecome(to) {
-		return illegal(host, h.Status, to)
+	return i, nil
+}
+
+// move brings a host to another step, if the table of moves has it.
+func (s *State) move(i int, to step, at time.Time) error {
+	m := &s.members[i]
+	if !m.step.mayBecome(to) {
+		return fmt.Errorf("host %s cannot go from %s to %s", m.name, m.status(), statuses[to])
 	}
-	s.counts[h.Status]--
-	s.counts[to]++
-	h.Status, h.Since, h.Error = to, at, text
-	s.changed = at
-	s.track(i, to)
+	g := &s.stages[m.stage]
+	if to == checkingBefore || to == draining || to == upgrading {
+		g.begun, s.Phase = true, Upgrading
+	}
+	s.edit(i, at, func(m *member) { m.step, m.since = to, at })
 	return nil
 }
-
-// track keeps what Next looks at up to date.
-func (s *State) track(i int, to Status) {
-	switch {
-	case to.OutOfService():
-		s.Phase, s.busy = Upgrading, i
-	case s.busy == i:
-		s.busy = -1
-	}
-	if to == HostFailed && s.failed < 0 {
-		s.failed = i
-	}
-	for s.next < len(s.hosts) && s.hosts[s.next].Status != Prepared && !s.hosts[s.next].Status.waits() {
-		s.next++
-	}
-}
-
-// waits reports whether a host in this status may still have its turn.
-func (s Status) waits() bool { return s == Pending || s == HostPreparing }

@@ -33,7 +33,30 @@ type Ledger struct {
 	Ignored uint64
 
 	newest, ended *State
+	missed        *Missed
 	past          []Summary
+}
+
+// Missed is a window that has closed without a run.
+type Missed struct {
+	Start, End time.Time
+	Reason     string
+}
+
+// Missed returns the window that was missed last, or nil.
+func (l *Ledger) Missed() *Missed { return l.missed }
+
+// Considered is when the last window opened that had its run or was missed;
+// zero when none did. Windows before it are done with.
+func (l *Ledger) Considered() time.Time {
+	var at time.Time
+	if l.missed != nil {
+		at = l.missed.Start
+	}
+	if l.newest != nil {
+		at = later(at, l.newest.Window)
+	}
+	return at
 }
 
 // Newest returns the run that was opened last, ended or not; nil before the
@@ -106,6 +129,10 @@ func (l *Ledger) open(r message.Record) error {
 	event, err := message.DecodeEvent(r.Body)
 	if err != nil {
 		return err
+	}
+	if event.Event == message.Missed {
+		l.missed = &Missed{Start: *event.Window, End: *event.NotAfter, Reason: event.Reason}
+		return nil
 	}
 	if event.Event != message.Opened {
 		return fmt.Errorf("event %s belongs to no run under way", event.Event)

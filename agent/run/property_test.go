@@ -2,7 +2,6 @@ package run
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -11,200 +10,287 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// TestInvariants plays runs whose hosts answer in any order, twice, wrongly or
-// never, and checks the invariants of design.md 5 after each record.
+// TestInvariants plays runs of any policy whose hosts answer in any order,
+// twice, wrongly or never, fall silent and are deleted, while people ask and
+// clocks jump; it holds what design.md 5 says after each record, and that each
+// run ends by itself.
 func TestInvariants(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		p := newProperty(t, rapid.IntRange(1, 6).Draw(rt, "hosts"), rapid.IntRange(0, 3).Draw(rt, "silent hosts"))
-		for range rapid.IntRange(0, 40).Draw(rt, "events") {
-			p.random(rt)
-			p.step()
-			p.check(rt)
+		p := newProperty(rt)
+		for range rapid.IntRange(0, 60).Draw(rt, "events") {
+			p.random()
+			if rapid.IntRange(0, 3).Draw(rt, "the controller is away") > 0 {
+				p.drive()
+			}
+			p.check()
 		}
-		p.now = p.now.Add(5 * time.Hour)
-		p.step()
-		if p.ledger.Current() != nil {
-			rt.Fatalf("invariant 7: the run goes on after not-after")
-		}
-		p.refold()
+		p.toTheEnd()
+		p.check()
 	})
 }
 
+// property is a player with a model that looks on.
 type property struct {
-	player
-	names []string
-	// upgrades and reboots count the commands sent per host.
-	upgrades, reboots map[string]int
-	sentAfterEnd      bool
-	// silent are the hosts that have not recovered, and crowded tells that an
-	// upgrade was sent while there was one.
-	silent  map[string]bool
-	crowded bool
+	*player
+	rt    *rapid.T
+	model *model
 }
 
-func newProperty(t *testing.T, hosts, silent int) *property {
-	p := &property{player: player{t: t, now: epoch}, upgrades: map[string]int{}, reboots: map[string]int{}, silent: map[string]bool{}}
-	for i := range hosts {
-		p.names = append(p.names, fmt.Sprintf("h%02d", i+1))
+func newProperty(rt *rapid.T) *property {
+	p := &property{player: newPlayer(rt), rt: rt}
+	e := drawOpening(rt)
+	p.model = newModel(e)
+	p.fact(e)
+	p.watch = func(r message.Record, err error) {
+		if err := p.model.see(r, err); err != nil {
+			rt.Fatalf("after %s at %s: %v", r.Body, r.Time.Sub(epoch), err)
+		}
 	}
-	words := append(slices.Clone(p.names), "silent")
-	for i := range silent {
-		name := fmt.Sprintf("s%02d", i+1)
-		words = append(words, name)
-		p.silent[name] = true
+	p.drive()
+	for _, name := range p.model.order {
+		if rapid.IntRange(0, 9).Draw(rt, "prepares") > 0 {
+			p.reply(p.model.run, name, "prepare", message.Reply{Action: message.Prepare, Result: message.Done}.Encode())
+		}
 	}
-	p.append(message.Record{Kind: message.EventRecord, Body: opening(words).Encode()})
-	p.step()
+	p.drive()
 	return p
 }
 
-func (p *property) random(rt *rapid.T) {
-	if rapid.IntRange(0, 9).Draw(rt, "time passes") == 0 {
-		p.now = p.now.Add(time.Hour)
-		return
+func drawOpening(rt *rapid.T) message.Event {
+	end := epoch.Add(drawSpan(rt, "lasts", 4*time.Hour))
+	policy := drawPolicy(rt)
+	e := message.Event{Event: message.Opened, Trigger: message.TriggerWindow, NotAfter: &end, Policy: &policy}
+	for n := range rapid.IntRange(1, 3).Draw(rt, "stages") {
+		stage := message.Stage{
+			Name: fmt.Sprintf("s%d", n), Size: rapid.IntRange(1, 4).Draw(rt, "size"), MaxUnavailable: rapid.IntRange(1, 3).Draw(rt, "max"),
+			Approval: rapid.IntRange(0, 3).Draw(rt, "approval") == 0,
+		}
+		if rapid.Bool().Draw(rt, "soaks") {
+			stage.Soak = message.Span(drawSpan(rt, "soak", time.Hour))
+		}
+		if stage.Approval && rapid.Bool().Draw(rt, "expires") {
+			stage.ApprovalTimeout = message.Span(drawSpan(rt, "approval-timeout", time.Hour))
+		}
+		policy.Stages = append(policy.Stages, stage)
+		for range stage.Size {
+			e.Hosts = append(e.Hosts, fmt.Sprintf("h%02d", len(e.Hosts)+1))
+		}
 	}
-	if rapid.IntRange(0, 4).Draw(rt, "a host recovers") == 0 {
-		p.recovers(rt)
-		return
+	for _, name := range e.Hosts {
+		switch rapid.IntRange(0, 9).Draw(rt, "host") {
+		case 0:
+			e.Silent = append(e.Silent, name)
+		case 1:
+			policy.NoReboot = append(policy.NoReboot, message.Exempt{Host: name, Reason: "a label"})
+		}
 	}
-	host := rapid.SampledFrom(append(p.names, "stranger", "s01")).Draw(rt, "host")
-	action := rapid.SampledFrom([]message.Action{message.Prepare, message.Upgrade, message.Reboot}).Draw(rt, "action")
-	result := rapid.SampledFrom([]string{message.Done, message.Done, message.RebootRequired, "no space left"}).Draw(rt, "result")
-	run := rapid.SampledFrom([]uint64{p.ledger.Newest().ID, p.ledger.Newest().ID, 1}).Draw(rt, "run")
-	p.reply(run, host, string(action), message.Reply{Action: action, Result: result}.Encode())
+	policy.MinPrepared = rapid.IntRange(0, len(e.Hosts)).Draw(rt, "min-prepared")
+	return e
 }
 
-// recovers tells of a host that has recovered, or is said to have.
-func (p *property) recovers(rt *rapid.T) {
-	e := message.Event{
-		Event: message.Recovered, Hosts: []string{rapid.SampledFrom([]string{"s01", "s02", "s03", "h01"}).Draw(rt, "recovers")},
-		Reason: rapid.SampledFrom([]string{message.Heard, message.Deleted}).Draw(rt, "reason"),
+func drawPolicy(rt *rapid.T) message.Policy {
+	check := []message.Check{{Name: "c", Type: message.TCPCheck, Passes: 1, Timeout: message.Span(time.Minute)}}
+	hook := &message.Hook{Type: message.ExecCheck, On: message.OnHost, Timeout: message.Span(time.Minute)}
+	p := message.Policy{
+		MaxFailures: rapid.IntRange(1, 4).Draw(rt, "max-failures"),
+		OnFailure:   rapid.SampledFrom([]string{message.Stop, message.Pause, message.Continue, message.Continue}).Draw(rt, "on-failure"),
+		Overrun:     rapid.SampledFrom([]string{message.FinishHost, message.StopHost}).Draw(rt, "overrun"),
+		Paused:      rapid.IntRange(0, 9).Draw(rt, "paused") == 0,
+		Timeouts: message.Timeouts{
+			Prepare: message.Span(drawSpan(rt, "prepare", time.Hour)), Upgrade: message.Span(drawSpan(rt, "upgrade", time.Hour)),
+			Reboot: message.Span(drawSpan(rt, "reboot", time.Hour)),
+		},
 	}
-	p.append(message.Record{Kind: message.EventRecord, Body: e.Encode()})
-	delete(p.silent, e.Hosts[0])
+	if rapid.IntRange(0, 3).Draw(rt, "splays") == 0 {
+		p.Splay = message.Span(drawSpan(rt, "splay", time.Hour))
+	}
+	for _, list := range []*[]message.Check{&p.Checks.BeforeHost, &p.Checks.AfterHost, &p.Checks.Fleet} {
+		if rapid.Bool().Draw(rt, "checks") {
+			*list = check
+		}
+	}
+	for _, h := range []**message.Hook{&p.Hooks.Drain, &p.Hooks.Undrain} {
+		if rapid.Bool().Draw(rt, "hook") {
+			*h = hook
+		}
+	}
+	return p
 }
 
-// step drives the run and counts what is sent.
-func (p *property) step() {
+func drawSpan(rt *rapid.T, label string, most time.Duration) time.Duration {
+	return time.Duration(rapid.Int64Range(1, int64(most/time.Second)).Draw(rt, label)) * time.Second
+}
+
+// random is one thing that happens.
+func (p *property) random() {
+	happens := []func(){
+		p.answer1, p.answer1, p.answer1, p.answer1, p.outcome1, p.outcome1, p.outcome1, p.outcome1,
+		p.anyReply, p.anyEvent, p.hostChanges, p.someoneAsks, p.timePasses, p.timePasses, p.repeats,
+	}
+	happens[rapid.IntRange(0, len(happens)-1).Draw(p.rt, "happens")]()
+}
+
+// answer1 is a host that answers what it was asked.
+func (p *property) answer1() {
+	var asked []string
+	for _, name := range p.model.order {
+		if p.model.hosts[name].asked != "" {
+			asked = append(asked, name)
+		}
+	}
+	if len(asked) == 0 {
+		return
+	}
+	host := rapid.SampledFrom(asked).Draw(p.rt, "answers")
+	action := p.model.hosts[host].asked
+	body := message.Reply{Action: action, Result: drawResult(p.rt)}.Encode()
+	if rapid.IntRange(0, 19).Draw(p.rt, "garbage") == 0 {
+		body = []byte("garbage")
+	}
+	p.reply(p.model.run, host, string(action), body)
+}
+
+func drawResult(rt *rapid.T) string {
+	return rapid.SampledFrom([]string{message.Done, message.Done, message.Done, message.RebootRequired, message.RebootRequired, "no space left"}).Draw(rt, "result")
+}
+
+// outcome1 is a task that comes out, mostly well.
+func (p *property) outcome1() {
+	run := p.ledger.Newest()
+	var wanted []message.Task
+	if step := run.Next(p.now); step.Fleet != nil {
+		wanted = append(wanted, *step.Fleet)
+	}
+	for _, name := range p.model.order {
+		if task, _, wants := run.Task(name); wants {
+			wanted = append(wanted, task)
+		}
+	}
+	if len(wanted) == 0 {
+		return
+	}
+	task := rapid.SampledFrom(wanted).Draw(p.rt, "comes out")
+	o := task.Outcome(rapid.IntRange(0, 3).Draw(p.rt, "ok") > 0, "text")
+	p.fact(message.Event{Event: message.Ran, Outcome: &o})
+}
+
+func (p *property) host() string {
+	return rapid.SampledFrom(append([]string{"stranger"}, p.model.order...)).Draw(p.rt, "host")
+}
+
+// anyReply is a reply that may be out of place.
+func (p *property) anyReply() {
+	action := rapid.SampledFrom([]message.Action{message.Prepare, message.Upgrade, message.Reboot}).Draw(p.rt, "action")
+	run := rapid.SampledFrom([]uint64{p.model.run, p.model.run, 1}).Draw(p.rt, "run")
+	p.reply(run, p.host(), string(action), message.Reply{Action: action, Result: drawResult(p.rt)}.Encode())
+}
+
+// anyEvent is an outcome that is out of place.
+func (p *property) anyEvent() {
+	kinds := []message.TaskKind{message.BeforeHost, message.Drain, message.AfterHost, message.Undrain, message.Fleet, ""}
+	o := message.Outcome{
+		Run: rapid.SampledFrom([]uint64{p.model.run, 1}).Draw(p.rt, "run"), Kind: rapid.SampledFrom(kinds).Draw(p.rt, "kind"),
+		Host: p.host(), Attempt: rapid.IntRange(-1, 3).Draw(p.rt, "attempt"), OK: rapid.Bool().Draw(p.rt, "ok"),
+	}
+	run := p.ledger.Newest()
+	if task, _, wanted := run.Task(o.Host); wanted && task.Key() == o.Key() || o.Kind == message.Fleet {
+		return
+	}
 	before := len(p.log)
-	p.drive()
-	for _, r := range p.log[before:] {
-		command, err := message.DecodeCommand(r.Body)
-		if r.Kind == message.EventRecord || err != nil {
-			continue
-		}
-		p.sentAfterEnd = p.sentAfterEnd || !p.now.Before(p.ledger.Newest().NotAfter)
-		switch command.Action {
-		case message.Upgrade:
-			p.upgrades[command.Host]++
-			p.crowded = p.crowded || len(p.silent) > 0
-		case message.Reboot:
-			p.reboots[command.Host]++
-		case message.Prepare:
-		}
+	p.fact(message.Event{Event: message.Ran, Outcome: &o})
+	var again Ledger
+	for _, r := range p.log[:before] {
+		_ = again.Fold(r)
+	}
+	if err := again.Fold(p.log[before]); err == nil {
+		p.rt.Fatalf("outcome %+v counts though nobody waits for it", o)
 	}
 }
 
-func (p *property) check(rt *rapid.T) {
+// hostChanges is a host that falls silent, is heard of or deleted.
+func (p *property) hostChanges() {
+	e := message.Event{Event: message.Recovered, Hosts: []string{p.host()}, Reason: message.Heard}
+	switch rapid.IntRange(0, 9).Draw(p.rt, "change") {
+	case 0:
+		e.Reason = message.Deleted
+	case 1, 2, 3, 4:
+		e = message.Event{Event: message.Silent, Hosts: e.Hosts}
+	}
+	p.fact(e)
+}
+
+func (p *property) someoneAsks() {
+	run := p.ledger.Newest()
+	asks := []Ask{Pause, Resume, Resume, Resume, Approve, Approve, Approve, Release, Release, Abort}
+	q := Request{Ask: rapid.SampledFrom(asks).Draw(p.rt, "asks"), By: "ann", Why: "because", Host: p.host()}
+	q.Stage = rapid.SampledFrom(p.model.policy.Stages).Draw(p.rt, "stage").Name
+	if e, err := run.Decide(q); err == nil {
+		p.must(message.Record{Kind: message.EventRecord, Body: e.Encode()})
+	}
+}
+
+func (p *property) timePasses() {
+	switch rapid.IntRange(0, 9).Draw(p.rt, "clock") {
+	case 0:
+		p.now, p.back = p.now.Add(-drawSpan(p.rt, "back", time.Hour)), true
+	case 1:
+		p.now = p.now.Add(drawSpan(p.rt, "ahead", 5*time.Hour))
+	case 2, 3, 4:
+		if current := p.ledger.Current(); current != nil {
+			if until := current.Next(p.now).Until; until.After(p.now) {
+				p.now = until
+			}
+		}
+	default:
+		p.now = p.now.Add(drawSpan(p.rt, "passes", 20*time.Minute))
+	}
+}
+
+// repeats is a record that comes again, as another one.
+func (p *property) repeats() {
+	r := p.log[len(p.log)-1]
+	if r.Kind == message.ReplyRecord || p.ledger.Current() == nil {
+		return
+	}
+	p.append(r)
+}
+
+// toTheEnd lets nothing happen any more but time: the run has to end by itself
+// (invariant 7).
+func (p *player) toTheEnd() {
+	for range 1000 {
+		until := p.drive()
+		if p.ledger.Current() == nil {
+			return
+		}
+		if !until.After(p.now) {
+			p.t.Fatalf("invariant 7: at %s the run waits until %s", p.now, until)
+		}
+		p.now = until
+	}
+	p.t.Fatalf("invariant 7: the run does not end")
+}
+
+func (p *property) check() {
+	p.refold()
 	s := p.ledger.Newest()
-	down, counts := 0, map[Status]int{}
+	if err := p.model.compare(s); err != nil {
+		p.rt.Fatalf("%v", err)
+	}
+	counts := map[Status]int{}
 	for _, h := range s.Hosts() {
 		counts[h.Status]++
-		if h.Status.OutOfService() {
-			down++
-		}
-		if p.upgrades[h.Name] > 1 || p.reboots[h.Name] > 1 {
-			rt.Fatalf("invariant 2: %s was sent upgrade %d times and reboot %d times", h.Name, p.upgrades[h.Name], p.reboots[h.Name])
-		}
 		if s.Over() && !h.Status.Final() {
-			rt.Fatalf("%s is %s though the run is over", h.Name, h.Status)
+			p.rt.Fatalf("%s is %s though the run is over", h.Name, h.Status)
 		}
-	}
-	if down > 1 {
-		rt.Fatalf("invariant 1: %d hosts are out of service at once", down)
-	}
-	if p.crowded {
-		rt.Fatalf("invariant 1: a host was upgraded while a silent one held the slot")
-	}
-	if p.sentAfterEnd {
-		rt.Fatalf("invariant 3: a command was sent after not-after")
 	}
 	for status, n := range counts {
 		if s.Count(status) != n {
-			rt.Fatalf("%d hosts are counted as %s, and %d are", s.Count(status), status, n)
+			p.rt.Fatalf("%d hosts are counted as %s, and %d are", s.Count(status), status, n)
 		}
 	}
-}
-
-// TestTransitionsLeadToAnEnd walks the table of transitions: from each status
-// a final one can be reached, and every status that follows is one we know
-// (invariant 7).
-func TestTransitionsLeadToAnEnd(t *testing.T) {
-	t.Parallel()
-	final := map[Status]bool{Upgraded: true, HostFailed: true, Skipped: true, Unreachable: true}
-	for from := range transitions {
-		seen := map[Status]bool{}
-		queue := []Status{from}
-		ends := false
-		for len(queue) > 0 {
-			at := queue[0]
-			queue = queue[1:]
-			if seen[at] {
-				continue
-			}
-			seen[at] = true
-			ends = ends || final[at]
-			if at.Final() && !final[at] {
-				t.Errorf("%s leads to %s, which is no status", from, at)
-			}
-			queue = append(queue, transitions[at]...)
-		}
-		if !ends {
-			t.Errorf("%s leads to no end", from)
-		}
-	}
-}
-
-// BenchmarkSerialRun is the pure part of a run over many hosts; its time must
-// grow with their number, not its square.
-func BenchmarkSerialRun(b *testing.B) {
-	for _, hosts := range []int{100, 1000, 10_000} {
-		b.Run(fmt.Sprintf("%d-hosts", hosts), func(b *testing.B) {
-			for b.Loop() {
-				serial(b, hosts)
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*hosts), "ns/host")
-		})
-	}
-}
-
-func serial(b *testing.B, hosts int) {
-	p := &player{now: epoch}
-	var names []string
-	for i := range hosts {
-		names = append(names, fmt.Sprintf("h%05d", i+1))
-	}
-	p.append(message.Record{Kind: message.EventRecord, Body: opening(names).Encode()})
-	done := func(action message.Action, host string) {
-		p.reply(p.ledger.Newest().ID, host, string(action), message.Reply{Action: action, Result: message.Done}.Encode())
-	}
-	for p.ledger.Current() != nil {
-		step := p.ledger.Current().Next(p.now)
-		switch {
-		case step.Act == Finish:
-			p.append(message.Record{Kind: message.EventRecord, Body: step.Event.Encode()})
-		case step.Command.Action == message.Prepare:
-			p.append(message.Record{Kind: message.CommandAll, Body: step.Command.Encode()})
-			for _, name := range names {
-				done(message.Prepare, name)
-			}
-		default:
-			p.append(message.Record{Kind: message.CommandHost, Run: p.ledger.Current().ID, Host: step.Command.Host, Body: step.Command.Encode()})
-			done(message.Upgrade, step.Command.Host)
-		}
-	}
-	if p.ledger.Newest().Result != Completed {
-		b.Fatal(p.ledger.Newest().Reason)
+	if s.Result == Completed && counts[Upgraded] != s.Size() {
+		p.rt.Fatalf("a run is completed with %v", counts)
 	}
 }

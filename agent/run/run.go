@@ -4,6 +4,37 @@
 // It decides every step of a run and reads every reply. It does no I/O, has no
 // clock and starts no goroutine: whoever folds the same records gets the same
 // next step, after any crash (AV-82).
+//
+// # What holds
+//
+// Prepare goes to all members, also to silent ones, which take part when they
+// answer within their limit. Nobody is upgraded before each member has answered
+// or was given up, and as many as min-prepared are prepared; that counts all
+// members but those that were deleted or released.
+//
+// The slot comes last: checks before the host, slot, drain, upgrade, reboot,
+// checks after it, undrain. A host is out of service from its slot until it is
+// upgraded, its checks have passed and it is undrained; one that failed until
+// its late answer has come, it is undrained and its checks pass, which are
+// tried again every 30 s; a silent one while it is silent. Deletion and release
+// by force end all of that. No host starts while as many of its stage are out
+// of service as may be; silence that comes later may exceed that.
+//
+// An undrain hook is wanted for every host that was drained, and the run does
+// not end before it was tried or its limit passed; a host that was deleted is
+// past that.
+//
+// At max-failures a run stops (hosts under way are finished, their reboots
+// included, the rest is skipped), pauses (whoever resumes it forgives what
+// failed), or goes on.
+//
+// No command follows not-after or an abort. Hosts under way are waited for, up
+// to the limit of what they are at, or with overrun "stop" until not-after
+// only. No host starts that would not be done by not-after by the measured time
+// of those before it; once nothing is under way either, the run is partial.
+//
+// Whatever a run waits for has a limit, if only not-after; so each run ends by
+// itself (design.md 5, invariant 7).
 package run
 
 import (
@@ -30,23 +61,16 @@ type Result string
 const (
 	// Completed means that every member was upgraded.
 	Completed Result = "completed"
-	// Partial means that nothing failed, yet some hosts were left out.
+	// Partial means that the run came to its end, yet some members were not
+	// upgraded.
 	Partial Result = "partial"
-	// Failed means that a host failed and the run stopped there.
+	// Failed means that the run stopped because of what failed.
 	Failed Result = "failed"
+	// IsAborted means that somebody aborted it.
+	IsAborted Result = "aborted"
 	// TimedOut means that not-after came first (AV-59).
 	TimedOut Result = "timed-out"
 )
-
-// Host is one member of a run.
-type Host struct {
-	Name   string
-	Status Status
-	// Since is when it came into this status; zero before its first command.
-	Since time.Time
-	// Error is the host's own words, or why it was left out.
-	Error string
-}
 
 // State is one run. It changes by Fold alone.
 type State struct {
@@ -57,7 +81,9 @@ type State struct {
 	OpenedAt  time.Time
 	Trigger   string
 	By, Why   string
-	NotAfter  time.Time
+	// RetryOf is the run whose failed and skipped hosts these are; 0 for none.
+	RetryOf  uint64
+	NotAfter time.Time
 	// Window is when the window opened whose run it is; zero when it was
 	// opened outside of all windows, or the log is from before this was
 	// written down.
@@ -68,67 +94,134 @@ type State struct {
 	// EndedSeq and EndedAt are of the event that finished it.
 	EndedSeq uint64
 	EndedAt  time.Time
+	// Exempt are hosts that were left out when it was opened.
+	Exempt []message.Exempt
+	// Paused is who holds it up; nil when nobody does.
+	Paused *Pausing
 
-	hosts []Host
-	index map[string]int
-	// counts holds how many hosts are in each status, so that a step costs
-	// the same however many hosts there are.
+	policy   message.Policy
+	noReboot map[string]string
+	members  []member
+	index    map[string]int
+	stages   []stage
+	// current is the index of the first stage that has hosts left.
+	current int
+	// soakEnds is until when the stages before the current one soak, soaks the
+	// index of the one that soaks longest.
+	soakEnds time.Time
+	soaks    int
+	queues   queues
+	// counts holds how many hosts are in each status, so that a step costs the
+	// same however many hosts there are.
 	counts map[Status]int
-	// next is the first host that may still have to be upgraded, and busy the
-	// one that is out of service, or -1.
-	next, busy int
-	// failed is the first host that failed, or -1.
-	failed int
-	// silent are the hosts that have not been heard of since the run was
-	// opened: each holds a slot (design.md 5, invariant 1).
-	silent []string
-	// changed is the time of the last record that changed anything.
-	changed time.Time
+	// unprepared counts the hosts that have yet to answer prepare, unstarted
+	// those that have yet to take a slot, owing those that a run that ends waits
+	// for.
+	unprepared, unstarted, owing int
+	sentAt                       time.Time
+	preparedAt                   time.Time
+	// failures counts the hosts that failed, forgiven those before the last
+	// time that somebody resumed the run.
+	failures, forgiven int
+	// halt is why the run stops because of what failed; empty while it does
+	// not.
+	halt string
+	// frozen is the freeze because of which the run ends at NotAfter; empty when
+	// it ends because of its window.
+	frozen string
+	// aborted is who aborted it; nil when nobody did.
+	aborted *Pausing
+	fleet   fleet
+	// measured are how long the last hosts took, newest last; usual is how long
+	// one takes, as far as these tell.
+	measured []time.Duration
+	usual    time.Duration
+	// changed is the time of the last record that changed anything, newest that
+	// of the last record.
+	changed, newest time.Time
 }
+
+// Pausing is who paused or aborted a run, why and when.
+type Pausing struct {
+	By, Why string
+	At      time.Time
+}
+
+// byPolicy is who pauses a run when too many hosts have failed.
+const byPolicy = "on-failure"
 
 // open makes the run that an event opened. Members go in the order given.
 func open(r message.Record, e message.Event) *State {
 	s := &State{
-		OpenedSeq: r.Seq, OpenedAt: r.Time, Trigger: e.Trigger, By: e.By, Why: e.Why,
-		NotAfter: *e.NotAfter, Phase: Open, changed: r.Time,
-		hosts:  make([]Host, 0, len(e.Hosts)+len(e.Silent)),
-		index:  make(map[string]int, len(e.Hosts)+len(e.Silent)),
-		counts: map[Status]int{}, busy: -1, failed: -1,
+		OpenedSeq: r.Seq, OpenedAt: r.Time, Trigger: e.Trigger, By: e.By, Why: e.Why, RetryOf: e.RetryOf,
+		NotAfter: *e.NotAfter, Phase: Open, Exempt: e.Exempt, changed: r.Time, newest: r.Time,
+		index: make(map[string]int, len(e.Hosts)), counts: map[Status]int{}, queues: queues{}, noReboot: map[string]string{},
 	}
 	if e.Window != nil {
 		s.Window = *e.Window
 	}
-	for _, name := range e.Hosts {
-		s.add(Host{Name: name, Status: Pending})
+	s.policy = message.DefaultPolicy(len(e.Hosts))
+	if e.Policy != nil {
+		s.policy = *e.Policy
 	}
+	if s.policy.Paused {
+		s.Paused = &Pausing{By: message.ByRollout, At: r.Time}
+	}
+	for _, n := range s.policy.NoReboot {
+		s.noReboot[n.Host] = n.Reason
+	}
+	s.enlist(e.Hosts)
 	for _, name := range e.Silent {
-		if s.add(Host{Name: name, Status: Unreachable, Since: r.Time, Error: notHeard}) {
-			s.silent = append(s.silent, name)
+		if i, known := s.index[name]; known {
+			s.fallSilent(i, e, r.Time)
 		}
 	}
 	return s
 }
 
-// notHeard is why a host is unreachable.
-const notHeard = "its worker was not heard of when the run was opened"
-
-// add reports whether the host was not a member before.
-func (s *State) add(h Host) bool {
-	if _, twice := s.index[h.Name]; twice {
-		return false
+// enlist makes the members and their stages.
+func (s *State) enlist(hosts []string) {
+	s.members = make([]member, 0, len(hosts))
+	first := 0
+	for n, planned := range s.policy.Stages {
+		s.stages = append(s.stages, stage{Stage: planned, first: first, left: planned.Size})
+		for _, name := range hosts[first : first+planned.Size] {
+			s.index[name] = len(s.members)
+			s.members = append(s.members, member{name: name, stage: n})
+		}
+		first += planned.Size
 	}
-	s.index[h.Name] = len(s.hosts)
-	s.hosts = append(s.hosts, h)
-	s.counts[h.Status]++
-	return true
+	s.unprepared, s.unstarted = len(s.members), len(s.members)
+	s.counts[Pending] = len(s.members)
 }
 
-// Hosts returns the members in the order in which they go. The caller owns
-// the slice.
-func (s *State) Hosts() []Host { return append([]Host(nil), s.hosts...) }
+// Hosts returns the members in the order of their stages. The caller owns the
+// slice.
+func (s *State) Hosts() []Host {
+	hosts := make([]Host, len(s.members))
+	for i := range s.members {
+		hosts[i] = s.view(&s.members[i])
+	}
+	return hosts
+}
+
+// Host returns one member; false when the host is none.
+func (s *State) Host(name string) (Host, bool) {
+	i, member := s.index[name]
+	if !member {
+		return Host{}, false
+	}
+	return s.view(&s.members[i]), true
+}
 
 // Count returns how many members are in a status.
 func (s *State) Count(status Status) int { return s.counts[status] }
+
+// Size returns how many members there are.
+func (s *State) Size() int { return len(s.members) }
+
+// Policy is what the run was opened with.
+func (s *State) Policy() message.Policy { return s.policy }
 
 // Key identifies the run to people: its ID, or the sequence at which it was
 // opened for one that ended before its prepare.

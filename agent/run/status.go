@@ -1,8 +1,6 @@
 package run
 
-import "fmt"
-
-// Status is where a host of a run stands (AV-39).
+// Status is where a host of a run stands (AV-39), as people see it.
 type Status string
 
 // The statuses of a host.
@@ -10,37 +8,77 @@ const (
 	Pending       Status = "pending"
 	HostPreparing Status = "preparing"
 	Prepared      Status = "prepared"
+	Draining      Status = "draining"
 	HostUpgrading Status = "upgrading"
 	RebootPending Status = "reboot-pending"
 	Rebooting     Status = "rebooting"
+	Checking      Status = "checking"
 	Upgraded      Status = "upgraded"
 	HostFailed    Status = "failed"
 	Skipped       Status = "skipped"
 	Unreachable   Status = "unreachable"
 )
 
-// transitions lists, for each status, those that may follow it. What is not
-// listed cannot happen; a status without a row is final.
-var transitions = map[Status][]Status{
-	Pending:       {HostPreparing, Skipped},
-	HostPreparing: {Prepared, HostFailed, Skipped},
-	Prepared:      {HostUpgrading, Skipped},
-	HostUpgrading: {Upgraded, RebootPending, HostFailed},
-	RebootPending: {Rebooting, HostFailed},
-	Rebooting:     {Upgraded, HostFailed},
+// Final reports whether a host stays in this status for the rest of the run.
+func (s Status) Final() bool {
+	return s == Upgraded || s == HostFailed || s == Skipped || s == Unreachable
 }
 
-// Final reports whether a host stays in this status for the rest of the run.
-func (s Status) Final() bool { return len(transitions[s]) == 0 }
+// step is what a host has to come through next. A host that has its final
+// status may still have one: it holds its slot until it is well again.
+type step int
 
-// OutOfService reports whether a host in this status counts as down.
-func (s Status) OutOfService() bool {
-	return s == HostUpgrading || s == RebootPending || s == Rebooting
+const (
+	// unasked is before its prepare, preparing before its answer to that.
+	unasked step = iota
+	preparing
+	// idle is prepared and before its turn.
+	idle
+	// checkingBefore is before the outcome of the checks before it, ready
+	// before its slot.
+	checkingBefore
+	ready
+	// draining is before the outcome of the drain hook, drained before the
+	// upgrade is sent.
+	draining
+	drained
+	upgrading
+	// rebootDue is before the reboot is sent.
+	rebootDue
+	rebooting
+	checkingAfter
+	undraining
+	// recovering is a host that was not upgraded and keeps its slot until it is
+	// well; one that is to be undrained is undraining first.
+	recovering
+	// done has nothing more to come.
+	done
+)
+
+// moves lists, for each step, those that may follow it. What is not listed
+// cannot happen. Every step but done may be followed by done: the host is
+// deleted, or left behind by a run that ends.
+var moves = map[step][]step{
+	unasked:        {preparing},
+	preparing:      {idle},
+	idle:           {checkingBefore, draining, upgrading},
+	checkingBefore: {idle, ready, recovering},
+	ready:          {idle, draining, upgrading},
+	draining:       {drained, undraining, recovering},
+	drained:        {upgrading, undraining, recovering},
+	upgrading:      {rebootDue, checkingAfter, undraining, recovering},
+	rebootDue:      {rebooting, undraining, recovering},
+	rebooting:      {checkingAfter, undraining, recovering},
+	checkingAfter:  {undraining, recovering},
+	undraining:     {recovering},
 }
 
 // mayBecome reports whether to may follow s.
-func (s Status) mayBecome(to Status) bool {
-	for _, allowed := range transitions[s] {
+func (s step) mayBecome(to step) bool {
+	if to == done {
+		return s != done
+	}
+	for _, allowed := range moves[s] {
 		if allowed == to {
 			return true
 		}
@@ -48,6 +86,9 @@ func (s Status) mayBecome(to Status) bool {
 	return false
 }
 
-func illegal(host string, from, to Status) error {
-	return fmt.Errorf("host %s cannot go from %s to %s", host, from, to)
+// statuses are what people see of a host at a step.
+var statuses = map[step]Status{
+	unasked: Pending, preparing: HostPreparing, idle: Prepared, checkingBefore: Checking, ready: Checking,
+	draining: Draining, drained: Draining, upgrading: HostUpgrading, rebootDue: RebootPending, rebooting: Rebooting,
+	checkingAfter: Checking, undraining: Checking,
 }

@@ -1,0 +1,61 @@
+package run
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+func taskText(task message.Task, from time.Time) string {
+	text := strings.TrimSpace(fmt.Sprintf("%s %s", task.Kind, task.Host)) + fmt.Sprintf(" (%d)", task.Attempt)
+	if !from.IsZero() {
+		text += " from " + from.Sub(epoch).String()
+	}
+	return text
+}
+
+// answer prints how something stands.
+func (p *player) answer(question string) {
+	run := p.ledger.Newest()
+	switch question {
+	case "hosts":
+		for _, h := range run.Hosts() {
+			fmt.Fprintf(&p.out, "= %s\n", hostText(h))
+		}
+	case "stages":
+		for _, s := range run.Stages(p.now) {
+			fmt.Fprintf(&p.out, "= %s %s, %d out of service, %d upgraded, %d failed\n", s.Name, s.Phase, s.OutOfService, s.Upgraded, s.Failed)
+		}
+	case "tasks":
+		for _, h := range run.Hosts() {
+			if task, from, wanted := run.Task(h.Name); wanted {
+				fmt.Fprintf(&p.out, "= %s\n", taskText(task, from))
+			}
+		}
+	case "forecast":
+		f, known := run.Forecast(p.now)
+		if !known {
+			p.out.WriteString("= unknown\n")
+			return
+		}
+		fmt.Fprintf(&p.out, "= %d not done in time, ends at %s\n", f.Left, f.End.Sub(epoch))
+		for _, h := range run.Hosts() {
+			if end, some := f.Hosts[h.Name]; some {
+				fmt.Fprintf(&p.out, "= %s %s\n", h.Name, end.Sub(epoch))
+			}
+		}
+	}
+}
+
+func hostText(h Host) string {
+	text := strings.TrimSpace(fmt.Sprintf("%s %s %s", h.Name, h.Status, h.Error))
+	if h.Note != "" {
+		text += "; " + h.Note
+	}
+	if !h.Slot.IsZero() {
+		text += fmt.Sprintf(" [slot since %s: %s]", h.Slot.Sub(epoch), h.SlotReason)
+	}
+	return text
+}

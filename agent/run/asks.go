@@ -1,0 +1,131 @@
+package run
+
+import (
+	"fmt"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// Request is what somebody asks of the run under way.
+type Request struct {
+	Ask Ask
+	// By is who asks, Why the reason given.
+	By, Why string
+	// Stage is of Approve, Host of Release.
+	Stage, Host string
+}
+
+// Decide returns the event that a request comes to. The error is *Refused and
+// says what stands in the way.
+func (s *State) Decide(q Request) (message.Event, error) {
+	if err := s.refuses(q); err != nil {
+		return message.Event{}, err
+	}
+	e := message.Event{By: q.By, Why: message.CleanText(q.Why)}
+	switch q.Ask {
+	case Pause:
+		e.Event = message.Paused
+	case Resume:
+		e.Event = message.Resumed
+	case Abort:
+		e.Event = message.Aborted
+	case Approve:
+		e.Event, e.Stage = message.Approved, q.Stage
+	case Release:
+		e.Event, e.Hosts = message.Released, []string{q.Host}
+	}
+	return e, nil
+}
+
+func (s *State) refuses(q Request) error {
+	if s.Over() {
+		return s.refused("run %d has ended", s.Key())
+	}
+	if s.aborted != nil && q.Ask != Release {
+		return s.refused("run %d is being aborted; it waits for the hosts under way", s.Key())
+	}
+	switch q.Ask {
+	case Pause:
+		if s.Paused != nil {
+			return s.refused("run %d is paused already, by %s", s.Key(), s.Paused.By)
+		}
+	case Resume:
+		return s.refusesResume()
+	case Approve:
+		return s.refusesApproval(q.Stage)
+	case Release:
+		return s.refusesRelease(q.Host)
+	case Abort:
+	default:
+		return s.refused("a run cannot be asked to %q", q.Ask)
+	}
+	return nil
+}
+
+func (s *State) refusesResume() error {
+	switch {
+	case s.Paused == nil:
+		return s.refused("run %d is not paused", s.Key())
+	case s.Paused.By == message.ByRollout:
+		return s.refused(`run %d is paused by the rollout; set its member "paused" to false`, s.Key())
+	}
+	return nil
+}
+
+func (s *State) refusesApproval(name string) error {
+	for i := range s.stages {
+		g := &s.stages[i]
+		switch {
+		case g.Name != name:
+		case !g.Approval:
+			return s.refused("stage %s of run %d needs no approval", name, s.Key())
+		case !g.approvedAt.IsZero():
+			return s.refused("stage %s of run %d is approved already", name, s.Key())
+		default:
+			return nil
+		}
+	}
+	return s.refused("run %d has no stage %q", s.Key(), name)
+}
+
+// refusesRelease protects a host that is at work: its slot is not free, whoever
+// says so.
+func (s *State) refusesRelease(host string) error {
+	i, known := s.index[host]
+	if !known {
+		return s.refused("host %s is not in run %d", host, s.Key())
+	}
+	m := &s.members[i]
+	switch {
+	case !m.out():
+		return s.refused("host %s holds no slot in run %d: it is %s", host, s.Key(), m.status())
+	case m.final == "" && m.step > idle:
+		return s.refused("host %s is being upgraded; wait until it has answered or was given up", host)
+	case m.owes():
+		return s.refused("host %s is being undrained; wait until its hook has been tried", host)
+	}
+	return nil
+}
+
+func (s *State) refused(format string, args ...any) error {
+	return &Refused{Message: fmt.Sprintf(format, args...), Run: s.Key()}
+}
+
+// IsAborting reports whether somebody aborted the run, which waits for the
+// hosts under way.
+func (s *State) IsAborting() bool { return s.aborted != nil && !s.Over() }
+
+// Silence tells whether a member counts as silent; matters is false for a host
+// whose silence says nothing: it is no member, was left out, or is out of
+// service anyway.
+func (s *State) Silence(name string) (silent, matters bool) {
+	i, known := s.index[name]
+	if !known || s.Over() {
+		return false, false
+	}
+	m := &s.members[i]
+	if m.silent {
+		return true, true
+	}
+	return false, !m.slot && m.final != Skipped && m.final != Unreachable
+}

@@ -1,0 +1,99 @@
+package run
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// BenchmarkRun is the pure part of a run over many hosts: its time per host
+// must stay the same however many there are.
+func BenchmarkRun(b *testing.B) {
+	check := []message.Check{{Name: "c", Type: message.TCPCheck, Passes: 1, Timeout: message.Span(time.Minute)}}
+	hook := &message.Hook{Type: message.ExecCheck, On: message.OnHost, Timeout: message.Span(time.Minute)}
+	shapes := []struct {
+		name   string
+		change func(p *message.Policy)
+		silent bool
+	}{
+		{name: "serial", change: func(*message.Policy) {}},
+		{name: "all-at-once", change: func(p *message.Policy) { p.Stages[0].MaxUnavailable = p.Stages[0].Size }},
+		{name: "half-silent", silent: true, change: func(p *message.Policy) { p.Stages[0].MaxUnavailable = p.Stages[0].Size/2 + 1 }},
+		{name: "checks-and-hooks", change: func(p *message.Policy) {
+			p.Checks = message.Checks{BeforeHost: check, AfterHost: check, Fleet: check}
+			p.Hooks = message.Hooks{Drain: hook, Undrain: hook}
+		}},
+		{name: "splay", change: func(p *message.Policy) {
+			p.Splay, p.Stages[0].MaxUnavailable = message.Span(time.Minute), p.Stages[0].Size
+		}},
+	}
+	for _, shape := range shapes {
+		for _, hosts := range []int{1000, 10_000} {
+			b.Run(fmt.Sprintf("%s/%d-hosts", shape.name, hosts), func(b *testing.B) {
+				for b.Loop() {
+					policy := message.DefaultPolicy(hosts)
+					shape.change(&policy)
+					wholeRun(b, policy, shape.silent)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*hosts), "ns/host")
+			})
+		}
+	}
+}
+
+// wholeRun plays a run whose hosts do everything at once. When half of them
+// are silent, these are deleted at the end.
+func wholeRun(b *testing.B, policy message.Policy, silent bool) {
+	b.Helper()
+	p := newPlayer(b)
+	end := epoch.Add(4 * time.Hour)
+	e := message.Event{Event: message.Opened, Trigger: message.TriggerWindow, NotAfter: &end, Policy: &policy}
+	for i := range policy.Stages[0].Size {
+		e.Hosts = append(e.Hosts, fmt.Sprintf("h%05d", i+1))
+		if silent && i%2 == 0 {
+			e.Silent = append(e.Silent, e.Hosts[i])
+		}
+	}
+	p.fact(e)
+	for p.ledger.Current() != nil {
+		run := p.ledger.Current()
+		step := run.Next(p.now)
+		switch {
+		case step.Act != Wait:
+			p.out.Reset()
+			p.take(run, step)
+			p.follow(step)
+		case step.Fleet != nil:
+			o := step.Fleet.Outcome(true, "")
+			p.fact(message.Event{Event: message.Ran, Outcome: &o})
+		case silent:
+			p.fact(message.Event{Event: message.Recovered, Reason: message.Deleted, Hosts: e.Silent})
+		default:
+			p.now = step.Until
+		}
+	}
+	if p.ledger.Newest().Count(Upgraded)+len(e.Silent) != len(e.Hosts) {
+		b.Fatal(p.ledger.Newest().Reason)
+	}
+}
+
+// follow is what the hosts do then: they answer, and their tasks come out
+// well.
+func (p *player) follow(step Step) {
+	run := p.ledger.Newest()
+	hosts := append(step.Command.Hosts, step.Event.Hosts...)
+	if step.Act == Send && step.Command.Host != "" {
+		hosts = []string{step.Command.Host}
+	}
+	for _, host := range hosts {
+		if step.Act == Send {
+			p.reply(run.ID, host, string(step.Command.Action), message.Reply{Action: step.Command.Action, Result: message.Done}.Encode())
+		}
+		for task, _, wanted := run.Task(host); wanted; task, _, wanted = run.Task(host) {
+			o := task.Outcome(true, "")
+			p.fact(message.Event{Event: message.Ran, Outcome: &o})
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package run
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// ending tells whether the run comes to its end early at a time, how and why:
+// no host starts any more.
+func (s *State) ending(now time.Time) (Result, bool) {
+	switch {
+	case s.aborted != nil:
+		return IsAborted, true
+	case s.overAt(now):
+		return TimedOut, true
+	case s.halt != "":
+		return Failed, true
+	case s.Phase == Open || s.unprepared > 0 || s.stages[s.current].left == 0:
+		return "", false
+	}
+	return Partial, s.expired(now) || s.owing == 0 && !s.fits(now)
+}
+
+// why says in words why a run ended early.
+func (s *State) why(result Result, now time.Time) string {
+	g := &s.stages[s.current]
+	switch {
+	case result == IsAborted:
+		return fmt.Sprintf("aborted by %s: %s", s.aborted.By, s.aborted.Why)
+	case result == TimedOut:
+		return s.timedOut()
+	case result == Failed:
+		return s.halt
+	case s.expired(now):
+		return fmt.Sprintf("stage %s was not approved within %s", g.Name, time.Duration(g.ApprovalTimeout))
+	}
+	return fmt.Sprintf("hosts take %s, so none of the %d left in stage %s would be done by %s",
+		s.typical().Round(time.Second), g.left, g.Name, stamp(s.NotAfter))
+}
+
+// expired reports whether the current stage was to be approved by now.
+func (s *State) expired(now time.Time) bool {
+	g := &s.stages[s.current]
+	return !s.approved(g) && !now.Before(s.approvalEnds(g))
+}
+
+// approvalEnds is until when a stage may be approved.
+func (s *State) approvalEnds(g *stage) time.Time {
+	if g.ApprovalTimeout == 0 {
+		return s.NotAfter
+	}
+	return sooner(s.reached().Add(time.Duration(g.ApprovalTimeout)), s.NotAfter)
+}
+
+func (s *State) timedOut() string {
+	reason := "not-after " + stamp(s.NotAfter) + " has passed"
+	if s.frozen != "" {
+		reason = fmt.Sprintf("freeze %s began at %s", s.frozen, stamp(s.NotAfter))
+	}
+	if waiting, ok := s.waitingAt(s.NotAfter.Add(-1)); ok {
+		reason += "; the run was waiting for " + waiting.Detail
+	}
+	return reason
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// enough stops the run once all hosts have answered prepare, or were given up,
+// and too few are prepared (AV-79).
+func (s *State) enough() {
+	// Nobody waits for what an operator has left out.
+	if n := s.counts[Prepared]; n+s.counts[Skipped] < s.policy.MinPrepared && s.halt == "" {
+		s.halt = fmt.Sprintf("%d of %d hosts prepared, and min-prepared is %d; not prepared: %s",
+			n, len(s.members), s.policy.MinPrepared, s.names(func(st Status) bool { return st != Prepared }))
+	}
+}
+
+// wind brings a run to its end: what has not begun is left out, what has is
+// waited for or given up, what was drained is undrained.
+func (s *State) wind(now time.Time, result Result, until time.Time) Step {
+	for _, at := range []step{checkingBefore, ready, draining, drained} {
+		if _, some := s.front(at); some {
+			return note(s.giveUp(at, time.Time{}))
+		}
+	}
+	silenced := s.aborted != nil || s.overAt(now)
+	if i, some := s.front(rebootDue); some {
+		if silenced {
+			return note(s.giveUp(rebootDue, time.Time{}))
+		}
+		return send(message.Command{Action: message.Reboot, Host: s.members[i].name})
+	}
+	if s.overAt(now) && s.policy.Overrun == message.StopHost {
+		for _, at := range []step{upgrading, rebooting, checkingAfter} {
+			if _, some := s.front(at); some {
+				return note(s.giveUp(at, time.Time{}))
+			}
+		}
+	}
+	if s.owing == 0 {
+		return finish(result, s.why(result, now))
+	}
+	if !s.overAt(now) {
+		until = sooner(until, s.NotAfter)
+	}
+	return Step{Until: until}
+}

@@ -1,0 +1,235 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+func (s *State) foldEvent(r message.Record) error {
+	event, err := message.DecodeEvent(r.Body)
+	if err != nil {
+		return err
+	}
+	if fold := facts[event.Event]; fold != nil {
+		return fold(s, event, r)
+	}
+	return fmt.Errorf("run %d is under way and cannot be %s", s.Key(), event.Event)
+}
+
+// facts are how each event of a run under way is taken in.
+var facts = map[string]func(*State, message.Event, message.Record) error{
+	message.Silent:    each((*State).fallSilent),
+	message.Recovered: (*State).recover,
+	message.Released:  (*State).released,
+	message.Turn:      each((*State).turn),
+	message.Slot:      each((*State).slot),
+	message.Ran:       (*State).ran,
+	message.GaveUp:    each((*State).dropped),
+	message.Approved:  (*State).approve,
+	message.Paused:    (*State).pause,
+	message.Resumed:   (*State).resume,
+	message.Aborted:   (*State).abort,
+	message.Frozen:    (*State).freeze,
+	message.Finished:  (*State).finish,
+}
+
+// each takes in an event of several hosts: all of them, or none when one is no
+// member. It is an error when that changes none of them.
+func each(fold func(s *State, i int, e message.Event, at time.Time) bool) func(*State, message.Event, message.Record) error {
+	return func(s *State, e message.Event, r message.Record) error {
+		for _, host := range e.Hosts {
+			if _, err := s.member(host); err != nil {
+				return err
+			}
+		}
+		changed := false
+		for _, host := range e.Hosts {
+			changed = fold(s, s.index[host], e, r.Time) || changed
+		}
+		if !changed {
+			return fmt.Errorf("event %s changes nothing for %s", e.Event, list(e.Hosts))
+		}
+		return nil
+	}
+}
+
+// fallSilent has a host count as out of service. One that is being checked
+// before its upgrade gives its turn back: it has it anew once it is heard of.
+func (s *State) fallSilent(i int, _ message.Event, at time.Time) bool {
+	if s.members[i].silent {
+		return false
+	}
+	s.edit(i, at, func(m *member) {
+		m.silent, m.silentAt = true, at
+		if m.step == checkingBefore || m.step == ready {
+			m.step, m.since, m.attempt = idle, at, m.attempt+1
+		}
+	})
+	return true
+}
+
+// recover takes in that silent hosts were heard of again, or deleted.
+func (s *State) recover(e message.Event, r message.Record) error {
+	if e.Reason == message.Deleted {
+		return each((*State).forget)(s, e, r)
+	}
+	return each((*State).hear)(s, e, r)
+}
+
+func (s *State) hear(i int, _ message.Event, at time.Time) bool {
+	if !s.members[i].silent {
+		return false
+	}
+	s.edit(i, at, func(m *member) { m.silent = false })
+	return true
+}
+
+// forget drops a host that was deleted: nobody waits for it any more, nor for
+// its hook.
+func (s *State) forget(i int, _ message.Event, at time.Time) bool {
+	if m := &s.members[i]; m.step == done && !m.out() {
+		return false
+	}
+	s.leaveBehind(i, "it was deleted", at)
+	return true
+}
+
+// released takes in that slots were freed by force.
+func (s *State) released(e message.Event, r message.Record) error {
+	for _, host := range e.Hosts {
+		if err := s.refusesRelease(host); err != nil {
+			return err
+		}
+	}
+	return each((*State).release)(s, e, r)
+}
+
+func (s *State) release(i int, e message.Event, at time.Time) bool {
+	s.leaveBehind(i, fmt.Sprintf("its slot was released by %s: %s", e.By, e.Why), at)
+	return true
+}
+
+// leaveBehind has a host hold no slot and take no further part. One that has
+// its final status keeps it.
+func (s *State) leaveBehind(i int, text string, at time.Time) {
+	s.edit(i, at, func(m *member) {
+		m.slot, m.silent, m.late, m.undrain, m.unwell = false, false, "", false, ""
+		if m.final == "" {
+			m.final, m.text, m.since = Skipped, text, at
+		} else if m.final != Upgraded {
+			m.text += "; " + text
+		}
+		m.step = done
+	})
+	s.fleet.stale()
+}
+
+// turn has a host checked before anything else.
+func (s *State) turn(i int, _ message.Event, at time.Time) bool {
+	return s.hasTurn(i) && s.move(i, checkingBefore, at) == nil
+}
+
+// slot takes a host out of service: it is drained next, if there is a hook for
+// that, and will be undrained whatever happens.
+func (s *State) slot(i int, _ message.Event, at time.Time) bool {
+	if !s.hasTurn(i) || s.move(i, draining, at) != nil {
+		return false
+	}
+	s.takeSlot(i, at)
+	s.edit(i, at, func(m *member) { m.undrain = s.policy.Hooks.Undrain != nil })
+	if s.policy.Hooks.Drain == nil {
+		_ = s.move(i, drained, at)
+	}
+	return true
+}
+
+// hasTurn reports whether a host is one that may have its turn.
+func (s *State) hasTurn(i int) bool {
+	m := &s.members[i]
+	return s.unprepared == 0 && m.stage == s.current && !m.silent
+}
+
+func (s *State) approve(e message.Event, r message.Record) error {
+	if err := s.refusesApproval(e.Stage); err != nil {
+		return err
+	}
+	for n := range s.stages {
+		if g := &s.stages[n]; g.Name == e.Stage {
+			g.approvedAt, s.changed = r.Time, r.Time
+			break
+		}
+	}
+	return nil
+}
+
+func (s *State) pause(e message.Event, r message.Record) error {
+	if s.Paused != nil {
+		return fmt.Errorf("run %d is paused already, by %s", s.Key(), s.Paused.By)
+	}
+	s.Paused, s.changed = &Pausing{By: e.By, Why: e.Why, At: r.Time}, r.Time
+	return nil
+}
+
+// resume lets the run go on, and forgives what failed so far: whoever resumes
+// has seen it. The fleet may have changed since, so its checks pass anew.
+func (s *State) resume(_ message.Event, r message.Record) error {
+	if s.Paused == nil {
+		return fmt.Errorf("run %d is not paused", s.Key())
+	}
+	s.Paused, s.changed, s.forgiven = nil, r.Time, s.failures
+	s.fleet.stale()
+	return nil
+}
+
+func (s *State) abort(e message.Event, r message.Record) error {
+	if s.aborted != nil {
+		return fmt.Errorf("run %d is being aborted already, by %s", s.Key(), s.aborted.By)
+	}
+	s.aborted, s.changed = &Pausing{By: e.By, Why: e.Why, At: r.Time}, r.Time
+	return nil
+}
+
+// freeze has the run end when a freeze begins, be it one that nobody knew of
+// when the run was opened.
+func (s *State) freeze(e message.Event, r message.Record) error {
+	if !e.NotAfter.Before(s.NotAfter) {
+		return fmt.Errorf("run %d ends at %s anyway, before %s", s.Key(), stamp(s.NotAfter), stamp(*e.NotAfter))
+	}
+	s.NotAfter, s.frozen, s.changed = *e.NotAfter, e.Reason, r.Time
+	return nil
+}
+
+func (s *State) finish(event message.Event, r message.Record) error {
+	result := Result(event.Result)
+	if !slices.Contains([]Result{Completed, Partial, Failed, IsAborted, TimedOut}, result) {
+		return fmt.Errorf("run %d cannot end as %q", s.Key(), event.Result)
+	}
+	s.Phase, s.Result, s.Reason = Finished, result, event.Reason
+	s.EndedSeq, s.EndedAt, s.changed = r.Seq, r.Time, r.Time
+	for i := range s.members {
+		s.close(i, r.Time)
+	}
+	s.queues = queues{}
+	return nil
+}
+
+// close gives a host that the run leaves behind its final status.
+func (s *State) close(i int, at time.Time) {
+	m := &s.members[i]
+	if m.final != "" {
+		return
+	}
+	to, text := Skipped, "the run ended before its turn"
+	switch {
+	case m.slot:
+		to, text = HostFailed, "the run ended while it was "+string(m.status())
+	case m.silent:
+		to, text = Unreachable, "it was silent until the run ended"
+	case m.step == preparing:
+		text = "it had not answered prepare when the run ended"
+	}
+	s.edit(i, at, func(m *member) { m.final, m.text, m.step, m.since = to, text, done, at })
+}

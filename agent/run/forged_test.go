@@ -1,0 +1,78 @@
+package run
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// TestForgedRecords plays runs on whose log anybody writes commands, replies
+// and events that are well-formed and make no sense: a controller that goes by
+// it repeats no command, appends nothing that changes nothing, and comes to an
+// end.
+func TestForgedRecords(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		p := newPlayer(rt)
+		p.watch = (&tally{t: rt, p: p, sent: map[string]bool{}}).see
+		e := drawOpening(rt)
+		p.fact(e)
+		for range rapid.IntRange(0, 60).Draw(rt, "records") {
+			p.stopped = rapid.Bool().Draw(rt, "the controller is away")
+			p.forged(rt, e)
+			p.drive()
+			p.refold()
+		}
+		p.stopped = false
+		p.toTheEnd()
+		p.refold()
+	})
+}
+
+// forged appends a record that anybody may have written.
+func (p *player) forged(rt *rapid.T, opened message.Event) {
+	host := rapid.SampledFrom(opened.Hosts).Draw(rt, "host")
+	action := rapid.SampledFrom([]message.Action{message.Prepare, message.Prepare, message.Upgrade, message.Reboot}).Draw(rt, "action")
+	run := uint64(rapid.IntRange(0, 1).Draw(rt, "another run"))
+	if newest := p.ledger.Newest(); run == 0 {
+		run = newest.ID
+	}
+	r := message.Record{Kind: message.ReplyRecord, Run: run, Host: host, Action: action, Body: message.Reply{Action: action, Result: drawResult(rt)}.Encode()}
+	switch rapid.IntRange(0, 5).Draw(rt, "kind") {
+	case 0:
+		r.Kind, r.Body = message.CommandHost, message.Command{Action: message.Upgrade, Host: host}.Encode()
+	case 1:
+		r.Kind, r.Body = message.CommandHost, message.Command{Action: message.Reboot, Host: host}.Encode()
+	case 2:
+		r.Kind, r.Body = message.CommandAll, message.Command{Action: message.Prepare, Hosts: []string{host}, NotAfter: *opened.NotAfter}.Encode()
+	case 3:
+		p.now = p.now.Add(drawSpan(rt, "passes", 30*time.Minute))
+		return
+	case 4:
+		r.Kind, r.Body = message.EventRecord, p.forgedEvent(rt, opened, run).Encode()
+	}
+	_ = p.fold(r)
+}
+
+func (p *player) forgedEvent(rt *rapid.T, opened message.Event, run uint64) message.Event {
+	names := []string{
+		message.Silent, message.Recovered, message.Released, message.Turn, message.Slot, message.Ran, message.GaveUp, message.GaveUp,
+		message.Approved, message.Paused, message.Resumed,
+	}
+	kinds := []message.TaskKind{"", message.BeforeHost, message.Drain, message.AfterHost, message.Undrain, message.Fleet}
+	e := message.Event{
+		Event:  rapid.SampledFrom(names).Draw(rt, "event"),
+		Hosts:  rapid.SliceOfNDistinct(rapid.SampledFrom(opened.Hosts), 1, min(3, len(opened.Hosts)), rapid.ID).Draw(rt, "hosts"),
+		Reason: rapid.SampledFrom([]string{message.Heard, message.Deleted, "", ends}).Draw(rt, "reason"),
+		Action: rapid.SampledFrom([]message.Action{"", message.Prepare, message.Upgrade, message.Reboot}).Draw(rt, "given up"),
+		Task:   rapid.SampledFrom(kinds).Draw(rt, "task"), Stage: "s0", By: "eve",
+	}
+	e.Outcome = &message.Outcome{
+		Run: run, Kind: rapid.SampledFrom(kinds).Draw(rt, "outcome"), Host: e.Hosts[0], Attempt: rapid.IntRange(0, 3).Draw(rt, "attempt"),
+		OK: rapid.Bool().Draw(rt, "ok"),
+	}
+	return e
+}

@@ -1,0 +1,100 @@
+package run
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// FuzzFold reads each line as a record of the log that anybody may have
+// written - "kind run host action body" - or as time that passes - "wait 30s".
+// Nothing panics, a controller that goes by it never sends a host a command
+// twice, nor one after not-after, nor anything that changes nothing, and each
+// run ends.
+func FuzzFold(f *testing.F) {
+	for _, seed := range fuzzSeeds {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 8<<10 || strings.Count(text, "\n") > 60 {
+			t.Skip("longer than is worth the while")
+		}
+		p := newPlayer(t)
+		p.watch = (&tally{t: t, p: p, sent: map[string]bool{}}).see
+		for line := range strings.Lines(text) {
+			p.stopped = strings.HasPrefix(line, " ")
+			p.fuzzLine(strings.TrimSpace(line))
+			p.drive()
+			p.refold()
+		}
+		p.stopped = false
+		p.toTheEnd()
+		p.refold()
+	})
+}
+
+// fuzzLine folds one line. A line that is none is passed over.
+func (p *player) fuzzLine(line string) {
+	words := strings.SplitN(line, " ", 5)
+	if d, err := time.ParseDuration(words[len(words)-1]); words[0] == "wait" && err == nil && d > 0 && d < 100*time.Hour {
+		p.now = p.now.Add(d)
+		return
+	}
+	if len(words) < 5 {
+		return
+	}
+	kind, _ := strconv.Atoi(words[0])
+	run, _ := strconv.ParseUint(words[1], 10, 64)
+	_ = p.fold(message.Record{
+		Kind: message.Kind(kind), Run: run, Host: words[2], Action: message.Action(words[3]), Body: []byte(words[4]),
+	})
+}
+
+// tally counts the commands of each run.
+type tally struct {
+	t    fataler
+	p    *player
+	sent map[string]bool
+}
+
+func (y *tally) see(r message.Record, folded error) {
+	c, err := message.DecodeCommand(r.Body)
+	if folded != nil || err != nil || r.Kind == message.EventRecord || r.Kind == message.ReplyRecord || c.Action == message.Prepare {
+		return
+	}
+	key := fmt.Sprintf("%d %s %s", y.p.ledger.Newest().OpenedSeq, c.Host, c.Action)
+	if y.sent[key] {
+		y.t.Fatalf("invariant 2: %s counted twice", key)
+	}
+	y.sent[key] = true
+}
+
+const fuzzOpen = `3 0 - - {"event":"opened","trigger":"window","hosts":["a","b","c"],"silent":["c"],"not-after":"2026-11-21T05:00:00Z","policy":` +
+	`{"stages":[{"name":"x","size":1,"max-unavailable":1,"soak":"1m"},{"name":"y","size":2,"max-unavailable":2,"approval":true}],` +
+	`"max-failures":1,"on-failure":"pause","min-prepared":1,"overrun":"stop","splay":"3s","timeouts":{"prepare":"1h","upgrade":"1h","reboot":"1h"},` +
+	`"checks":{"before-host":[{"name":"t","type":"tcp","passes":1,"interval":"1s","timeout":"9s"}],` +
+	`"fleet":[{"name":"t","type":"tcp","passes":1,"interval":"1s","timeout":"9s"}]},` +
+	`"hooks":{"undrain":{"type":"exec","on":"host","timeout":"9s"}}}}` + "\n"
+
+var fuzzSeeds = []string{
+	"", "3 0 - - {}\nwait 1h\n",
+	// Sizes of stages whose sum overflows to the number of hosts.
+	strings.Replace(fuzzOpen, `"size":1,"max-unavailable":1,"soak":"1m"},`, `"size":9223372036854775807,"max-unavailable":1},`+
+		`{"name":"z","size":9223372036854775807,"max-unavailable":1},{"name":"w","size":3,"max-unavailable":1},`, 1),
+	"3 0 - - {\"event\":\"opened\",\"trigger\":\"window\",\"hosts\":[\"a\",\"b\"],\"not-after\":\"2026-11-21T05:00:00Z\"}\n" +
+		"4 2 a prepare {\"action\":\"prepare\",\"result\":\"done\"}\n4 2 b prepare {\"action\":\"prepare\",\"result\":\"done\"}\n" +
+		"4 2 a upgrade {\"action\":\"upgrade\",\"result\":\"reboot-required\"}\n4 2 a reboot {\"action\":\"reboot\",\"result\":\"done\"}\n" +
+		" 2 2 b upgrade {\"action\":\"reboot\",\"host\":\"b\"}\n3 0 - - {\"event\":\"aborted\",\"by\":\"x\"}\nwait 5h\n",
+	" " + fuzzOpen + " 1 0 - prepare {\"action\":\"prepare\",\"hosts\":[\"a\"],\"not-after\":\"2026-11-21T05:00:00Z\"}\n" +
+		"4 2 a prepare {\"action\":\"prepare\",\"result\":\"done\"}\nwait 1h\n3 0 - - {\"event\":\"recovered\",\"hosts\":[\"c\"],\"reason\":\"heard\"}\n",
+	fuzzOpen + "4 2 a prepare {\"action\":\"prepare\",\"result\":\"done\"}\n4 2 b prepare {\"action\":\"prepare\",\"result\":\"done\"}\n" +
+		"4 2 c prepare {\"action\":\"prepare\",\"result\":\"x\"}\n3 0 - - {\"event\":\"resumed\",\"by\":\"x\"}\nwait 4s\n" +
+		"3 0 - - {\"event\":\"ran\",\"outcome\":{\"run\":2,\"kind\":\"fleet\",\"attempt\":2,\"ok\":true}}\n" +
+		"3 0 - - {\"event\":\"turn\",\"hosts\":[\"a\"]}\n3 0 - - {\"event\":\"ran\",\"outcome\":{\"run\":2,\"kind\":\"before-host\",\"host\":\"a\",\"attempt\":0,\"ok\":true}}\n" +
+		"3 0 - - {\"event\":\"gave-up\",\"hosts\":[\"a\"],\"task\":\"drain\"}\n3 0 - - {\"event\":\"silent\",\"hosts\":[\"a\",\"b\"]}\n" +
+		"3 0 - - {\"event\":\"approved\",\"stage\":\"y\"}\n3 0 - - {\"event\":\"slot\",\"hosts\":[\"b\"]}\nwait 2h\n",
+}

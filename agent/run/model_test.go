@@ -1,0 +1,281 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// model is what design.md 5 says of a run, told slowly and without State: it
+// looks at each record and knows what may be on the log.
+type model struct {
+	run      uint64
+	notAfter time.Time
+	policy   message.Policy
+	hosts    map[string]*modelHost
+	order    []string
+	paused   bool
+	aborted  bool
+	over     bool
+	// halted tells that too much has failed, failures counts since somebody
+	// resumed.
+	halted   bool
+	failures int
+	approved map[int]bool
+	// doneAt is when a stage had its last host done, begun whether one of its
+	// hosts was started or checked.
+	doneAt map[int]time.Time
+	begun  map[int]bool
+}
+
+// modelHost is what a model knows of a host.
+type modelHost struct {
+	stage  int
+	silent bool
+	// gone: deleted or released. answered: to prepare, or given up for that.
+	gone, answered, prepared bool
+	// asked is the command that it has yet to answer, in prepare's case too.
+	asked               message.Action
+	upgrades, reboots   int
+	rebootDue, checking bool
+	// underWay is from its slot to its end; final tells that it had its end.
+	underWay, final bool
+	// drained, and not undrained; unwell until checks of that kind pass.
+	drained, undrainTried bool
+	unwell                message.TaskKind
+	// late: it was given up and may be at work.
+	late bool
+}
+
+func (h *modelHost) out() bool {
+	return h.silent || h.underWay || h.late || h.slotHeld()
+}
+
+// slotHeld is a host that has had its end and is not well.
+func (h *modelHost) slotHeld() bool { return h.final && (h.drained || h.unwell != "") }
+
+func newModel(e message.Event) *model {
+	m := &model{
+		notAfter: *e.NotAfter, policy: *e.Policy, order: e.Hosts, paused: e.Policy.Paused, hosts: map[string]*modelHost{},
+		approved: map[int]bool{}, doneAt: map[int]time.Time{}, begun: map[int]bool{},
+	}
+	first := 0
+	for n, stage := range e.Policy.Stages {
+		for _, name := range e.Hosts[first : first+stage.Size] {
+			m.hosts[name] = &modelHost{stage: n}
+		}
+		first += stage.Size
+	}
+	for _, name := range e.Silent {
+		m.hosts[name].silent = true
+	}
+	return m
+}
+
+// see takes in a record that was folded, and tells what must not be.
+func (m *model) see(r message.Record, folded error) error {
+	if m.over {
+		return unless(folded != nil, "a record counted after the end")
+	}
+	switch counts := folded == nil; {
+	case r.Kind == message.ReplyRecord:
+		return m.reply(r, folded)
+	case counts && (r.Kind == message.CommandAll || r.Kind == message.CommandHost):
+		return m.command(r)
+	case counts:
+		return m.fact(r)
+	}
+	return nil
+}
+
+// fact takes in an event that counted.
+func (m *model) fact(r message.Record) error {
+	e, err := message.DecodeEvent(r.Body)
+	if err != nil {
+		return fmt.Errorf("an event counted that cannot be read: %w", err)
+	}
+	return m.event(e, r.Time)
+}
+
+func unless(ok bool, format string, args ...any) error {
+	if ok {
+		return nil
+	}
+	return fmt.Errorf(format, args...)
+}
+
+func (m *model) command(r message.Record) error {
+	c, err := message.DecodeCommand(r.Body)
+	switch {
+	case err != nil:
+		return err
+	case !r.Time.Before(m.notAfter):
+		return fmt.Errorf("invariant 3: %s after not-after", c.Action)
+	case m.aborted:
+		return fmt.Errorf("invariant 3: %s after an abort", c.Action)
+	}
+	if c.Action == message.Prepare {
+		m.run = r.Seq
+		for _, name := range c.Hosts {
+			m.hosts[name].asked = message.Prepare
+		}
+		return nil
+	}
+	h := m.hosts[c.Host]
+	for name, other := range m.hosts {
+		if !other.answered && !other.gone {
+			return fmt.Errorf("invariant 3: %s for %s before %s has answered prepare", c.Action, c.Host, name)
+		}
+	}
+	if c.Action == message.Reboot {
+		h.reboots++
+		h.asked = message.Reboot
+		due := h.rebootDue
+		h.rebootDue = false
+		return unless(h.reboots == 1 && due, "invariant 2: reboot %d of %s", h.reboots, c.Host)
+	}
+	if !h.underWay {
+		if err := m.start(c.Host, r.Time); err != nil {
+			return err
+		}
+	}
+	h.upgrades++
+	h.asked, h.underWay = message.Upgrade, true
+	return unless(h.upgrades == 1, "invariant 2: upgrade %d of %s", h.upgrades, c.Host)
+}
+
+// start is that a host takes its slot now.
+func (m *model) start(name string, at time.Time) error {
+	h := m.hosts[name]
+	out, ready := 0, 0
+	for _, other := range m.hosts {
+		if other.stage == h.stage && other.out() {
+			out++
+		}
+		if other.prepared || other.gone {
+			ready++
+		}
+		if other.stage < h.stage && !other.final && !other.gone {
+			return fmt.Errorf("%s starts before the stage before it is done", name)
+		}
+	}
+	limit := m.policy.Stages[h.stage].MaxUnavailable
+	switch {
+	case out >= limit:
+		return fmt.Errorf("invariant 1: %s starts while %d of %d are out of service", name, out, limit)
+	case h.final || h.gone || !h.prepared || h.silent:
+		return fmt.Errorf("%s starts and is %+v", name, *h)
+	case m.paused || m.halted:
+		return fmt.Errorf("%s starts while the run is held up", name)
+	case ready < m.policy.MinPrepared:
+		return fmt.Errorf("%s starts though %d hosts are prepared", name, ready)
+	}
+	return m.inTime(name, h.stage, at)
+}
+
+// inTime holds that a stage does not begin before the soaks and its approval.
+func (m *model) inTime(name string, stage int, at time.Time) error {
+	for n := range stage {
+		if m.begun[n] && at.Before(m.doneAt[n].Add(time.Duration(m.policy.Stages[n].Soak))) {
+			return fmt.Errorf("%s starts while stage %d soaks", name, n)
+		}
+	}
+	m.begun[stage] = true
+	return unless(!m.policy.Stages[stage].Approval || m.approved[stage], "%s starts without approval", name)
+}
+
+// reply holds that a reply counts exactly as the answer to the last command.
+func (m *model) reply(r message.Record, folded error) error {
+	h := m.hosts[r.Host]
+	counts := r.Run == m.run && h != nil && !h.gone && h.asked != "" && h.asked == r.Action
+	if counts != (folded == nil) {
+		return fmt.Errorf("invariant 4: the reply of %s to %s counts: %t; it was folded with %w", r.Host, r.Action, counts, folded)
+	}
+	if !counts {
+		return nil
+	}
+	h.asked = ""
+	if h.late {
+		h.late = false
+		return nil
+	}
+	reply, err := message.DecodeReply(r.Body)
+	if err != nil || reply.Action != r.Action {
+		reply.Result = "garbage"
+	}
+	m.answer(h, reply, r)
+	return nil
+}
+
+func (m *model) answer(h *modelHost, reply message.Reply, r message.Record) {
+	needless := slices.ContainsFunc(m.policy.NoReboot, func(e message.Exempt) bool { return e.Host == r.Host })
+	switch {
+	case r.Action == message.Prepare:
+		h.answered, h.prepared = true, reply.Result == message.Done
+		if !h.prepared {
+			m.fail(h, "", r.Time)
+		}
+	case reply.Result == message.RebootRequired && r.Action == message.Upgrade && !needless:
+		h.rebootDue = true
+	case reply.Result == message.Done || reply.Result == message.RebootRequired && r.Action == message.Upgrade:
+		h.checking = len(m.policy.Checks.AfterHost) > 0
+		m.maybeDone(h, r.Time)
+	default:
+		m.fail(h, m.afterKind(), r.Time)
+	}
+}
+
+func (m *model) afterKind() message.TaskKind {
+	if len(m.policy.Checks.AfterHost) > 0 {
+		return message.AfterHost
+	}
+	return ""
+}
+
+// maybeDone is that a host that said it was done is upgraded, once all that
+// follows came out well.
+func (m *model) maybeDone(h *modelHost, at time.Time) {
+	if h.underWay && !h.checking && !h.drained {
+		m.end(h, at)
+	}
+}
+
+func (m *model) end(h *modelHost, at time.Time) {
+	h.underWay, h.final, h.rebootDue, h.checking = false, true, false, false
+	m.stagesDone(at)
+}
+
+// stagesDone notes since when all stages up to one are done.
+func (m *model) stagesDone(at time.Time) {
+	for n := range m.policy.Stages {
+		left := false
+		for _, h := range m.hosts {
+			left = left || h.stage == n && !h.final && !h.gone
+		}
+		if left {
+			return
+		}
+		if m.doneAt[n].IsZero() {
+			m.doneAt[n] = at
+		}
+	}
+}
+
+func (m *model) fail(h *modelHost, unwell message.TaskKind, at time.Time) {
+	h.unwell = unwell
+	m.end(h, at)
+	m.failures++
+	m.tooMany(m.failures >= m.policy.MaxFailures)
+}
+
+// tooMany is that the run stops or pauses because of what failed.
+func (m *model) tooMany(failed bool) {
+	if failed && m.policy.OnFailure == message.Stop {
+		m.halted = true
+	}
+	if failed && m.policy.OnFailure == message.Pause {
+		m.paused = true
+	}
+}

@@ -1,0 +1,89 @@
+package run
+
+import "time"
+
+// obstacle is what keeps the next host from starting.
+type obstacle int
+
+const (
+	nothing obstacle = iota
+	// answers: members have yet to answer prepare, or to be given up.
+	answers
+	// emptiness: no host is left to start.
+	emptiness
+	pausing
+	soak
+	approval
+	// shortage: a host that starts now would not be done by not-after.
+	shortage
+	// slots: as many hosts as may be are out of service.
+	slots
+	// absence: those hosts that are left are under way, or silent.
+	absence
+	splay
+)
+
+// obstacle returns what keeps the next host from starting: Next and Waiting
+// both go by it, so that a run never waits for anything but what it says.
+func (s *State) obstacle(now time.Time) obstacle {
+	g := &s.stages[s.current]
+	switch {
+	case s.unprepared > 0:
+		return answers
+	case s.unstarted == 0:
+		return emptiness
+	case s.Paused != nil:
+		return pausing
+	case s.soaking(now):
+		return soak
+	case !s.approved(g):
+		return approval
+	case !s.fits(now):
+		return shortage
+	}
+	return s.crowding(now, g)
+}
+
+// crowding returns what there is about the hosts of the stage that keeps the
+// next one from starting. A host that is being checked has a slot in prospect:
+// nobody else may take it.
+func (s *State) crowding(now time.Time, g *stage) obstacle {
+	if _, checked := s.front(ready); checked && g.out < g.MaxUnavailable {
+		return nothing
+	}
+	i, some := s.upNext()
+	switch {
+	case g.out+g.waiting >= g.MaxUnavailable:
+		return slots
+	case !some:
+		return absence
+	case now.Before(s.starts(i)):
+		return splay
+	}
+	return nothing
+}
+
+// unblocks is when time alone may change what keeps the next host from
+// starting; zero when it does not.
+func (s *State) unblocks(now time.Time) time.Time {
+	g := &s.stages[s.current]
+	if s.unprepared > 0 || s.unstarted == 0 {
+		return time.Time{}
+	}
+	var at time.Time
+	if s.soaking(now) {
+		at = s.reached()
+	} else if !s.approved(g) {
+		at = s.approvalEnds(g)
+	}
+	if i, some := s.upNext(); some && now.Before(s.starts(i)) {
+		at = sooner(at, s.starts(i))
+	}
+	if took := s.typical(); took > 0 {
+		// From then on no host fits any more, which may end the run.
+		if last := s.NotAfter.Add(-took); !now.After(last) {
+			at = sooner(at, last.Add(1))
+		}
+	}
+	return at
+}

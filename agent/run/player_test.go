@@ -1,0 +1,349 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+var epoch = time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
+
+// fataler is what a test, a fuzz and a property test have in common.
+type fataler interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// player is a controller whose log is a slice.
+type player struct {
+	t      fataler
+	log    []message.Record
+	ledger Ledger
+	now    time.Time
+	out    strings.Builder
+	// policy, stages and lasts are of the next run.
+	policy *message.Policy
+	stages []message.Stage
+	lasts  time.Duration
+	// wanted are the tasks that were printed, waits the last wait that was.
+	wanted map[message.Key]bool
+	waits  string
+	// stopped tells that the controller does not run.
+	stopped bool
+	// watch sees each record that is folded; nil when nobody looks.
+	watch func(r message.Record, err error)
+	// back tells that the clock went back.
+	back bool
+}
+
+func newPlayer(t fataler) *player {
+	return &player{t: t, now: epoch, lasts: 4 * time.Hour, wanted: map[message.Key]bool{}}
+}
+
+func play(t fataler, script string) string {
+	t.Helper()
+	p := newPlayer(t)
+	for line := range strings.Lines(script) {
+		line = strings.TrimSuffix(line, "\n")
+		if line != "" && strings.Contains(">=!@", line[:1]) {
+			continue
+		}
+		p.out.WriteString(line + "\n")
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		p.line(strings.Fields(line), line)
+		p.refold()
+	}
+	return p.out.String()
+}
+
+// line plays one line of a script.
+func (p *player) line(words []string, line string) {
+	_, rest, _ := strings.Cut(line, " ")
+	switch words[0] {
+	case "stop", "start":
+		if p.stopped = words[0] == "stop"; p.stopped {
+			return
+		}
+	case "rollout", "stage", "lasts":
+		p.prepareRun(words, rest)
+		return
+	case "hosts", "stages", "tasks", "forecast":
+		p.answer(words[0])
+		return
+	case "at":
+		p.passTo(epoch.Add(p.span(words[1])))
+		return
+	case "open":
+		p.fact(p.opening(words[1:]))
+	case "silent":
+		p.fact(message.Event{Event: message.Silent, Hosts: words[1:]})
+	case "recovered":
+		p.fact(message.Event{Event: message.Recovered, Reason: words[1], Hosts: words[2:]})
+	case "ran":
+		p.ran(words)
+	case "ask":
+		p.ask(rest)
+	case "again":
+		p.append(p.log[len(p.log)-1])
+	case "event":
+		p.append(message.Record{Kind: message.EventRecord, Body: []byte(rest)})
+	case "command":
+		p.append(message.Record{Kind: message.CommandHost, Run: p.ledger.Newest().ID, Body: []byte(rest)})
+	default:
+		p.replies(words, line)
+	}
+	p.drive()
+}
+
+func (p *player) replies(words []string, line string) {
+	run := p.ledger.Newest()
+	switch words[0] {
+	case "reply":
+		p.reply(run.ID, words[1], words[2], message.Reply{Action: message.Action(words[2]), Result: strings.Join(words[3:], " ")}.Encode())
+	case "all":
+		for _, h := range run.Hosts() {
+			if s := run; s.members[s.index[h.Name]].asked() == message.Action(words[1]) {
+				p.reply(run.ID, h.Name, words[1], message.Reply{Action: message.Action(words[1]), Result: strings.Join(words[2:], " ")}.Encode())
+			}
+		}
+	case "late":
+		id, err := strconv.ParseUint(words[1], 10, 64)
+		if err != nil {
+			p.t.Fatalf("%s: %v", line, err)
+		}
+		p.reply(id, words[2], words[3], message.Reply{Action: message.Action(words[3]), Result: strings.Join(words[4:], " ")}.Encode())
+	case "raw":
+		_, body, _ := strings.Cut(line, words[2]+" ")
+		p.reply(run.ID, words[1], words[2], []byte(body))
+	default:
+		p.t.Fatalf("unknown event %q", line)
+	}
+}
+
+// ran has a task come out that is wanted, or says that of one that is not.
+func (p *player) ran(words []string) {
+	run := p.ledger.Newest()
+	task := message.Task{Run: run.ID, Kind: message.TaskKind(words[1])}
+	rest := words[2:]
+	if words[1] == "fleet" {
+		task.Attempt = run.fleet.attempt
+	} else {
+		task.Kind, task.Host, rest = message.TaskKind(words[2]), words[1], words[3:]
+		if wanted, _, some := run.Task(words[1]); some {
+			task.Attempt = wanted.Attempt
+		}
+	}
+	o := task.Outcome(rest[0] == "ok", strings.Join(rest[1:], " "))
+	p.fact(message.Event{Event: message.Ran, Outcome: &o})
+}
+
+// ask asks of the run: "release h01 by ann: why".
+func (p *player) ask(text string) {
+	what, who, _ := strings.Cut(text, " by ")
+	by, why, _ := strings.Cut(who, ": ")
+	words := strings.Fields(what)
+	q := Request{Ask: Ask(words[0]), By: by, Why: why}
+	if len(words) > 1 {
+		q.Stage, q.Host = words[1], words[1]
+	}
+	e, err := p.ledger.Newest().Decide(q)
+	var refused *Refused
+	switch {
+	case errors.As(err, &refused):
+		fmt.Fprintf(&p.out, "! %v\n", err)
+	case err != nil:
+		p.t.Fatalf("%s: %v", text, err)
+	default:
+		p.must(message.Record{Kind: message.EventRecord, Body: e.Encode()})
+	}
+}
+
+func (p *player) reply(run uint64, host, action string, body []byte) {
+	p.append(message.Record{Kind: message.ReplyRecord, Run: run, Host: host, Action: message.Action(action), Body: body})
+}
+
+func (p *player) fact(e message.Event) {
+	p.append(message.Record{Kind: message.EventRecord, Body: e.Encode()})
+}
+
+func (p *player) append(r message.Record) {
+	if err := p.fold(r); err != nil {
+		fmt.Fprintf(&p.out, "! %v\n", err)
+	}
+}
+
+// must appends what Next or Decide asked for: they never ask for what changes
+// nothing.
+func (p *player) must(r message.Record) {
+	p.t.Helper()
+	if err := p.fold(r); err != nil {
+		p.t.Fatalf("the controller appended %s, which changes nothing: %v", r.Body, err)
+	}
+}
+
+func (p *player) fold(r message.Record) error {
+	r.Seq, r.Time = uint64(len(p.log)+1), p.now
+	p.log = append(p.log, r)
+	err := p.ledger.Fold(r)
+	if p.watch != nil {
+		p.watch(r, err)
+	}
+	return err
+}
+
+// drive does what Next says until there is nothing left to do, and returns
+// when to ask again.
+func (p *player) drive() time.Time {
+	p.t.Helper()
+	if p.stopped {
+		return time.Time{}
+	}
+	for range 10 + 10*len(p.log) + 100*p.size() {
+		current := p.ledger.Current()
+		if current == nil {
+			p.waits = ""
+			return time.Time{}
+		}
+		step := current.Next(p.now)
+		if step.Act == Wait {
+			p.wants(current, step)
+			p.wait(current)
+			return step.Until
+		}
+		p.take(current, step)
+	}
+	p.t.Fatalf("the run never waits")
+	return time.Time{}
+}
+
+func (p *player) size() int {
+	if newest := p.ledger.Newest(); newest != nil {
+		return newest.Size()
+	}
+	return 0
+}
+
+// take does one step.
+func (p *player) take(current *State, step Step) {
+	p.t.Helper()
+	r := message.Record{Kind: message.EventRecord, Body: step.Event.Encode()}
+	if step.Act == Send {
+		r = message.Record{Kind: message.CommandHost, Host: step.Command.Host, Run: current.ID, Body: step.Command.Encode()}
+		if step.Command.Action == message.Prepare {
+			r.Kind = message.CommandAll
+		}
+	}
+	fmt.Fprintf(&p.out, "> %s\n", r.Body)
+	p.must(r)
+}
+
+// wants prints the tasks that are wanted now and were not before.
+func (p *player) wants(current *State, step Step) {
+	if step.Fleet != nil {
+		p.want(*step.Fleet, step.FleetFrom)
+	}
+	for _, h := range current.Hosts() {
+		if task, from, wanted := current.Task(h.Name); wanted {
+			p.want(task, from)
+		}
+	}
+}
+
+func (p *player) want(task message.Task, from time.Time) {
+	if p.wanted[task.Key()] {
+		return
+	}
+	p.wanted[task.Key()] = true
+	fmt.Fprintf(&p.out, "> wants %s\n", taskText(task, from))
+}
+
+// wait prints what the run waits for: a run that waits always says so.
+func (p *player) wait(current *State) {
+	p.t.Helper()
+	w, waits := current.Waiting(p.now)
+	if !waits || w.What == "" || w.Detail == "" || w.Since.IsZero() || w.Since.After(p.now) && !p.back {
+		p.t.Fatalf("the run waits at %s and says %+v, %t", p.now.Sub(epoch), w, waits)
+	}
+	p.waits = w.text()
+	fmt.Fprintf(&p.out, "> waits for %s\n", p.waits)
+}
+
+// text leaves out what goes without saying: most waits are for a host.
+func (w Waiting) text() string {
+	if w.What == ForHost {
+		return w.Detail
+	}
+	return w.What + ": " + w.Detail
+}
+
+// passTo lets time pass: the controller wakes whenever it wants to.
+func (p *player) passTo(to time.Time) {
+	for current := p.ledger.Current(); current != nil && !p.stopped; current = p.ledger.Current() {
+		until := current.Next(p.now).Until
+		if until.IsZero() || until.After(to) || !until.After(p.now) {
+			break
+		}
+		p.now = until
+		p.quietly()
+	}
+	p.now = to
+	p.drive()
+}
+
+// quietly drives the run, and prints that only if anything but time has
+// changed.
+func (p *player) quietly() {
+	before, waits := p.out.String(), p.waits
+	p.out.Reset()
+	p.drive()
+	said := p.out.String()
+	p.out.Reset()
+	p.out.WriteString(before)
+	if said != "> waits for "+waits+"\n" {
+		fmt.Fprintf(&p.out, "@ %s\n%s", p.now.Sub(epoch), said)
+	}
+}
+
+// poke asks everything that can be asked of a run.
+func (p *player) poke() {
+	run := p.ledger.Newest()
+	if run == nil {
+		return
+	}
+	for range 2 {
+		run.Next(p.now)
+		run.Waiting(p.now)
+		run.Forecast(p.now)
+		run.Stages(p.now)
+	}
+	for _, h := range run.Hosts() {
+		run.Task(h.Name)
+		run.Silence(h.Name)
+		_, _ = run.Decide(Request{Ask: Release, Host: h.Name})
+	}
+	for _, ask := range []Ask{Pause, Resume, Abort, Approve} {
+		_, _ = run.Decide(Request{Ask: ask, Stage: run.stages[0].Name})
+	}
+}
+
+// refold is a controller that was killed here and starts again: it must come
+// to the same state (AV-82). What was asked of the state since must not have
+// changed it either.
+func (p *player) refold() {
+	p.t.Helper()
+	p.poke()
+	var again Ledger
+	for _, r := range p.log {
+		_ = again.Fold(r)
+	}
+	if !reflect.DeepEqual(again, p.ledger) {
+		p.t.Fatalf("a controller that starts after record %d knows something else", len(p.log))
+	}
+}

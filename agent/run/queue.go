@@ -1,0 +1,68 @@
+package run
+
+import "time"
+
+// ticket is a host's place in a queue. It counts while the host has not moved
+// on.
+type ticket struct {
+	host, move int
+	since      time.Time
+}
+
+// queues hold the hosts of each step that somebody looks for, in the order in
+// which they came to it. A host that has moved on leaves its ticket behind;
+// it is dropped when it comes to the front, so that a step costs the same
+// however many hosts there are.
+type queues map[step][]ticket
+
+// queued are the steps that have a queue: those with something to send, and
+// those with a deadline.
+var queued = map[step]bool{
+	checkingBefore: true, ready: true, draining: true, drained: true, upgrading: true, rebootDue: true, rebooting: true,
+	checkingAfter: true, undraining: true,
+}
+
+// front returns the host that is longest at a step; false when there is none.
+func (s *State) front(at step) (int, bool) {
+	if queue := s.queues[at]; len(queue) > 0 {
+		return queue[0].host, true
+	}
+	return 0, false
+}
+
+// enter gives a host its place in the queue of a step.
+func (s *State) enter(i int, to step, at time.Time) {
+	if queued[to] {
+		s.queues[to] = append(s.queues[to], ticket{host: i, move: s.members[i].moves, since: at})
+	}
+}
+
+// leave drops the tickets at the front of a step's queue that count no more.
+func (s *State) leave(at step) {
+	queue := s.queues[at]
+	for len(queue) > 0 && !s.holds(queue[0]) {
+		queue = queue[1:]
+	}
+	if len(queue) == 0 {
+		delete(s.queues, at)
+		return
+	}
+	s.queues[at] = queue
+}
+
+func (s *State) holds(t ticket) bool { return s.members[t.host].moves == t.move }
+
+// all returns the names of the hosts at a step that came to it before a time;
+// the zero time means all.
+func (s *State) all(at step, before time.Time) []string {
+	var names []string
+	for _, t := range s.queues[at] {
+		if !before.IsZero() && t.since.After(before) {
+			break
+		}
+		if s.holds(t) {
+			names = append(names, s.members[t.host].name)
+		}
+	}
+	return names
+}

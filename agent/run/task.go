@@ -1,0 +1,206 @@
+package run
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// recheck is the wait before a task that came out badly is tried again, where
+// it is.
+const recheck = 30 * time.Second
+
+// Task returns what has to be run for a host now, or from a time on; false
+// when nothing has. It is wanted until the host's outcome is on the log.
+func (s *State) Task(host string) (task message.Task, from time.Time, wanted bool) {
+	i, member := s.index[host]
+	if !member || s.Over() {
+		return message.Task{}, time.Time{}, false
+	}
+	m := &s.members[i]
+	kind := m.wants()
+	if kind == "" {
+		return message.Task{}, time.Time{}, false
+	}
+	task = s.task(kind)
+	task.Host, task.Attempt = m.name, m.attempt
+	if !m.ranAt.IsZero() {
+		from = m.ranAt.Add(recheck)
+	}
+	return task, from, true
+}
+
+// wants returns the kind of task that the host has to come through.
+func (m *member) wants() message.TaskKind {
+	switch m.step {
+	case checkingBefore:
+		return message.BeforeHost
+	case draining:
+		return message.Drain
+	case checkingAfter:
+		return message.AfterHost
+	case undraining:
+		return message.Undrain
+	case recovering:
+		switch {
+		case m.undrain:
+			return message.Undrain
+		case m.late == "":
+			return m.unwell
+		}
+	}
+	return ""
+}
+
+// task makes the task of a kind, but for its host.
+func (s *State) task(kind message.TaskKind) message.Task {
+	t := message.Task{Run: s.ID, Kind: kind}
+	switch kind {
+	case message.BeforeHost:
+		t.Checks = s.policy.Checks.BeforeHost
+	case message.AfterHost:
+		t.Checks = s.policy.Checks.AfterHost
+	case message.Fleet:
+		t.Checks = s.policy.Checks.Fleet
+	case message.Drain:
+		t.Hook = s.policy.Hooks.Drain
+	case message.Undrain:
+		t.Hook = s.policy.Hooks.Undrain
+	}
+	return t
+}
+
+// Awaits reports whether the outcome of a task is still to be written down.
+func (s *State) Awaits(o message.Outcome) bool {
+	if o.Run != s.ID || s.Over() {
+		return false
+	}
+	if o.Kind == message.Fleet {
+		_, wanted := s.fleetTask()
+		return wanted && o.Attempt == s.fleet.attempt
+	}
+	t, _, wanted := s.Task(o.Host)
+	return wanted && t.Key() == o.Key()
+}
+
+// ran takes in how a task came out. One that nobody waits for any more, such
+// as a second outcome of the same, changes nothing.
+func (s *State) ran(e message.Event, r message.Record) error {
+	o := *e.Outcome
+	if o.Run != s.ID {
+		return fmt.Errorf("the outcome of %s is of run %d, not of run %d", o.Kind, o.Run, s.ID)
+	}
+	if o.Kind == message.Fleet {
+		return s.fleetRan(o, r.Time)
+	}
+	i, err := s.member(o.Host)
+	if err != nil {
+		return err
+	}
+	if m := &s.members[i]; !o.Kind.Known() || m.wants() != o.Kind || m.attempt != o.Attempt {
+		return fmt.Errorf("%s does not wait for the outcome of %s %d", o.Host, o.Kind, o.Attempt)
+	}
+	s.came(i, o, r.Time)
+	return nil
+}
+
+// came moves a host on by the outcome of the task that it waits for.
+func (s *State) came(i int, o message.Outcome, at time.Time) {
+	s.edit(i, at, func(m *member) {
+		m.attempt, m.ranAt = m.attempt+1, time.Time{}
+		if o.Kind == message.Undrain {
+			m.undrain = m.undrain && !o.OK
+		}
+		if o.Kind == m.unwell && o.OK {
+			m.unwell = ""
+		}
+		if !o.OK {
+			m.ranAt = at
+		}
+		if m.final != "" {
+			m.step = recovering
+		}
+	})
+	switch {
+	case s.members[i].step == recovering:
+		s.freeSlot(i, at)
+	case !o.OK:
+		s.fail(i, problem(o), at)
+	default:
+		s.passed(i, o.Kind, at)
+	}
+}
+
+// passed moves a host on from a task that came out well.
+func (s *State) passed(i int, kind message.TaskKind, at time.Time) {
+	switch kind {
+	case message.BeforeHost:
+		_ = s.move(i, ready, at)
+	case message.Drain:
+		_ = s.move(i, drained, at)
+	case message.AfterHost, message.Undrain:
+		s.isWell(i, at)
+	}
+}
+
+// taskWords say what a task is to people who read of its host.
+var taskWords = map[message.TaskKind]string{
+	message.BeforeHost: "the checks before it", message.Drain: "its drain hook", message.AfterHost: "the checks after it",
+	message.Undrain: "its undrain hook", message.Fleet: "the checks of the fleet",
+}
+
+func problem(o message.Outcome) string {
+	return fmt.Sprintf("%s failed: %s", taskWords[o.Kind], o.Text)
+}
+
+// fleet is what a run knows of the checks of the whole fleet.
+type fleet struct {
+	// passedAt is when they passed last, zero when they have to pass anew.
+	passedAt time.Time
+	attempt  int
+	ranAt    time.Time
+	// text is why they failed last.
+	text string
+}
+
+// stale has the checks pass anew before the next host starts. What is being
+// checked now does not count: it may have been looked at before the change.
+func (f *fleet) stale() {
+	f.passedAt = time.Time{}
+	f.attempt++
+}
+
+func (s *State) fleetRan(o message.Outcome, at time.Time) error {
+	if _, wanted := s.fleetTask(); !wanted || o.Attempt != s.fleet.attempt {
+		return fmt.Errorf("nobody waits for the outcome of fleet %d", o.Attempt)
+	}
+	s.changed = at
+	s.fleet.attempt++
+	if o.OK {
+		s.fleet.passedAt, s.fleet.ranAt, s.fleet.text = at, time.Time{}, ""
+		return nil
+	}
+	s.fleet.ranAt, s.fleet.text = at, o.Text
+	switch s.policy.OnFailure {
+	case message.Stop:
+		if s.halt == "" {
+			s.halt = problem(o)
+		}
+	case message.Pause:
+		s.pauseByPolicy(problem(o), at)
+	}
+	return nil
+}
+
+// fleetTask returns the checks of the fleet if they have to pass before the
+// next host starts; false when they have, or there are none.
+func (s *State) fleetTask() (message.Task, bool) {
+	passed := s.fleet.passedAt
+	if len(s.policy.Checks.Fleet) == 0 || !passed.IsZero() && !passed.Before(s.reached()) {
+		return message.Task{}, false
+	}
+	t := s.task(message.Fleet)
+	t.Attempt = s.fleet.attempt
+	return t, true
+}

@@ -1,0 +1,189 @@
+package run
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// What a run may wait for.
+const (
+	// ForHost means that a host has yet to answer, or to come back.
+	ForHost = "host"
+	// ForSlot means that hosts which count as out of service hold all slots.
+	ForSlot = "slot"
+	// ForCheck and ForHook mean that a task has yet to come out.
+	ForCheck = "check"
+	ForHook  = "hook"
+	// ForApproval, ForResume mean that somebody has to do something.
+	ForApproval = "approval"
+	ForResume   = "resume"
+	// ForSoak and ForSplay mean that some time has to pass.
+	ForSoak  = "soak"
+	ForSplay = "splay"
+)
+
+// Waiting is what a run waits for, and since when.
+type Waiting struct {
+	What   string
+	Detail string
+	Since  time.Time
+}
+
+// blocked says in words why no host starts; false when one may start.
+func (s *State) blocked(now time.Time) (Waiting, bool) {
+	g := &s.stages[s.current]
+	switch s.obstacle(now) {
+	case nothing:
+		return Waiting{}, false
+	case answers:
+		return Waiting{ForHost, s.names(func(st Status) bool { return st == Pending || st == HostPreparing }) + " to answer prepare", s.sentAt}, true
+	case pausing:
+		return Waiting{ForResume, fmt.Sprintf("somebody to resume it: it was paused by %s%s", s.Paused.By, reason(s.Paused.Why)), s.Paused.At}, true
+	case soak:
+		before := &s.stages[s.soaks]
+		return Waiting{ForSoak, fmt.Sprintf("stage %s to soak until %s", before.Name, stamp(s.soakEnds)), before.doneAt}, true
+	case approval:
+		return Waiting{ForApproval, fmt.Sprintf("stage %s to be approved until %s", g.Name, stamp(s.approvalEnds(g))), s.reached()}, true
+	case slots:
+		return s.noSlot(g)
+	case absence:
+		return s.waitingHosts(g)
+	case splay:
+		i, _ := s.upNext()
+		return Waiting{ForSplay, fmt.Sprintf("the splay of %s until %s", s.members[i].name, stamp(s.starts(i))), later(s.reached(), g.approvedAt)}, true
+	case emptiness, shortage:
+	}
+	return s.anyBusy()
+}
+
+func reason(why string) string {
+	if why == "" {
+		return ""
+	}
+	return " (" + why + ")"
+}
+
+// noSlot names what holds the slots: what is under way goes first, because
+// that will come to an end by itself.
+func (s *State) noSlot(g *stage) (Waiting, bool) {
+	var holders []string
+	var since time.Time
+	for i := g.first; i < g.first+g.Size; i++ {
+		m := &s.members[i]
+		if w, busy := busyWith(m); busy {
+			return w, true
+		}
+		if m.out() {
+			holders = append(holders, m.name+" ("+m.slotReason()+")")
+			since = sooner(since, m.slotSince())
+		}
+	}
+	return Waiting{ForSlot, list(holders) + " to be well again, to be released or to be deleted", since}, true
+}
+
+// waitingHosts names what the stage waits for while no host is left to start.
+func (s *State) waitingHosts(g *stage) (Waiting, bool) {
+	var silent []string
+	var since time.Time
+	for i := g.first; i < g.first+g.Size; i++ {
+		m := &s.members[i]
+		if w, busy := busyWith(m); busy {
+			return w, true
+		}
+		if m.step == idle && m.silent {
+			silent = append(silent, m.name)
+			since = sooner(since, m.silentAt)
+		}
+	}
+	return Waiting{ForHost, list(silent) + " to come back, to be released or to be deleted", since}, true
+}
+
+// busyWith tells what a host that is under way waits for.
+func busyWith(m *member) (Waiting, bool) {
+	switch m.step {
+	case upgrading, rebooting:
+		return Waiting{ForHost, fmt.Sprintf("%s to answer %s", m.name, m.asked()), m.since}, true
+	case checkingBefore, checkingAfter:
+		return Waiting{ForCheck, taskOf(m), m.since}, true
+	case draining, undraining:
+		return Waiting{ForHook, taskOf(m), m.since}, true
+	}
+	return Waiting{}, false
+}
+
+// taskOf says what task it is that a host waits for.
+func taskOf(m *member) string {
+	switch m.wants() {
+	case message.BeforeHost:
+		return "the checks before " + m.name
+	case message.AfterHost:
+		return "the checks after " + m.name
+	case message.Drain, message.Undrain, message.Fleet:
+	}
+	return fmt.Sprintf("the %s hook of %s", m.wants(), m.name)
+}
+
+// Waiting tells what the run waits for at a time; false when it waits for
+// nothing.
+func (s *State) Waiting(now time.Time) (Waiting, bool) {
+	if s.Over() || s.Phase == Open {
+		return Waiting{}, false
+	}
+	return s.waitingAt(now)
+}
+
+func (s *State) waitingAt(now time.Time) (Waiting, bool) {
+	if s.Phase == Open {
+		return Waiting{}, false
+	}
+	// What comes to its end waits for nothing but what has begun.
+	if s.owing > 0 && (s.aborted != nil || s.halt != "" || s.overAt(now)) {
+		return s.anyBusy()
+	}
+	if s.obstacle(now) != nothing {
+		return s.blocked(now)
+	}
+	if _, wanted := s.fleetTask(); wanted {
+		w := Waiting{ForCheck, taskWords[message.Fleet], s.changed}
+		if s.fleet.text != "" {
+			w.Detail += ", which failed: " + s.fleet.text
+		}
+		return w, true
+	}
+	return Waiting{}, false
+}
+
+// anyBusy returns what the first host that is under way waits for.
+func (s *State) anyBusy() (Waiting, bool) {
+	for i := range s.members {
+		if w, busy := busyWith(&s.members[i]); busy {
+			return w, true
+		}
+	}
+	return Waiting{}, false
+}
+
+// names lists the hosts whose status fits.
+func (s *State) names(fits func(Status) bool) string {
+	var names []string
+	for i := range s.members {
+		if m := &s.members[i]; fits(m.status()) {
+			names = append(names, m.name)
+		}
+	}
+	return list(names)
+}
+
+// maxNames bounds how many hosts a sentence names.
+const maxNames = 3
+
+// list is names as people read them.
+func list(names []string) string {
+	if len(names) <= maxNames {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), len(names)-maxNames)
+}
