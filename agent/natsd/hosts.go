@@ -1,6 +1,9 @@
 package natsd
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +20,19 @@ import (
 type Identity struct {
 	Tenant string `json:"tenant"`
 	Host   string `json:"host"`
+}
+
+// hostFile is what the file of a key holds. Sum ties the host to the key, so
+// that a damaged file does not let one host in as another; files from before
+// have none.
+type hostFile struct {
+	Identity
+	Sum string `json:"sum,omitempty"`
+}
+
+func (f hostFile) sum(public string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s", public, f.Tenant, f.Host))
+	return hex.EncodeToString(sum[:])
 }
 
 // Hosts is the folder of the hosts that may connect: a file per public key.
@@ -49,7 +65,9 @@ func (h *Hosts) Add(id Identity) (seed []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	body, err := json.Marshal(id)
+	file := hostFile{Identity: id}
+	file.Sum = file.sum(public)
+	body, err := json.Marshal(file)
 	if err != nil {
 		return nil, err
 	}
@@ -72,10 +90,16 @@ func (h *Hosts) Find(public string) (Identity, bool, error) {
 	if err != nil {
 		return Identity{}, false, fmt.Errorf("cannot look up host key %s: %w", public, err)
 	}
-	var id Identity
-	if err := json.Unmarshal(body, &id); err != nil {
+	var file hostFile
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&file); err != nil {
 		return Identity{}, false, fmt.Errorf("cannot read %s: %w", h.path(public), err)
 	}
+	if file.Sum != "" && file.Sum != file.sum(public) {
+		return Identity{}, false, fmt.Errorf("%s is damaged: make a new key for the host", h.path(public))
+	}
+	id := file.Identity
 	return id, id.Tenant != "" && message.ValidHost(id.Host), nil
 }
 

@@ -14,6 +14,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -55,11 +57,24 @@ type Options struct {
 	Log    *slog.Logger
 }
 
-// Server is a running embedded server.
+// Server is a running embedded server. Whoever is connected from inside of the
+// process connects again by himself when the store is opened again.
 type Server struct {
-	nats *server.Server
+	o    Options
 	lock *durable.Lock
 	own  nkeys.KeyPair
+	dir  string
+	// address is where it listens, also once it was opened again.
+	address string
+	// stop ends the watch over the store.
+	stop     context.CancelFunc
+	watching sync.WaitGroup
+	mu       sync.RWMutex
+	nats     *server.Server
+	// marks are kept while the server runs.
+	marks *marker
+	// closed tells that the folder may be somebody else's.
+	closed atomic.Bool
 }
 
 // Start locks the store folder, starts the server and returns when it is
@@ -73,39 +88,79 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := start(ctx, o, lock)
-	if err != nil {
+	s := &Server{o: o, lock: lock, dir: o.Dir}
+	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot start the embedded NATS server on %s: %w", o.Dir, err), lock.Close())
 	}
+	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s.stop = stop
+	s.watching.Go(func() { s.watch(watch) })
 	return s, nil
 }
 
-func start(ctx context.Context, o Options, lock *durable.Lock) (*Server, error) {
-	own, err := nkeys.CreateUser()
-	if err != nil {
-		return nil, err
+// open opens the store for the first time.
+func (s *Server) open(ctx context.Context) (err error) {
+	if err := unseal(s.dir); err != nil {
+		return err
 	}
-	ownKey, err := own.PublicKey()
-	if err != nil {
-		return nil, err
+	if s.own, err = nkeys.CreateUser(); err != nil {
+		return err
 	}
+	if err := s.start(ctx, s.o.Listen); err != nil {
+		return err
+	}
+	if address := s.nats.Addr(); address != nil {
+		s.address = address.String()
+	}
+	return nil
+}
+
+// start starts a server on the store.
+func (s *Server) start(ctx context.Context, listen string) error {
+	ownKey, err := s.own.PublicKey()
+	if err != nil {
+		return err
+	}
+	if err := clearUnmade(s.dir); err != nil {
+		return err
+	}
+	o := s.o
+	o.Listen = listen
 	options, err := options(o, &authenticator{own: ownKey, hosts: o.Hosts, log: o.Log})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	embedded, err := server.NewServer(options)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	log := newLogger(o.Log)
 	embedded.SetLoggerV2(log, false, false, false)
 	embedded.Start()
 	if err := ready(ctx, embedded, log); err != nil {
-		embedded.Shutdown()
-		embedded.WaitForShutdown()
+		shutDown(embedded)
+		return err
+	}
+	s.replace(embedded)
+	if s.marks, err = s.mark(o.Log); err != nil {
+		shutDown(embedded)
+	}
+	return err
+}
+
+// mark begins to keep marks.
+func (s *Server) mark(log *slog.Logger) (*marker, error) {
+	conn, err := s.connect("osupgrade-agent marks", s.own)
+	if err != nil {
 		return nil, err
 	}
-	return &Server{nats: embedded, lock: lock, own: own}, nil
+	m, err := startMarker(s.current(), s.dir, conn, func(err error) {
+		log.Warn("cannot keep how far the store has come; trying again", "error", err)
+	})
+	if err != nil {
+		conn.Close()
+	}
+	return m, err
 }
 
 // options sets every value that the agent depends on (agent.md 2.1).
@@ -163,15 +218,18 @@ func healthy(s *server.Server) error {
 }
 
 // Healthy returns an error when the server cannot take records.
-func (s *Server) Healthy() error { return healthy(s.nats) }
+func (s *Server) Healthy() error {
+	if err := healthy(s.current()); err != nil {
+		return err
+	}
+	return s.space()
+}
 
 // Address is where workers connect, host:port; empty without a listener.
-func (s *Server) Address() string {
-	if address := s.nats.Addr(); address != nil {
-		return address.String()
-	}
-	return ""
-}
+func (s *Server) Address() string { return s.address }
+
+// InProcessConn connects from inside of the process, to whichever server runs.
+func (s *Server) InProcessConn() (net.Conn, error) { return s.current().InProcessConn() }
 
 // Connect connects the agent itself, inside of the process, with all rights.
 func (s *Server) Connect() (*nats.Conn, error) {
@@ -189,14 +247,21 @@ func (s *Server) connect(name string, key nkeys.KeyPair, more ...nats.Option) (*
 		return nil, err
 	}
 	all := append([]nats.Option{
-		nats.Name(name), nats.InProcessServer(s.nats), nats.Nkey(public, key.Sign), nats.MaxReconnects(-1),
+		nats.Name(name), nats.InProcessServer(s), nats.Nkey(public, key.Sign), nats.MaxReconnects(-1),
 	}, more...)
 	return nats.Connect("", all...)
 }
 
-// Close stops the server and gives up the store folder.
+// Close stops the server, seals the store folder and gives it up. Damage that
+// was done while it ran is an error.
 func (s *Server) Close() error {
-	s.nats.Shutdown()
-	s.nats.WaitForShutdown()
-	return s.lock.Close()
+	// Whoever closes twice may not touch what is somebody else's by then.
+	if !s.closed.CompareAndSwap(false, true) {
+		return nil
+	}
+	s.stop()
+	s.watching.Wait()
+	s.marks.close()
+	shutDown(s.current())
+	return errors.Join(seal(s.dir), s.lock.Close())
 }

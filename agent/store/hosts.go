@@ -14,6 +14,9 @@ type Host struct {
 	Name         string `json:"name"`
 	Application  string `json:"application"`
 	AgentVersion string `json:"agent-version,omitempty"`
+	// Role and Labels are what a rollout chooses the host by.
+	Role   string            `json:"role,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
 }
 
 // PutHost keeps a host; key is its name as one subject token. Only the
@@ -29,10 +32,10 @@ func (s *Store) PutHost(ctx context.Context, key string, host Host) error {
 	return nil
 }
 
-// DeleteHost forgets a host and its versions; one that is not there is no
+// DeleteHost forgets a host, its versions and its seat; one that is not there is no
 // error. The host goes last: what fails in between can be done again.
 func (s *Store) DeleteHost(ctx context.Context, tenant, key string) error {
-	for _, bucket := range []jetstream.KeyValue{s.versions, s.hosts} {
+	for _, bucket := range []jetstream.KeyValue{s.versions, s.seats, s.hosts} {
 		if err := bucket.Delete(ctx, tenant+"."+key); err != nil {
 			return fmt.Errorf("cannot delete host %s of tenant %s: %w", key, tenant, err)
 		}

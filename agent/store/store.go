@@ -1,19 +1,23 @@
-// Package store keeps what is not a fact of a run: the configuration of each
-// tenant, the hosts that are known and their versions, in JetStream key-value
-// buckets.
+// Package store keeps what is not a fact of a run: the configuration, the
+// rollout and the calendars of each tenant, the hosts that are known and their
+// versions, in JetStream key-value buckets.
 //
-// Every write of a configuration names the revision that it is based on (design.md 5, invariant
-// 6). It decides nothing about what it keeps.
+// Every write of a configuration, a rollout or a calendar names the revision
+// that it is based on (design.md 5, invariant 6). It decides nothing about what
+// it keeps.
 package store
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
 // Errors on which somebody decides.
@@ -23,6 +27,8 @@ var (
 	// ErrConflict means that the entry has another revision than the one that
 	// the write was based on.
 	ErrConflict = errors.New("changed in the meantime")
+	// ErrFull means that there may be no more of the kind.
+	ErrFull = errors.New("there are too many")
 )
 
 // Revision identifies one write of one bucket, never two: it holds the time
@@ -38,15 +44,21 @@ func (r Revision) String() string { return fmt.Sprintf("%x-%d", r.Bucket, r.Numb
 
 // Store is safe for concurrent use.
 type Store struct {
-	configs, hosts, versions jetstream.KeyValue
+	configs   *object[v1.OSUpgrade]
+	rollouts  *object[v1.Rollout]
+	calendars *object[v1.Calendar]
+	// calendarsMu makes counting calendars and adding one a single step.
+	calendarsMu     sync.Mutex
+	hosts, versions jetstream.KeyValue
+	seats           jetstream.KeyValue
+	// runs are the ended runs of each tenant.
+	runs runs
 	// versionsLog is the stream of the bucket of versions.
 	versionsLog jetstream.Stream
-	// made is when the bucket of configurations was made.
-	made int64
 }
 
 const (
-	// history is how many revisions of a configuration are kept.
+	// history is how many revisions of an object are kept.
 	history = 10
 	// maxBucket bounds one bucket, in bytes.
 	maxBucket = 256 << 20
@@ -58,7 +70,15 @@ func Open(ctx context.Context, nc *nats.Conn) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	configs, err := bucket(ctx, js, "osu-config", "os-upgrade configuration by tenant", history)
+	configs, err := openObject[v1.OSUpgrade](ctx, js, "osu-config", "os-upgrade configuration", history)
+	if err != nil {
+		return nil, err
+	}
+	rollouts, err := openObject[v1.Rollout](ctx, js, "osu-rollout", "rollout", history)
+	if err != nil {
+		return nil, err
+	}
+	calendars, err := openObject[v1.Calendar](ctx, js, "osu-calendar", "calendar", 1)
 	if err != nil {
 		return nil, err
 	}
@@ -70,15 +90,15 @@ func Open(ctx context.Context, nc *nats.Conn) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	seats, err := bucket(ctx, js, "osu-seats", "workers by tenant and host", 1)
+	if err != nil {
+		return nil, err
+	}
 	versionsLog, err := js.Stream(ctx, "KV_osu-versions")
 	if err != nil {
 		return nil, fmt.Errorf("cannot look at the bucket of versions: %w", err)
 	}
-	made, err := creation(ctx, js, "KV_osu-config")
-	if err != nil {
-		return nil, err
-	}
-	return &Store{configs: configs, hosts: hosts, versions: versions, versionsLog: versionsLog, made: made.UnixNano()}, nil
+	return &Store{configs: configs, rollouts: rollouts, calendars: calendars, hosts: hosts, versions: versions, seats: seats, versionsLog: versionsLog, runs: runs{js: js, streams: map[string]jetstream.Stream{}}}, nil
 }
 
 func bucket(ctx context.Context, js jetstream.JetStream, name, description string, keep uint8) (jetstream.KeyValue, error) {

@@ -30,8 +30,10 @@ func (s Subjects) Commands() string { return s.root() + ".cmd.>" }
 // CommandAll is where prepare goes.
 func (s Subjects) CommandAll() string { return s.root() + ".cmd.all" }
 
-// CommandHost is where the commands to one host go.
-func (s Subjects) CommandHost(host string) string { return s.root() + ".cmd.host." + Token(host) }
+// CommandHost is where the commands to one host go; which host stands in the
+// record. A subject for each of them would make the check that nobody else has
+// written (design.md 4, "one writer") slower with every host.
+func (s Subjects) CommandHost() string { return s.root() + ".cmd.host" }
 
 // Event is where the facts of a run go.
 func (s Subjects) Event() string { return s.root() + ".cmd.event" }
@@ -56,12 +58,28 @@ func (s Subjects) Alive(host string) string { return s.In(host) + ".tell.alive" 
 // people read costs no fsync.
 func (s Subjects) Progress(host string) string { return s.In(host) + ".tell.progress" }
 
+// Outcome is where a host tells how a task came out. It is not on the log: the
+// controller asks again until it knows.
+func (s Subjects) Outcome(host string) string { return s.In(host) + ".tell.outcome" }
+
+// News is where hosts are told that there is a new prepare. Each asks for its
+// own part of it, because a prepare names all hosts.
+func (s Subjects) News() string { return "osu-push." + s.Tenant + ".news" }
+
+// Task is where a controller asks one host to do something.
+func (s Subjects) Task(host string) string { return "osu-push." + s.Tenant + ".task." + Token(host) }
+
+// SeatNews is where one host's workers are told which of them has the seat.
+func (s Subjects) SeatNews(host string) string {
+	return "osu-push." + s.Tenant + ".seat." + Token(host)
+}
+
 // Ask is where a controller asks every host to say that it is there.
 func (s Subjects) Ask() string { return "osu-push." + s.Tenant + ".ask" }
 
-// Pushed is where the stream republishes a subject of Commands.
-func (s Subjects) Pushed(subject string) string {
-	return "osu-push." + strings.TrimPrefix(subject, "osu.")
+// Push is where a command to one host is pushed to it.
+func (s Subjects) Push(host string) string {
+	return "osu-push." + s.Tenant + ".cmd.host." + Token(host)
 }
 
 // Inbox is the prefix of a host's own inboxes.
@@ -123,9 +141,12 @@ func (s Subjects) Parse(subject string) (message.Record, error) {
 	switch {
 	case rest == "cmd.all":
 		return message.Record{Kind: message.CommandAll}, nil
+	case rest == "cmd.host":
+		return message.Record{Kind: message.CommandHost}, nil
 	case rest == "cmd.event":
 		return message.Record{Kind: message.EventRecord}, nil
 	case len(parts) == 3 && parts[0] == "cmd" && parts[1] == "host":
+		// As it was written before all of them had one subject.
 		return withHost(message.Record{Kind: message.CommandHost}, parts[2], unknown)
 	case len(parts) == 4 && parts[0] == "reply":
 		run, err := strconv.ParseUint(parts[1], 10, 64)

@@ -25,6 +25,9 @@ var ErrAnswered = errors.New("answered already")
 // again: trying once more is vain.
 var ErrRefused = errors.New("refused by the site")
 
+// ErrTaken means that another worker works for the host (AV-15).
+var ErrTaken = errors.New("another worker works for this host")
+
 // Log is one tenant's log as its controller sees it.
 type Log interface {
 	// Append writes a command or an event and returns its sequence, once it is
@@ -39,11 +42,22 @@ type Log interface {
 	Read(ctx context.Context, from, to uint64, deliver func(message.Record)) error
 	// Last returns the sequence of the newest record; 0 when there is none.
 	Last(ctx context.Context) (uint64, error)
+	// First returns the sequence of the oldest record that is there; one more
+	// than Last when there is none.
+	First(ctx context.Context) (uint64, error)
+	// Trim removes the records up to a sequence, which must be before the newest
+	// command or event: one writer is known by that.
+	Trim(ctx context.Context, upTo uint64) error
 }
 
 // Station is the log as one host sees it: what it may read and write under its
 // own credentials. Its calls try until ctx ends, but for ErrRefused.
 type Station interface {
+	// Seat asks for the host's one seat for a worker of this identity, which is
+	// used for all calls from then on. ErrTaken means that another worker has it
+	// and was heard of lately. A worker that loses its seat is refused whatever
+	// else it calls with ErrTaken.
+	Seat(ctx context.Context, worker string) error
 	// Newest returns the newest prepare and the newest command to this host,
 	// oldest first; fewer when there are fewer.
 	Newest(ctx context.Context) ([]message.Record, error)
@@ -62,13 +76,38 @@ type Station interface {
 	// Alive and Progress tell what is kept nowhere; they may be lost.
 	Alive(a message.Alive) error
 	Progress(p message.Progress) error
-	// Asked delivers each request of the controller to say Alive at once.
+	// Asked delivers each request of the controller to say Alive at once, and
+	// one after each time that the connection was lost.
 	Asked(ctx context.Context, deliver func()) error
+	// Tasks delivers the tasks that the controller wants done; the same one
+	// again until it has its outcome.
+	Tasks(ctx context.Context, deliver func(message.Task)) error
+	// Outcome tells how a task came out; it may be lost.
+	Outcome(o message.Outcome) error
 }
 
-// Ear is what a controller hears of hosts beside the log.
+// Tenured is a Station that counts who has had the seat, so that a worker that
+// was away learns whether another one had it meanwhile.
+type Tenured interface {
+	// Tenure returns the number of the seat that Seat gave last. It grows each
+	// time that the seat passes to another worker, and only then: a worker that
+	// asks again, also after the site was started anew, gets the same.
+	Tenure() uint64
+}
+
+// Ear is how a controller hears of hosts, and asks them, beside the log.
 type Ear interface {
-	// Listen delivers the heartbeats and progress of a tenant's hosts, and
-	// asks each host to say that it is alive. It returns when ctx ends.
-	Listen(ctx context.Context, alive func(host string, a message.Alive), progress func(host string, p message.Progress)) error
+	// Listen delivers what a tenant's hosts tell, and asks each host to say that
+	// it is alive. It returns when ctx ends.
+	Listen(ctx context.Context, to Listener) error
+	// Ask sends a task to its host; it may be lost.
+	Ask(t message.Task) error
+}
+
+// Listener takes what hosts tell beside the log. The host is the one whose
+// credentials sent it, whatever the body says. None may block.
+type Listener struct {
+	Alive    func(host string, a message.Alive)
+	Progress func(host string, p message.Progress)
+	Outcome  func(host string, o message.Outcome)
 }

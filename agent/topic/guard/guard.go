@@ -27,12 +27,22 @@ type Mark struct {
 	Hash string `json:"hash"`
 }
 
+// file is what a Guard keeps: how far the log was known, and up to where its
+// beginning was removed on purpose.
+type file struct {
+	Mark
+	Trimmed *Mark `json:"trimmed,omitempty"`
+}
+
 // Guard follows the log beside whoever folds it.
 type Guard struct {
 	path string
 	// kept is what the file says, now is how far the log was read.
-	kept, now Mark
-	hash      [sha256.Size]byte
+	kept file
+	now  Mark
+	hash [sha256.Size]byte
+	// noted are the places up to which the log may be trimmed, oldest first.
+	noted []Mark
 }
 
 // Open reads the file of an earlier Guard; none is a log not seen before.
@@ -47,10 +57,33 @@ func Open(path string) (*Guard, error) {
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&g.kept); err != nil || len(g.kept.Hash) != 2*sha256.Size {
+	if err := decoder.Decode(&g.kept); err != nil || !g.begin() {
 		return nil, fmt.Errorf("the guard %s of the log is damaged; compare the log with a backup before removing it", path)
 	}
 	return g, nil
+}
+
+// begin goes to the place from which on the log is there, and reports whether
+// what the file says can be.
+func (g *Guard) begin() bool {
+	if !g.kept.possible() {
+		return false
+	}
+	trimmed := g.kept.Trimmed
+	if trimmed == nil {
+		return true
+	}
+	if !trimmed.possible() || trimmed.Seq > g.kept.Seq || trimmed.Seq == g.kept.Seq && trimmed.Hash != g.kept.Hash {
+		return false
+	}
+	hash, _ := hex.DecodeString(trimmed.Hash)
+	g.now, g.hash = *trimmed, [sha256.Size]byte(hash)
+	return true
+}
+
+func (m Mark) possible() bool {
+	hash, err := hex.DecodeString(m.Hash)
+	return err == nil && len(hash) == sha256.Size && m.Seq > 0
 }
 
 // See takes in the next record. An error means that the log is not the one
@@ -58,6 +91,9 @@ func Open(path string) (*Guard, error) {
 func (g *Guard) See(r message.Record) error {
 	if r.Seq <= g.now.Seq {
 		return nil
+	}
+	if g.kept == (file{}) && g.now.Seq == 0 {
+		g.adopt(r.Seq)
 	}
 	if r.Seq != g.now.Seq+1 {
 		return fmt.Errorf("the log is damaged: record %d follows record %d", r.Seq, g.now.Seq)
@@ -97,16 +133,20 @@ func chain(hash [sha256.Size]byte, r message.Record) [sha256.Size]byte {
 
 // Keep makes the place reached durable.
 func (g *Guard) Keep() error {
-	if g.now == g.kept || g.now.Seq < g.kept.Seq {
+	if g.now.Seq <= g.kept.Seq {
 		return nil
 	}
-	body, err := json.Marshal(g.now)
+	return g.write(file{Mark: g.now, Trimmed: g.kept.Trimmed})
+}
+
+func (g *Guard) write(f file) error {
+	body, err := json.Marshal(f)
 	if err != nil {
 		return err
 	}
 	if err := durable.WriteFile(g.path, append(body, '\n'), 0o600); err != nil {
 		return fmt.Errorf("cannot keep the guard of the log: %w", err)
 	}
-	g.kept = g.now
+	g.kept = f
 	return nil
 }

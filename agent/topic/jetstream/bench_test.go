@@ -3,6 +3,7 @@ package jetstream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"testing"
@@ -62,6 +63,81 @@ func BenchmarkCommandToReply(b *testing.B) {
 		times = append(times, time.Since(begun))
 	}
 	percentiles(b, times)
+}
+
+// BenchmarkTenThousand is a prepare to 10,000 hosts, each with its own
+// connection: until all are told, and until all replies are on disk.
+func BenchmarkTenThousand(b *testing.B) {
+	const hosts = 10_000
+	log, station := benchSite(b)
+	names := make([]string, hosts)
+	told, replied := make(chan struct{}, hosts), make(chan struct{}, hosts)
+	for i := range hosts {
+		names[i] = fmt.Sprintf("udc1-%05d.example.com", i)
+		s := station(names[i])
+		go func() {
+			var seen uint64
+			_ = s.Commands(b.Context(), func(r message.Record) {
+				if r.Seq == seen {
+					return
+				}
+				seen = r.Seq
+				told <- struct{}{}
+				_ = s.Reply(b.Context(), r.Seq, message.Reply{Action: message.Prepare, Result: message.Done})
+			})
+		}()
+	}
+	go func() {
+		_ = log.Follow(b.Context(), 1, func(r message.Record) {
+			if r.Kind == message.ReplyRecord {
+				replied <- struct{}{}
+			}
+		})
+	}()
+	var last uint64
+	var telling, replying time.Duration
+	for b.Loop() {
+		begun := time.Now()
+		seq, err := log.Append(b.Context(), prepare(names...), last)
+		if err != nil {
+			b.Fatal(err)
+		}
+		last = seq
+		wait(told, hosts)
+		telling += time.Since(begun)
+		wait(replied, hosts)
+		replying += time.Since(begun)
+	}
+	b.ReportMetric(telling.Seconds()/float64(b.N), "s-to-told")
+	b.ReportMetric(replying.Seconds()/float64(b.N), "s-to-replied")
+}
+
+func wait(done <-chan struct{}, times int) {
+	for range times {
+		<-done
+	}
+}
+
+// BenchmarkAppendToMany is a command to one of 10,000 hosts that all had one.
+func BenchmarkAppendToMany(b *testing.B) {
+	const hosts = 10_000
+	log, _ := benchSite(b)
+	var last uint64
+	send := func(i int) {
+		seq, err := log.Append(b.Context(), message.Record{Kind: message.CommandHost, Host: fmt.Sprintf("h%05d", i%hosts), Body: []byte("{}")}, last)
+		if err != nil {
+			b.Fatal(err)
+		}
+		last = seq
+	}
+	for i := range hosts {
+		send(i)
+	}
+	i := 0
+	for b.Loop() {
+		send(i)
+		i++
+	}
 }
 
 func benchSite(b *testing.B) (*Log, func(string) *Station) {

@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -11,33 +12,75 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
-// Listen implements topic.Ear. What cannot be read is dropped: it counts for
-// nothing, and the next heartbeat comes soon.
-func (l *Log) Listen(ctx context.Context, alive func(string, message.Alive), progress func(string, message.Progress)) error {
-	heartbeats, err := l.nats.Subscribe(l.subjects.Alive("*"), func(msg *nats.Msg) {
-		host, known := teller(msg.Subject)
-		if a, err := message.DecodeAlive(msg.Data); err == nil && known {
-			alive(host, a)
+// Listen implements topic.Ear. What cannot be read is dropped and counted: the
+// next heartbeat comes soon, and a task is asked for again.
+func (l *Log) Listen(ctx context.Context, to topic.Listener) error {
+	for subject, hear := range map[string]func(string, []byte) error{
+		l.subjects.Alive("*"):    func(host string, body []byte) error { return l.alive(host, body, to) },
+		l.subjects.Progress("*"): func(host string, body []byte) error { return progress(host, body, to) },
+		l.subjects.Outcome("*"):  func(host string, body []byte) error { return outcome(host, body, to) },
+	} {
+		sub, err := l.nats.Subscribe(subject, func(msg *nats.Msg) {
+			host, known := teller(msg.Subject)
+			if !known || hear(host, msg.Data) != nil {
+				l.dropped.Add(1)
+			}
+		})
+		if err != nil {
+			return fmt.Errorf("cannot listen to hosts on %s: %w", subject, err)
 		}
-	})
-	if err != nil {
-		return fmt.Errorf("cannot listen for heartbeats: %w", err)
-	}
-	work, err := l.nats.Subscribe(l.subjects.Progress("*"), func(msg *nats.Msg) {
-		host, known := teller(msg.Subject)
-		if p, err := message.DecodeProgress(msg.Data); err == nil && known {
-			progress(host, p)
-		}
-	})
-	if err != nil {
-		return fmt.Errorf("cannot listen for progress: %w", err)
+		defer func() { _ = sub.Unsubscribe() }()
 	}
 	if err := l.nats.Publish(l.subjects.Ask(), nil); err != nil {
 		return fmt.Errorf("cannot ask for heartbeats: %w", err)
 	}
 	<-ctx.Done()
-	_, _ = heartbeats.Unsubscribe(), work.Unsubscribe()
 	return ctx.Err()
+}
+
+// Dropped counts what hosts told that could not be read.
+func (l *Log) Dropped() uint64 { return l.dropped.Load() }
+
+// alive delivers a heartbeat, but not one of a worker that works for nobody.
+func (l *Log) alive(host string, body []byte, to topic.Listener) error {
+	a, err := message.DecodeAlive(body)
+	if err != nil {
+		return err
+	}
+	if gate := l.gate.Load(); gate == nil || gate.heard(host, a.Worker) {
+		to.Alive(host, a)
+	}
+	return nil
+}
+
+func progress(host string, body []byte, to topic.Listener) error {
+	p, err := message.DecodeProgress(body)
+	if err == nil {
+		to.Progress(host, p)
+	}
+	return err
+}
+
+var errNotItsOwn = errors.New("the outcome is of another host")
+
+func outcome(host string, body []byte, to topic.Listener) error {
+	o, err := message.DecodeOutcome(body)
+	switch {
+	case err != nil:
+		return err
+	case o.Host != host:
+		return errNotItsOwn
+	}
+	to.Outcome(host, o)
+	return nil
+}
+
+// Ask implements topic.Ear.
+func (l *Log) Ask(t message.Task) error {
+	if err := l.nats.Publish(l.subjects.Task(t.Host), t.Encode()); err != nil {
+		return fmt.Errorf("cannot ask host %s for %s: %w", t.Host, t.Kind, err)
+	}
+	return nil
 }
 
 // teller returns the host whose subject it is.

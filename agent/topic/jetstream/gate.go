@@ -2,44 +2,41 @@ package jetstream
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
 // Bounds of the gate.
 const (
-	// maxReply bounds a reply, in bytes: its text and what JSON makes of it.
-	maxReply = 8 * message.MaxText
-	// gateWorkers is how many calls of all hosts are answered at once, and
-	// callsPerHost how many of one: what comes beyond that is dropped, and an
-	// honest host asks again.
-	gateWorkers, callsPerHost = 32, 4
+	// gateWorkers is how many calls of all hosts are answered at once that wait
+	// for the disk, and quickWorkers how many of the others.
+	gateWorkers, quickWorkers = 32, 2
+	// callsPerHost is how many calls of one host may be open, maxCalls how many
+	// of all hosts may wait, maxWaiting how many bytes they may have. What comes
+	// beyond that is dropped, and an honest host asks again. 10,000 hosts ask at
+	// once when there is news.
+	callsPerHost, maxCalls, maxWaiting = 4, 1 << 16, 128 << 20
 )
 
-// The verbs with which a host calls the gate.
-const (
-	verbReply        = "reply"
-	verbVersions     = "versions"
-	verbNewest       = "newest"
-	verbLastVersions = "last-versions"
-)
-
-// Keeper keeps the versions that hosts report. A host has one entry, so that
-// it cannot fill the log.
+// Keeper keeps what a host has one entry of, so that it cannot fill the log:
+// the versions that it reports, and the worker that has its seat. The key is a
+// host's name as one subject token.
 type Keeper interface {
 	PutVersions(ctx context.Context, tenant, key string, body []byte) error
 	Versions(ctx context.Context, tenant, key string) ([]byte, error)
+	// PutSeat writes an entry if the one there still has the number base, 0 when
+	// there never was one, and returns its own number.
+	PutSeat(ctx context.Context, tenant, key string, body []byte, base uint64) (uint64, error)
+	// WatchSeats calls see with each entry, now and after each change; with an
+	// empty key at the end of what was there, with no body when it is gone. It
+	// returns when ctx ends or the store is gone.
+	WatchSeats(ctx context.Context, tenant string, see func(key string, body []byte, number uint64)) error
 }
 
 // Gate is where hosts are let in: it takes each host's calls on that host's
@@ -48,26 +45,78 @@ type Keeper interface {
 type Gate struct {
 	log    *Log
 	keeper Keeper
-	calls  chan *nats.Msg
-	mu     sync.Mutex
-	// open counts the calls of each host that are being answered.
-	open map[string]int
+	board  board
+	seats  seats
+	// quick are the calls that are answered from memory: nobody is to wait with
+	// them behind those that are written to disk.
+	calls, quick chan *nats.Msg
+	mu           sync.Mutex
+	// open counts the calls of each host that wait or are being answered,
+	// waiting the bytes of all of them.
+	open    map[string]int
+	waiting int
 }
 
-// NewGate makes the gate of a log.
+// NewGate makes the gate of a log. From then on the log delivers no heartbeat
+// of a worker that does not have its host's seat.
 func NewGate(log *Log, keeper Keeper) *Gate {
-	return &Gate{log: log, keeper: keeper, calls: make(chan *nats.Msg, gateWorkers), open: map[string]int{}}
+	g := &Gate{
+		log: log, keeper: keeper, board: board{log: log}, open: map[string]int{},
+		calls: make(chan *nats.Msg, maxCalls), quick: make(chan *nats.Msg, maxCalls),
+		seats: seats{log: log, keeper: keeper, byHost: map[string]*seat{}, begun: time.Now()},
+	}
+	log.gate.Store(g)
+	return g
+}
+
+// heard notes a heartbeat and reports whether it counts. A worker that has
+// lost the seat is told so.
+func (g *Gate) heard(host, worker string) bool {
+	h, has := g.seats.heard(host, worker)
+	if !has {
+		g.seats.tell(host, h)
+	}
+	return has
 }
 
 // Serve answers calls until ctx ends. Several gates share the work.
 func (g *Gate) Serve(ctx context.Context) error {
-	sub, err := g.log.nats.QueueSubscribe(g.log.subjects.Call("*", ">"), "gate", func(msg *nats.Msg) { g.admit(ctx, msg) })
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	seats, board := make(chan struct{}), make(chan struct{})
+	var parts sync.WaitGroup
+	for _, part := range []func() error{
+		func() error { return g.seats.serve(ctx, sync.OnceFunc(func() { close(seats) })) },
+		func() error { return g.board.serve(ctx, sync.OnceFunc(func() { close(board) })) },
+		func() error { return g.letIn(ctx, seats, board) },
+	} {
+		parts.Go(func() { stop(part()) })
+	}
+	parts.Wait()
+	return context.Cause(ctx)
+}
+
+// letIn takes calls once the gate knows what was there before it.
+func (g *Gate) letIn(ctx context.Context, known ...<-chan struct{}) error {
+	for _, loaded := range known {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-loaded:
+		}
+	}
+	sub, err := g.log.nats.QueueSubscribe(g.log.subjects.Call("*", ">"), "gate", g.admit)
 	if err != nil {
 		return fmt.Errorf("cannot let hosts in: %w", err)
 	}
+	// Hosts that are connected already may have missed what came before.
+	g.board.tellAll()
 	var workers sync.WaitGroup
 	for range gateWorkers {
-		workers.Go(func() { g.work(ctx) })
+		workers.Go(func() { g.work(ctx, g.calls) })
+	}
+	for range quickWorkers {
+		workers.Go(func() { g.work(ctx, g.quick) })
 	}
 	<-ctx.Done()
 	_ = sub.Unsubscribe()
@@ -83,177 +132,57 @@ func (g *Gate) caller(msg *nats.Msg) (host string, verb []string, ok bool) {
 	return host, parts[4:], ok && strings.HasPrefix(msg.Reply, g.log.subjects.Inbox(host)+".")
 }
 
-// admit takes a call unless its host has too many open already.
-func (g *Gate) admit(ctx context.Context, msg *nats.Msg) {
-	host, _, ok := g.caller(msg)
-	if !ok || !g.begin(host) {
+// admit takes a call unless its host has too many open already. It never
+// waits, so that calls do not pile up where nobody counts them.
+func (g *Gate) admit(msg *nats.Msg) {
+	host, verb, ok := g.caller(msg)
+	if !ok || !g.begin(host, len(msg.Data)) {
 		return
 	}
+	calls := g.calls
+	if verb[0] == verbNewest {
+		calls = g.quick
+	}
 	select {
-	case g.calls <- msg:
-	case <-ctx.Done():
-		g.end(host)
+	case calls <- msg:
+	default:
+		g.end(host, len(msg.Data))
 	}
 }
 
-func (g *Gate) begin(host string) bool {
+func (g *Gate) begin(host string, size int) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.open[host] >= callsPerHost {
+	if g.open[host] >= callsPerHost || g.waiting+size > maxWaiting {
 		return false
 	}
 	g.open[host]++
+	g.waiting += size
 	return true
 }
 
-func (g *Gate) end(host string) {
+func (g *Gate) end(host string, size int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.waiting -= size
 	if g.open[host]--; g.open[host] == 0 {
 		delete(g.open, host)
 	}
 }
 
-func (g *Gate) work(ctx context.Context) {
+func (g *Gate) work(ctx context.Context, calls <-chan *nats.Msg) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case msg := <-g.calls:
+		case msg := <-calls:
 			host, verb, _ := g.caller(msg)
 			limited, cancel := context.WithTimeout(ctx, appendTimeout)
-			answer := g.answer(limited, host, verb, msg.Data)
+			answer := g.answer(limited, host, verb, msg)
 			cancel()
 			// Who asked and is gone asks again.
 			_ = g.log.nats.Publish(msg.Reply, answer.encode())
-			g.end(host)
+			g.end(host, len(msg.Data))
 		}
 	}
-}
-
-// answer is what the gate says to a call.
-type answer struct {
-	// Answered tells that the log has a reply to the command already.
-	Answered bool `json:"answered,omitempty"`
-	// Refused tells that asking again is vain, Error why a call failed.
-	Refused bool   `json:"refused,omitempty"`
-	Error   string `json:"error,omitempty"`
-	// Records are those of newest, Log identifies the log.
-	Records []record `json:"records,omitempty"`
-	Log     string   `json:"log,omitempty"`
-	// Body is that of last-versions.
-	Body json.RawMessage `json:"body,omitempty"`
-}
-
-// record is a command on its way to a host.
-type record struct {
-	Subject string          `json:"subject"`
-	Seq     uint64          `json:"seq"`
-	Time    time.Time       `json:"time"`
-	Run     uint64          `json:"run,omitempty"`
-	Body    json.RawMessage `json:"body"`
-}
-
-func (a answer) encode() []byte {
-	body, err := json.Marshal(a)
-	if err != nil {
-		// A command on the log that is no JSON, which no controller writes.
-		body, _ = json.Marshal(answer{Refused: true, Error: err.Error()})
-	}
-	return body
-}
-
-func refuse(format string, args ...any) answer {
-	return answer{Refused: true, Error: fmt.Sprintf(format, args...)}
-}
-
-func failed(err error) answer { return answer{Error: err.Error()} }
-
-func (g *Gate) answer(ctx context.Context, host string, verb []string, body []byte) answer {
-	switch {
-	case len(verb) == 3 && verb[0] == verbReply:
-		return g.reply(ctx, host, verb[1], message.Action(verb[2]), body)
-	case len(verb) == 1 && verb[0] == verbVersions:
-		return g.versions(ctx, host, body)
-	case len(verb) == 1 && verb[0] == verbNewest:
-		return g.newest(ctx, host)
-	case len(verb) == 1 && verb[0] == verbLastVersions:
-		return g.lastVersions(ctx, host)
-	}
-	return refuse("there is no call %q", strings.Join(verb, "."))
-}
-
-// reply appends a host's answer to a command of the newest run. Older runs
-// take no more answers, so that a host adds at most three records to a run.
-func (g *Gate) reply(ctx context.Context, host, run string, action message.Action, body []byte) answer {
-	id, err := strconv.ParseUint(run, 10, 64)
-	switch {
-	case err != nil || !action.Known():
-		return refuse("%q of run %q is no command", action, run)
-	case len(body) > maxReply:
-		return refuse("a reply has at most %d bytes, this one %d", maxReply, len(body))
-	}
-	newest, err := g.last(ctx, g.log.subjects.CommandAll())
-	if err != nil {
-		return failed(err)
-	}
-	if newest == nil || newest.Sequence != id {
-		return refuse("run %d is not the newest", id)
-	}
-	_, err = g.log.js.Publish(ctx, g.log.subjects.Reply(id, action, host), body, jetstream.WithExpectLastSequencePerSubject(0))
-	switch {
-	case rejected(err):
-		return answer{Answered: true}
-	case err != nil:
-		return failed(err)
-	}
-	return answer{}
-}
-
-func (g *Gate) versions(ctx context.Context, host string, body []byte) answer {
-	if _, err := message.DecodeVersions(body); err != nil {
-		return refuse("%v", err)
-	}
-	if err := g.keeper.PutVersions(ctx, g.log.subjects.Tenant, topic.Token(host), body); err != nil {
-		return failed(err)
-	}
-	return answer{}
-}
-
-func (g *Gate) lastVersions(ctx context.Context, host string) answer {
-	body, err := g.keeper.Versions(ctx, g.log.subjects.Tenant, topic.Token(host))
-	if err != nil {
-		return failed(err)
-	}
-	return answer{Body: body}
-}
-
-// newest returns the newest command to all and the newest to the host.
-func (g *Gate) newest(ctx context.Context, host string) answer {
-	a := answer{Log: g.log.identity()}
-	for _, subject := range []string{g.log.subjects.CommandAll(), g.log.subjects.CommandHost(host)} {
-		msg, err := g.last(ctx, subject)
-		if err != nil {
-			return failed(err)
-		}
-		if msg != nil {
-			r := g.log.stored(msg)
-			a.Records = append(a.Records, record{Subject: subject, Seq: r.Seq, Time: r.Time, Run: r.Run, Body: r.Body})
-		}
-	}
-	return a
-}
-
-// last gets the newest record of a subject; nil when there is none.
-func (g *Gate) last(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {
-	msg, err := g.log.stream.GetLastMsgForSubject(ctx, subject)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return nil, nil
-	}
-	return msg, err
-}
-
-// identity tells this log from one that was made anew in its place.
-func (l *Log) identity() string {
-	return strconv.FormatInt(l.stream.CachedInfo().Created.UnixNano(), 36)
 }

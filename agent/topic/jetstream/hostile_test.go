@@ -17,34 +17,44 @@ func TestReplySubject(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	acme := s.log.subjects
+	if err := s.station("h01").Versions(t.Context(), []byte(`{"event":"opened"}`)); err != nil {
+		t.Fatal(err)
+	}
+	news, err := s.agent.SubscribeSync(acme.News())
+	if err != nil {
+		t.Fatal(err)
+	}
 	run, err := s.log.Append(t.Context(), message.Record{Kind: message.CommandAll, Body: []byte("{}")}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.station("h01").Versions(t.Context(), []byte(`{"event":"opened"}`)); err != nil {
+	// What the gate itself says is over before anybody listens.
+	if _, err := news.NextMsgWithContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	targets := []string{
-		acme.Event(), acme.CommandAll(), acme.CommandHost("h02"), acme.Pushed(acme.CommandAll()), acme.Pushed(acme.CommandHost("h02")),
+		acme.Event(), acme.CommandAll(), acme.CommandHost(), acme.Push("h02"), acme.News(), acme.Task("h02"), acme.SeatNews("h02"),
 		acme.Reply(run, message.Prepare, "h02"), topic.Subjects{Tenant: "other"}.Event(), "$KV.osu-config.acme", acme.Alive("h99"),
 		"$JS.API.STREAM.DELETE." + acme.Stream(), "$JS.API.STREAM.DELETE.KV_osu-config", acme.Inbox("h02") + ".x", acme.Ask(), acme.Call("h02", verbNewest),
 	}
-	reached := make(chan string, 100)
+	reached := make(chan *nats.Msg, 100)
 	for _, target := range targets {
-		if _, err := s.agent.Subscribe(target, func(msg *nats.Msg) { reached <- msg.Subject }); err != nil {
+		if _, err := s.agent.ChanSubscribe(target, reached); err != nil {
 			t.Fatal(err)
 		}
 	}
 	nc := s.connect("h01")
-	for _, verb := range []string{verbLastVersions, verbNewest, verbVersions, verbReply + ".1.prepare", "nonsense"} {
+	for _, verb := range []string{verbLastVersions, verbNewest, verbVersions, verbSeat, verbReply + ".1.prepare", "nonsense"} {
 		for _, target := range targets {
 			if err := nc.PublishRequest(acme.Call("h01", verb), target, []byte(`{}`)); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	// The gate takes calls in order, so an answer to this one comes after what
-	// it would have said to the others.
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	// The gate takes calls in order, so this one comes after all of those.
 	if _, err := s.station("h01").Newest(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -52,8 +62,8 @@ func TestReplySubject(t *testing.T) {
 		t.Fatal(err)
 	}
 	select {
-	case target := <-reached:
-		t.Errorf("a host has the agent write to %s", target)
+	case msg := <-reached:
+		t.Errorf("a host has the agent write to %s", msg.Subject)
 	default:
 	}
 	if last, err := s.log.Last(t.Context()); err != nil || last != run {

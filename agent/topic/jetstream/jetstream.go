@@ -1,8 +1,8 @@
 // Package jetstream carries the log of design.md 4 over NATS JetStream: one
 // stream per tenant, no server-side consumer per host.
 //
-// It decides how a record becomes a NATS message and back. It never looks into
-// a body.
+// It decides how a record becomes a NATS message and back, and what a host is
+// told. Of a body it looks only into that of a prepare, which names all hosts.
 package jetstream
 
 import (
@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -22,6 +23,7 @@ import (
 // Headers of a record that its JSON body has no place for.
 const (
 	headerRun      = "Osu-Run"
+	headerHost     = "Osu-Host"
 	headerProducer = "Osu-Producer"
 )
 
@@ -42,6 +44,10 @@ type Log struct {
 	nats     *nats.Conn
 	js       jetstream.JetStream
 	stream   jetstream.Stream
+	// gate knows which worker each host has; nil when there is none here.
+	gate atomic.Pointer[Gate]
+	// dropped counts what hosts told that could not be read.
+	dropped atomic.Uint64
 }
 
 var (
@@ -57,7 +63,16 @@ func Open(ctx context.Context, nc *nats.Conn, tenant string) (*Log, error) {
 		return nil, err
 	}
 	subjects := topic.Subjects{Tenant: tenant}
-	stream, err := js.CreateOrUpdateStream(ctx, streamConfig(subjects))
+	config := streamConfig(subjects)
+	// The server never lets go of what was denied once; such a log cannot be
+	// trimmed, but is as good as any otherwise.
+	switch old, err := js.Stream(ctx, config.Name); {
+	case err == nil:
+		config.DenyPurge = old.CachedInfo().Config.DenyPurge
+	case !errors.Is(err, jetstream.ErrStreamNotFound):
+		return nil, fmt.Errorf("cannot look for the log of tenant %s: %w", tenant, err)
+	}
+	stream, err := js.CreateOrUpdateStream(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the log of tenant %s: %w", tenant, err)
 	}
@@ -68,8 +83,7 @@ func streamConfig(s topic.Subjects) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: s.Stream(), Description: "the log of tenant " + s.Tenant, Subjects: s.All(),
 		Storage: jetstream.FileStorage, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew,
-		MaxBytes: maxLog, Replicas: 1, DenyDelete: true, DenyPurge: true, AllowDirect: true,
-		RePublish: &jetstream.RePublish{Source: s.Commands(), Destination: s.Pushed(s.Commands())},
+		MaxBytes: maxLog, Replicas: 1, DenyDelete: true, AllowDirect: true,
 	}
 }
 
@@ -84,6 +98,9 @@ func (l *Log) Append(ctx context.Context, r message.Record, expect uint64) (uint
 	msg.Header.Set(headerProducer, message.Producer)
 	if r.Run != 0 {
 		msg.Header.Set(headerRun, strconv.FormatUint(r.Run, 10))
+	}
+	if r.Kind == message.CommandHost {
+		msg.Header.Set(headerHost, r.Host)
 	}
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
@@ -108,7 +125,10 @@ func (l *Log) subject(r message.Record) (string, error) {
 	case message.CommandAll:
 		return l.subjects.CommandAll(), nil
 	case message.CommandHost:
-		return l.subjects.CommandHost(r.Host), nil
+		if !message.ValidHost(r.Host) {
+			return "", fmt.Errorf("a command is for host %q, which is not a host name", r.Host)
+		}
+		return l.subjects.CommandHost(), nil
 	case message.EventRecord:
 		return l.subjects.Event(), nil
 	default:
@@ -125,87 +145,43 @@ func (l *Log) Last(ctx context.Context) (uint64, error) {
 	return info.State.LastSeq, nil
 }
 
-// Follow implements topic.Log with an ordered consumer, which lives in memory
-// and finds its place again by itself.
-func (l *Log) Follow(ctx context.Context, from uint64, deliver func(message.Record)) error {
-	consumer, err := l.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
-		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: max(from, 1),
-	})
+// First implements topic.Log.
+func (l *Log) First(ctx context.Context) (uint64, error) {
+	info, err := l.stream.Info(ctx)
 	if err != nil {
-		return fmt.Errorf("cannot follow the log: %w", err)
+		return 0, fmt.Errorf("cannot ask for the first record: %w", err)
 	}
-	lost := make(chan error, 1)
-	following, err := consumer.Consume(
-		func(msg jetstream.Msg) { deliver(l.record(msg)) },
-		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) { l.tellLost(ctx, err, lost) }))
-	if err != nil {
-		return fmt.Errorf("cannot follow the log: %w", err)
+	if info.State.Msgs == 0 {
+		return info.State.LastSeq + 1, nil
 	}
-	defer following.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case err := <-lost:
-		return err
-	case <-following.Closed():
-		return errors.New("the log cannot be followed any more")
-	}
+	return info.State.FirstSeq, nil
 }
 
-// tellLost looks whether the stream is still there after a consumer had
-// trouble, from which it otherwise recovers by itself.
-func (l *Log) tellLost(ctx context.Context, cause error, lost chan<- error) {
-	if _, err := l.stream.Info(ctx); !errors.Is(err, jetstream.ErrStreamNotFound) {
-		return
+// Trim implements topic.Log.
+func (l *Log) Trim(ctx context.Context, upTo uint64) error {
+	newest, err := l.last(ctx, l.subjects.Commands())
+	switch {
+	case err != nil:
+		return fmt.Errorf("cannot trim the log: %w", err)
+	case newest == nil || newest.Sequence <= upTo:
+		return fmt.Errorf("cannot trim the log up to record %d: the newest command or event must stay", upTo)
 	}
-	select {
-	case lost <- fmt.Errorf("the log of tenant %s is gone: %w", l.subjects.Tenant, cause):
-	default:
-	}
-}
-
-// Read implements topic.Log without a consumer, of which a server has only so
-// many.
-func (l *Log) Read(ctx context.Context, from, to uint64, deliver func(message.Record)) error {
-	for seq := from; seq <= to; seq++ {
-		msg, err := l.stream.GetMsg(ctx, seq)
-		if err != nil {
-			return fmt.Errorf("cannot read record %d: %w", seq, err)
-		}
-		deliver(l.stored(msg))
+	if err := l.stream.Purge(ctx, jetstream.WithPurgeSequence(upTo+1)); err != nil {
+		return fmt.Errorf("cannot trim the log up to record %d: %w", upTo, err)
 	}
 	return nil
 }
 
-// record reads a message that a consumer delivers.
-func (l *Log) record(msg jetstream.Msg) message.Record {
-	raw := &jetstream.RawStreamMsg{Subject: msg.Subject(), Header: msg.Headers(), Data: msg.Data()}
-	if meta, err := msg.Metadata(); err == nil {
-		raw.Sequence, raw.Time = meta.Sequence.Stream, meta.Timestamp
+// last gets the newest record of a subject; nil when there is none.
+func (l *Log) last(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {
+	msg, err := l.stream.GetLastMsgForSubject(ctx, subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, nil
 	}
-	return l.stored(raw)
+	return msg, err
 }
 
-// stored reads a message of the stream. One on a subject that no honest writer
-// uses becomes a record of no kind, so that its sequence still counts as seen.
-func (l *Log) stored(msg *jetstream.RawStreamMsg) message.Record {
-	r, err := l.subjects.Parse(msg.Subject)
-	if err != nil {
-		r = message.Record{}
-	}
-	r.Seq, r.Time, r.Body = msg.Sequence, msg.Time.UTC(), msg.Data
-	return withRun(r, msg.Header)
-}
-
-// withRun takes the run of a command from its header; that of a reply stands
-// in its subject.
-func withRun(r message.Record, header nats.Header) message.Record {
-	if r.Kind == message.ReplyRecord {
-		return r
-	}
-	run, err := strconv.ParseUint(header.Get(headerRun), 10, 64)
-	if err == nil {
-		r.Run = run
-	}
-	return r
+// identity tells this log from one that was made anew in its place.
+func (l *Log) identity() string {
+	return strconv.FormatInt(l.stream.CachedInfo().Created.UnixNano(), 36)
 }

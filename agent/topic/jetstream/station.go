@@ -5,20 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"strconv"
 	"sync/atomic"
-	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
 // Station is the log for one host, under that host's own credentials: it calls
-// the gate, and listens to what the stream republishes.
+// the gate, and listens to what is pushed to it.
 type Station struct {
 	subjects topic.Subjects
 	host     string
@@ -27,6 +23,9 @@ type Station struct {
 	gap chan struct{}
 	// log identifies the log that was reached last.
 	log atomic.Pointer[string]
+	// seat is what was granted; nil before. other is who has the seat in its
+	// place; nil while nobody does.
+	seat, other atomic.Pointer[held]
 }
 
 var _ topic.Station = (*Station)(nil)
@@ -52,103 +51,63 @@ func Dial(tenant, host string, connect func(...nats.Option) (*nats.Conn, error))
 		return nil, fmt.Errorf("cannot connect host %s to the log: %w", host, err)
 	}
 	s.nats = nc
+	if _, err := nc.Subscribe(s.subjects.SeatNews(host), s.displaced); err != nil {
+		nc.Close()
+		return nil, fmt.Errorf("cannot listen for who has the seat of host %s: %w", host, err)
+	}
 	return s, nil
 }
 
 // Close ends the connection.
 func (s *Station) Close() { s.nats.Close() }
 
-// Commands implements topic.Station: it subscribes first and catches up
-// second, so that nothing falls between.
-func (s *Station) Commands(ctx context.Context, deliver func(message.Record)) error {
-	pushed := make(chan *nats.Msg, 64)
-	for _, subject := range []string{s.subjects.CommandAll(), s.subjects.CommandHost(s.host)} {
-		sub, err := s.nats.ChanSubscribe(s.subjects.Pushed(subject), pushed)
-		if err != nil {
-			return fmt.Errorf("cannot subscribe to commands: %w", err)
-		}
-		defer func() { _ = sub.Unsubscribe() }()
+// Seat implements topic.Station.
+func (s *Station) Seat(ctx context.Context, worker string) error {
+	a, err := s.call(ctx, verbSeat, worker, nil)
+	if err != nil {
+		return err
 	}
-	for {
-		newest, err := s.Newest(ctx)
-		if err != nil {
-			return err
-		}
-		for _, r := range newest {
-			deliver(r)
-		}
-		if err := s.push(ctx, pushed, deliver); err != nil {
-			return err
-		}
+	if a.Seat == nil || a.Seat.Worker != worker {
+		return fmt.Errorf("%s: %w: the answer grants no seat", verbSeat, topic.ErrRefused)
+	}
+	s.seat.Store(a.Seat)
+	s.other.Store(nil)
+	return nil
+}
+
+// displaced takes in who has the seat now. What was said before this worker
+// got it may come late.
+func (s *Station) displaced(msg *nats.Msg) {
+	var now held
+	mine := s.seat.Load()
+	if mine == nil || json.Unmarshal(msg.Data, &now) != nil {
+		return
+	}
+	if now.Worker != mine.Worker && (now.Number == 0 || now.Number > mine.Number) {
+		s.other.Store(&now)
 	}
 }
 
-// push delivers what the stream republishes until something may be missing.
-func (s *Station) push(ctx context.Context, pushed <-chan *nats.Msg, deliver func(message.Record)) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-s.gap:
-			return nil
-		case msg := <-pushed:
-			if r, err := s.pushed(msg); err == nil {
-				deliver(r)
-			}
-		}
+// taken is the error of a worker that has lost the seat; nil while it has it.
+func (s *Station) taken() error {
+	if other := s.other.Load(); other != nil {
+		return fmt.Errorf("%w: %s", topic.ErrTaken, other)
 	}
+	return nil
 }
 
-// pushed reads a record that the stream republished.
-func (s *Station) pushed(msg *nats.Msg) (message.Record, error) {
-	seq, err := strconv.ParseUint(msg.Header.Get(jetstream.SequenceHeader), 10, 64)
-	if err != nil {
-		return message.Record{}, fmt.Errorf("a pushed record has no sequence: %w", err)
+// worker is who calls.
+func (s *Station) worker() string {
+	if mine := s.seat.Load(); mine != nil {
+		return mine.Worker
 	}
-	at, err := time.Parse(time.RFC3339Nano, msg.Header.Get(jetstream.TimeStampHeaer))
-	if err != nil {
-		return message.Record{}, fmt.Errorf("pushed record %d has no time: %w", seq, err)
-	}
-	r, err := s.read(record{Subject: msg.Header.Get(jetstream.SubjectHeader), Seq: seq, Time: at, Body: msg.Data})
-	return withRun(r, msg.Header), err
-}
-
-// read turns what arrives into a record.
-func (s *Station) read(in record) (message.Record, error) {
-	r, err := s.subjects.Parse(in.Subject)
-	if err != nil {
-		return message.Record{}, err
-	}
-	r.Log, r.Seq, r.Time, r.Run, r.Body = *s.log.Load(), in.Seq, in.Time, in.Run, in.Body
-	return r, nil
-}
-
-// Newest implements topic.Station. Older commands are of no use: a controller
-// sends the next one only after the answer to the last.
-func (s *Station) Newest(ctx context.Context) ([]message.Record, error) {
-	a, err := s.call(ctx, verbNewest, nil)
-	if err != nil {
-		return nil, err
-	}
-	s.log.Store(&a.Log)
-	var newest []message.Record
-	for _, in := range a.Records {
-		r, err := s.read(in)
-		if err != nil {
-			return nil, err
-		}
-		newest = append(newest, r)
-	}
-	if len(newest) == 2 && newest[0].Seq > newest[1].Seq {
-		newest[0], newest[1] = newest[1], newest[0]
-	}
-	return newest, nil
+	return ""
 }
 
 // Reply implements topic.Station. A reply whose acknowledgement is lost is
 // sent again; the log takes only one.
 func (s *Station) Reply(ctx context.Context, run uint64, reply message.Reply) error {
-	a, err := s.call(ctx, fmt.Sprintf("%s.%d.%s", verbReply, run, reply.Action), reply.Encode())
+	a, err := s.ask(ctx, fmt.Sprintf("%s.%d.%s", verbReply, run, reply.Action), reply.Encode())
 	if err == nil && a.Answered {
 		return topic.ErrAnswered
 	}
@@ -157,13 +116,13 @@ func (s *Station) Reply(ctx context.Context, run uint64, reply message.Reply) er
 
 // Versions implements topic.Station.
 func (s *Station) Versions(ctx context.Context, body []byte) error {
-	_, err := s.call(ctx, verbVersions, body)
+	_, err := s.ask(ctx, verbVersions, body)
 	return err
 }
 
 // LastVersions implements topic.Station.
 func (s *Station) LastVersions(ctx context.Context) ([]byte, error) {
-	a, err := s.call(ctx, verbLastVersions, nil)
+	a, err := s.ask(ctx, verbLastVersions, nil)
 	return a.Body, err
 }
 
@@ -174,59 +133,66 @@ func (s *Station) Alive(a message.Alive) error {
 
 // Progress implements topic.Station.
 func (s *Station) Progress(p message.Progress) error {
-	return s.nats.Publish(s.subjects.Progress(s.host), p.Encode())
+	return s.tell(s.subjects.Progress(s.host), p.Encode())
+}
+
+// Outcome implements topic.Station.
+func (s *Station) Outcome(o message.Outcome) error {
+	return s.tell(s.subjects.Outcome(s.host), o.Encode())
+}
+
+// tell says something that may be lost.
+func (s *Station) tell(subject string, body []byte) error {
+	if err := s.taken(); err != nil {
+		return err
+	}
+	return s.nats.Publish(subject, body)
 }
 
 // Asked implements topic.Station.
 func (s *Station) Asked(ctx context.Context, deliver func()) error {
+	connected := s.nats.StatusChanged(nats.CONNECTED)
+	defer s.nats.RemoveStatusListener(connected)
 	sub, err := s.nats.Subscribe(s.subjects.Ask(), func(*nats.Msg) { deliver() })
 	if err != nil {
-		return err
+		return fmt.Errorf("cannot listen for who asks: %w", err)
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case _, open := <-connected:
+			if !open {
+				return errors.New("the connection to the log was closed")
+			}
+			deliver()
+		}
+	}
+}
+
+// Tasks implements topic.Station.
+func (s *Station) Tasks(ctx context.Context, deliver func(message.Task)) error {
+	sub, err := s.nats.Subscribe(s.subjects.Task(s.host), func(msg *nats.Msg) {
+		// What cannot be read has no outcome, and the site gives it up.
+		if t, err := message.DecodeTask(msg.Data); err == nil && t.Host == s.host && s.taken() == nil {
+			deliver(t)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("cannot listen for tasks: %w", err)
 	}
 	<-ctx.Done()
 	_ = sub.Unsubscribe()
 	return ctx.Err()
 }
 
-const (
-	firstPause = 50 * time.Millisecond
-	longPause  = 5 * time.Second
-)
+var _ topic.Tenured = (*Station)(nil)
 
-// call asks the gate until it answers, refuses, or ctx ends.
-func (s *Station) call(ctx context.Context, verb string, body []byte) (answer, error) {
-	for pause := firstPause; ; pause = min(2*pause, longPause) {
-		a, err := s.once(ctx, verb, body)
-		if err == nil || errors.Is(err, topic.ErrRefused) {
-			return a, err
-		}
-		select {
-		case <-ctx.Done():
-			return answer{}, errors.Join(ctx.Err(), err)
-		case <-time.After(pause/2 + rand.N(pause/2)):
-		}
+// Tenure implements topic.Tenured.
+func (s *Station) Tenure() uint64 {
+	if mine := s.seat.Load(); mine != nil {
+		return mine.Number
 	}
-}
-
-func (s *Station) once(ctx context.Context, verb string, body []byte) (answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*appendTimeout)
-	defer cancel()
-	msg, err := s.nats.RequestWithContext(ctx, s.subjects.Call(s.host, verb), body)
-	switch {
-	case errors.Is(err, nats.ErrMaxPayload):
-		return answer{}, fmt.Errorf("%s: %w: %w", verb, topic.ErrRefused, err)
-	case err != nil:
-		return answer{}, fmt.Errorf("cannot call %s: %w", verb, err)
-	}
-	var a answer
-	if err := json.Unmarshal(msg.Data, &a); err != nil {
-		return answer{}, fmt.Errorf("cannot read the answer to %s: %w", verb, err)
-	}
-	switch {
-	case a.Refused:
-		return a, fmt.Errorf("%s: %w: %s", verb, topic.ErrRefused, a.Error)
-	case a.Error != "":
-		return a, fmt.Errorf("%s failed: %s", verb, a.Error)
-	}
-	return a, nil
+	return 0
 }

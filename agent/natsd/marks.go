@@ -1,0 +1,159 @@
+package natsd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+)
+
+const (
+	// marksName is the file that says how far each stream went, so that a crash
+	// does not hide that the newest records are gone: they look like one that
+	// was being written. The log has a guard of its own besides.
+	marksName = "marks.json"
+	// markDelay is how long after a write the marks are written, so that many
+	// writes have one.
+	markDelay = time.Second
+)
+
+// marker keeps the marks of a running server.
+type marker struct {
+	nats    *server.Server
+	path    string
+	conn    *nats.Conn
+	changed chan struct{}
+	stop    chan struct{}
+	stopped chan struct{}
+	once    sync.Once
+	mu      sync.Mutex
+	kept    map[string]uint64
+}
+
+// startMarker begins to keep marks: it hears of each write to a bucket or to
+// the history as it is made. conn is closed with it.
+func startMarker(s *server.Server, dir string, conn *nats.Conn, failed func(error)) (*marker, error) {
+	m := &marker{
+		nats: s, path: filepath.Join(dir, marksName), conn: conn,
+		changed: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
+	}
+	for _, subject := range []string{"$KV.>", "osu-runs.>"} {
+		if _, err := conn.Subscribe(subject, func(*nats.Msg) { m.wake() }); err != nil {
+			return nil, fmt.Errorf("cannot listen for writes: %w", err)
+		}
+	}
+	go m.run(failed)
+	return m, nil
+}
+
+func (m *marker) wake() {
+	select {
+	case m.changed <- struct{}{}:
+	default:
+	}
+}
+
+// run writes the marks some time after each change.
+func (m *marker) run(failed func(error)) {
+	defer close(m.stopped)
+	for {
+		select {
+		case <-m.stop:
+			return
+		case <-m.changed:
+		}
+		timer := time.NewTimer(markDelay)
+		select {
+		case <-m.stop:
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		if err := m.mark(); err != nil {
+			failed(err)
+			m.wake()
+		}
+	}
+}
+
+// mark writes how far each stream has come.
+func (m *marker) mark() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	info, err := m.nats.Jsz(&server.JSzOptions{Accounts: true, Streams: true})
+	if err != nil {
+		return fmt.Errorf("cannot ask how far the streams have come: %w", err)
+	}
+	marks := map[string]uint64{}
+	for _, account := range info.AccountDetails {
+		for _, stream := range account.Streams {
+			if stream.State.LastSeq > 0 {
+				marks[account.Id+"/"+stream.Name] = stream.State.LastSeq
+			}
+		}
+	}
+	if maps.Equal(marks, m.kept) {
+		return nil
+	}
+	body, err := json.Marshal(marks)
+	if err != nil {
+		return err
+	}
+	if err := durable.WriteFile(m.path, body, 0o600); err != nil {
+		return err
+	}
+	m.kept = marks
+	return nil
+}
+
+// close may be called again, and on none.
+func (m *marker) close() {
+	if m == nil {
+		return
+	}
+	m.conn.Close()
+	m.once.Do(func() { close(m.stop) })
+	<-m.stopped
+}
+
+// readMarks returns the marks of a store; none for one that never had any.
+func readMarks(dir string) (map[string]uint64, error) {
+	path := filepath.Join(dir, marksName)
+	body, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var marks map[string]uint64
+	if err := json.Unmarshal(body, &marks); err != nil {
+		return nil, fmt.Errorf("the store is damaged: %s cannot be read: %w", path, err)
+	}
+	return marks, nil
+}
+
+// checkMarks checks that no stream ends before its mark.
+func checkMarks(dir string, last map[string]uint64) error {
+	marks, err := readMarks(dir)
+	if err != nil {
+		return err
+	}
+	for stream, mark := range marks {
+		if last[stream] < mark {
+			return fmt.Errorf("the store is damaged: stream %s ends at record %d, and record %d had been there; "+
+				"put a backup in place of the folder, or remove %s to go on with what is left",
+				stream, last[stream], mark, filepath.Join(dir, marksName))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+func endedRun(id uint64) v1.Run {
+	at := time.Date(2026, 11, 21, 4, 0, 0, 0, time.UTC)
+	return v1.Run{
+		ID: id, Phase: "finished", Result: "completed", Trigger: "window", OpenedAt: at, NotAfter: at.Add(time.Hour),
+		Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgraded"}}, Events: []v1.RunEvent{{At: at, Event: "opened"}},
+	}
+}
+
+// TestHistory checks that ended runs are kept, each once, and listed the newest
+// first without what lists do not show.
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	if _, err := s.Run(t.Context(), "acme", 7); !errors.Is(err, store.ErrNotFound) {
+		t.Fatalf("a run that is not there: %v", err)
+	}
+	for _, id := range []uint64{7, 12, 30} {
+		if err := s.PutRun(t.Context(), "acme", endedRun(id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	changed := endedRun(12)
+	changed.Result = "failed"
+	if err := s.PutRun(t.Context(), "acme", changed); err != nil {
+		t.Fatalf("the same run again: %v", err)
+	}
+	if got, err := s.Run(t.Context(), "acme", 12); err != nil || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", endedRun(12)) {
+		t.Errorf("run 12 is %+v, %v", got, err)
+	}
+	list := func(tenant string, most int) (ids []uint64) {
+		err := s.Runs(t.Context(), tenant, func(r v1.Run) bool {
+			if len(r.Hosts) > 0 || len(r.Events) > 0 || r.Result != "completed" {
+				t.Errorf("the list has %+v", r)
+			}
+			ids = append(ids, r.ID)
+			return len(ids) < most
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		return ids
+	}
+	if got := fmt.Sprint(list("acme", 10), list("acme", 2), list("other", 10)); got != "[30 12 7] [30 12] []" {
+		t.Errorf("the runs are %s", got)
+	}
+}
+
+// TestLargeRun checks that a run whose texts are too large for one record is
+// kept with its hosts.
+func TestLargeRun(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	run := endedRun(7)
+	run.Hosts = nil
+	// What repeats further apart than gzip looks back does not get smaller.
+	const length, texts = 6400, 10
+	noise := make([]byte, length*texts)
+	source := rand.NewChaCha8([32]byte{})
+	for i := range noise {
+		noise[i] = '0' + byte(source.Uint64()%64)
+	}
+	for i := range 700 {
+		text := noise[i%texts*length:][:length]
+		run.Hosts = append(run.Hosts, v1.RunHost{Hostname: fmt.Sprintf("h%04d", i), Status: "failed", Error: string(text)})
+	}
+	if err := s.PutRun(t.Context(), "acme", run); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Run(t.Context(), "acme", 7)
+	if err != nil || len(got.Hosts) != 700 || got.Hosts[699].Status != "failed" || len(got.Hosts[699].Error) != 100 {
+		t.Errorf("it has %d hosts, %v", len(got.Hosts), err)
+	}
+	if len(run.Hosts[699].Error) == 100 {
+		t.Error("the caller's run was cut")
+	}
+}

@@ -1,0 +1,70 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
+)
+
+const (
+	firstPause = 50 * time.Millisecond
+	longPause  = 5 * time.Second
+)
+
+// ask calls the gate in the name of the worker that has the seat.
+func (s *Station) ask(ctx context.Context, verb string, body []byte) (answer, error) {
+	if err := s.taken(); err != nil {
+		return answer{}, fmt.Errorf("%s: %w", verb, err)
+	}
+	return s.call(ctx, verb, s.worker(), body)
+}
+
+// call asks the gate until it answers, refuses, or ctx ends.
+func (s *Station) call(ctx context.Context, verb, worker string, body []byte) (answer, error) {
+	msg := nats.NewMsg(s.subjects.Call(s.host, verb))
+	msg.Data = body
+	msg.Header.Set(headerWorker, worker)
+	for pause := firstPause; ; pause = min(2*pause, longPause) {
+		a, err := s.once(ctx, verb, msg)
+		if err == nil || errors.Is(err, topic.ErrRefused) || errors.Is(err, topic.ErrTaken) {
+			return a, err
+		}
+		select {
+		case <-ctx.Done():
+			return answer{}, errors.Join(ctx.Err(), err)
+		case <-time.After(pause/2 + rand.N(pause/2)):
+		}
+	}
+}
+
+func (s *Station) once(ctx context.Context, verb string, call *nats.Msg) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*appendTimeout)
+	defer cancel()
+	msg, err := s.nats.RequestMsgWithContext(ctx, call)
+	switch {
+	case errors.Is(err, nats.ErrMaxPayload):
+		return answer{}, fmt.Errorf("%s: %w: %w", verb, topic.ErrRefused, err)
+	case err != nil:
+		return answer{}, fmt.Errorf("cannot call %s: %w", verb, err)
+	}
+	var a answer
+	if err := json.Unmarshal(msg.Data, &a); err != nil {
+		return answer{}, fmt.Errorf("cannot read the answer to %s: %w", verb, err)
+	}
+	switch {
+	case a.Taken:
+		return a, fmt.Errorf("%s: %w: %s", verb, topic.ErrTaken, a.Error)
+	case a.Refused:
+		return a, fmt.Errorf("%s: %w: %s", verb, topic.ErrRefused, a.Error)
+	case a.Error != "":
+		return a, fmt.Errorf("%s failed: %s", verb, a.Error)
+	}
+	return a, nil
+}

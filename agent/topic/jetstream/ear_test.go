@@ -1,0 +1,128 @@
+package jetstream
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
+)
+
+func natsMsg(subject, body string) *nats.Msg { return &nats.Msg{Subject: subject, Data: []byte(body)} }
+
+// again does something until something else has happened.
+func again[T any](t *testing.T, do func() error, happened <-chan T) T {
+	t.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if err := do(); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case got := <-happened:
+			return got
+		case <-tick.C:
+		}
+	}
+}
+
+// TestTask checks that a task reaches its host and no other, and its outcome
+// whoever asked.
+func TestTask(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	outcomes := make(chan message.Outcome, 100)
+	s.listen(t, topic.Listener{Outcome: func(_ string, o message.Outcome) { outcomes <- o }})
+	station, other := s.station("h01"), s.station("h02")
+	tasks := make(chan message.Task, 100)
+	go func() { _ = station.Tasks(t.Context(), func(task message.Task) { tasks <- task }) }()
+	go func() {
+		_ = other.Tasks(t.Context(), func(task message.Task) { t.Errorf("h02 gets %+v", task) })
+	}()
+	want := message.Task{Run: 3, Kind: message.BeforeHost, Host: "h01", Attempt: 2, Checks: []message.Check{{Name: "c", Type: message.TCPCheck}}}
+	got := again(t, func() error { return s.log.Ask(want) }, tasks)
+	if got.Key() != want.Key() || len(got.Checks) != 1 {
+		t.Errorf("the task comes as %+v", got)
+	}
+	if err := station.Outcome(got.Outcome(true, "well")); err != nil {
+		t.Fatal(err)
+	}
+	if o := <-outcomes; o.Key() != want.Key() || !o.OK || o.Text != "well" {
+		t.Errorf("the outcome comes as %+v", o)
+	}
+}
+
+// TestForgedOutcome checks that what a host tells of another, or cannot be
+// read, is dropped and counted.
+func TestForgedOutcome(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	outcomes := make(chan message.Outcome, 100)
+	s.listen(t, topic.Listener{Outcome: func(_ string, o message.Outcome) { outcomes <- o }})
+	station := s.station("h01")
+	mine := message.Outcome{Run: 1, Kind: message.Drain, Host: "h01"}
+	forged, fleet := mine, message.Outcome{Run: 1, Kind: message.Fleet}
+	forged.Host = "h02"
+	for _, body := range [][]byte{forged.Encode(), fleet.Encode(), []byte("{"), mine.Encode()} {
+		if err := station.nats.Publish(s.log.subjects.Outcome("h01"), body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if o := <-outcomes; o.Key() != mine.Key() {
+		t.Errorf("the first outcome is %+v", o)
+	}
+	if n := s.log.Dropped(); n != 3 {
+		t.Errorf("%d are counted as dropped", n)
+	}
+}
+
+// TestTaskOfOneWithoutSeat checks that a worker that has lost its seat gets no
+// task and tells no outcome.
+func TestTaskOfOneWithoutSeat(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	first, second := s.station("h01"), s.station("h01")
+	if err := first.Seat(t.Context(), "one"); err != nil {
+		t.Fatal(err)
+	}
+	firsts, seconds := make(chan message.Task, 100), make(chan message.Task, 100)
+	go func() { _ = first.Tasks(t.Context(), func(task message.Task) { firsts <- task }) }()
+	task := message.Task{Run: 1, Kind: message.Drain, Host: "h01"}
+	again(t, func() error { return s.log.Ask(task) }, firsts)
+	ended := s.listening(t, first)
+	s.displace(t, second, "two")
+	if err := <-ended; !errors.Is(err, topic.ErrTaken) {
+		t.Errorf("its commands end with %v", err)
+	}
+	task.Attempt = 1
+	go func() { _ = second.Tasks(t.Context(), func(task message.Task) { seconds <- task }) }()
+	again(t, func() error { return s.log.Ask(task) }, seconds)
+	if err := first.nats.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for len(firsts) > 0 {
+		if got := <-firsts; got.Attempt == 1 {
+			t.Error("a task comes to one without the seat")
+		}
+	}
+	if err := first.Outcome(task.Outcome(true, "")); err == nil {
+		t.Error("one without the seat tells an outcome")
+	}
+}
+
+// TestAsked checks that a host is asked for its heartbeat by the controller,
+// and by itself after a lost connection.
+func TestAsked(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	station := s.station("h01")
+	asked := make(chan struct{}, 1000)
+	go func() { _ = station.Asked(t.Context(), func() { asked <- struct{}{} }) }()
+	// There is no controller here yet that asks.
+	again(t, station.nats.ForceReconnect, asked)
+	again(t, func() error { return s.agent.Publish(s.log.subjects.Ask(), nil) }, asked)
+}
