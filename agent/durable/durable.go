@@ -11,10 +11,26 @@ import (
 	"path/filepath"
 )
 
+// disk is what makes written things last. Nothing else than a loss of power
+// shows that a call of it was left out, so tests look at the calls.
+type disk struct {
+	sync       func(*os.File) error
+	rename     func(from, to string) error
+	syncFolder func(path string) error
+}
+
+func system() disk {
+	return disk{sync: (*os.File).Sync, rename: os.Rename, syncFolder: SyncFolder}
+}
+
 // WriteFile replaces a file by data in one step: a reader, and a machine that
 // lost power at any moment, sees the old content or the new, never a part. It
 // writes a temporary file beside it, syncs it, renames it and syncs the folder.
-func WriteFile(path string, data []byte, mode os.FileMode) (err error) {
+func WriteFile(path string, data []byte, mode os.FileMode) error {
+	return system().writeFile(path, data, mode)
+}
+
+func (d disk) writeFile(path string, data []byte, mode os.FileMode) (err error) {
 	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
@@ -24,26 +40,26 @@ func WriteFile(path string, data []byte, mode os.FileMode) (err error) {
 			err = fmt.Errorf("cannot write %s: %w", path, errors.Join(err, ignoreMissing(os.Remove(temporary.Name()))))
 		}
 	}()
-	if err := fill(temporary, data, mode); err != nil {
+	if err := d.fill(temporary, data, mode); err != nil {
 		return errors.Join(err, temporary.Close())
 	}
 	if err := temporary.Close(); err != nil {
 		return err
 	}
-	if err := os.Rename(temporary.Name(), path); err != nil {
+	if err := d.rename(temporary.Name(), path); err != nil {
 		return err
 	}
-	return SyncFolder(filepath.Dir(path))
+	return d.syncFolder(filepath.Dir(path))
 }
 
-func fill(f *os.File, data []byte, mode os.FileMode) error {
+func (d disk) fill(f *os.File, data []byte, mode os.FileMode) error {
 	if _, err := f.Write(data); err != nil {
 		return err
 	}
 	if err := f.Chmod(mode); err != nil {
 		return err
 	}
-	return f.Sync()
+	return d.sync(f)
 }
 
 func ignoreMissing(err error) error {

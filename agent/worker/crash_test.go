@@ -22,8 +22,8 @@ func TestCrashAnywhere(t *testing.T) {
 			t.Error("the reboot is lost without a crash")
 		}
 	})
-	if calm.starts != 5 { // One for the journal, one for each command, one for the reboot.
-		t.Fatalf("a run without a crash takes %d workers, not 5", calm.starts)
+	if calm.starts != 7 { // One for the journal, each command, each task, and the reboot.
+		t.Fatalf("a run without a crash takes %d workers, not 7", calm.starts)
 	}
 	cells := 0
 	var lost atomic.Int32
@@ -49,12 +49,12 @@ func TestCrashAnywhere(t *testing.T) {
 			})
 		}
 	}
-	if cells < 20 {
+	if cells < 60 {
 		t.Fatalf("only %d places to be killed at; the labels are gone", cells)
 	}
 }
 
-// wholeRun plays prepare, upgrade and reboot as a controller would, and tells
+// wholeRun plays prepare, drain, upgrade, reboot and undrain as a controller would, and tells
 // whether the host was rebooted.
 func wholeRun(r *rig) (rebooted bool) {
 	r.t.Helper()
@@ -65,6 +65,7 @@ func wholeRun(r *rig) (rebooted bool) {
 	r.bear()
 	r.prepare()
 	expect(r, message.Prepare, message.Done)
+	r.task(message.Drain)
 	r.command(11, message.Upgrade)
 	expect(r, message.Upgrade, message.RebootRequired)
 	r.command(12, message.Reboot)
@@ -73,6 +74,7 @@ func wholeRun(r *rig) (rebooted bool) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	r.task(message.Undrain)
 	rebooted = after != before
 	if rebooted != (answer == message.Done) || !rebooted && !strings.HasSuffix(answer, "yet the host was still up 1m0s later") {
 		r.t.Errorf("the worker answered reboot: %s, and the boot id is %s after %s", answer, after, before)

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
@@ -19,8 +20,14 @@ type station struct {
 	replies  []message.Reply
 	answered map[string]bool
 	versions [][]byte
-	// alive counts the heartbeats.
+	// alive counts the heartbeats, and last is the last of them.
 	alive int
+	last  message.Alive
+	// asked are the tasks that are wanted, outcomes those that came.
+	asked    []message.Task
+	outcomes []message.Outcome
+	// progress is what was told of the host's work.
+	progress []message.Progress
 	// calls are the names of the calls that changed something, in order.
 	calls []string
 	wake  chan struct{}
@@ -57,6 +64,9 @@ func (s *station) try(ctx context.Context, call string) error {
 	}
 	return nil
 }
+
+// Seat implements topic.Station: there is but one worker.
+func (s *station) Seat(ctx context.Context, _ string) error { return s.try(ctx, "seat") }
 
 // Newest implements topic.Station.
 func (s *station) Newest(ctx context.Context) ([]message.Record, error) {
@@ -147,10 +157,11 @@ func (s *station) LastVersions(ctx context.Context) ([]byte, error) {
 	return s.versions[len(s.versions)-1], nil
 }
 
-func (s *station) Alive(message.Alive) error {
+func (s *station) Alive(a message.Alive) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.alive++
+	s.last = a
 	return nil
 }
 
@@ -166,7 +177,55 @@ func (s *station) reports() [][]byte {
 	return slices.Clone(s.versions)
 }
 
-func (s *station) Progress(message.Progress) error { return nil }
+func (s *station) Progress(p message.Progress) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.progress = append(s.progress, p)
+	return nil
+}
+
+// taskEvery is how often a task is asked for.
+const taskEvery = 5 * time.Second
+
+// Tasks delivers each task until it has its outcome.
+func (s *station) Tasks(ctx context.Context, deliver func(message.Task)) error {
+	for {
+		if err := s.try(ctx, "tasks"); err != nil {
+			return err
+		}
+		for _, t := range s.wanted() {
+			deliver(t)
+		}
+		if err := rest(ctx, taskEvery); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *station) wanted() (tasks []message.Task) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.asked {
+		if !slices.ContainsFunc(s.outcomes, func(o message.Outcome) bool { return o.Key() == t.Key() }) {
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks
+}
+
+// ask wants a task done.
+func (s *station) ask(t message.Task) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, t)
+}
+
+func (s *station) Outcome(o message.Outcome) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.outcomes = append(s.outcomes, o)
+	return nil
+}
 
 func (s *station) Asked(ctx context.Context, _ func()) error {
 	<-ctx.Done()

@@ -2,6 +2,8 @@ package worker
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +11,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
@@ -55,6 +56,10 @@ type Journal struct {
 	BootID string `json:"boot-id"`
 	// Asked tells that the reboot in hand is being asked for, or was.
 	Asked bool `json:"asked,omitempty"`
+	// Tenure is the number of the seat in which the rest was written (AV-15).
+	Tenure uint64 `json:"tenure,omitempty"`
+	// Away tells that another worker had the seat since.
+	Away bool `json:"away,omitempty"`
 	// Result is the text of the reply, once known; while rolling back, that of
 	// what went wrong.
 	Result string `json:"result,omitempty"`
@@ -75,17 +80,53 @@ func ReadJournal(path string) (Journal, error) {
 	return journal, nil
 }
 
+// sealed is the form of a journal file. The sum is of the journal's own bytes:
+// a disk that flips a bit must not turn one journal into another.
+type sealed struct {
+	Journal json.RawMessage `json:"journal"`
+	Sum     string          `json:"sum"`
+}
+
+func sumOf(body []byte) string {
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:])
+}
+
 func decodeJournal(body []byte) (Journal, error) {
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.DisallowUnknownFields()
-	var journal Journal
-	if err := decoder.Decode(&journal); err != nil {
+	var file sealed
+	if err := decodeStrictly(body, &file); err != nil {
 		return Journal{}, err
 	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return Journal{}, errors.New("more follows after the JSON object")
+	if file.Sum != sumOf(file.Journal) {
+		return Journal{}, errors.New("its sum is wrong")
+	}
+	var journal Journal
+	if err := decodeStrictly(file.Journal, &journal); err != nil {
+		return Journal{}, err
 	}
 	return journal, journal.check()
+}
+
+func decodeStrictly(body []byte, value any) error {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(value); err != nil {
+		return err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("more follows after the JSON object")
+	}
+	return nil
+}
+
+// encode returns what a journal file holds.
+func (j Journal) encode() ([]byte, error) {
+	body, err := json.Marshal(j)
+	if err != nil {
+		return nil, err
+	}
+	file, err := json.Marshal(sealed{Journal: body, Sum: sumOf(body)})
+	return append(file, '\n'), err
 }
 
 // check refuses a journal that no worker writes.
@@ -112,12 +153,12 @@ func (j Journal) check() error {
 }
 
 // write makes the journal durable.
-func (j Journal) write(path string) error {
-	body, err := json.Marshal(j)
+func (j Journal) write(path string, file WriteFile) error {
+	body, err := j.encode()
 	if err != nil {
 		return err
 	}
-	if err := durable.WriteFile(path, append(body, '\n'), 0o600); err != nil {
+	if err := file(path, body, 0o600); err != nil {
 		return fmt.Errorf("cannot write journal entry for run %d: %w", j.Run, err)
 	}
 	return nil

@@ -1,11 +1,13 @@
 package worker
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
@@ -15,7 +17,7 @@ func TestJournalCutAnywhere(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal.json")
 	whole := prepared()
-	if err := whole.write(path); err != nil {
+	if err := whole.write(path, durable.WriteFile); err != nil {
 		t.Fatal(err)
 	}
 	body, err := os.ReadFile(path)
@@ -32,30 +34,92 @@ func TestJournalCutAnywhere(t *testing.T) {
 	}
 }
 
+// TestJournalFlippedAnywhere checks that a journal of which any bit is another
+// is never taken for another one.
+func TestJournalFlippedAnywhere(t *testing.T) {
+	t.Parallel()
+	whole := upgradedWith("no space left")
+	whole.Log, whole.Tenure, whole.Away = "B", 7, true
+	body, err := whole.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := decodeJournal(body); err != nil || got != whole {
+		t.Fatalf("it reads as %+v: %v", got, err)
+	}
+	refused := 0
+	for i := range body {
+		for bit := range 8 {
+			body[i] ^= 1 << bit
+			got, err := decodeJournal(body)
+			if err != nil {
+				refused++
+			} else if got != whole {
+				t.Errorf("with bit %d of byte %d flipped it reads as %+v", bit, i, got)
+			}
+			body[i] ^= 1 << bit
+		}
+	}
+	// The few that do not matter are the case of a member's name and the blank
+	// at the end.
+	if refused < 7*len(body) {
+		t.Errorf("only %d of %d are refused", refused, 8*len(body))
+	}
+}
+
+// sealOf returns the file of a journal that says so.
+func sealOf(journal string) []byte {
+	return fmt.Appendf(nil, `{"journal":%s,"sum":%q}`, journal, sumOf([]byte(journal)))
+}
+
 // TestDamagedJournal checks that a worker does not guess.
 func TestDamagedJournal(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{
-		"empty":           "",
-		"not JSON":        "run 10",
 		"unknown member":  `{"run":1,"seq":1,"action":"prepare","phase":"preparing","boot-id":"b","not-after":"2026-11-21T01:00:00Z","more":1}`,
 		"unknown phase":   `{"run":1,"seq":1,"action":"prepare","phase":"dreaming"}`,
 		"unknown action":  `{"run":1,"seq":1,"action":"format","phase":"preparing"}`,
 		"command of none": `{"run":0,"seq":1,"action":"prepare","phase":"preparing"}`,
 		"before its run":  `{"run":5,"seq":1,"action":"prepare","phase":"preparing"}`,
 		"no result":       `{"run":1,"seq":1,"action":"prepare","phase":"answered"}`,
-		"two objects":     `{"phase":""}{}`,
 		"run of no phase": `{"run":1,"seq":1,"action":"prepare","phase":""}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "journal.json")
-			if err := os.WriteFile(path, []byte(body), 0o600); err != nil {
+			if err := os.WriteFile(path, sealOf(body), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			_, err := ReadJournal(path)
 			if err == nil || !strings.Contains(err.Error(), path) {
 				t.Errorf("the error is %v and does not name %s", err, path)
+			}
+		})
+	}
+}
+
+// TestDamagedFile checks what is around a journal in its file.
+func TestDamagedFile(t *testing.T) {
+	t.Parallel()
+	idle := string(sealOf(`{"run":0,"not-after":"0001-01-01T00:00:00Z","seq":3,"action":"","phase":"","boot-id":""}`))
+	if j, err := decodeJournal([]byte(idle)); err != nil || j != (Journal{Seq: 3}) {
+		t.Fatalf("%+v, %v", j, err)
+	}
+	for name, c := range map[string]struct{ body, want string }{
+		"empty":          {"", "EOF"},
+		"zeros":          {"\x00\x00\x00\x00", "invalid character"},
+		"not JSON":       {"run 10", "invalid character"},
+		"no sum":         {`{"journal":{"phase":""}}`, "its sum is wrong"},
+		"no journal":     {`{"sum":"` + sumOf(nil) + `"}`, "EOF"},
+		"another sum":    {`{"journal":{"phase":""},"sum":"` + sumOf([]byte("{}")) + `"}`, "its sum is wrong"},
+		"more members":   {`{"journal":{},"sum":"","more":1}`, "unknown field"},
+		"two objects":    {idle + "{}", "more follows"},
+		"without a seal": {`{"phase":""}`, "unknown field"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := decodeJournal([]byte(c.body)); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the error is %v, not %q", err, c.want)
 			}
 		})
 	}
@@ -78,10 +142,14 @@ func TestOneWorkerPerStateDirectory(t *testing.T) {
 // FuzzJournal checks that no file makes the reader panic or yields a journal
 // that the worker would act on and no worker writes.
 func FuzzJournal(f *testing.F) {
-	f.Add([]byte(`{"run":10,"not-after":"2026-11-21T02:00:00Z","seq":11,"action":"upgrade","phase":"upgrading","boot-id":"b"}`))
+	f.Add(sealOf(`{"run":10,"not-after":"2026-11-21T02:00:00Z","seq":11,"action":"upgrade","phase":"upgrading","boot-id":"b"}`))
 	f.Add([]byte(`{"phase":"answering"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		j, err := decodeJournal(body)
+		if err != nil {
+			// A journal alone, whose sum the fuzzer need not find.
+			j, err = decodeJournal(sealOf(string(body)))
+		}
 		if err == nil && j.Phase != Idle && (j.Run == 0 || !j.Action.Known()) {
 			t.Errorf("%s reads as %+v", body, j)
 		}

@@ -11,28 +11,81 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
-// loop does what the journal says, one thing after the other, and takes a
-// command only when there is nothing to do.
+// loop does what the journal says and the seat allows, one thing after the
+// other, and takes a command only when there is nothing to do.
 func (w *Worker) loop(ctx context.Context) error {
-	for {
-		do := w.journal.Next(w.fresh, w.bootID)
-		var err error
-		if do == Nothing {
-			err = w.receive(ctx)
-		} else {
-			err = w.step(ctx, do)
+	for ctx.Err() == nil {
+		now := w.seat.now()
+		if err := w.noteAway(ctx, now); err != nil {
+			return err
 		}
-		if err != nil {
+		do := w.journal.allow(w.journal.Next(w.fresh, w.bootID), now.standing, w.away(now))
+		if err := w.do(ctx, now, do); err != nil && !errors.Is(err, errMoved) {
 			return err
 		}
 	}
+	return ctx.Err()
+}
+
+// away reports whether another worker has had the seat since the journal was
+// written in it. A worker without a journal cannot know better.
+func (w *Worker) away(now seating) bool {
+	return w.newborn || w.journal.Away || now.standing == held && now.tenure != w.journal.Tenure
+}
+
+// noteAway writes down that another worker has the seat, so that a worker that
+// is started again when it is free knows. The phase in hand stays as it was,
+// interrupted or not.
+func (w *Worker) noteAway(ctx context.Context, now seating) error {
+	if now.standing != taken || w.newborn || w.journal.Away {
+		return nil
+	}
+	next := w.journal
+	next.Away = true
+	return w.write(ctx, next)
+}
+
+func (w *Worker) do(ctx context.Context, now seating, do Do) error {
+	switch do {
+	case DoStand:
+		return w.stand(ctx, now)
+	case DoSucceed:
+		return w.succeed(ctx, now)
+	case Nothing:
+		return w.receive(ctx, now)
+	case DoReboot:
+		return w.reboot(ctx)
+	default:
+		return w.step(ctx, now, do)
+	}
+}
+
+// stand waits for the worker to stand otherwise.
+func (w *Worker) stand(ctx context.Context, now seating) error {
+	if j := w.journal; now.standing == taken && j.Phase == Answering {
+		w.Log.Warn("the reply was refused", "host", w.Host, "run", j.Run, "action", j.Action, "result", j.Result, "error", topic.ErrTaken)
+	}
+	<-now.ctx.Done()
+	return ctx.Err()
+}
+
+// yield returns what a failed call to the site means: errMoved when the seat
+// is lost, be it by this call or during it.
+func (w *Worker) yield(now seating, err error) error {
+	if now.ctx.Err() == nil && errors.Is(err, topic.ErrTaken) {
+		w.standBy(err)
+	}
+	if now.ctx.Err() != nil {
+		return errMoved
+	}
+	return err
 }
 
 // receive waits for a command and writes down that it is taken up.
-func (w *Worker) receive(ctx context.Context) error {
-	r, err := w.box.take(ctx)
+func (w *Worker) receive(ctx context.Context, now seating) error {
+	r, err := w.box.take(now.ctx)
 	if err != nil {
-		return err
+		return w.yield(now, err)
 	}
 	if w.journal.foreign(r) && w.strange != r.Log {
 		w.strange = r.Log
@@ -44,8 +97,11 @@ func (w *Worker) receive(ctx context.Context) error {
 		return nil
 	}
 	w.Log.Info("command taken up", "host", w.Host, "run", next.Run, "action", next.Action)
-	return w.save(next)
+	return w.save(ctx, next)
 }
+
+// Ignored returns how many commands and tasks were left alone.
+func (w *Worker) Ignored() uint64 { return w.count.Load() }
 
 // ignore says once per command why it is left alone, and loud where somebody
 // waits for an answer.
@@ -56,39 +112,38 @@ func (w *Worker) ignore(r message.Record, reason error) {
 		level = slog.LevelDebug
 	}
 	w.ignored[r.Kind] = this
-	w.Log.Log(context.Background(), level, "command ignored", "host", w.Host, "command", r.Seq, "reason", reason)
+	// What was sent must not fill the log.
+	text := message.CleanText(reason.Error())
+	w.Log.Log(context.Background(), level, "command ignored", "host", w.Host, "command", r.Seq, "reason", text, "ignored", w.count.Add(1))
 }
 
 // step does one thing and writes down what came of it. When ctx ends in the
 // middle nothing is written: the journal's phase stands, and what really
 // happened is asked for at the next start.
-func (w *Worker) step(ctx context.Context, do Do) error {
-	if do == DoReboot {
-		return w.reboot(ctx)
-	}
+func (w *Worker) step(ctx context.Context, now seating, do Do) error {
 	w.At("before " + string(do))
-	outcome, err := w.perform(ctx, do)
+	outcome, err := w.perform(ctx, now, do)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if do == DoReply && err != nil {
 		// The journal must not call it answered.
-		return err
+		return w.yield(now, err)
 	}
 	w.At("after " + string(do))
 	next := w.journal.After(do, outcome, err, w.Now())
 	if err != nil {
 		w.Log.Warn("step failed", "host", w.Host, "run", next.Run, "step", do, "error", err)
 	}
-	return w.save(next)
+	return w.save(ctx, next)
 }
 
-func (w *Worker) perform(ctx context.Context, do Do) (strategy.Outcome, error) {
+func (w *Worker) perform(ctx context.Context, now seating, do Do) (strategy.Outcome, error) {
 	if do == DoBooted {
 		return 0, nil
 	}
 	if do == DoReply {
-		return 0, w.reply(ctx)
+		return 0, w.reply(now.ctx)
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, w.Limits.Step, fmt.Errorf("%s took longer than %s", do, w.Limits.Step))
 	defer cancel()
@@ -144,15 +199,4 @@ func (w *Worker) reply(ctx context.Context) error {
 		return nil
 	}
 	return err
-}
-
-// save writes the journal and begins its phase.
-func (w *Worker) save(next Journal) error {
-	w.At("before journal")
-	if err := next.write(w.journalPath()); err != nil {
-		return err
-	}
-	w.At("after journal")
-	w.journal, w.fresh = next, true
-	return nil
 }

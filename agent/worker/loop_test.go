@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -102,6 +103,60 @@ func TestIgnoredCommand(t *testing.T) {
 					if n := r.log.lines("level=WARN", text, "host=h01"); n != want {
 						t.Errorf("%s: told %d times, not %d", text, n, want)
 					}
+				}
+			})
+		})
+	}
+}
+
+// TestHostileCommands checks that what is no command to this host now changes
+// nothing and is counted, each time that it comes.
+func TestHostileCommands(t *testing.T) {
+	t.Parallel()
+	body := func(kind message.Kind, text string) message.Record {
+		return message.Record{Seq: 600, Run: 10, Kind: kind, Time: now, Body: []byte(text)}
+	}
+	for name, record := range map[string]message.Record{
+		"a replay":             prepareAt(10, later, "h01"),
+		"an older run":         commandAt(600, 9, message.Upgrade, "h01"),
+		"another host":         commandAt(600, 10, message.Upgrade, "h02"),
+		"a reboot too early":   commandAt(600, 10, message.Reboot, "h01"),
+		"not JSON":             body(message.CommandHost, "upgrade"),
+		"nothing":              body(message.CommandHost, ""),
+		"nested":               body(message.CommandHost, strings.Repeat("[", 100_000)),
+		"a command in another": body(message.CommandHost, `{"action":{"action":"upgrade","host":"h01"}}`),
+		"two commands":         body(message.CommandHost, `{"action":"upgrade","host":"h02"}{"action":"upgrade","host":"h01"}`),
+		"more members":         body(message.CommandHost, `{"action":"upgrade","host":"h01","force":true}`),
+		"two actions":          body(message.CommandHost, `{"action":"upgrade","host":"h01","hosts":["h01"]}`),
+		"an unknown action":    body(message.CommandHost, `{"action":"format","host":"h01"}`),
+		"oversized":            body(message.CommandHost, `{"action":"upgrade","host":"`+strings.Repeat("h", 1<<20)+`"}`),
+		"a reply":              body(message.CommandHost, `{"action":"upgrade","result":"done"}`),
+		"an endless prepare":   body(message.CommandAll, `{"action":"prepare","hosts":["h01"],"not-after":"never"}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(r *rig) {
+				r.now = func() time.Time { return now }
+				r.leave(prepared())
+				r.station.send(record)
+				w, err := Open(r.t.Context(), r.options())
+				if err != nil {
+					r.t.Fatal(err)
+				}
+				ctx, stop := context.WithTimeout(r.t.Context(), time.Minute)
+				defer stop()
+				if err := errors.Join(w.Run(ctx), w.Close()); err != nil {
+					r.t.Fatal(err)
+				}
+				// The station delivers it twice, and twice when it is poked.
+				if n := w.Ignored(); n != 4 {
+					t.Errorf("%d were ignored, not 4", n)
+				}
+				if n := len(r.log.String()); n > 2*message.MaxText {
+					t.Errorf("it fills the log with %d bytes", n)
+				}
+				if j := r.journal(); j != prepared() || len(r.station.replies) > 0 || r.effects("upgrade")+r.effects("reboot") > 0 {
+					t.Errorf("it changed the journal to %+v and was answered %v", j, r.station.replies)
 				}
 			})
 		})

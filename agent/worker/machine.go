@@ -46,7 +46,7 @@ func (j Journal) Receive(r message.Record, host, bootID string, now time.Time) (
 	if refused != nil {
 		return j, refused
 	}
-	next.Log, next.BootID = r.Log, bootID
+	next.Log, next.BootID, next.Tenure = r.Log, bootID, j.Tenure
 	return next, nil
 }
 
@@ -76,9 +76,9 @@ func (j Journal) receive(r message.Record, host string, now time.Time) (Journal,
 	switch {
 	case j.Phase == Answered && j.Action == before(command.Action) && j.Result == permits(command.Action):
 		return next, nil
-	case j.Result == unknownPast:
+	case unknown(j.Result):
 		// The controller knows this host from before and waits for it.
-		return next.answer("", errors.New(unknownPast)), nil
+		return next.answer("", errors.New(j.Result)), nil
 	}
 	return Journal{}, fmt.Errorf("the last step was %s with result %q", j.Action, j.Result)
 }

@@ -20,10 +20,12 @@ func newMailbox() mailbox {
 	return mailbox{mu: &sync.Mutex{}, newest: map[message.Kind]message.Record{}, some: make(chan struct{}, 1)}
 }
 
-func (m mailbox) put(r message.Record) {
+// put keeps a record unless one that is as new is kept already.
+func (m mailbox) put(r message.Record) (keeps bool) {
 	m.mu.Lock()
 	// Sequences of two logs do not compare; what is delivered last counts.
-	if kept := m.newest[r.Kind]; r.Log != kept.Log || r.Seq > kept.Seq {
+	kept := m.newest[r.Kind]
+	if keeps = r.Log != kept.Log || r.Seq > kept.Seq; keeps {
 		m.newest[r.Kind] = r
 	}
 	m.mu.Unlock()
@@ -31,6 +33,7 @@ func (m mailbox) put(r message.Record) {
 	case m.some <- struct{}{}:
 	default:
 	}
+	return keeps
 }
 
 // take returns the oldest record that is kept, and waits for one.

@@ -1,6 +1,8 @@
 package worker
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -9,7 +11,15 @@ import (
 
 // unknownPast is what a host answers when it cannot know whether it carried
 // out a command.
-const unknownPast = "this host has no journal, so what it did before is unknown"
+const unknownPast = "this host has no journal, so " + message.PastUnknown
+
+// anothersPast is what a host answers when another of its workers may have
+// carried out a command.
+const anothersPast = "another worker worked for this host meanwhile, so " + message.PastUnknown
+
+// unknown reports whether a result tells that what was done in a run is not
+// known. Such a run is not gone on with.
+func unknown(result string) bool { return result == unknownPast || result == anothersPast }
 
 // Newborn returns the first journal of a host that has none, be it new or be
 // its journal lost, from what the log holds for it (topic.Station.Newest). None
@@ -30,6 +40,61 @@ func Newborn(records []message.Record, host string, now time.Time) Journal {
 	open.Seq, open.Log = position.Seq, position.Log
 	open.Phase, open.Result = Answering, unknownPast
 	return open
+}
+
+// Succeed returns the journal of a worker that comes into the seat when another
+// one may have had it meanwhile: that of a newborn host, because what the
+// other did is not known either. No position is given up.
+func (j Journal) Succeed(records []message.Record, host string, now time.Time) Journal {
+	next := Newborn(records, host, now)
+	if next.Phase != Idle {
+		next.Result = anothersPast
+	}
+	if next.Seq == 0 {
+		next.Log = j.Log
+	}
+	if next.Log == j.Log {
+		next.Seq = max(next.Seq, j.Seq)
+	}
+	return next
+}
+
+// succeed begins anew: it writes the first journal of a host that has none, or
+// the first one after another worker.
+func (w *Worker) succeed(ctx context.Context, now seating) error {
+	w.At("before newest")
+	newest, err := w.Station.Newest(now.ctx)
+	if err != nil {
+		return w.yield(now, fmt.Errorf("cannot ask the log where this host%s begins: %w", w.orphan(), err))
+	}
+	w.At("after newest")
+	next := w.journal.Succeed(newest, w.Host, w.Now())
+	if w.newborn {
+		next = Newborn(newest, w.Host, w.Now())
+	}
+	next.Tenure = now.tenure
+	switch {
+	case w.newborn && next.Phase != Idle:
+		w.Log.Warn("no journal found in a run", "host", w.Host, "run", next.Run, "action", next.Action, "dir", w.Dir)
+	case !w.newborn:
+		w.Log.Warn("this worker works for the host again, after another one", "host", w.Host, "run", next.Run, "action", next.Action, "left", w.journal.Phase)
+	}
+	if err := w.save(ctx, next); err != nil {
+		return err
+	}
+	if w.newborn {
+		w.newborn = false
+		close(w.born)
+	}
+	return nil
+}
+
+// orphan is the reason to begin anew, for an error.
+func (w *Worker) orphan() string {
+	if w.newborn {
+		return ", which has no journal,"
+	}
+	return ", which had another worker,"
 }
 
 // openRun returns the run among the records that this host is a member of and

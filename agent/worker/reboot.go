@@ -22,7 +22,7 @@ func (w *Worker) reboot(ctx context.Context) error {
 	}
 	next := w.journal
 	next.Asked = true
-	if err := w.save(next); err != nil {
+	if err := w.save(ctx, next); err != nil {
 		return err
 	}
 	w.At("before reboot")
@@ -30,7 +30,7 @@ func (w *Worker) reboot(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return w.failReboot(fmt.Errorf("cannot reboot: %w", err))
+		return w.failReboot(ctx, fmt.Errorf("cannot reboot: %w", err))
 	}
 	w.At("after reboot")
 	return w.awaitReboot(ctx, "the reboot was accepted")
@@ -52,12 +52,12 @@ func (w *Worker) awaitReboot(ctx context.Context, asked string) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-time.After(w.Limits.Reboot):
-		return w.failReboot(errors.New(asked + ", yet the host was still up " + w.Limits.Reboot.String() + " later"))
+		return w.failReboot(ctx, errors.New(asked+", yet the host was still up "+w.Limits.Reboot.String()+" later"))
 	}
 }
 
-func (w *Worker) failReboot(err error) error {
+func (w *Worker) failReboot(ctx context.Context, err error) error {
 	next := w.journal.After(DoReboot, 0, err, w.Now())
 	w.Log.Warn("step failed", "host", w.Host, "run", next.Run, "step", DoReboot, "error", err)
-	return w.save(next)
+	return w.save(ctx, next)
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/simulated"
 )
@@ -42,6 +44,9 @@ type rig struct {
 	dieAt  string
 	visit  int
 	visits map[string]int
+	// mu guards visits; killed is told of a kill beside the loop.
+	mu     sync.Mutex
+	killed chan struct{}
 	// log is what the workers log.
 	log lockedText
 	// starts counts the workers that were started.
@@ -55,21 +60,34 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &rig{t: t, dir: dir, host: host, station: newStation(), now: time.Now, visits: map[string]int{}}
+	return &rig{t: t, dir: dir, host: host, station: newStation(), now: time.Now, visits: map[string]int{}, killed: make(chan struct{}, 1)}
 }
 
 func (r *rig) at(label string) {
+	r.mu.Lock()
 	r.visits[label]++
-	if label == r.dieAt && r.visits[label] == r.visit {
+	dies := label == r.dieAt && r.visits[label] == r.visit
+	r.mu.Unlock()
+	switch {
+	case dies && isBeside(label):
+		// Nobody could recover a panic there.
+		r.killed <- struct{}{}
+		runtime.Goexit()
+	case dies:
 		panic(crash(label))
 	}
+}
+
+// isBeside reports whether a label is visited beside the loop.
+func isBeside(label string) bool {
+	return strings.HasSuffix(label, " seat") || strings.Contains(label, " task ")
 }
 
 func (r *rig) options() Options {
 	o := Options{
 		Tenant: "acme", Host: "h01", Application: "os-upgrade-simulated", Dir: filepath.Join(r.dir, "state"),
 		Station: r.station, Strategy: r.host, Machine: r.host, Limits: Limits{Step: time.Minute, Reboot: time.Minute},
-		Log: slog.New(slog.NewTextHandler(&r.log, nil)), Now: r.now, At: r.at,
+		Checks: passing{}, Log: slog.New(slog.NewTextHandler(&r.log, nil)), Now: r.now, At: r.at,
 	}
 	if r.change != nil {
 		r.change(&o)
@@ -93,7 +111,7 @@ func (r *rig) leave(j Journal) {
 	if err := os.MkdirAll(filepath.Join(r.dir, "state"), 0o700); err != nil {
 		r.t.Fatal(err)
 	}
-	if err := j.write(filepath.Join(r.dir, "state", "journal.json")); err != nil {
+	if err := j.write(filepath.Join(r.dir, "state", "journal.json"), durable.WriteFile); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -149,6 +167,19 @@ func (l *lockedText) lines(words ...string) int {
 	return n
 }
 
+// passing are checks that pass.
+type passing struct{}
+
+func (passing) Run(_ context.Context, t message.Task) message.Outcome { return t.Outcome(true, "") }
+
+// task has a task of run 10 done.
+func (r *rig) task(kind message.TaskKind) {
+	r.t.Helper()
+	r.station.ask(message.Task{Run: 10, Kind: kind, Host: "h01"})
+	for r.life(func() bool { return len(r.station.wanted()) == 0 }) {
+	}
+}
+
 // life is one worker from start to crash, reboot or done. It reports whether
 // another one has to follow.
 func (r *rig) life(done func() bool) (again bool) {
@@ -185,6 +216,10 @@ func (r *rig) supervise(done func() bool, ended chan any, stop func()) bool {
 			if _, crashed := reason.(crash); !crashed {
 				r.t.Fatalf("the worker ended: %v", reason)
 			}
+			return true
+		case <-r.killed:
+			stop()
+			<-ended
 			return true
 		case event := <-r.host.Events():
 			stop()

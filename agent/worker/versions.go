@@ -70,12 +70,17 @@ func (d *desk) await(ctx context.Context) ([]chan struct{}, error) {
 func (w *Worker) reportVersions(ctx context.Context) error {
 	// What the log has is not reported again (AV-76).
 	reported, err := w.Station.LastVersions(ctx)
+	if errors.Is(err, topic.ErrTaken) {
+		return err
+	}
 	if err != nil {
 		w.Log.Warn("cannot read the versions reported before", "host", w.Host, "error", err)
 	}
 	orders := w.desk.take()
 	for {
-		reported = w.report(ctx, reported)
+		if reported, err = w.report(ctx, reported); err != nil {
+			return err
+		}
 		for _, done := range orders {
 			close(done)
 		}
@@ -87,30 +92,34 @@ func (w *Worker) reportVersions(ctx context.Context) error {
 
 // report reports the versions when they have changed (AV-74) and returns the
 // body that was reported last. A host whose versions cannot be had, or that
-// the site refuses, still answers its commands.
-func (w *Worker) report(ctx context.Context, reported []byte) []byte {
+// the site refuses, still answers its commands. The error is that of a lost
+// seat.
+func (w *Worker) report(ctx context.Context, reported []byte) ([]byte, error) {
 	limited, cancel := context.WithTimeout(ctx, w.Limits.Step)
 	defer cancel()
 	versions, err := w.Strategy.Versions(limited)
 	if err != nil {
 		w.warn(ctx, "cannot detect versions", err)
-		return reported
+		return reported, nil
 	}
 	body := message.EncodeVersions(versions)
 	if bytes.Equal(body, reported) {
-		return reported
+		return reported, nil
 	}
 	// Checked here, because the site would only refuse it.
 	if _, err = message.DecodeVersions(body); err == nil {
 		err = w.Station.Versions(ctx, body)
 	}
+	if errors.Is(err, topic.ErrTaken) {
+		return reported, err
+	}
 	if err != nil {
 		w.warn(ctx, "cannot report versions", err)
 	}
 	if err != nil && !errors.Is(err, topic.ErrRefused) {
-		return reported
+		return reported, nil
 	}
-	return body
+	return body, nil
 }
 
 // warn logs an error unless it only means that the worker is to stop.

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
@@ -54,6 +55,16 @@ type Options struct {
 	Machine  Machine
 	Limits   Limits
 	Log      *slog.Logger
+	// Role and Labels are what a rollout may choose this host by.
+	Role   string
+	Labels map[string]string
+	// Checks runs the checks and hooks of a rollout; nil means that they fail.
+	Checks Checks
+	// Seated is told whether this worker works for the host or another one
+	// does (AV-15), at first and at each change; nil means nobody.
+	Seated func(held bool)
+	// WriteFile writes the journal; nil means durable.WriteFile.
+	WriteFile WriteFile
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// At is told the label of each step before it is taken and after it was
@@ -64,16 +75,27 @@ type Options struct {
 // Worker is one worker of one host.
 type Worker struct {
 	Options
-	lock    *durable.Lock
-	journal Journal
-	// newborn tells that there is no journal yet.
+	lock *durable.Lock
+	// identity tells this worker from others of the host.
+	identity string
+	seat     *seat
+	journal  Journal
+	// run is that of the journal, for what runs beside the loop.
+	run atomic.Uint64
+	// begun tells that the journal holds more of the run than its prepare.
+	begun atomic.Bool
+	// newborn tells that there is no journal yet; born is closed once there is.
 	newborn bool
+	born    chan struct{}
 	bootID  string
 	// fresh tells that the journal's phase began in this process, not before a
 	// crash.
 	fresh bool
 	box   mailbox
 	desk  *desk
+	tasks *tasks
+	// count counts what was left alone.
+	count atomic.Uint64
 	// ignored is the last command of each kind that was left alone, and
 	// strange the last log that the journal is not of; each is told once.
 	ignored map[message.Kind]place
@@ -95,6 +117,15 @@ func Open(ctx context.Context, o Options) (*Worker, error) {
 	if o.At == nil {
 		o.At = func(string) {}
 	}
+	if o.Seated == nil {
+		o.Seated = func(bool) {}
+	}
+	if o.Checks == nil {
+		o.Checks = noChecks{}
+	}
+	if o.WriteFile == nil {
+		o.WriteFile = durable.WriteFile
+	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot make state directory: %w", err)
 	}
@@ -102,7 +133,9 @@ func Open(ctx context.Context, o Options) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Worker{Options: o, lock: lock, box: newMailbox(), desk: newDesk(), ignored: map[message.Kind]place{}}
+	w := &Worker{
+		Options: o, lock: lock, born: make(chan struct{}), box: newMailbox(), desk: newDesk(), tasks: newTasks(), ignored: map[message.Kind]place{},
+	}
 	if err := w.prepare(ctx); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -110,10 +143,17 @@ func Open(ctx context.Context, o Options) (*Worker, error) {
 }
 
 func (w *Worker) prepare(ctx context.Context) (err error) {
+	if w.identity, err = readIdentity(filepath.Join(w.Dir, "identity"), w.WriteFile); err != nil {
+		return err
+	}
 	w.journal, err = ReadJournal(w.journalPath())
 	if w.newborn = errors.Is(err, os.ErrNotExist); err != nil && !w.newborn {
 		return err
 	}
+	if !w.newborn {
+		close(w.born)
+	}
+	w.tell(w.journal)
 	if w.bootID, err = w.Machine.BootID(); err != nil {
 		return fmt.Errorf("cannot read the boot id: %w", err)
 	}
@@ -123,62 +163,49 @@ func (w *Worker) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
+// tell has what runs beside the loop know where the journal stands.
+func (w *Worker) tell(j Journal) {
+	w.run.Store(j.Run)
+	w.begun.Store(j.Action == message.Upgrade || j.Action == message.Reboot)
+}
+
 func (w *Worker) journalPath() string { return filepath.Join(w.Dir, "journal.json") }
 
 // Close gives up the state directory.
 func (w *Worker) Close() error { return w.lock.Close() }
 
 // Run works until ctx ends, which is no error, or the log or the journal
-// fails. What it was doing then is taken up again by the next Run.
-func (w *Worker) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
+// fails. What it was doing then is taken up again by the next worker of the
+// state directory.
+func (w *Worker) Run(whole context.Context) error {
+	ctx, cancel := context.WithCancelCause(whole)
 	defer cancel(nil)
+	w.seat = newSeat(ctx)
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	defer cancel(nil)
-	err := w.beBorn(ctx)
-	if err == nil {
-		for _, job := range []func(context.Context) error{w.listen, w.heartbeat, w.answerAsks, w.reportVersions} {
-			beside.Go(func() {
-				if err := job(ctx); err != nil && ctx.Err() == nil {
-					cancel(err)
-				}
-			})
+	beside.Go(func() {
+		if err := w.hold(ctx); err != nil && ctx.Err() == nil {
+			cancel(err)
 		}
-		err = w.loop(ctx)
-	}
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
-		return cause
-	}
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
-}
-
-// beBorn writes the first journal. Nothing of this host is heard before, so
-// that no run begins with it that it would then know nothing of.
-func (w *Worker) beBorn(ctx context.Context) error {
-	if !w.newborn {
-		return nil
-	}
-	newest, err := w.Station.Newest(ctx)
-	if err != nil {
-		return fmt.Errorf("cannot ask the log where this host, which has no journal, begins: %w", err)
-	}
-	journal := Newborn(newest, w.Host, w.Now())
-	if journal.Phase != Idle {
-		w.Log.Warn("no journal found in a run", "host", w.Host, "run", journal.Run, "action", journal.Action, "dir", w.Dir)
-	}
-	if err := w.save(journal); err != nil {
+	})
+	err := w.loop(ctx)
+	cause := context.Cause(ctx)
+	switch {
+	case cause == nil:
 		return err
+	case whole.Err() != nil && errors.Is(cause, context.Cause(whole)):
+		return nil
 	}
-	w.newborn = false
-	return nil
+	return cause
 }
 
 func (w *Worker) listen(ctx context.Context) error {
-	return w.Station.Commands(ctx, w.box.put)
+	return w.Station.Commands(ctx, func(r message.Record) {
+		if !w.box.put(r) {
+			w.count.Add(1)
+		}
+	})
 }
 
 func (w *Worker) heartbeat(ctx context.Context) error {
@@ -200,7 +227,8 @@ func (w *Worker) answerAsks(ctx context.Context) error {
 }
 
 func (w *Worker) sayAlive() {
-	if err := w.Station.Alive(message.Alive{Application: w.Application, AgentVersion: w.Version}); err != nil {
+	alive := message.Alive{Application: w.Application, AgentVersion: w.Version, Worker: w.identity, Role: w.Role, Labels: w.Labels}
+	if err := w.Station.Alive(alive); err != nil {
 		w.Log.Warn("cannot send heartbeat", "host", w.Host, "error", err)
 	}
 }

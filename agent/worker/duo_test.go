@@ -1,0 +1,302 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
+)
+
+// machine is a host in memory that two workers believe is theirs. It counts
+// what was done to it, by run.
+type machine struct {
+	mu                sync.Mutex
+	upgrades, reboots map[uint64]int
+	boot              int
+	// down ends all that runs on it.
+	down func()
+}
+
+func (m *machine) Detect(context.Context) error { return nil }
+
+func (m *machine) Versions(context.Context) (map[string]string, error) {
+	return map[string]string{}, nil
+}
+
+func (m *machine) Prepare(ctx context.Context, _ strategy.Job) error { return rest(ctx, time.Second) }
+
+func (m *machine) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
+	if err := rest(ctx, 3*time.Second); err != nil {
+		return 0, err
+	}
+	m.mu.Lock()
+	m.upgrades[job.Run]++
+	m.mu.Unlock()
+	return strategy.RebootRequired, rest(ctx, 3*time.Second)
+}
+
+func (m *machine) Resume(_ context.Context, job strategy.Job) (strategy.Outcome, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.upgrades[job.Run] > 0 {
+		return strategy.RebootRequired, nil
+	}
+	return strategy.NotDone, nil
+}
+
+func (m *machine) Verify(ctx context.Context, _ strategy.Job) error { return rest(ctx, time.Second) }
+
+func (m *machine) Rollback(ctx context.Context, _ strategy.Job) error { return rest(ctx, time.Second) }
+
+// seen is the machine as the worker of one state directory has it.
+type seen struct {
+	*machine
+	dir string
+}
+
+func (s seen) BootID() (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return fmt.Sprint("boot-", s.boot), nil
+}
+
+func (s seen) Reboot(context.Context) error {
+	j, err := ReadJournal(filepath.Join(s.dir, "journal.json"))
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.reboots[j.Run]++
+	s.boot++
+	s.mu.Unlock()
+	s.down()
+	return nil
+}
+
+// deed is what happens at one visit of a label, counted over both workers.
+type deed struct {
+	visit  int
+	worker int
+	// restart restarts the worker, after it was gone for so long; otherwise it
+	// is given the seat.
+	restart bool
+	gone    time.Duration
+}
+
+// duo are two workers of one host, each with its own state directory.
+type duo struct {
+	t       *testing.T
+	site    *site
+	machine *machine
+	plan    []deed
+	mu      sync.Mutex
+	visits  int
+	names   [2]string
+	stop    [2]context.CancelFunc
+	// gone is how long a worker stays away when it is stopped next.
+	gone [2]time.Duration
+	log  lockedText
+}
+
+// at counts a visit and does what is planned for it.
+func (d *duo) at(string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.visits++
+	for _, p := range d.plan {
+		switch {
+		case p.visit != d.visits:
+		case p.restart && d.stop[p.worker] != nil:
+			d.gone[p.worker] = p.gone
+			d.stop[p.worker]()
+		case !p.restart && d.names[p.worker] != "":
+			d.site.give(d.names[p.worker])
+		}
+	}
+}
+
+// down stops both workers.
+func (d *duo) down() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, stop := range d.stop {
+		if stop != nil {
+			stop()
+		}
+	}
+}
+
+// live has a worker live, life after life, until ctx ends.
+func (d *duo) live(ctx context.Context, i int, dir string) {
+	for ctx.Err() == nil {
+		life, stop := context.WithCancel(ctx)
+		w, err := Open(life, Options{
+			Tenant: "acme", Host: "h01", Application: "app", Dir: dir, Station: &chair{site: d.site},
+			Strategy: d.machine, Machine: seen{d.machine, dir}, Limits: Limits{Step: time.Minute, Reboot: time.Minute},
+			// Nothing here is lost with the machine's power.
+			WriteFile: os.WriteFile, Log: slog.New(slog.NewTextHandler(&d.log, nil)), At: d.at,
+		})
+		if err != nil {
+			d.t.Error(err)
+			stop()
+			return
+		}
+		d.mu.Lock()
+		d.names[i], d.stop[i] = w.identity, stop
+		d.mu.Unlock()
+		if err := w.Run(life); err != nil {
+			d.t.Error(err)
+		}
+		stop()
+		if err := w.Close(); err != nil {
+			d.t.Error(err)
+		}
+		d.mu.Lock()
+		gone := d.gone[i]
+		d.gone[i], d.stop[i] = 0, nil
+		d.mu.Unlock()
+		_ = rest(ctx, gone)
+	}
+}
+
+// command sends a command and waits for its answer.
+func (d *duo) command(run uint64, c message.Command) (uint64, string) {
+	seq := d.site.send(run, c)
+	if run == 0 {
+		run = seq
+	}
+	for range 300 {
+		if answer := d.site.answer(run, c.Action); answer != "" {
+			return run, answer
+		}
+		time.Sleep(time.Second)
+	}
+	return run, ""
+}
+
+// oneRun goes through a run as a controller does, and returns the last answer.
+func (d *duo) oneRun() string {
+	run, answer := d.command(0, message.Command{Action: message.Prepare, Hosts: []string{"h01"}, NotAfter: time.Now().Add(time.Hour)})
+	for _, step := range []struct {
+		action message.Action
+		after  string
+	}{{message.Upgrade, message.Done}, {message.Reboot, message.RebootRequired}} {
+		if answer != step.after {
+			return answer
+		}
+		_, answer = d.command(run, message.Command{Action: step.action, Host: "h01"})
+	}
+	return answer
+}
+
+// play has two workers go through two runs with a plan, and through a third
+// one in peace. It returns how many labels were visited in the first two.
+func play(t *testing.T, plan []deed) (visits int) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		d := &duo{t: t, site: newSite(), machine: &machine{upgrades: map[uint64]int{}, reboots: map[uint64]int{}}, plan: plan}
+		d.machine.down = d.down
+		ctx, stop := context.WithCancel(t.Context())
+		var workers sync.WaitGroup
+		for i := range 2 {
+			workers.Go(func() { d.live(ctx, i, filepath.Join(t.TempDir(), "state")) })
+			time.Sleep(time.Second)
+		}
+		d.oneRun()
+		d.oneRun()
+		d.mu.Lock()
+		visits, d.plan = d.visits, nil
+		d.mu.Unlock()
+		time.Sleep(10 * time.Minute)
+		last := d.oneRun()
+		stop()
+		workers.Wait()
+		d.judge(plan, last)
+	})
+	return visits
+}
+
+func (d *duo) judge(plan []deed, last string) {
+	d.t.Helper()
+	bad := last != message.Done
+	for _, r := range d.site.log {
+		if r.Kind != message.CommandAll {
+			continue
+		}
+		up, boots := d.machine.upgrades[r.Seq], d.machine.reboots[r.Seq]
+		bad = bad || up > 1 || boots > 1 ||
+			d.site.answer(r.Seq, message.Upgrade) == message.RebootRequired && up != 1 ||
+			d.site.answer(r.Seq, message.Reboot) == message.Done && boots != 1
+	}
+	if bad {
+		d.t.Errorf("plan %+v: upgrades %v, reboots %v, answers %v, and in peace %q; the log:\n%s",
+			plan, d.machine.upgrades, d.machine.reboots, d.site.answers, last, d.log.String())
+	}
+}
+
+// TestTakeover has two workers of one host take the seat from each other at
+// every pair of places of two runs, and checks that the host is upgraded and
+// rebooted at most once per run over both, that what is answered is true, and
+// that a run in peace succeeds after it (AV-15; design.md 5, invariants 2, 5
+// and 7).
+func TestTakeover(t *testing.T) {
+	t.Parallel()
+	calm := play(t, nil)
+	if calm < 40 {
+		t.Fatalf("only %d places for a takeover; the labels are gone", calm)
+	}
+	for first := range calm {
+		t.Run(fmt.Sprint("at visit ", first+1), func(t *testing.T) {
+			t.Parallel()
+			play(t, []deed{{visit: first + 1, worker: 1}})
+			for _, after := range []int{2, 7} {
+				play(t, []deed{{visit: first + 1, worker: 1}, {visit: first + 1 + after, worker: 0}})
+			}
+		})
+	}
+}
+
+// TestAbsence has one worker gone while the other one goes through a part of
+// the next run, and the other one gone when it is back: its journal is old, and
+// it never stood by.
+func TestAbsence(t *testing.T) {
+	t.Parallel()
+	calm := play(t, nil)
+	const early = 12
+	for second := early + 1; second <= calm+early; second += 2 {
+		t.Run(fmt.Sprint("at visit ", second), func(t *testing.T) {
+			t.Parallel()
+			play(t, []deed{
+				{visit: early, worker: 0, restart: true, gone: 4 * time.Minute},
+				{visit: second, worker: 1, restart: true, gone: 8 * time.Minute},
+			})
+		})
+	}
+}
+
+// TestTakeovers does so with any number of takeovers and restarts.
+func TestTakeovers(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		plan := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) deed {
+			return deed{
+				visit: rapid.IntRange(1, 80).Draw(rt, "visit"), worker: rapid.IntRange(0, 1).Draw(rt, "worker"), restart: rapid.Bool().Draw(rt, "restart"),
+				gone: rapid.SampledFrom([]time.Duration{0, 0, 45 * time.Second, 4 * time.Minute}).Draw(rt, "gone"),
+			}
+		}), 1, 8).Draw(rt, "plan")
+		play(t, plan)
+		if t.Failed() {
+			rt.Fatal("see above")
+		}
+	})
+}

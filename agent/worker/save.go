@@ -1,0 +1,73 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"syscall"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// WriteFile replaces a file durably, as durable.WriteFile does.
+type WriteFile func(path string, data []byte, mode fs.FileMode) error
+
+// How long a journal that cannot be written rests between two tries. The
+// longest is far below the minute in which a host must be well again.
+const (
+	firstRest = 100 * time.Millisecond
+	longRest  = 5 * time.Second
+)
+
+// save writes the journal and begins its phase.
+func (w *Worker) save(ctx context.Context, next Journal) error {
+	if err := w.write(ctx, next); err != nil {
+		return err
+	}
+	w.fresh = true
+	return nil
+}
+
+// write writes the journal, and waits for a disk that is full or ill: without
+// its record nothing may be done, and a worker that ended would not be there
+// when the disk is well.
+func (w *Worker) write(ctx context.Context, next Journal) error {
+	w.At("before journal")
+	for pause, told := firstRest, false; ; pause = min(2*pause, longRest) {
+		err := next.write(w.journalPath(), w.WriteFile)
+		if err != nil && !passes(err) {
+			return err
+		}
+		if err == nil {
+			if told {
+				w.Log.Warn("the journal can be written again", "host", w.Host, "run", next.Run)
+			}
+			break
+		}
+		if !told {
+			w.alarm(next, err)
+			told = true
+		}
+		if err := rest(ctx, pause); err != nil {
+			return err
+		}
+	}
+	w.At("after journal")
+	w.journal = next
+	w.tell(next)
+	return nil
+}
+
+// passes reports whether an error of the disk may pass by itself.
+func passes(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EIO)
+}
+
+func (w *Worker) alarm(next Journal, err error) {
+	const what = "ALARM: cannot write the journal; nothing is done until it can be written"
+	w.Log.Error(what, "host", w.Host, "run", next.Run, "error", err)
+	if err := w.Station.Progress(message.Progress{Run: next.Run, Percent: -1, Message: what + ": " + err.Error()}); err != nil {
+		w.Log.Debug("cannot send progress", "host", w.Host, "error", err)
+	}
+}

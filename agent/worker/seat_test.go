@@ -1,0 +1,252 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
+)
+
+// TestAllow checks what a worker does of what its journal says, as it stands
+// towards the seat.
+func TestAllow(t *testing.T) {
+	t.Parallel()
+	prepare, upgrade := Journal{Action: message.Prepare}, Journal{Action: message.Upgrade}
+	asked := Journal{Action: message.Reboot, Asked: true}
+	for name, c := range map[string]struct {
+		journal  Journal
+		do       Do
+		standing standing
+		away     bool
+		want     Do
+	}{
+		"the site may answer yet":            {upgrade, DoResume, asking, false, DoStand},
+		"in the seat, nothing to do":         {upgrade, Nothing, held, false, Nothing},
+		"in the seat, an upgrade":            {upgrade, DoUpgrade, held, false, DoUpgrade},
+		"in the seat, a reply":               {upgrade, DoReply, held, false, DoReply},
+		"cut off, nothing to do":             {upgrade, Nothing, unheard, false, DoStand},
+		"cut off, an upgrade in hand":        {upgrade, DoUpgrade, unheard, false, DoUpgrade},
+		"cut off, a reply":                   {upgrade, DoReply, unheard, false, DoStand},
+		"cut off and away, to prepare":       {prepare, DoPrepare, unheard, true, DoStand},
+		"cut off and away, an upgrade":       {upgrade, DoUpgrade, unheard, true, DoStand},
+		"cut off and away, interrupted":      {upgrade, DoResume, unheard, true, DoResume},
+		"taken, nothing to do":               {upgrade, Nothing, taken, true, DoStand},
+		"taken, to prepare":                  {prepare, DoPrepare, taken, true, DoStand},
+		"taken, an upgrade not begun":        {upgrade, DoUpgrade, taken, true, DoStand},
+		"taken, an upgrade interrupted":      {upgrade, DoResume, taken, true, DoResume},
+		"taken, to verify":                   {upgrade, DoVerify, taken, true, DoVerify},
+		"taken, to roll back":                {upgrade, DoRollback, taken, true, DoRollback},
+		"taken, to reboot":                   {Journal{Action: message.Reboot}, DoReboot, taken, true, DoStand},
+		"taken, a reboot asked for":          {asked, DoReboot, taken, true, DoReboot},
+		"taken, booted":                      {asked, DoBooted, taken, true, DoBooted},
+		"taken, a reply":                     {upgrade, DoReply, taken, true, DoStand},
+		"back, nothing to do":                {upgrade, Nothing, held, true, DoSucceed},
+		"back, to prepare":                   {prepare, DoPrepare, held, true, DoSucceed},
+		"back, the reply to prepare":         {prepare, DoReply, held, true, DoSucceed},
+		"back, the reply to upgrade":         {upgrade, DoReply, held, true, DoReply},
+		"back, an upgrade not begun":         {upgrade, DoUpgrade, held, true, DoSucceed},
+		"back, an upgrade interrupted":       {upgrade, DoResume, held, true, DoResume},
+		"back, to reboot":                    {Journal{Action: message.Reboot}, DoReboot, held, true, DoSucceed},
+		"back, a reboot that was begun":      {asked, DoReboot, held, true, DoReboot},
+		"cut off before there was a journal": {Journal{}, Nothing, unheard, true, DoStand},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := c.journal.allow(c.do, c.standing, c.away); got != c.want {
+				t.Errorf("%s, not %s", got, c.want)
+			}
+		})
+	}
+}
+
+// TestSucceed checks where a worker goes on after another one.
+func TestSucceed(t *testing.T) {
+	t.Parallel()
+	answer := func(seq uint64, action message.Action) Journal {
+		return Journal{Run: 10, NotAfter: later, Seq: seq, Action: action, Phase: Answering, Result: anothersPast}
+	}
+	for name, c := range map[string]struct {
+		records []message.Record
+		want    Journal
+	}{
+		"its own run goes on":         {[]message.Record{prepareAt(10, later, "h01")}, answer(11, message.Prepare)},
+		"a command is not answered":   {[]message.Record{prepareAt(10, later, "h01"), commandAt(12, 10, message.Reboot, "h01")}, answer(12, message.Reboot)},
+		"a run of others":             {[]message.Record{prepareAt(20, later, "h02")}, Journal{Seq: 20}},
+		"a run that is over":          {[]message.Record{prepareAt(10, now, "h01")}, Journal{Seq: 11}},
+		"nothing is on the log":       {nil, Journal{Seq: 11}},
+		"another log, from its start": {[]message.Record{ofLog("B", prepareAt(3, later, "h02"))}, Journal{Log: "B", Seq: 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := upgradedWith(message.RebootRequired).Succeed(c.records, "h01", now)
+			if got != c.want {
+				t.Errorf("%+v, not %+v", got, c.want)
+			}
+			if err := got.check(); err != nil {
+				t.Errorf("it would not be read again: %v", err)
+			}
+		})
+	}
+}
+
+// guarded is a station whose seat another worker may have.
+type guarded struct {
+	*station
+	taken *atomic.Bool
+}
+
+func (g guarded) no() error {
+	if g.taken.Load() {
+		return fmt.Errorf("%w: OTHER, since noon", topic.ErrTaken)
+	}
+	return nil
+}
+
+func (g guarded) Seat(context.Context, string) error { return g.no() }
+
+func (g guarded) Reply(ctx context.Context, run uint64, reply message.Reply) error {
+	if err := g.no(); err != nil {
+		return err
+	}
+	return g.station.Reply(ctx, run, reply)
+}
+
+// guard puts another worker into the seat. What the workers tell of it is read
+// from seated.
+func (r *rig) guard() (taken *atomic.Bool, seated *lockedText) {
+	taken, seated = new(atomic.Bool), &lockedText{}
+	taken.Store(true)
+	r.change = func(o *Options) {
+		o.Station = guarded{r.station, taken}
+		o.Seated = func(held bool) { _, _ = fmt.Fprintln(seated, held) }
+	}
+	return taken, seated
+}
+
+// TestStandby checks that a worker that is not in the seat does nothing, says
+// so once, and goes to work when the seat is free (AV-15).
+func TestStandby(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		taken, seated := r.guard()
+		r.prepare()
+		r.station.ask(taskOf(10, message.BeforeHost))
+		quiet := time.Now().Add(time.Minute)
+		free := quiet.Add(message.Heartbeat)
+		r.life(func() bool {
+			if time.Now().Before(quiet) {
+				return false
+			}
+			if taken.Load() && (r.station.heartbeats() > 0 || len(r.station.wanted()) == 0 || len(r.station.reports()) > 0 || r.station.answer(message.Prepare) != "") {
+				t.Error("something was heard of a worker that stands by")
+			}
+			taken.Store(false)
+			return r.station.answer(message.Prepare) != "" && r.station.heartbeats() > 0 && len(r.station.wanted()) == 0
+		})
+		if time.Now().After(free.Add(taskEvery)) {
+			t.Errorf("it goes to work %s after the seat is free", time.Since(quiet))
+		}
+		if got := r.station.answer(message.Prepare); got != unknownPast {
+			t.Errorf("what was sent before is answered %q", got)
+		}
+		if n := r.log.lines("level=WARN", "another worker works for host h01; standing by", "OTHER, since noon"); n != 1 {
+			t.Errorf("it is told %d times, not once:\n%s", n, r.log.String())
+		}
+		if got := seated.String(); got != "false\ntrue\n" {
+			t.Errorf("seated: %q", got)
+		}
+	})
+}
+
+// TestStandbyFinishes checks that a worker that stands by from its start
+// finishes the upgrade that it was interrupted in, does not begin it again,
+// and answers what is true once it may.
+func TestStandbyFinishes(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		r.leave(upgrading())
+		if err := r.host.SetFaults(map[string]string{"upgrade": "crash-after"}); err != nil {
+			t.Fatal(err)
+		}
+		r.life(func() bool { return false })
+		taken, _ := r.guard()
+		r.life(func() bool {
+			return r.journal().Phase == Answering && r.log.lines("the reply was refused", "run=10") > 0
+		})
+		if j := r.journal(); !j.Away || j.Result != message.RebootRequired {
+			t.Errorf("the journal is %+v", j)
+		}
+		taken.Store(false)
+		expect(r, message.Upgrade, message.RebootRequired)
+		if n := r.effects("upgrade"); n != 1 {
+			t.Errorf("the host was upgraded %d times", n)
+		}
+	})
+}
+
+// TestSeatRefused checks that a worker that may not ask for the seat ends.
+func TestSeatRefused(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		r.station.refused["seat"] = true
+		if err := r.run(); errorText(err) != "cannot ask for this host's seat: seat: refused by the site" {
+			t.Errorf("the worker ends with %v", err)
+		}
+	})
+}
+
+// TestHeartbeat checks what a worker tells of itself.
+func TestHeartbeat(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		r.change = func(o *Options) { o.Role, o.Labels, o.Version = "edge", map[string]string{"ring": "0"}, "1.2.3" }
+		r.leave(prepared())
+		r.life(func() bool { return r.station.heartbeats() > 1 })
+		name, err := os.ReadFile(filepath.Join(r.dir, "state", "identity"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := r.station.last
+		if got.Worker+"\n" != string(name) || got.Role != "edge" || got.Labels["ring"] != "0" || got.AgentVersion != "1.2.3" {
+			t.Errorf("it tells %+v", got)
+		}
+	})
+}
+
+// TestIdentity checks that a state directory is named once, that each has
+// another name, and that a damaged name is none.
+func TestIdentity(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "identity")
+	first, err := readIdentity(path, durable.WriteFile)
+	if err != nil || len(first) != identityLength {
+		t.Fatalf("%q, %v", first, err)
+	}
+	if again, err := readIdentity(path, durable.WriteFile); err != nil || again != first {
+		t.Errorf("%q after %q: %v", again, first, err)
+	}
+	if other, err := readIdentity(path+"2", durable.WriteFile); err != nil || other == first {
+		t.Errorf("two directories are named %q: %v", other, err)
+	}
+	for _, damaged := range []string{"", first[1:], first + "A", strings.ToLower(first), strings.Repeat("\x00", identityLength)} {
+		if err := os.WriteFile(path, []byte(damaged), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if name, err := readIdentity(path, durable.WriteFile); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%q reads as %q: %v", damaged, name, err)
+		}
+	}
+	full := errors.New("no space")
+	if _, err := readIdentity(path+"3", func(string, []byte, os.FileMode) error { return full }); !errors.Is(err, full) {
+		t.Errorf("the error is %v", err)
+	}
+}

@@ -1,0 +1,196 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
+)
+
+// site is a log in memory with one host's seat, for several workers of it.
+type site struct {
+	mu      sync.Mutex
+	log     []message.Record
+	answers map[string]string
+	// holder has the seat, and was heard of last at heard; number counts the
+	// changes of hands.
+	holder string
+	number uint64
+	heard  time.Time
+	// news is closed when the log grows.
+	news chan struct{}
+}
+
+func newSite() *site { return &site{answers: map[string]string{}, news: make(chan struct{})} }
+
+func (s *site) send(run uint64, c message.Command) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := message.Record{Seq: uint64(len(s.log)) + 1, Time: time.Now(), Kind: message.CommandHost, Run: run, Body: c.Encode()}
+	if c.Action == message.Prepare {
+		r.Kind = message.CommandAll
+	}
+	s.log = append(s.log, r)
+	close(s.news)
+	s.news = make(chan struct{})
+	return r.Seq
+}
+
+func (s *site) answer(run uint64, action message.Action) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.answers[fmt.Sprint(run, action)]
+}
+
+// give hands the seat to a worker, as if the one that has it were silent.
+func (s *site) give(worker string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.holder != worker {
+		s.holder, s.number = worker, s.number+1
+	}
+	s.heard = time.Now()
+}
+
+// chair is the site as one worker sees it. It may go on hearing of commands
+// when it has lost the seat: the worst that a site can do.
+type chair struct {
+	*site
+	worker string
+	mine   uint64
+}
+
+var (
+	_ topic.Station = (*chair)(nil)
+	_ topic.Tenured = (*chair)(nil)
+)
+
+// Seat implements topic.Station.
+func (c *chair) Seat(_ context.Context, worker string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.holder != worker && c.holder != "" && time.Since(c.heard) < message.Silence {
+		return fmt.Errorf("%w: %s", topic.ErrTaken, c.holder)
+	}
+	if c.holder != worker {
+		c.holder, c.number = worker, c.number+1
+	}
+	c.heard, c.worker, c.mine = time.Now(), worker, c.number
+	return nil
+}
+
+// Tenure implements topic.Tenured.
+func (c *chair) Tenure() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mine
+}
+
+func (c *chair) taken() error {
+	if c.holder != c.worker {
+		return topic.ErrTaken
+	}
+	return nil
+}
+
+// Newest implements topic.Station.
+func (c *chair) Newest(context.Context) ([]message.Record, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.newest(), c.taken()
+}
+
+func (c *chair) newest() (newest []message.Record) {
+	for kind := message.CommandAll; kind <= message.CommandHost; kind++ {
+		for i := len(c.log) - 1; i >= 0; i-- {
+			if c.log[i].Kind == kind {
+				newest = append(newest, c.log[i])
+				break
+			}
+		}
+	}
+	if len(newest) == 2 && newest[0].Seq > newest[1].Seq {
+		newest[0], newest[1] = newest[1], newest[0]
+	}
+	return newest
+}
+
+// Commands implements topic.Station.
+func (c *chair) Commands(ctx context.Context, deliver func(message.Record)) error {
+	if _, err := c.Newest(ctx); err != nil {
+		return err
+	}
+	for {
+		c.mu.Lock()
+		newest, news := c.newest(), c.news
+		c.mu.Unlock()
+		for _, r := range newest {
+			deliver(r)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-news:
+		}
+	}
+}
+
+// Reply implements topic.Station.
+func (c *chair) Reply(_ context.Context, run uint64, reply message.Reply) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.taken(); err != nil {
+		return err
+	}
+	key := fmt.Sprint(run, reply.Action)
+	if c.answers[key] != "" {
+		return topic.ErrAnswered
+	}
+	c.answers[key] = reply.Result
+	return nil
+}
+
+// Versions implements topic.Station.
+func (c *chair) Versions(context.Context, []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.taken()
+}
+
+// LastVersions implements topic.Station.
+func (c *chair) LastVersions(context.Context) ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return []byte("{}"), c.taken()
+}
+
+// Alive implements topic.Station.
+func (c *chair) Alive(a message.Alive) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if a.Worker == c.holder {
+		c.heard = time.Now()
+	}
+	return nil
+}
+
+// Progress implements topic.Station.
+func (c *chair) Progress(message.Progress) error { return nil }
+
+// Outcome implements topic.Station.
+func (c *chair) Outcome(message.Outcome) error { return nil }
+
+// Asked implements topic.Station.
+func (c *chair) Asked(ctx context.Context, _ func()) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// Tasks implements topic.Station.
+func (c *chair) Tasks(ctx context.Context, _ func(message.Task)) error {
+	<-ctx.Done()
+	return ctx.Err()
+}

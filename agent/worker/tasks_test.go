@@ -1,0 +1,157 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+func taskOf(run uint64, kind message.TaskKind) message.Task {
+	return message.Task{Run: run, Kind: kind, Host: "h01"}
+}
+
+// TestTakeTask checks which tasks are run, for a host whose journal is at run
+// 10: each once, and no drain once there was an undrain.
+func TestTakeTask(t *testing.T) {
+	t.Parallel()
+	drain, undrain, before := taskOf(10, message.Drain), taskOf(10, message.Undrain), taskOf(10, message.BeforeHost)
+	again := drain
+	again.Attempt = 1
+	others := message.Task{Run: 10, Kind: message.Drain, Host: "h02"}
+	atSite := drain
+	atSite.Hook = &message.Hook{On: message.OnSite}
+	many := []message.Task{taskOf(11, message.BeforeHost), taskOf(12, message.BeforeHost), taskOf(13, message.BeforeHost), taskOf(14, message.BeforeHost)}
+	for name, c := range map[string]struct {
+		// running are begun first, done are finished first.
+		running, done []message.Task
+		task          message.Task
+		want          verdict
+	}{
+		"a task":                         {nil, nil, drain, beginTask},
+		"a task that runs":               {[]message.Task{drain}, nil, drain, laterTask},
+		"a task that has run":            {nil, []message.Task{drain}, drain, answerTask},
+		"another attempt":                {nil, []message.Task{drain}, again, beginTask},
+		"a task of another host":         {nil, nil, others, leaveTask},
+		"a task of the site":             {nil, nil, atSite, leaveTask},
+		"a task of no host":              {nil, nil, message.Task{Run: 10, Kind: message.Fleet}, leaveTask},
+		"a task of an older run":         {nil, nil, taskOf(9, message.Undrain), leaveTask},
+		"a task of a newer run":          {nil, nil, taskOf(11, message.BeforeHost), beginTask},
+		"a fifth task":                   {many, nil, before, laterTask},
+		"a task of two at once":          {many[:3], nil, before, beginTask},
+		"an undrain while it drains":     {[]message.Task{drain}, nil, undrain, laterTask},
+		"an undrain after a drain":       {nil, []message.Task{drain}, undrain, beginTask},
+		"a drain after an undrain":       {nil, []message.Task{undrain}, drain, answerTask},
+		"a drain during an undrain":      {[]message.Task{undrain}, nil, drain, answerTask},
+		"a check after an undrain":       {nil, []message.Task{undrain}, before, beginTask},
+		"the next run's drain":           {nil, []message.Task{undrain}, taskOf(20, message.Drain), beginTask},
+		"a drain that undrain overtakes": {[]message.Task{drain}, []message.Task{undrain}, again, answerTask},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newTasks()
+			for _, task := range c.running {
+				s.take(task, "h01", 10)
+			}
+			for _, task := range c.done {
+				s.take(task, "h01", 10)
+				s.finish(task.Outcome(true, "well"))
+			}
+			got, outcome := s.take(c.task, "h01", 10)
+			if got != c.want {
+				t.Errorf("verdict %d, not %d", got, c.want)
+			}
+			if got == answerTask && outcome.Key() != c.task.Key() {
+				t.Errorf("the answer is that of %+v", outcome)
+			}
+		})
+	}
+}
+
+// TestOutcomesKept checks that the newest outcomes are remembered and no more.
+func TestOutcomesKept(t *testing.T) {
+	t.Parallel()
+	s := newTasks()
+	for run := uint64(1); run <= 17; run++ {
+		s.take(taskOf(run, message.BeforeHost), "h01", 0)
+		s.finish(taskOf(run, message.BeforeHost).Outcome(true, fmt.Sprint(run)))
+	}
+	for run, want := range map[uint64]verdict{1: beginTask, 2: answerTask, 17: answerTask} {
+		got, outcome := s.take(taskOf(run, message.BeforeHost), "h01", 0)
+		if got != want || got == answerTask && outcome.Text != fmt.Sprint(run) {
+			t.Errorf("run %d: verdict %d with %+v", run, got, outcome)
+		}
+	}
+}
+
+// slow are checks that take a minute.
+type slow struct{ begun chan message.Key }
+
+func (s slow) Run(ctx context.Context, t message.Task) message.Outcome {
+	s.begun <- t.Key()
+	if err := rest(ctx, time.Minute); err != nil {
+		return t.Outcome(false, err.Error())
+	}
+	return message.Outcome{OK: true, Text: "slow"}
+}
+
+// TestTasks checks that a task that is asked for again and again is run once,
+// and that the outcome is told under its name.
+func TestTasks(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		checks := slow{make(chan message.Key, 10)}
+		r.change = func(o *Options) { o.Checks = checks }
+		r.leave(prepared())
+		task := taskOf(10, message.BeforeHost)
+		task.Checks = []message.Check{{Timeout: message.Span(2 * time.Minute)}}
+		r.station.ask(task)
+		r.life(func() bool { return len(r.station.wanted()) == 0 })
+		if got := r.station.outcomes[0]; got != task.Outcome(true, "slow") {
+			t.Errorf("it came out as %+v", got)
+		}
+		if n := len(checks.begun); n != 1 {
+			t.Errorf("it was run %d times", n)
+		}
+	})
+}
+
+// TestNoChecks checks that a worker that can run no task says so.
+func TestNoChecks(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		r.change = func(o *Options) { o.Checks = nil }
+		r.leave(prepared())
+		r.station.ask(taskOf(10, message.BeforeHost))
+		r.life(func() bool { return len(r.station.wanted()) == 0 })
+		if got := r.station.outcomes[0]; got.OK || got.Text != "this worker runs no checks" {
+			t.Errorf("it came out as %+v", got)
+		}
+	})
+}
+
+// TestTaskBrokenOff checks that a task that the worker's end breaks off is not
+// told of, and is run again by the next one.
+func TestTaskBrokenOff(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		checks := slow{make(chan message.Key, 10)}
+		r.change = func(o *Options) { o.Checks = checks }
+		r.leave(prepared())
+		task := taskOf(10, message.BeforeHost)
+		task.Checks = []message.Check{{Timeout: message.Span(2 * time.Minute)}}
+		r.station.ask(task)
+		r.life(func() bool { return len(checks.begun) == 1 })
+		synctest.Wait()
+		if n := len(r.station.outcomes); n != 0 {
+			t.Fatalf("%d outcomes came of what was broken off", n)
+		}
+		r.life(func() bool { return len(r.station.wanted()) == 0 })
+		if n := len(checks.begun); n != 2 {
+			t.Errorf("it was run %d times", n)
+		}
+	})
+}
