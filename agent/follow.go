@@ -22,7 +22,10 @@ type startCommand struct {
 }
 
 // Run implements the command.
-func (c *startCommand) Run(ctx context.Context, out io.Writer) error {
+func (c *startCommand) Run(ctx context.Context, out io.Writer) error { return c.start(ctx, out, 0) }
+
+// start starts a run, of the hosts that another one left if its id is not 0.
+func (c *startCommand) start(ctx context.Context, out io.Writer, retryOf uint64) error {
 	api, err := c.client()
 	if err != nil {
 		return err
@@ -33,7 +36,7 @@ func (c *startCommand) Run(ctx context.Context, out io.Writer) error {
 	case c.Duration != "" && !c.OverrideWindow:
 		return errors.New("--duration bounds a run outside of the windows; give it with --override-window, or leave it out")
 	}
-	run, err := api.Start(ctx, c.Tenant, v1.Start{OverrideWindow: c.OverrideWindow, Reason: c.Reason, Duration: c.Duration})
+	run, err := api.Start(ctx, c.Tenant, v1.Start{OverrideWindow: c.OverrideWindow, Reason: c.Reason, Duration: c.Duration, RetryOf: retryOf})
 	if err != nil {
 		return err
 	}
@@ -92,6 +95,8 @@ type progress struct {
 	id    uint64
 	last  v1.Run
 	hosts map[string]string
+	// waiting is what the run waited for when it was shown last.
+	waiting string
 	// err is why nothing more could be printed.
 	err error
 }
@@ -155,9 +160,22 @@ func (p *progress) show(r v1.Run) {
 			p.line("%s  %s", h.Hostname, line)
 		}
 	}
+	if waiting := waitingLine(r); waiting != p.waiting {
+		if p.waiting = waiting; waiting != "" {
+			p.line("run %d: %s", r.ID, waiting)
+		}
+	}
 	if r.Finished() {
 		p.line("run %d: %s", r.ID, headline(r))
 	}
+}
+
+// waitingLine says what a run waits for, unless the lines of its hosts say so.
+func waitingLine(r v1.Run) string {
+	if r.WaitingFor == nil || r.WaitingFor.What == "host" && r.Phase != "open" && r.Forecast == "" {
+		return ""
+	}
+	return "waiting for " + r.WaitingFor.What + ": " + r.WaitingFor.Detail
 }
 
 func (p *progress) line(format string, args ...any) {

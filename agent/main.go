@@ -51,9 +51,17 @@ type commands struct {
 	Serve       serveCommand       `cmd:"" help:"Run a site: the log, the controllers and the REST API."`
 	Worker      workerCommand      `cmd:"" help:"Upgrade this host when the controller says so."`
 	Status      statusCommand      `cmd:"" help:"Show what is going on."`
+	Windows     windowsCommand     `cmd:"" help:"Show when runs may be under way, as a table or a picture."`
 	Hosts       hostsCommand       `cmd:"" help:"List the hosts and their versions."`
 	Start       startCommand       `cmd:"" help:"Start a run by hand."`
 	Watch       watchCommand       `cmd:"" help:"Follow a run until it ends."`
+	Runs        runsCommand        `cmd:"" help:"List the runs, or show one with its story."`
+	Pause       pauseCommand       `cmd:"" help:"Hold up the run under way: no further host starts."`
+	Resume      resumeCommand      `cmd:"" help:"Let a paused run go on."`
+	Abort       abortCommand       `cmd:"" help:"End the run under way."`
+	Approve     approveCommand     `cmd:"" help:"Let a stage begin that waits for approval."`
+	Release     releaseCommand     `cmd:"" help:"Free the slot of a host by force."`
+	Retry       retryCommand       `cmd:"" help:"Start a run of the hosts that an earlier one left."`
 	Forget      forgetCommand      `cmd:"" help:"Forget a host that is gone for good."`
 	Credentials credentialsCommand `cmd:"" help:"Make a token for the REST API or a key for a host."`
 }

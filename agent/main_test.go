@@ -101,7 +101,7 @@ func TestWrongUse(t *testing.T) {
 // anything, and that no token can be given where others read it.
 func TestOperatorWithoutToken(t *testing.T) {
 	t.Setenv("OSUPGRADE_TOKEN", "")
-	for _, command := range []string{"status", "hosts", "start", "watch", "forget h01"} {
+	for _, command := range []string{"status", "windows", "hosts", "start", "watch", "forget h01"} {
 		command := strings.Fields(command)
 		code, _, stderr := call(t, append(command, "--tenant", "acme")...)
 		if code != exitFailed || !strings.Contains(stderr, "set OSUPGRADE_TOKEN or --token-file") {
@@ -158,7 +158,7 @@ func TestPrintedConfigWorks(t *testing.T) {
 // TestHelp checks that each command explains itself.
 func TestHelp(t *testing.T) {
 	t.Parallel()
-	for _, command := range []string{"", "dev", "serve", "worker", "status", "hosts", "start", "watch", "forget", "credentials"} {
+	for _, command := range []string{"", "dev", "serve", "worker", "status", "windows", "hosts", "start", "watch", "forget", "credentials"} {
 		code, stdout, _ := call(t, strings.Fields(command+" --help")...)
 		if code != exitOK || !strings.Contains(stdout, "Usage: osupgrade-agent") {
 			t.Errorf("%s --help: exit code %d:\n%s", command, code, stdout)

@@ -27,6 +27,7 @@ type serveCommand struct {
 	Site        string   `help:"Name of this site." default:"local" env:"OSUPGRADE_SITE"`
 	Timezone    string   `help:"Time zone of this site, an IANA name; site-local windows go by it." default:"UTC" env:"OSUPGRADE_TIMEZONE"`
 	Tenants     []string `help:"Names of the tenants served here." required:"" env:"OSUPGRADE_TENANTS" placeholder:"NAME,..."`
+	Checks      string   `help:"Folder of the scripts that a rollout's checks and hooks at the site may name (default: none may be named)." type:"path" env:"OSUPGRADE_SITE_CHECKS" placeholder:"DIR"`
 	Listen      string   `help:"Where the REST API listens." default:"127.0.0.1:4646" env:"OSUPGRADE_LISTEN"`
 	TLSCert     string   `help:"Certificate of the REST API, PEM; needed beyond loopback." type:"path" env:"OSUPGRADE_TLS_CERT" placeholder:"FILE"`
 	TLSKey      string   `help:"Its private key, PEM." type:"path" env:"OSUPGRADE_TLS_KEY" placeholder:"FILE"`
@@ -45,10 +46,10 @@ func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, out io.Wri
 		return err
 	}
 	s, err := site.Open(ctx, site.Options{
-		Name: c.Site, Zone: zone, Dir: c.Data, Tenants: c.Tenants,
+		Name: c.Site, Zone: zone, Dir: c.Data, Tenants: c.Tenants, Checks: c.Checks,
 		API:    site.Endpoint{Listen: c.Listen, CertFile: c.TLSCert, KeyFile: c.TLSKey},
 		NATS:   site.Endpoint{Listen: c.NATSListen, CertFile: c.NATSTLSCert, KeyFile: c.NATSTLSKey},
-		Holder: "osupgrade-agent serve", Log: log,
+		Holder: "osupgrade-agent serve", Log: log, At: crashPoint("site"),
 	})
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@ func (c *statusCommand) Run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	runs, err := api.Runs(ctx, c.Tenant)
+	runs, err := api.Runs(ctx, c.Tenant, v1.RunFilter{})
 	if err != nil {
 		return err
 	}
@@ -38,6 +38,15 @@ func (c *statusCommand) Run(ctx context.Context, out io.Writer) error {
 	row(table, "tenant", c.Tenant)
 	row(table, "status", state.Status)
 	row(table, "next window", nextWindow(state))
+	if state.Frozen != nil {
+		row(table, "frozen", fmt.Sprintf("by %s until %s", state.Frozen.Calendar, state.Frozen.To.Format(time.RFC3339)))
+	}
+	if m := state.LastMissed; m != nil {
+		row(table, "last missed", fmt.Sprintf("the window of %s: %s", m.Start.Format(time.RFC3339), m.Reason))
+	}
+	if state.WaitingFor != nil {
+		row(table, "waiting for", fmt.Sprintf("%s since %s", state.WaitingFor.Detail, state.WaitingFor.Since.Format(time.RFC3339)))
+	}
 	row(table, "hosts", fmt.Sprint(len(state.ScheduledWorkers)))
 	if len(runs) > 0 {
 		showRun(table, runs[0])
@@ -66,11 +75,35 @@ func showRun(table io.Writer, r v1.Run) {
 	if !r.Finished() {
 		row(table, "not after", r.NotAfter.Format(time.RFC3339))
 	}
+	if r.RetryOf != 0 {
+		row(table, "retry of", fmt.Sprintf("run %d", r.RetryOf))
+	}
+	if r.Paused != "" {
+		row(table, "paused", r.Paused)
+	}
 	if r.WaitingFor != nil {
 		row(table, "waiting for", fmt.Sprintf("%s since %s", r.WaitingFor.Detail, r.WaitingFor.Since.Format(time.RFC3339)))
 	}
+	if r.ExpectedEnd != nil {
+		row(table, "expected end", r.ExpectedEnd.Format(time.RFC3339))
+	}
+	if r.Forecast != "" {
+		row(table, "forecast", r.Forecast)
+	}
+	showStages(table, r)
 	for _, h := range r.Hosts {
 		row(table, "  "+h.Hostname, hostLine(h))
+	}
+}
+
+// showStages prints the stages of a run that has more than one.
+func showStages(table io.Writer, r v1.Run) {
+	if len(r.Stages) < 2 {
+		return
+	}
+	for _, g := range r.Stages {
+		row(table, "  stage "+g.Name, fmt.Sprintf("%s: %d of %d upgraded, %d failed, %d out of service (at most %d)",
+			g.Phase, g.Upgraded, g.Hosts, g.Failed, g.OutOfService, g.MaxUnavailable))
 	}
 }
 
@@ -95,8 +128,13 @@ func beginner(r v1.Run) string {
 
 func hostLine(h v1.RunHost) string {
 	text := h.Status
-	if h.Error != "" {
-		text += ": " + h.Error
+	for _, more := range []string{h.Error, h.Note} {
+		if more != "" {
+			text += ": " + more
+		}
+	}
+	if h.Slot != nil && h.Error != "" {
+		text += fmt.Sprintf("; holds a slot since %s: %s", h.Slot.Format(time.RFC3339), h.SlotReason)
 	}
 	if h.Progress != "" {
 		text += " (" + h.Progress + ")"

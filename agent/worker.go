@@ -8,13 +8,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/alecthomas/kong"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/check"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/jetstream"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker"
@@ -38,7 +37,12 @@ type workerCommand struct {
 	RebootCommand string        `help:"Command that reboots this machine, run by sh -c." default:"systemctl reboot" env:"OSUPGRADE_REBOOT_COMMAND"`
 	BootIDFile    string        `help:"File with the boot id." name:"boot-id-file" default:"/proc/sys/kernel/random/boot_id" type:"path" env:"OSUPGRADE_BOOT_ID_FILE"`
 	StepLimit     time.Duration `help:"Longest time that one script may take." default:"1h" env:"OSUPGRADE_STEP_LIMIT"`
+	Role          string        `help:"Role of this host, by which a rollout may choose it." env:"OSUPGRADE_ROLE"`
+	Label         []string      `help:"Label of this host, by which a rollout may choose it; may be given again." env:"OSUPGRADE_LABEL" placeholder:"KEY=VALUE"`
+	Checks        string        `help:"Folder of the scripts that a rollout's checks and hooks of type exec may name (default: none may be named)." type:"path" env:"OSUPGRADE_CHECKS" placeholder:"DIR"`
 	RebootLimit   time.Duration `help:"Longest time from the reboot command to the reboot." default:"15m" env:"OSUPGRADE_REBOOT_LIMIT"`
+
+	labels map[string]string
 }
 
 // graceLimit is by how much the worker's own limit of a step exceeds that of
@@ -58,24 +62,21 @@ func (c *workerCommand) Run(ctx context.Context, parsed *kong.Context, out io.Wr
 		return err
 	}
 	defer station.Close()
-	w, err := c.open(ctx, station, log)
+	w, err := c.open(ctx, station, out, log)
 	if err != nil {
 		return err
 	}
-	running, stop := context.WithCancel(ctx)
-	var beside sync.WaitGroup
-	beside.Go(func() { c.sayReady(running, station, out) })
-	err = w.Run(ctx)
-	stop()
-	beside.Wait()
-	return errors.Join(err, w.Close())
+	return errors.Join(w.Run(ctx), w.Close())
 }
 
-// sayReady says that the host is ready once the site has answered it. The
-// worker itself does not wait for that with work that it has begun.
-func (c *workerCommand) sayReady(ctx context.Context, station topic.Station, out io.Writer) {
-	if _, err := station.Newest(ctx); err == nil {
+// sayReady says that the host is ready, once the site has answered this worker,
+// or that another one works for it. The worker does not wait for that with
+// work that it has begun.
+func (c *workerCommand) sayReady(out io.Writer, held bool) {
+	if held {
 		_, _ = fmt.Fprintf(out, "Host %s of tenant %s is ready.\n", c.Host, c.Tenant)
+	} else {
+		_, _ = fmt.Fprintf(out, "Host %s is standing by: another worker works for it.\n", c.Host)
 	}
 }
 
@@ -86,6 +87,9 @@ func (c *workerCommand) check() (err error) {
 			return fmt.Errorf("host: cannot ask the machine for its name: %w", err)
 		}
 	}
+	if c.labels, err = parseLabels(c.Label); err != nil {
+		return err
+	}
 	switch {
 	case !message.ValidHost(c.Host):
 		return fmt.Errorf("host: %q is not a host name; use letters, digits, \"-\", \"_\" and \".\"", c.Host)
@@ -93,6 +97,8 @@ func (c *workerCommand) check() (err error) {
 		return fmt.Errorf("tenant: %q is not the name of a tenant; use %s", c.Tenant, v1.NamePattern)
 	case !v1.ValidName(c.Application):
 		return fmt.Errorf("application: %q is not the name of an application; use %s", c.Application, v1.NamePattern)
+	case c.Role != "" && !message.ValidLabel(c.Role):
+		return fmt.Errorf("role: %.200q is not possible; use %s", c.Role, labelLetters)
 	case c.StepLimit <= 0:
 		return fmt.Errorf("step-limit: %s is not possible; use a time above 0s", c.StepLimit)
 	case c.RebootLimit <= 0:
@@ -101,7 +107,7 @@ func (c *workerCommand) check() (err error) {
 	return nil
 }
 
-func (c *workerCommand) open(ctx context.Context, station *jetstream.Station, log *slog.Logger) (*worker.Worker, error) {
+func (c *workerCommand) open(ctx context.Context, station *jetstream.Station, out io.Writer, log *slog.Logger) (*worker.Worker, error) {
 	scripts, err := exec.New(exec.Options{
 		Dir: c.Scripts, StateDir: filepath.Join(c.State, "exec"), Timeouts: exec.Timeouts{
 			Versions: c.StepLimit, Prepare: c.StepLimit, Upgrade: c.StepLimit, Resume: c.StepLimit, Verify: c.StepLimit, Rollback: c.StepLimit,
@@ -114,5 +120,7 @@ func (c *workerCommand) open(ctx context.Context, station *jetstream.Station, lo
 		Tenant: c.Tenant, Host: c.Host, Application: c.Application, Version: version, Dir: c.State,
 		Station: station, Strategy: scripts, Machine: computer{bootIDFile: c.BootIDFile, rebootCommand: c.RebootCommand},
 		Limits: worker.Limits{Step: c.StepLimit + graceLimit, Reboot: c.RebootLimit}, Log: log,
+		Role: c.Role, Labels: c.labels, Checks: &check.Runner{Scripts: c.Checks, Tenant: c.Tenant, Log: log},
+		Seated: func(held bool) { c.sayReady(out, held) }, At: crashPoint(c.Host),
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest/live"
 )
 
 func TestMain(m *testing.M) {
@@ -27,10 +28,14 @@ func TestMain(m *testing.M) {
 // difference, imports what the import examples name, and destroys it.
 func TestExamples(t *testing.T) {
 	t.Parallel()
-	server, _ := acctest.Agent(t, 2)
+	server, _ := live.Agent(t, 2)
 	w := acctest.NewWorkspace(t, server.Env()...)
 	lay(t, w, server, "provider/provider.tf")
 	lay(t, w, server, "resources/osupgrade_config/resource.tf")
+	lay(t, w, server, "resources/osupgrade_calendar/resource.tf")
+	lay(t, w, server, "functions/next_windows/function.tf")
+	lay(t, w, server, "functions/in_window/function.tf")
+	lay(t, w, server, "functions/normalize_duration/function.tf")
 	lay(t, w, server, "data-sources/osupgrade_hosts/data-source.tf")
 	lay(t, w, server, "data-sources/osupgrade_state/data-source.tf")
 	w.Run(t, 0, "apply", "-auto-approve", "-no-color")
@@ -44,10 +49,11 @@ func TestExamples(t *testing.T) {
 	if id == nil {
 		t.Fatal("the state has no run")
 	}
-	w.Run(t, 0, "state", "rm", "osupgrade_config.acme", "osupgrade_run.acme")
+	w.Run(t, 0, "state", "rm", "osupgrade_config.acme", "osupgrade_calendar.christmas", "osupgrade_run.acme")
+	lay(t, w, server, "resources/osupgrade_calendar/import-by-string-id.tf")
 	lay(t, w, server, "resources/osupgrade_config/import-by-string-id.tf")
 	lay(t, w, server, "resources/osupgrade_run/import-by-string-id.tf", "acme/41", "acme/"+id[1])
-	if out := w.Run(t, 0, "plan", "-no-color"); !strings.Contains(out, "2 to import") {
+	if out := w.Run(t, 0, "plan", "-no-color"); !strings.Contains(out, "3 to import") {
 		t.Errorf("the import examples import something else:\n%s", out)
 	}
 	w.Run(t, 0, "apply", "-auto-approve", "-no-color")
@@ -65,13 +71,18 @@ func lay(t *testing.T, w *acctest.Workspace, server acctest.Server, path string,
 	w.Write(t, strings.ReplaceAll(path, string(filepath.Separator), "-"), strings.NewReplacer(pairs...).Replace(string(text)))
 }
 
-// TestEveryExampleIsRun fails when a new example is run by no test.
+// TestEveryExampleIsRun fails when a new example is run by no test. Those of
+// rollouts and of past runs are run by the provider's own tests.
 func TestEveryExampleIsRun(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{
 		"provider/provider.tf": true, "demo/main.tf": true,
 		"resources/osupgrade_config/resource.tf": true, "resources/osupgrade_config/import-by-string-id.tf": true,
-		"resources/osupgrade_run/resource.tf": true, "resources/osupgrade_run/import-by-string-id.tf": true,
+		"resources/osupgrade_calendar/resource.tf": true, "resources/osupgrade_calendar/import-by-string-id.tf": true,
+		"resources/osupgrade_rollout/resource.tf": true, "resources/osupgrade_rollout/import-by-string-id.tf": true,
+		"functions/next_windows/function.tf": true, "functions/in_window/function.tf": true, "functions/normalize_duration/function.tf": true,
+		"data-sources/osupgrade_runs/data-source.tf": true,
+		"resources/osupgrade_run/resource.tf":        true, "resources/osupgrade_run/import-by-string-id.tf": true,
 		"data-sources/osupgrade_hosts/data-source.tf": true, "data-sources/osupgrade_state/data-source.tf": true,
 	}
 	found := 0

@@ -25,8 +25,8 @@ func example(t *testing.T, path string) string {
 func TestExamples_run(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{
-		"resources/osupgrade_config/resource.tf", "resources/osupgrade_run/resource.tf",
-		"data-sources/osupgrade_state/data-source.tf", "data-sources/osupgrade_hosts/data-source.tf",
+		"resources/osupgrade_config/resource.tf", "resources/osupgrade_calendar/resource.tf", "resources/osupgrade_rollout/resource.tf", "resources/osupgrade_run/resource.tf",
+		"data-sources/osupgrade_state/data-source.tf", "data-sources/osupgrade_hosts/data-source.tf", "data-sources/osupgrade_runs/data-source.tf",
 	} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
@@ -38,24 +38,46 @@ func TestExamples_run(t *testing.T) {
 	}
 }
 
+// TestExamples_functions: the functions' examples stand together, without a
+// server, and their outputs are what their comments say. The check may warn.
+func TestExamples_functions(t *testing.T) {
+	t.Parallel()
+	w := acctest.NewWorkspace(t)
+	w.Write(t, "main.tf", acctest.Requirement)
+	for _, name := range []string{"next_windows", "in_window", "normalize_duration"} {
+		w.Write(t, name+".tf", example(t, "functions/"+name+"/function.tf"))
+	}
+	out := w.Run(t, 0, "apply", "-auto-approve", "-no-color")
+	for _, want := range []string{`"1d4h"`, `"2026-12-18T21:00:00Z"`, `"2026-12-19T21:00:00Z"`, `"2027-01-08T21:00:00Z"`} {
+		if !strings.Contains(out, want) {
+			t.Errorf("there is no %s in %s", want, out)
+		}
+	}
+}
+
 func TestExamples_import(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"osupgrade_config", "osupgrade_run"} {
+	for name, resource := range map[string]string{"osupgrade_config": "acme", "osupgrade_calendar": "christmas", "osupgrade_rollout": "acme", "osupgrade_run": "acme"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			api, server := acctest.Fake(t)
 			api.SetConfig(acctest.Tenant, v1.OSUpgrade{})
+			api.SetCalendar(acctest.Tenant, "christmas", v1.Calendar{Kind: "freeze"})
+			api.SetRollout(acctest.Tenant, v1.Rollout{OnFailure: "pause"})
 			api.AddRun(acctest.Tenant, v1.Run{Phase: "finished", Result: "completed"})
 			w := acctest.NewWorkspace(t, server.Env()...)
 			w.Write(t, "main.tf", acctest.Requirement+example(t, "resources/"+name+"/import-by-string-id.tf"))
 			w.Run(t, 0, "plan", "-input=false", "-generate-config-out=generated.tf")
 
 			w = acctest.NewWorkspace(t, server.Env()...)
-			w.Write(t, "main.tf", acctest.Requirement+"resource \""+name+"\" \"acme\" {}\n")
+			w.Write(t, "main.tf", acctest.Requirement+"resource \""+name+"\" \""+resource+"\" {"+required[name]+"}\n")
 			w.Run(t, 0, strings.Fields(lastLine(example(t, "resources/"+name+"/import.sh")))[1:]...)
 		})
 	}
 }
+
+// required are attributes that must stand in a block to import into.
+var required = map[string]string{"osupgrade_calendar": "\n  name = \"christmas\"\n  kind = \"freeze\"\n"}
 
 func TestExamples_provider(t *testing.T) {
 	t.Parallel()
@@ -67,4 +89,31 @@ func TestExamples_provider(t *testing.T) {
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return lines[len(lines)-1]
+}
+
+// TestGuides_run applies the configuration in each guide.
+func TestGuides_run(t *testing.T) {
+	t.Parallel()
+	// What lies ahead may be another in the next plan.
+	for guide, steady := range map[string]bool{"rollout": true, "calendar": false} {
+		t.Run(guide, func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile("../templates/guides/" + guide + ".md")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, after, _ := strings.Cut(string(text), "```terraform\n")
+			config, _, found := strings.Cut(after, "```")
+			if !found {
+				t.Fatal("the guide shows no configuration")
+			}
+			_, server := acctest.Fake(t)
+			w := acctest.NewWorkspace(t, server.Env()...)
+			w.Write(t, "main.tf", server.Config(config))
+			w.Run(t, 0, "apply", "-auto-approve", "-no-color")
+			if steady {
+				w.Run(t, 0, "plan", "-detailed-exitcode", "-no-color")
+			}
+		})
+	}
 }

@@ -10,14 +10,19 @@ import (
 	"os"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	frameworkfunction "github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/calendar"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/config"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/connection"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/function"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/hosts"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/rollout"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/runs"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/state"
 )
 
@@ -30,6 +35,7 @@ type Osupgrade struct {
 var (
 	_ provider.Provider                     = (*Osupgrade)(nil)
 	_ provider.ProviderWithConfigValidators = (*Osupgrade)(nil)
+	_ provider.ProviderWithFunctions        = (*Osupgrade)(nil)
 )
 
 // New makes the provider in the given version.
@@ -66,10 +72,15 @@ func (p *Osupgrade) Configure(ctx context.Context, req provider.ConfigureRequest
 
 // Resources lists the kinds of resources.
 func (*Osupgrade) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{config.New, run.New}
+	return []func() resource.Resource{config.New, calendar.New, rollout.New, run.New}
 }
 
 // DataSources lists the kinds of data sources.
 func (*Osupgrade) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{state.New, hosts.New}
+	return []func() datasource.DataSource{state.New, hosts.New, runs.New}
+}
+
+// Functions lists the functions.
+func (*Osupgrade) Functions(context.Context) []func() frameworkfunction.Function {
+	return function.All()
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	datasourceschema "github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/function"
 	frameworkprovider "github.com/hashicorp/terraform-plugin-framework/provider"
 	providerschema "github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -69,6 +70,29 @@ func TestSchema_dataSources(t *testing.T) {
 		describedText(t, name.TypeName, resp.Schema.MarkdownDescription)
 		for attr, a := range resp.Schema.Attributes {
 			described(t, name.TypeName+"."+attr, a)
+		}
+	}
+}
+
+func TestSchema_functions(t *testing.T) {
+	t.Parallel()
+	p, ok := provider.New("test")().(frameworkprovider.ProviderWithFunctions)
+	if !ok {
+		t.Fatal("the provider has no functions")
+	}
+	for _, create := range p.Functions(t.Context()) {
+		f := create()
+		var name function.MetadataResponse
+		f.Metadata(t.Context(), function.MetadataRequest{}, &name)
+		var resp function.DefinitionResponse
+		f.Definition(t.Context(), function.DefinitionRequest{}, &resp)
+		describedText(t, name.Name, resp.Definition.MarkdownDescription)
+		parameters := resp.Definition.Parameters
+		if resp.Definition.VariadicParameter != nil {
+			parameters = append(parameters, resp.Definition.VariadicParameter)
+		}
+		for _, parameter := range parameters {
+			describedText(t, name.Name+"."+parameter.GetName(), parameter.GetMarkdownDescription())
 		}
 	}
 }

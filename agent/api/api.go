@@ -10,7 +10,9 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -20,14 +22,24 @@ import (
 type Controller interface {
 	State(ctx context.Context) (v1.State, error)
 	Hosts(ctx context.Context) ([]v1.Host, error)
-	Runs(ctx context.Context) ([]v1.Run, error)
+	// Runs are those that the filter chooses, newest first.
+	Runs(ctx context.Context, filter v1.RunFilter) ([]v1.Run, error)
 	Find(ctx context.Context, id uint64) (v1.Run, error)
 	Newest(ctx context.Context) (view v1.Run, seq uint64, found bool, err error)
 	Current(ctx context.Context) (id uint64, err error)
 	Watch(ctx context.Context) (changed <-chan struct{}, stop func(), err error)
 	Start(ctx context.Context, by string, request v1.Start) (v1.Run, error)
+	// Ask does what somebody asks of the run under way, and returns that run.
+	Ask(ctx context.Context, by string, ask run.Ask, body v1.Ask) (v1.Run, error)
 	Ready(ctx context.Context) error
+	// Windows are the openings that overlap the time between two instants, in
+	// their order and at most so many.
+	Windows(ctx context.Context, from, to time.Time, count int) ([]v1.Window, error)
+	// Configured, RolloutSeen and CalendarsSeen wait until the revision of that
+	// number of the configuration, of the rollout or of a calendar is known.
 	Configured(ctx context.Context, number uint64) error
+	RolloutSeen(ctx context.Context, number uint64) error
+	CalendarsSeen(ctx context.Context, number uint64) error
 	Forget(ctx context.Context, host string) error
 }
 
@@ -35,7 +47,16 @@ type Controller interface {
 type Store interface {
 	Config(ctx context.Context, tenant string) (v1.OSUpgrade, store.Revision, error)
 	PutConfig(ctx context.Context, tenant string, config v1.OSUpgrade, base store.Revision) (store.Revision, error)
-	DeleteConfig(ctx context.Context, tenant string, base store.Revision) error
+	DeleteConfig(ctx context.Context, tenant string, base store.Revision) (store.Revision, error)
+	Rollout(ctx context.Context, tenant string) (v1.Rollout, store.Revision, error)
+	PutRollout(ctx context.Context, tenant string, rollout v1.Rollout, base store.Revision) (store.Revision, error)
+	DeleteRollout(ctx context.Context, tenant string, base store.Revision) (store.Revision, error)
+	Calendar(ctx context.Context, tenant, name string) (v1.Calendar, store.Revision, error)
+	Calendars(ctx context.Context, tenant string) ([]store.NamedCalendar, error)
+	// RoomForCalendar returns store.ErrFull when there may be no more of them.
+	RoomForCalendar(ctx context.Context, tenant string) error
+	PutCalendar(ctx context.Context, tenant, name string, calendar v1.Calendar, base store.Revision) (store.Revision, error)
+	DeleteCalendar(ctx context.Context, tenant, name string, base store.Revision) (store.Revision, error)
 }
 
 // Options say what the API serves.
@@ -62,18 +83,23 @@ func New(o Options) http.Handler {
 	mux := http.NewServeMux()
 	for _, tenant := range []string{"/tenants/{tenant}", ""} {
 		config, state := "/v1/config"+tenant+"/os-upgrade", "/v1/state"+tenant+"/os-upgrade"
-		s.handle(mux, "GET "+config, Read, s.getConfig)
-		s.handle(mux, "PUT "+config, Write, s.putConfig)
-		s.handle(mux, "PATCH "+config, Write, s.patchConfig)
-		s.handle(mux, "DELETE "+config, Write, s.deleteConfig)
+		register(s, mux, config, only(s.configs()))
+		register(s, mux, config+"/rollout", only(s.rollouts()))
+		s.handle(mux, "GET "+config+"/calendars", Read, s.getCalendars)
+		register(s, mux, config+"/calendars/{name}", s.calendar)
 		s.handle(mux, "GET "+state, Read, s.getState)
 		s.handle(mux, "GET "+state+"/hosts", Read, s.getHosts)
 		s.handle(mux, "GET "+state+"/hosts/{host}", Read, s.getHost)
 		s.handle(mux, "DELETE "+state+"/hosts/{host}", Write, s.deleteHost)
 		s.handle(mux, "GET "+state+"/runs", Read, s.getRuns)
 		s.handle(mux, "GET "+state+"/runs/{id}", Read, s.getRun)
+		s.handle(mux, "GET "+state+"/windows", Read, s.getWindows)
+		s.handle(mux, "GET "+state+"/windows.ics", Read, s.getFeed)
 		s.handle(mux, "GET "+state+"/events", Read, s.getEvents)
 		s.handle(mux, "POST "+state+"/start", Start, s.postStart)
+		for _, ask := range []run.Ask{run.Pause, run.Resume, run.Abort, run.Approve, run.Release} {
+			s.handle(mux, "POST "+state+"/"+string(ask), Start, s.postAsk(ask))
+		}
 	}
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)

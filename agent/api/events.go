@@ -17,6 +17,11 @@ const (
 	// smooth is the least time between two events, so that a run over many
 	// hosts costs a reader ten messages a second and not thousands.
 	smooth = 100 * time.Millisecond
+	// share bounds what a reader costs: of so many parts of the time an event
+	// takes one, however many hosts the run has.
+	share = 10
+	// longestRest keeps a reader that is slow itself from waiting for long.
+	longestRest = 2 * time.Second
 )
 
 // stream is one event stream on its way to a client.
@@ -59,8 +64,9 @@ func (st *stream) follow(changed <-chan struct{}) {
 		case <-quiet.C:
 			err = st.write([]byte(": alive\n\n"))
 		case <-changed:
+			begun := time.Now()
 			err = st.event()
-			st.rest()
+			st.rest(min(max(smooth, (share-1)*time.Since(begun)), longestRest))
 		}
 		if err != nil {
 			return
@@ -68,10 +74,10 @@ func (st *stream) follow(changed <-chan struct{}) {
 	}
 }
 
-func (st *stream) rest() {
+func (st *stream) rest(span time.Duration) {
 	select {
 	case <-st.Context().Done():
-	case <-time.After(smooth):
+	case <-time.After(span):
 	}
 }
 

@@ -68,6 +68,8 @@ func (s *server) classify(r *http.Request, err error) *answer {
 		}}}}
 	case errors.As(err, &tooLarge):
 		return plain(http.StatusRequestEntityTooLarge, fmt.Errorf("the body is larger than %d bytes", tooLarge.Limit))
+	case errors.Is(err, store.ErrFull):
+		return plain(http.StatusBadRequest, err)
 	case errors.Is(err, run.ErrNoRun), errors.Is(err, run.ErrNotConfigured), errors.Is(err, store.ErrNotFound):
 		return plain(http.StatusNotFound, err)
 	case errors.Is(err, store.ErrConflict):

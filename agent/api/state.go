@@ -1,9 +1,7 @@
 package api
 
 import (
-	"io"
 	"net/http"
-	"strconv"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -66,54 +64,6 @@ func (s *server) getHost(c *call) error {
 		}
 	}
 	return problem(http.StatusNotFound, "host", c.PathValue("host"), "host %q is not known", c.PathValue("host"))
-}
-
-func (s *server) getRuns(c *call) error {
-	if err := s.onSite(c, "fields"); err != nil {
-		return err
-	}
-	runs, err := c.controller.Runs(c.Context())
-	if err != nil {
-		return err
-	}
-	return s.sendFields(c, runs)
-}
-
-func (s *server) getRun(c *call) error {
-	if err := s.onSite(c, "fields"); err != nil {
-		return err
-	}
-	id, err := strconv.ParseUint(c.PathValue("id"), 10, 64)
-	if err != nil {
-		return badRequest("id", c.PathValue("id"), "is not the id of a run; use a number")
-	}
-	run, err := c.controller.Find(c.Context(), id)
-	if err != nil {
-		return err
-	}
-	return s.sendFields(c, run)
-}
-
-// postStart answers POST start with the run that it began (AV-81).
-func (s *server) postStart(c *call) error {
-	if err := s.onSite(c); err != nil {
-		return err
-	}
-	body, err := io.ReadAll(c.Body)
-	if err != nil {
-		return err
-	}
-	request, err := v1.DecodeStart(c.Header.Get("Content-Type"), body)
-	if err != nil {
-		return err
-	}
-	run, err := c.controller.Start(c.Context(), c.by, request)
-	if err != nil {
-		return err
-	}
-	s.Log.Info("run started by hand", "tenant", c.tenant, "by", c.by, "run", run.ID)
-	s.send(c.w, c.Request, http.StatusOK, run)
-	return nil
 }
 
 // healthz tells whether the process works at all, readyz whether every

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
@@ -24,15 +25,57 @@ func (b broken) Config(context.Context, string) (v1.OSUpgrade, store.Revision, e
 func (b broken) PutConfig(context.Context, string, v1.OSUpgrade, store.Revision) (store.Revision, error) {
 	return store.Revision{}, b.err
 }
-func (b broken) DeleteConfig(context.Context, string, store.Revision) error { return b.err }
-func (b broken) State(context.Context) (v1.State, error)                    { return v1.State{}, b.err }
-func (b broken) Hosts(context.Context) ([]v1.Host, error)                   { return nil, b.err }
-func (b broken) Runs(context.Context) ([]v1.Run, error)                     { return nil, b.err }
-func (b broken) Find(context.Context, uint64) (v1.Run, error)               { return v1.Run{}, b.err }
-func (b broken) Current(context.Context) (uint64, error)                    { return 0, b.err }
-func (b broken) Ready(context.Context) error                                { return b.err }
-func (b broken) Configured(context.Context, uint64) error                   { return b.err }
-func (b broken) Forget(context.Context, string) error                       { return b.err }
+
+func (b broken) Rollout(context.Context, string) (v1.Rollout, store.Revision, error) {
+	return v1.Rollout{}, store.Revision{}, b.err
+}
+
+func (b broken) PutRollout(context.Context, string, v1.Rollout, store.Revision) (store.Revision, error) {
+	return store.Revision{}, b.err
+}
+
+func (b broken) DeleteRollout(context.Context, string, store.Revision) (store.Revision, error) {
+	return store.Revision{}, b.err
+}
+
+func (b broken) DeleteConfig(context.Context, string, store.Revision) (store.Revision, error) {
+	return store.Revision{}, b.err
+}
+
+func (b broken) Calendar(context.Context, string, string) (v1.Calendar, store.Revision, error) {
+	return v1.Calendar{}, store.Revision{}, b.err
+}
+
+func (b broken) Calendars(context.Context, string) ([]store.NamedCalendar, error) { return nil, b.err }
+
+func (b broken) PutCalendar(context.Context, string, string, v1.Calendar, store.Revision) (store.Revision, error) {
+	return store.Revision{}, b.err
+}
+
+func (b broken) DeleteCalendar(context.Context, string, string, store.Revision) (store.Revision, error) {
+	return store.Revision{}, b.err
+}
+
+func (b broken) Windows(context.Context, time.Time, time.Time, int) ([]v1.Window, error) {
+	return nil, b.err
+}
+
+func (b broken) RoomForCalendar(context.Context, string) error { return b.err }
+func (b broken) CalendarsSeen(context.Context, uint64) error   { return b.err }
+
+func (b broken) Ask(context.Context, string, run.Ask, v1.Ask) (v1.Run, error) {
+	return v1.Run{}, b.err
+}
+
+func (b broken) RolloutSeen(context.Context, uint64) error            { return b.err }
+func (b broken) State(context.Context) (v1.State, error)              { return v1.State{}, b.err }
+func (b broken) Hosts(context.Context) ([]v1.Host, error)             { return nil, b.err }
+func (b broken) Runs(context.Context, v1.RunFilter) ([]v1.Run, error) { return nil, b.err }
+func (b broken) Find(context.Context, uint64) (v1.Run, error)         { return v1.Run{}, b.err }
+func (b broken) Current(context.Context) (uint64, error)              { return 0, b.err }
+func (b broken) Ready(context.Context) error                          { return b.err }
+func (b broken) Configured(context.Context, uint64) error             { return b.err }
+func (b broken) Forget(context.Context, string) error                 { return b.err }
 
 func (b broken) Newest(context.Context) (v1.Run, uint64, bool, error) {
 	return v1.Run{}, 0, false, b.err
@@ -63,7 +106,7 @@ func TestUnready(t *testing.T) {
 		Healthy: func() error { return b.err }, Log: slog.New(slog.DiscardHandler),
 	})
 	ask := func(method, target string) *httptest.ResponseRecorder {
-		r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader("{}"))
+		r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(`{"reason":"r"}`))
 		r.Header.Set("Authorization", "Bearer "+token)
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
@@ -71,6 +114,11 @@ func TestUnready(t *testing.T) {
 	}
 	for _, request := range []string{
 		"GET /v1/config/os-upgrade", "PUT /v1/config/os-upgrade", "PATCH /v1/config/os-upgrade", "DELETE /v1/config/os-upgrade",
+		"GET /v1/config/os-upgrade/rollout", "PUT /v1/config/os-upgrade/rollout", "PATCH /v1/config/os-upgrade/rollout", "DELETE /v1/config/os-upgrade/rollout",
+		"GET /v1/config/os-upgrade/calendars", "GET /v1/config/os-upgrade/calendars/x", "PUT /v1/config/os-upgrade/calendars/x",
+		"PATCH /v1/config/os-upgrade/calendars/x", "DELETE /v1/config/os-upgrade/calendars/x",
+		"GET /v1/state/os-upgrade/windows", "GET /v1/state/os-upgrade/windows.ics",
+		"POST /v1/state/os-upgrade/pause",
 		"GET /v1/state/os-upgrade", "GET /v1/state/os-upgrade/hosts", "GET /v1/state/os-upgrade/hosts/h01", "DELETE /v1/state/os-upgrade/hosts/h01", "GET /v1/state/os-upgrade/runs",
 		"GET /v1/state/os-upgrade/runs/1", "GET /v1/state/os-upgrade/events", "POST /v1/state/os-upgrade/start", "GET /healthz", "GET /readyz",
 	} {

@@ -263,9 +263,11 @@ func TestTenantThatIsNoName(t *testing.T) {
 		_, err6 := c.Hosts(t.Context(), tenant, "")
 		_, err7 := c.Start(t.Context(), tenant, v1.Start{})
 		_, err8 := c.Run(t.Context(), tenant, 1)
-		_, err9 := c.Runs(t.Context(), tenant)
+		_, err9 := c.Runs(t.Context(), tenant, v1.RunFilter{})
 		err10 := c.Watch(t.Context(), tenant, func(v1.Run) bool { return false })
-		for _, err := range []error{err1, err2, err3, err4, err5, err6, err7, err8, err9, err10} {
+		_, _, err11 := c.Rollout(t.Context(), tenant)
+		_, err12 := c.Pause(t.Context(), tenant, v1.Ask{})
+		for _, err := range []error{err1, err2, err3, err4, err5, err6, err7, err8, err9, err10, err11, err12} {
 			wantError(t, err, "is not a name")
 		}
 	}

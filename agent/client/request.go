@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,6 +31,8 @@ type request struct {
 	query  url.Values
 	body   any
 	when   Precondition
+	// accept is the content type wanted; empty is JSON.
+	accept string
 }
 
 // reply is what came back, with the body read.
@@ -94,7 +97,7 @@ func (c *Client) newRequest(ctx context.Context, q request) (*retryablehttp.Requ
 	if err != nil {
 		return nil, err
 	}
-	c.introduce(r.Header, "application/json")
+	c.introduce(r.Header, cmp.Or(q.accept, "application/json"))
 	for name, value := range map[string]string{"If-Match": q.when.IfMatch, "If-None-Match": q.when.IfNoneMatch} {
 		if value != "" {
 			r.Header.Set(name, value)

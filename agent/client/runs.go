@@ -3,7 +3,9 @@ package client
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"strconv"
+	"time"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -12,11 +14,43 @@ import (
 // is an *Error of status 412 that names it in its error-info. The request is
 // sent again only when it surely started nothing.
 func (c *Client) Start(ctx context.Context, tenant string, start v1.Start) (v1.Run, error) {
-	path, err := tenantPath("state", tenant, "/start")
+	return c.operate(ctx, tenant, "/start", start)
+}
+
+// Pause holds up the run under way. When there is none, this and the others
+// below are an *Error of status 412. They are sent again only when they surely
+// had no effect.
+func (c *Client) Pause(ctx context.Context, tenant string, ask v1.Ask) (v1.Run, error) {
+	return c.operate(ctx, tenant, "/pause", ask)
+}
+
+// Resume lets the run go on that is paused.
+func (c *Client) Resume(ctx context.Context, tenant string, ask v1.Ask) (v1.Run, error) {
+	return c.operate(ctx, tenant, "/resume", ask)
+}
+
+// Abort ends the run under way.
+func (c *Client) Abort(ctx context.Context, tenant string, ask v1.Ask) (v1.Run, error) {
+	return c.operate(ctx, tenant, "/abort", ask)
+}
+
+// Approve lets the stage begin that ask names.
+func (c *Client) Approve(ctx context.Context, tenant string, ask v1.Ask) (v1.Run, error) {
+	return c.operate(ctx, tenant, "/approve", ask)
+}
+
+// Release frees, by force, the slot of the host that ask names.
+func (c *Client) Release(ctx context.Context, tenant string, ask v1.Ask) (v1.Run, error) {
+	return c.operate(ctx, tenant, "/release", ask)
+}
+
+// operate posts a request about runs and returns the run that it is about.
+func (c *Client) operate(ctx context.Context, tenant, operation string, body any) (v1.Run, error) {
+	path, err := tenantPath("state", tenant, operation)
 	if err != nil {
 		return v1.Run{}, err
 	}
-	q := request{method: http.MethodPost, path: path, body: start}
+	q := request{method: http.MethodPost, path: path, body: body}
 	a, err := c.do(ctx, q)
 	if err != nil {
 		return v1.Run{}, err
@@ -41,16 +75,32 @@ func (c *Client) Run(ctx context.Context, tenant string, id uint64) (v1.Run, err
 	return run, nil
 }
 
-// Runs gets the runs that are kept, newest first; they may come without their
-// hosts.
-func (c *Client) Runs(ctx context.Context, tenant string) ([]v1.Run, error) {
+// Runs gets those of the runs that are kept which a filter chooses, newest
+// first; they may come without their hosts.
+func (c *Client) Runs(ctx context.Context, tenant string, filter v1.RunFilter) ([]v1.Run, error) {
 	path, err := tenantPath("state", tenant, "/runs")
 	if err != nil {
 		return nil, err
 	}
 	var runs []v1.Run
-	if err := c.get(ctx, path, nil, &runs); err != nil {
+	if err := c.get(ctx, path, filterQuery(filter), &runs); err != nil {
 		return nil, err
 	}
 	return runs, nil
+}
+
+// filterQuery writes a filter without what it leaves open.
+func filterQuery(f v1.RunFilter) url.Values {
+	query := url.Values{}
+	add := func(name, value string, given bool) {
+		if given {
+			query.Set(name, value)
+		}
+	}
+	add("result", f.Result, f.Result != "")
+	add("host", f.Host, f.Host != "")
+	add("since", f.Since.Format(time.RFC3339Nano), !f.Since.IsZero())
+	add("until", f.Until.Format(time.RFC3339Nano), !f.Until.IsZero())
+	add("limit", strconv.Itoa(f.Limit), f.Limit != 0)
+	return query
 }

@@ -1,7 +1,9 @@
 package client
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"slices"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -26,4 +28,12 @@ func windows(c v1.OSUpgrade) []v1.MaintenanceWindow {
 			cmp.Compare(a.DaysOfWeek, b.DaysOfWeek), cmp.Compare(a.StartTime, b.StartTime),
 			cmp.Compare(a.Timezone, b.Timezone), cmp.Compare(a.Duration, b.Duration))
 	})
+}
+
+// sameRollout reports whether two rollouts mean the same, whatever is left to
+// its default in one and written out in the other.
+func sameRollout(a, b v1.Rollout) bool {
+	textA, errA := json.Marshal(a.WithDefaults().Canonical())
+	textB, errB := json.Marshal(b.WithDefaults().Canonical())
+	return errA == nil && errB == nil && bytes.Equal(textA, textB)
 }

@@ -199,7 +199,7 @@ func TestRunsComeNewestFirst(t *testing.T) {
 	for _, id := range []uint64{3, 7, 9} {
 		api.AddRun("acme", v1.Run{ID: id, Phase: "finished", Result: "completed", Hosts: []v1.RunHost{{Hostname: "h01"}}})
 	}
-	runs, err := connect(t, api).Runs(t.Context(), "acme")
+	runs, err := connect(t, api).Runs(t.Context(), "acme", v1.RunFilter{})
 	if err != nil {
 		t.Fatal(err)
 	}

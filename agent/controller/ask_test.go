@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
 // TestWhoHasLeft checks that nothing is kept for somebody who has left, and
@@ -20,7 +22,7 @@ func TestWhoHasLeft(t *testing.T) {
 			if s, err := c.State(ctx); err != nil && s.Status != "" {
 				t.Errorf("answered %+v beside %v", s, err)
 			}
-			if r, err := c.Runs(ctx); err != nil && r != nil {
+			if r, err := c.Runs(ctx, v1.RunFilter{}); err != nil && r != nil {
 				t.Errorf("answered %+v beside %v", r, err)
 			}
 			if h, err := c.Hosts(ctx); err != nil && h != nil {

@@ -4,20 +4,21 @@ import (
 	"context"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
 // configure takes in the tenant's configuration. One that cannot be read
 // closes all windows: what it meant to forbid is unknown.
-func (s *state) configure(seen store.Seen) {
-	s.config, s.windows = nil, nil
-	err := seen.Err
-	if err == nil && seen.Config != nil {
-		s.config = seen.Config
-		s.windows, err = s.config.Windows()
+func (s *state) configure(seen store.Seen[v1.OSUpgrade]) {
+	s.config, s.windows, s.configErr = nil, nil, seen.Err
+	if seen.Err == nil && seen.Value != nil {
+		s.config = seen.Value
+		s.windows, s.configErr = s.config.Windows()
 	}
-	if err != nil {
-		s.Logger.Error("the configuration cannot be used; no window is open", "tenant", s.Tenant, "error", err)
+	if s.configErr != nil {
+		s.Logger.Error("the configuration cannot be used; no window is open", "tenant", s.Tenant, "error", s.configErr)
 	}
+	s.reschedule(seen.At)
 	s.configured = true
 	s.learnt()
 	s.revision.reach(seen.Number)

@@ -19,16 +19,27 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/guard"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
 // Store is what a controller needs of the store.
 type Store interface {
-	WatchConfig(ctx context.Context, tenant string, see func(store.Seen)) error
+	WatchConfig(ctx context.Context, tenant string, see func(store.Seen[v1.OSUpgrade])) error
+	WatchCalendars(ctx context.Context, tenant string, see func(store.SeenCalendar)) error
+	WatchRollout(ctx context.Context, tenant string, see func(store.Seen[v1.Rollout])) error
 	Hosts(ctx context.Context, tenant string) ([]store.Host, error)
 	PutHost(ctx context.Context, key string, host store.Host) error
 	DeleteHost(ctx context.Context, tenant, key string) error
 	WatchVersions(ctx context.Context, tenant string, see func(store.Reported)) error
 	VersionsNumber(ctx context.Context, tenant string) (uint64, error)
+	PutRun(ctx context.Context, tenant string, r v1.Run) error
+	Run(ctx context.Context, tenant string, id uint64) (v1.Run, error)
+	Runs(ctx context.Context, tenant string, deliver func(v1.Run) (more bool)) error
+}
+
+// Runner runs the tasks that are run at the site.
+type Runner interface {
+	Run(ctx context.Context, t message.Task) message.Outcome
 }
 
 // Options say what a controller controls.
@@ -40,10 +51,15 @@ type Options struct {
 	Ear   topic.Ear
 	Guard *guard.Guard
 	Store Store
+	// Site runs the tasks that are run at the site; nil lets each of them fail.
+	Site Runner
 	// Logger takes what operators may want to know.
 	Logger *slog.Logger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
+	// At is told the label of each step before it is taken and after it was
+	// (tests crash there); nil means nobody.
+	At func(label string)
 }
 
 // Controller is the controller of one tenant. One goroutine, that of Run, owns
@@ -53,6 +69,7 @@ type Controller struct {
 	asked  chan func(*state)
 	inbox  *inbox
 	keeper *keeper
+	past   *historian
 	// knows is closed once the log and the configuration have been read as they
 	// stood at the start, done when Run has ended.
 	knows, done chan struct{}
@@ -63,8 +80,11 @@ func New(o Options) *Controller {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.At == nil {
+		o.At = func(string) {}
+	}
 	return &Controller{
-		o: o, asked: make(chan func(*state), 64), inbox: newInbox(), keeper: newKeeper(o),
+		o: o, asked: make(chan func(*state), 64), inbox: newInbox(), keeper: newKeeper(o), past: newHistorian(o),
 		knows: make(chan struct{}), done: make(chan struct{}),
 	}
 }
@@ -81,7 +101,8 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	var keeping sync.WaitGroup
 	keeping.Go(func() { c.keeper.run(ctx) })
-	for _, part := range []func(context.Context) error{c.followLog, c.watchConfig, c.watchVersions, c.listen} {
+	keeping.Go(func() { c.past.run(ctx) })
+	for _, part := range []func(context.Context) error{c.followLog, c.watchConfig, c.watchRollout, c.watchCalendars, c.watchVersions, c.listen} {
 		go func() {
 			if err := part(ctx); err != nil && ctx.Err() == nil {
 				cancel(err)
@@ -99,6 +120,7 @@ func (c *Controller) Run(ctx context.Context) error {
 // load reads what is there before anything new comes.
 func (c *Controller) load(ctx context.Context) (*state, error) {
 	s := newState(c.o, c.keeper, c.knows)
+	s.past, s.tasks = c.past, newErrands(c.o, c.post)
 	hosts, err := c.o.Store.Hosts(ctx, c.o.Tenant)
 	if err != nil {
 		return nil, err
@@ -107,6 +129,13 @@ func (c *Controller) load(ctx context.Context) (*state, error) {
 		s.hosts[h.Name] = &host{Host: h}
 	}
 	if s.last, err = c.o.Log.Last(ctx); err != nil {
+		return nil, err
+	}
+	s.startedAt = s.last
+	if s.first, err = c.o.Log.First(ctx); err != nil {
+		return nil, err
+	}
+	if s.kept, err = c.past.newest(ctx); err != nil {
 		return nil, err
 	}
 	if err := c.o.Guard.End(s.last); err != nil {
@@ -118,13 +147,19 @@ func (c *Controller) load(ctx context.Context) (*state, error) {
 
 func (c *Controller) followLog(ctx context.Context) error {
 	return c.o.Log.Follow(ctx, 1, func(r message.Record) {
-		_ = c.post(ctx, func(s *state) { s.fold(r) })
+		_ = c.post(ctx, func(s *state) { s.fold(ctx, r) })
 	})
 }
 
 func (c *Controller) watchConfig(ctx context.Context) error {
-	return c.o.Store.WatchConfig(ctx, c.o.Tenant, func(seen store.Seen) {
+	return c.o.Store.WatchConfig(ctx, c.o.Tenant, func(seen store.Seen[v1.OSUpgrade]) {
 		_ = c.post(ctx, func(s *state) { s.configure(seen) })
+	})
+}
+
+func (c *Controller) watchRollout(ctx context.Context) error {
+	return c.o.Store.WatchRollout(ctx, c.o.Tenant, func(seen store.Seen[v1.Rollout]) {
+		_ = c.post(ctx, func(s *state) { s.setRollout(seen) })
 	})
 }
 
@@ -136,11 +171,15 @@ func (c *Controller) watchVersions(ctx context.Context) error {
 }
 
 func (c *Controller) listen(ctx context.Context) error {
-	return c.o.Ear.Listen(ctx,
-		func(name string, a message.Alive) {
+	return c.o.Ear.Listen(ctx, topic.Listener{
+		Alive: func(name string, a message.Alive) {
 			c.inbox.put(name, func(l *letter) { l.alive, l.aliveAt = a, c.o.Now() })
 		},
-		func(name string, p message.Progress) {
+		Progress: func(name string, p message.Progress) {
 			c.inbox.put(name, func(l *letter) { l.progress, l.progressAt = p, c.o.Now() })
-		})
+		},
+		Outcome: func(name string, o message.Outcome) {
+			c.inbox.put(name, func(l *letter) { l.outcome = &o })
+		},
+	})
 }

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -10,40 +11,75 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
-// drive takes the next step of the run under way.
+// drive takes the next step of the run under way: first it brings the log up
+// to what is known beside it, then it does what the run says.
 func (s *state) drive(ctx context.Context, current *run.State, now time.Time) time.Time {
-	step := current.Next(now)
-	switch step.Act {
-	case run.Send:
-		kind := message.CommandHost
-		if step.Command.Action == message.Prepare {
-			kind = message.CommandAll
-		}
-		return s.append(ctx, message.Record{Kind: kind, Host: step.Command.Host, Run: current.ID, Body: step.Command.Encode()})
-	case run.Finish:
-		return s.append(ctx, message.Record{Kind: message.EventRecord, Run: current.Key(), Body: step.Event.Encode()})
-	case run.Wait:
-		if e, some := s.recovered(step.Silent, now); some {
-			s.Logger.Info("silent hosts hold no slot any more", "tenant", s.Tenant, "run", current.Key(), "hosts", len(e.Hosts), "reason", e.Reason)
-			return s.append(ctx, message.Record{Kind: message.EventRecord, Run: current.Key(), Body: e.Encode()})
+	if retryAt, wrote := s.decideRequests(ctx, current); wrote {
+		return retryAt
+	}
+	if !s.gathered(current, now) {
+		return s.started.Add(settle)
+	}
+	for _, fact := range []func(*run.State) (message.Event, bool){s.silence, s.freezes, s.held, s.ran} {
+		if e, some := fact(current); some {
+			return s.appendEvent(ctx, current, e)
 		}
 	}
-	return step.Until
+	ahead := s.clock.ahead(now)
+	step := current.Next(now.Add(ahead))
+	switch step.Act {
+	case run.Send:
+		return s.appendCommand(ctx, current, step.Command)
+	case run.Note:
+		return s.appendEvent(ctx, current, step.Event)
+	case run.Wait:
+		s.syncFleet(ctx, step)
+	}
+	if step.Until.IsZero() {
+		return step.Until
+	}
+	return step.Until.Add(-ahead)
+}
+
+func (s *state) appendCommand(ctx context.Context, current *run.State, c message.Command) time.Time {
+	kind := message.CommandHost
+	if c.Action == message.Prepare {
+		kind = message.CommandAll
+	}
+	return s.append(ctx, message.Record{Kind: kind, Host: c.Host, Run: current.ID, Body: c.Encode()}, string(c.Action))
+}
+
+func (s *state) appendEvent(ctx context.Context, current *run.State, e message.Event) time.Time {
+	return s.append(ctx, message.Record{Kind: message.EventRecord, Run: current.Key(), Body: e.Encode()}, e.Event)
 }
 
 // append writes a record and has the next decision wait until it came back
-// through the log, so that all is folded in the log's order.
-func (s *state) append(ctx context.Context, r message.Record) time.Time {
+// through the log, so that all is folded in the log's order. The label says
+// what it is.
+func (s *state) append(ctx context.Context, r message.Record, label string) time.Time {
+	s.At("before " + label)
 	seq, err := s.Log.Append(ctx, r, s.ledger.LastCommand)
 	if err == nil {
-		s.last, s.pause, s.retryAt = seq, 0, time.Time{}
+		s.At("after " + label)
+		s.last = seq
+		s.unstuck()
 		return time.Time{}
+	}
+	s.stuck = err
+	if s.stuckSince.IsZero() && !errors.Is(err, topic.ErrBehind) {
+		s.stuckSince = s.Now()
+		s.notify()
 	}
 	s.Logger.Warn("cannot write to the log; trying again", "tenant", s.Tenant, "error", err)
 	s.catchUp(ctx, err)
 	s.pause = min(max(2*s.pause, firstPause), longestPause)
 	s.retryAt = s.Now().Add(s.pause)
 	return s.retryAt
+}
+
+// unstuck notes that a record was written, or that none has to be any more.
+func (s *state) unstuck() {
+	s.pause, s.retryAt, s.stuckSince = 0, time.Time{}, time.Time{}
 }
 
 // catchUp has the next decision wait for what is on the log already: after
@@ -59,4 +95,9 @@ func (s *state) catchUp(ctx context.Context, cause error) {
 		s.Logger.Info("another controller has written to the log", "tenant", s.Tenant, "last", last)
 	}
 	s.last = max(s.last, last)
+}
+
+func sortedHosts(e message.Event) message.Event {
+	slices.Sort(e.Hosts)
+	return e
 }

@@ -51,10 +51,10 @@ func due(f facts) (bool, time.Time) {
 		return false, at
 	}
 	switch at := f.started.Add(settle); {
-	case f.members == f.silent:
-		return false, time.Time{}
 	case f.silent > 0 && f.now.Before(at):
 		return false, at
+	case f.members == f.silent:
+		return false, time.Time{}
 	}
 	return true, time.Time{}
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -25,20 +27,54 @@ type memory struct {
 	lastCommand uint64
 	grown       chan struct{}
 
-	config   *v1.OSUpgrade
-	hosts    map[string]store.Host
-	versions map[string][]byte
+	// configuredAt is when the configuration was written.
+	configuredAt time.Time
+	config       *v1.OSUpgrade
+	hosts        map[string]store.Host
+	versions     map[string][]byte
 	// puts counts the writes of hosts that were tried, and refuse how many of
 	// the next ones fail. While stuck is held none comes to an end.
 	puts, refuse int
 	stuck        sync.Mutex
 
-	alive    func(string, message.Alive)
-	progress func(string, message.Progress)
+	// rollout is the tenant's, seeRollout whoever watches it; history are the
+	// runs in the history.
+	rollout *v1.Rollout
+	// calendars are the tenant's, by name; seeCalendar is told of each change.
+	calendars   map[string]v1.Calendar
+	seeCalendar func(store.SeenCalendar)
+	seeRollout  func(store.Seen[v1.Rollout])
+	history     []v1.Run
+	// runPuts counts the writes to the history that were tried, and refuseRuns
+	// how many of the next ones fail.
+	runPuts, refuseRuns int
+	// appendErr has each append fail, once it was written if written is set.
+	appendErr error
+	written   bool
+	// held keeps new records from whoever follows; nil lets them go.
+	held chan struct{}
+	// first is the oldest record that is there; trims counts the trims that
+	// were tried, and refuseTrims how many of the next ones fail.
+	first, trims, refuseTrims uint64
+	// rolloutDelay is how long it takes until the rollout is seen at the start.
+	rolloutDelay time.Duration
+	// asked are the tasks that hosts were asked for, atSite those that the site
+	// was to run; site says how these come out, nil is that there is none.
+	asked, atSite []message.Task
+	site          func(context.Context, message.Task) message.Outcome
+	topic.Listener
+	// obedient has hosts answer each command at once.
+	obedient bool
+	// folder is where the guard of the log keeps its file.
+	folder string
+	// logger takes what is logged; nil means nobody.
+	logger *slog.Logger
+	// stop kills the controller that was started last.
+	stop func()
 }
 
 func newMemory(hosts ...string) *memory {
-	m := &memory{grown: make(chan struct{}), hosts: map[string]store.Host{}, versions: map[string][]byte{}}
+	m := &memory{first: 1, grown: make(chan struct{}), hosts: map[string]store.Host{}, versions: map[string][]byte{}}
 	m.config = &v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "app"}}}
 	for _, name := range hosts {
 		m.hosts[topic.Token(name)] = store.Host{Tenant: "acme", Name: name, Application: "app"}
@@ -46,68 +82,117 @@ func newMemory(hosts ...string) *memory {
 	return m
 }
 
-func (m *memory) Append(_ context.Context, r message.Record, expect uint64) (uint64, error) {
+func (m *memory) Listen(ctx context.Context, to topic.Listener) error {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if expect != m.lastCommand {
-		return 0, topic.ErrBehind
-	}
-	m.lastCommand = m.add(r)
-	return m.lastCommand, nil
-}
-
-func (m *memory) add(r message.Record) uint64 {
-	r.Seq, r.Time = uint64(len(m.records)+1), time.Now()
-	m.records = append(m.records, r)
-	close(m.grown)
-	m.grown = make(chan struct{})
-	return r.Seq
-}
-
-func (m *memory) Follow(ctx context.Context, from uint64, deliver func(message.Record)) error {
-	for at := from; ; {
-		m.mu.Lock()
-		fresh, grown := m.records[at-1:], m.grown
-		m.mu.Unlock()
-		for _, r := range fresh {
-			deliver(r)
-			at++
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-grown:
-		}
-	}
-}
-
-func (m *memory) Read(_ context.Context, from, to uint64, deliver func(message.Record)) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, r := range m.records[from-1 : to] {
-		deliver(r)
-	}
-	return nil
-}
-
-func (m *memory) Last(context.Context) (uint64, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return uint64(len(m.records)), nil
-}
-
-func (m *memory) Listen(ctx context.Context, alive func(string, message.Alive), progress func(string, message.Progress)) error {
-	m.mu.Lock()
-	m.alive, m.progress = alive, progress
+	m.Listener = to
 	m.mu.Unlock()
 	<-ctx.Done()
 	return ctx.Err()
 }
 
-func (m *memory) WatchConfig(ctx context.Context, _ string, see func(store.Seen)) error {
-	see(store.Seen{Config: m.config, Number: 1})
+func (m *memory) Ask(t message.Task) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.asked = append(m.asked, t)
+	return nil
+}
+
+// tasks returns what hosts were asked for so far.
+func (m *memory) tasks() []message.Task {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.asked)
+}
+
+// siteTasks returns what the site was to run so far.
+func (m *memory) siteTasks() []message.Task {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.atSite)
+}
+
+// runner is the site's, of a memory.
+type runner struct{ *memory }
+
+func (r runner) Run(ctx context.Context, t message.Task) message.Outcome {
+	r.mu.Lock()
+	r.atSite = append(r.atSite, t)
+	r.mu.Unlock()
+	return r.site(ctx, t)
+}
+
+// roll has the rollout change.
+func (m *memory) roll(seen store.Seen[v1.Rollout]) {
+	m.mu.Lock()
+	see := m.seeRollout
+	m.mu.Unlock()
+	see(seen)
+	synctest.Wait()
+}
+
+func (m *memory) WatchConfig(ctx context.Context, _ string, see func(store.Seen[v1.OSUpgrade])) error {
+	see(store.Seen[v1.OSUpgrade]{Value: m.config, Number: 1, At: m.configuredAt})
 	<-ctx.Done()
 	return ctx.Err()
+}
+
+func (m *memory) WatchCalendars(ctx context.Context, _ string, see func(store.SeenCalendar)) error {
+	m.mu.Lock()
+	m.seeCalendar = see
+	kept := maps.Clone(m.calendars)
+	m.mu.Unlock()
+	for name, c := range kept {
+		see(store.SeenCalendar{Name: name, Value: &c, Number: 1})
+	}
+	see(store.SeenCalendar{})
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (m *memory) WatchRollout(ctx context.Context, _ string, see func(store.Seen[v1.Rollout])) error {
+	m.mu.Lock()
+	m.seeRollout = see
+	m.mu.Unlock()
+	pause(ctx, m.rolloutDelay)
+	see(store.Seen[v1.Rollout]{Value: m.rollout, Number: 1})
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (m *memory) PutRun(_ context.Context, _ string, r v1.Run) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.runPuts++
+	if m.refuseRuns > 0 {
+		m.refuseRuns--
+		return errors.New("no space left on device")
+	}
+	m.history = append(m.history, r)
+	return nil
+}
+
+func (m *memory) Run(_ context.Context, _ string, id uint64) (v1.Run, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range m.history {
+		if r.ID == id {
+			return r, nil
+		}
+	}
+	return v1.Run{}, store.ErrNotFound
+}
+
+func (m *memory) Runs(_ context.Context, _ string, deliver func(v1.Run) bool) error {
+	m.mu.Lock()
+	kept := slices.Clone(m.history)
+	m.mu.Unlock()
+	for _, r := range slices.Backward(kept) {
+		r.Hosts, r.Events = nil, nil
+		if !deliver(r) {
+			return nil
+		}
+	}
+	return nil
 }
 
 func (m *memory) WatchVersions(ctx context.Context, _ string, see func(store.Reported)) error {
@@ -161,35 +246,32 @@ func (m *memory) kept(name string) (h store.Host, puts int) {
 	return m.hosts[topic.Token(name)], m.puts
 }
 
-func (m *memory) reply(host string, run uint64, action message.Action) {
-	m.mu.Lock()
-	m.add(message.Record{
-		Kind: message.ReplyRecord, Host: host, Run: run, Action: action, Body: message.Reply{Action: action, Result: message.Done}.Encode(),
-	})
-	m.mu.Unlock()
-	synctest.Wait()
-}
-
 func (m *memory) beat(hosts ...string) {
 	for _, name := range hosts {
-		m.alive(name, message.Alive{Application: "app"})
+		m.Alive(name, message.Alive{Application: "app"})
 	}
 	synctest.Wait()
-}
-
-// last returns the body of the newest record.
-func (m *memory) last() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return string(m.records[len(m.records)-1].Body)
 }
 
 func (m *memory) options(t testing.TB) Options {
-	g, err := guard.Open(filepath.Join(t.TempDir(), "guard.json"))
+	if m.folder == "" {
+		m.folder = t.TempDir()
+	}
+	g, err := guard.Open(filepath.Join(m.folder, "guard.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Options{Tenant: "acme", Zone: time.UTC, Log: m, Ear: m, Guard: g, Store: m, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
+	o := Options{
+		Tenant: "acme", Zone: time.UTC, Log: m, Ear: m, Guard: g, Store: m, Now: time.Now,
+		Logger: slog.New(slog.DiscardHandler), At: func(string) {},
+	}
+	if m.logger != nil {
+		o.Logger = m.logger
+	}
+	if m.site != nil {
+		o.Site = runner{m}
+	}
+	return o
 }
 
 // control runs a controller until the test ends, or stop is called. It must be
@@ -210,5 +292,14 @@ func (m *memory) control(t *testing.T) (c *Controller, stop func()) {
 	}
 	t.Cleanup(stop)
 	synctest.Wait()
+	m.stop = stop
 	return c, stop
+}
+
+// restart kills the controller that was started last, and starts the next.
+func (m *memory) restart(t *testing.T) *Controller {
+	t.Helper()
+	m.stop()
+	c, _ := m.control(t)
+	return c
 }

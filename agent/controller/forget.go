@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
@@ -25,10 +24,10 @@ func (c *Controller) Forget(ctx context.Context, name string) error {
 
 // forgettable tells why a host cannot be deleted.
 func (s *state) forgettable(name string) error {
-	switch h, known := s.hosts[name]; {
-	case !known:
+	switch _, known := s.hosts[name]; {
+	case !known && !s.awaits(name):
 		return fmt.Errorf("host %s: %w", name, run.ErrNoHost)
-	case h.online(s.Now()):
+	case s.isOnline(name):
 		return &run.Refused{Message: fmt.Sprintf(
 			"host %s is online; stop its worker first, and wait until it was not heard of for %s", name, message.Silence)}
 	}
@@ -45,26 +44,23 @@ func (s *state) forget(name string) error {
 		return err
 	}
 	delete(s.hosts, name)
+	s.forgotten[name] = true
 	delete(s.versions, name)
+	s.present.forget(name)
+	s.suspect(name)
 	s.changed()
 	return nil
 }
 
-// recovered returns the event that frees the slots of silent hosts which are
-// online again or deleted; false when there are none.
-func (s *state) recovered(silent []string, now time.Time) (message.Event, bool) {
-	var heard, deleted []string
-	for _, name := range silent {
-		switch h, known := s.hosts[name]; {
-		case !known:
-			deleted = append(deleted, name)
-		case h.online(now):
-			heard = append(heard, name)
-		}
-	}
-	e := message.Event{Event: message.Recovered, Hosts: heard, Reason: message.Heard}
-	if len(heard) == 0 {
-		e.Hosts, e.Reason = deleted, message.Deleted
-	}
-	return e, len(e.Hosts) > 0
+// awaits reports whether it matters to the run under way what becomes of a
+// host.
+func (s *state) awaits(name string) bool {
+	current := s.ledger.Current()
+	return current != nil && !s.forgotten[name] && mayHold(current, name)
+}
+
+// isOnline reports whether a host is online now.
+func (s *state) isOnline(name string) bool {
+	s.listen(s.Now())
+	return s.present.online(name)
 }

@@ -12,24 +12,29 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// blocked starts a run of h01 and h02 that waits for h03, which is silent.
+// blocked starts a run of three hosts that waits for h03, which has prepared
+// and fallen silent.
 func blocked(t *testing.T) (*memory, *Controller, v1.Run) {
 	t.Helper()
 	m := newMemory("h01", "h02", "h03")
 	c, _ := m.control(t)
-	time.Sleep(settle)
-	m.beat("h01", "h02")
+	m.beat("h01", "h02", "h03")
 	r, err := c.Start(t.Context(), "test", v1.Start{OverrideWindow: true, Reason: "a test"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.reply("h01", r.ID, message.Prepare)
+	m.reply("h03", r.ID, message.Prepare)
+	m.pass(message.Silence, "h01", "h02")
+	if e := m.last(); e != `{"event":"silent","hosts":["h03"]}` {
+		t.Fatalf("the log ends with %s", e)
+	}
 	m.reply("h02", r.ID, message.Prepare)
 	view, err := c.Find(t.Context(), r.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := view.WaitingFor; w == nil || w.What != "slot" || w.Detail != "h03, which is silent, to come back or to be deleted" {
+	if w := view.WaitingFor; w == nil || w.What != "slot" || w.Detail != "h03 (it is silent) to be well again, to be released or to be deleted" {
 		t.Fatalf("the run waits for %+v", w)
 	}
 	if state, err := c.State(t.Context()); err != nil || state.Status != "waiting" {
@@ -41,13 +46,23 @@ func blocked(t *testing.T) (*memory, *Controller, v1.Run) {
 	return m, c, r
 }
 
-// ends plays the rest of a run that h03 has held up, and checks how it ends.
-func ends(t *testing.T, m *memory, c *Controller, r v1.Run) {
+// pass lets time pass in which only some hosts are heard of.
+func (m *memory) pass(span time.Duration, hosts ...string) {
+	for ; span > 0; span -= message.Heartbeat {
+		time.Sleep(min(span, message.Heartbeat))
+		m.beat(hosts...)
+	}
+}
+
+// ends plays the rest of a run that h03 has held up, and checks how it and h03
+// end.
+func ends(t *testing.T, m *memory, c *Controller, r v1.Run, result, h03 string) {
 	t.Helper()
-	m.reply("h01", r.ID, message.Upgrade)
-	m.reply("h02", r.ID, message.Upgrade)
+	for _, host := range []string{"h01", "h02", "h03"} {
+		m.reply(host, r.ID, message.Upgrade)
+	}
 	view, err := c.Find(t.Context(), r.ID)
-	if err != nil || view.Result != "partial" || view.Hosts[2].Status != "unreachable" {
+	if err != nil || view.Result != result || view.Hosts[2].Status != h03 {
 		t.Errorf("the run ended as %+v, %v", view, err)
 	}
 }
@@ -58,8 +73,7 @@ func TestSilentHostIsHeard(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m, c, r := blocked(t)
-		time.Sleep(time.Hour)
-		m.beat("h01", "h02")
+		m.pass(time.Hour, "h01", "h02")
 		if strings.Contains(m.last(), "upgrade") {
 			t.Fatalf("a host is upgraded while h03 is silent: %s", m.last())
 		}
@@ -70,7 +84,7 @@ func TestSilentHostIsHeard(t *testing.T) {
 		if e := string(m.records[len(m.records)-2].Body); e != `{"event":"recovered","hosts":["h03"],"reason":"heard"}` {
 			t.Errorf("the log has %s", e)
 		}
-		ends(t, m, c, r)
+		ends(t, m, c, r, "completed", "upgraded")
 	})
 }
 
@@ -97,7 +111,7 @@ func TestSilentHostIsDeleted(t *testing.T) {
 		if h, _ := m.kept("h03"); h.Name != "" {
 			t.Errorf("the store still has %+v", h)
 		}
-		ends(t, m, c, r)
+		ends(t, m, c, r, "partial", "skipped")
 		if hosts, err := c.Hosts(t.Context()); err != nil || len(hosts) != 2 {
 			t.Errorf("the hosts are %+v, %v", hosts, err)
 		}

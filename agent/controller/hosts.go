@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -25,10 +26,6 @@ type reported struct {
 	at       time.Time
 }
 
-func (h *host) online(now time.Time) bool {
-	return !h.seen.IsZero() && now.Sub(h.seen) < message.Silence
-}
-
 // hear takes in what hosts told of themselves.
 func (s *state) hear(letters map[string]letter) {
 	for name, l := range letters {
@@ -37,6 +34,9 @@ func (s *state) hear(letters map[string]letter) {
 		}
 		if !l.progressAt.IsZero() {
 			s.progressed(name, l.progress, l.progressAt)
+		}
+		if l.outcome != nil {
+			s.outcome(name, *l.outcome, false)
 		}
 	}
 }
@@ -49,22 +49,34 @@ func (s *state) heard(name string, a message.Alive, at time.Time) {
 	if !known {
 		h = &host{}
 		s.hosts[name] = h
+		delete(s.forgotten, name)
 		s.joined = at
 	}
-	wasOnline := h.online(at)
+	s.listen(at)
+	wasOnline := s.present.online(name)
 	h.seen = at
-	now := store.Host{Tenant: s.Tenant, Name: name, Application: a.Application, AgentVersion: a.AgentVersion}
-	if wasOnline && h.Host == now {
+	s.present.hear(name, at)
+	now := store.Host{
+		Tenant: s.Tenant, Name: name, Application: a.Application, AgentVersion: a.AgentVersion, Role: a.Role, Labels: a.Labels,
+	}
+	same := sameHost(h.Host, now)
+	if wasOnline && same {
 		return
 	}
-	if h.Host != now {
+	if !same {
 		h.Host = now
 		s.keeper.put(now)
 	}
 	if !wasOnline {
 		s.Logger.Info("host is online", "tenant", s.Tenant, "host", name, "application", a.Application)
+		s.suspect(name)
 	}
 	s.changed()
+}
+
+func sameHost(a, b store.Host) bool {
+	return a.Tenant == b.Tenant && a.Name == b.Name && a.Application == b.Application && a.AgentVersion == b.AgentVersion &&
+		a.Role == b.Role && maps.Equal(a.Labels, b.Labels)
 }
 
 // progressed takes in what a host tells for people: nothing is decided on it.
@@ -73,30 +85,6 @@ func (s *state) progressed(name string, p message.Progress, at time.Time) {
 		h.progress, h.progressAt = p, at
 		s.notify()
 	}
-}
-
-// members returns the hosts whose application the configuration lists, by
-// name, and which of them are silent (AV-14).
-func (s *state) members(now time.Time) (online, silent []string) {
-	if s.config == nil {
-		return nil, nil
-	}
-	listed := map[string]bool{}
-	for _, a := range s.config.WorkerApplications {
-		listed[a.Name] = true
-	}
-	for name, h := range s.hosts {
-		switch {
-		case !listed[h.Application]:
-		case h.online(now):
-			online = append(online, name)
-		default:
-			silent = append(silent, name)
-		}
-	}
-	slices.Sort(online)
-	slices.Sort(silent)
-	return online, silent
 }
 
 // sorted returns all known hosts by name.

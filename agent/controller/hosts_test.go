@@ -77,7 +77,7 @@ func BenchmarkHeartbeat(b *testing.B) {
 		b.Run(fmt.Sprintf("%d-hosts", hosts), func(b *testing.B) {
 			o := newMemory().options(b)
 			s := newState(o, newKeeper(o), nil)
-			s.configure(store.Seen{Config: &always, Number: 1})
+			s.configure(store.Seen[v1.OSUpgrade]{Value: &always, Number: 1})
 			now := time.Now()
 			for i := range hosts {
 				s.heard(fmt.Sprintf("h%05d", i), message.Alive{Application: "app"}, now)

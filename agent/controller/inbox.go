@@ -14,6 +14,8 @@ type letter struct {
 	aliveAt    time.Time
 	progress   message.Progress
 	progressAt time.Time
+	// outcome is of the last task that it has told of; nil for none.
+	outcome *message.Outcome
 }
 
 // inbox keeps one letter for each host until the loop has time for it. It does

@@ -19,7 +19,7 @@ func TestFlood(t *testing.T) {
 		c, _ := m.control(t)
 		for i := range 1000 {
 			for j := range 10 {
-				m.alive("h01", message.Alive{Application: "app", AgentVersion: fmt.Sprintf("%d.%d", i, j)})
+				m.Alive("h01", message.Alive{Application: "app", AgentVersion: fmt.Sprintf("%d.%d", i, j)})
 			}
 			time.Sleep(10 * time.Millisecond)
 		}

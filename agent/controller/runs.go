@@ -2,81 +2,104 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// Runs returns the runs, newest first. Only the newest has its hosts.
-func (c *Controller) Runs(ctx context.Context) ([]v1.Run, error) {
-	return ask(ctx, c, func(s *state) []v1.Run {
-		runs := []v1.Run{}
-		newest := s.visible()
-		if newest != nil {
-			runs = append(runs, s.view(newest))
-		}
-		for _, past := range s.ledger.Past() {
-			if newest == nil || past.OpenedSeq != newest.OpenedSeq {
-				runs = append(runs, summaryView(past))
-			}
-		}
-		return runs
-	})
-}
-
-func summaryView(p run.Summary) v1.Run {
-	return v1.Run{
-		ID: p.Key, Phase: string(run.Finished), Result: string(p.Result), Reason: p.Reason, Trigger: p.Trigger,
-		RequestedBy: p.By, RequestReason: p.Why, OpenedAt: stamp(p.OpenedAt), NotAfter: stamp(p.NotAfter), EndedAt: at(p.EndedAt),
+// Runs returns the runs that a filter chooses, newest first. They come without
+// their hosts, but for the one that was opened last.
+func (c *Controller) Runs(ctx context.Context, filter v1.RunFilter) ([]v1.Run, error) {
+	newest, err := ask(ctx, c, (*state).newest)
+	if err != nil {
+		return nil, err
 	}
+	l := listing{filter: filter, seen: map[uint64]bool{}, runs: []v1.Run{}}
+	if newest.found {
+		l.add(newest.view)
+		for i := range l.runs {
+			l.runs[i].Hosts = newest.view.Hosts
+		}
+	}
+	for _, r := range c.past.unkept() {
+		l.add(r)
+	}
+	var failed error
+	err = c.o.Store.Runs(ctx, c.o.Tenant, func(r v1.Run) bool {
+		shown := r
+		if filter.Host != "" && !l.seen[r.ID] && l.mayKeep(r) {
+			if r, failed = c.o.Store.Run(ctx, c.o.Tenant, r.ID); failed != nil {
+				return false
+			}
+			shown.Hosts = r.Hosts
+		}
+		return l.add(shown)
+	})
+	if err := errors.Join(err, failed); err != nil {
+		return nil, err
+	}
+	return l.runs, nil
 }
 
-// Find returns one run, with its hosts: the newest from memory, an earlier one
-// by folding its part of the log again.
+// listing gathers the runs that a filter chooses.
+type listing struct {
+	filter v1.RunFilter
+	seen   map[uint64]bool
+	runs   []v1.Run
+}
+
+// mayKeep reports whether a run is chosen if it has the host, which costs a
+// look at the whole run.
+func (l *listing) mayKeep(r v1.Run) bool {
+	filter := l.filter
+	filter.Host = ""
+	return filter.Keeps(r)
+}
+
+// add takes in a run, and reports whether there is room for more.
+func (l *listing) add(r v1.Run) bool {
+	if l.seen[r.ID] || len(l.runs) >= l.filter.Most() {
+		return len(l.runs) < l.filter.Most()
+	}
+	l.seen[r.ID] = true
+	if l.filter.Keeps(r) {
+		if r.Finished() {
+			r.Hosts = []v1.RunHost{}
+		}
+		r.Events = nil
+		l.runs = append(l.runs, r)
+	}
+	return len(l.runs) < l.filter.Most()
+}
+
+// Find returns one run with its hosts and its story: the newest from memory,
+// an earlier one from the history.
 func (c *Controller) Find(ctx context.Context, id uint64) (v1.Run, error) {
-	found, err := ask(ctx, c, func(s *state) lookup { return s.lookup(id) })
+	newest, err := ask(ctx, c, func(s *state) *v1.Run {
+		// The story is that of the newest; of one before it the history has it.
+		if r := s.visible(); r != nil && r.Key() == id && r == s.ledger.Newest() {
+			view := s.fullView(r)
+			return &view
+		}
+		return nil
+	})
 	switch {
 	case err != nil:
 		return v1.Run{}, err
-	case found.inMemory:
-		return found.view, nil
-	case !found.ended:
+	case newest != nil:
+		return *newest, nil
+	}
+	if r, found := c.past.find(id); found {
+		return r, nil
+	}
+	r, err := c.o.Store.Run(ctx, c.o.Tenant, id)
+	if errors.Is(err, store.ErrNotFound) {
 		return v1.Run{}, fmt.Errorf("run %d: %w", id, run.ErrNoRun)
 	}
-	return c.replay(ctx, found.past)
-}
-
-// lookup is what the memory has of a run.
-type lookup struct {
-	view            v1.Run
-	past            run.Summary
-	inMemory, ended bool
-}
-
-func (s *state) lookup(id uint64) (l lookup) {
-	if newest := s.visible(); newest != nil && newest.Key() == id {
-		return lookup{view: s.view(newest), inMemory: true}
-	}
-	l.past, l.ended = s.ledger.Find(id)
-	return l
-}
-
-// replay folds the records of a run that has ended.
-func (c *Controller) replay(ctx context.Context, past run.Summary) (v1.Run, error) {
-	var ledger run.Ledger
-	err := c.o.Log.Read(ctx, past.OpenedSeq, past.EndedSeq, func(r message.Record) {
-		_ = ledger.Fold(r) // What does not count now did not count then.
-	})
-	newest := ledger.Newest()
-	switch {
-	case err != nil:
-		return v1.Run{}, fmt.Errorf("cannot read run %d again: %w", past.Key, err)
-	case newest == nil || !newest.Over():
-		return v1.Run{}, fmt.Errorf("cannot read run %d again: records %d to %d do not make it up", past.Key, past.OpenedSeq, past.EndedSeq)
-	}
-	return runView(newest), nil
+	return r, err
 }
 
 // Watch returns a channel that gets word of each change, several at once as
@@ -156,5 +179,5 @@ func (s *state) visible() *run.State {
 
 // Ready returns why the controller sends no commands, or nil.
 func (c *Controller) Ready(ctx context.Context) (why error) {
-	return c.attempt(ctx, (*state).ready)
+	return c.attempt(ctx, (*state).serving)
 }

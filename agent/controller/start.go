@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/rollout"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
 
 // overrideDuration bounds a run that is started outside of a window and names
@@ -18,29 +18,59 @@ const overrideDuration = 4 * time.Hour
 // opening is a request to start that waits for the run's prepare.
 type opening struct {
 	seq    uint64
-	answer chan v1.Run
+	answer chan reply
 }
 
 // openWhenDue opens a run when a window has one due.
 func (s *state) openWhenDue(ctx context.Context, now time.Time) time.Time {
-	span, found := window.Next(s.windows, s.Zone, now)
+	span, found := s.nextOpening(now)
 	if !found {
+		s.idle = v1.WaitingFor{}
 		return time.Time{}
 	}
-	f := facts{now: now, span: span, last: s.lastWindow(), started: s.started, joined: s.joined}
-	// To count members costs more the more hosts there are.
+	f := facts{now: now, span: span.Span, last: s.lastWindow(), started: s.started, joined: s.joined}
+	// To plan costs more the more hosts there are.
 	if is, at := owed(f); !is {
+		s.idle = v1.WaitingFor{}
 		return at
 	}
-	online, silent := s.members(now)
-	f.members, f.silent = len(online)+len(silent), len(silent)
-	if is, at := due(f); !is {
-		return at
+	planned, err := s.plan(s.fleet(nil))
+	if err != nil {
+		return s.idles(now, "window", fmt.Sprintf("the rollout to be mended: %v", err), span.End)
 	}
-	s.Logger.Info("window is open; opening a run", "tenant", s.Tenant, "hosts", len(online), "silent", len(silent), "not-after", span.End)
-	return s.append(ctx, opened(message.Event{
-		Trigger: message.TriggerWindow, Hosts: online, Silent: silent, Window: &span.Start, NotAfter: &span.End,
-	}))
+	f.members, f.silent = len(planned.Hosts), len(planned.Silent)
+	end := span.End.Add(-planned.Reserve)
+	switch is, at := due(f); {
+	case !is && !at.IsZero():
+		return at
+	case f.members == 0 && len(planned.Exempt) > 0:
+		return s.idles(now, "window", fmt.Sprintf("nobody: the rollout leaves out all %d hosts", len(planned.Exempt)), span.End)
+	case f.members == 0:
+		return s.idles(now, "host", "a worker to be started: no host of a listed worker application is known", span.End)
+	case !is:
+		return s.idles(now, "host", fmt.Sprintf("a host to come back: all %d are silent", f.silent), span.End)
+	case !now.Before(end):
+		return s.idles(now, "window", fmt.Sprintf("the next window: this one has no time left before the reserve of %s", planned.Reserve), span.End)
+	}
+	s.idle = v1.WaitingFor{}
+	s.Logger.Info("window is open; opening a run", "tenant", s.Tenant, "hosts", f.members, "silent", f.silent, "not-after", end)
+	return s.open(ctx, message.Event{Trigger: message.TriggerWindow, Window: &span.Start, NotAfter: &end}, planned)
+}
+
+// idles notes, once, why an open window has no run.
+func (s *state) idles(now time.Time, what, detail string, until time.Time) time.Time {
+	if s.idle.What != what || s.idle.Detail != detail {
+		s.idle = v1.WaitingFor{What: what, Detail: detail, Since: stamp(now)}
+		s.Logger.Warn("a window is open and no run is opened", "tenant", s.Tenant, "waiting-for", detail)
+		s.notify()
+	}
+	return until
+}
+
+// open opens a run as it was planned.
+func (s *state) open(ctx context.Context, e message.Event, planned rollout.Planned) time.Time {
+	e.Event, e.Hosts, e.Silent, e.Exempt, e.Policy = message.Opened, planned.Hosts, planned.Silent, planned.Exempt, &planned.Policy
+	return s.append(ctx, message.Record{Kind: message.EventRecord, Body: e.Encode()}, e.Event)
 }
 
 // lastWindow returns when the window opened that got a run last, or when that
@@ -56,27 +86,30 @@ func (s *state) lastWindow() time.Time {
 	}
 }
 
-func opened(e message.Event) message.Record {
-	e.Event = message.Opened
-	return message.Record{Kind: message.EventRecord, Body: e.Encode()}
-}
-
 // Start opens a run by hand and returns it once its prepare is on the log
 // (AV-81). by is who asks. The error is run.ErrNotConfigured, *run.Refused or
 // run.ErrNotReady.
 func (c *Controller) Start(ctx context.Context, by string, request v1.Start) (v1.Run, error) {
-	answer := make(chan v1.Run, 1)
+	only, err := c.leftOf(ctx, request.RetryOf)
+	if err != nil {
+		return v1.Run{}, err
+	}
+	answer := make(chan reply, 1)
 	// What is begun is finished though whoever asked has left: a record half
 	// appended would hold up the next.
 	if err := c.attempt(ctx, func(s *state) error {
-		return s.start(context.WithoutCancel(ctx), by, request, answer)
+		return s.start(context.WithoutCancel(ctx), by, request, only, answer)
 	}); err != nil {
 		return v1.Run{}, err
 	}
-	return await(ctx, c, answer)
+	r, err := await(ctx, c, answer)
+	if err != nil {
+		return v1.Run{}, err
+	}
+	return r.run, r.err
 }
 
-func (s *state) start(ctx context.Context, by string, request v1.Start, answer chan v1.Run) error {
+func (s *state) start(ctx context.Context, by string, request v1.Start, only map[string]bool, answer chan reply) error {
 	if err := s.ready(); err != nil {
 		return err
 	}
@@ -95,57 +128,22 @@ func (s *state) start(ctx context.Context, by string, request v1.Start, answer c
 	if err != nil {
 		return err
 	}
-	online, silent := s.members(now)
-	if err := s.startable(now, online, silent); err != nil {
+	if err := s.frozen(now, &e); err != nil {
 		return err
 	}
-	e.Trigger, e.Hosts, e.Silent, e.By, e.Why = message.TriggerManual, online, silent, by, request.Reason
+	planned, err := s.planStart(now, request, only)
+	if err != nil {
+		return err
+	}
+	if err := reserve(now, &e, request, planned.Reserve); err != nil {
+		return err
+	}
+	e.Trigger, e.By, e.Why, e.RetryOf = message.TriggerManual, by, request.Reason, request.RetryOf
 	s.stale = true
-	if retryAt := s.append(ctx, opened(e)); !retryAt.IsZero() {
+	if retryAt := s.open(ctx, e, planned); !retryAt.IsZero() {
 		return fmt.Errorf("%w: it could not write to the log", run.ErrNotReady)
 	}
 	s.openings = append(s.openings, opening{seq: s.last, answer: answer})
-	return nil
-}
-
-// bounds returns when a run that is started now has to end, and the window
-// that it is in. Who overrides the windows and says for how long means that,
-// whether one is open or not.
-func (s *state) bounds(now time.Time, request v1.Start) (message.Event, error) {
-	span, found := window.Next(s.windows, s.Zone, now)
-	var e message.Event
-	switch open := found && !now.Before(span.Start); {
-	case open:
-		e.Window, e.NotAfter = &span.Start, &span.End
-	case !request.OverrideWindow && found:
-		return e, &run.Refused{Message: fmt.Sprintf(
-			`no maintenance window is open; the next one opens at %s; to start now, send "override-window": true with a "reason"`,
-			span.Start.UTC().Format(time.RFC3339))}
-	case !request.OverrideWindow:
-		return e, &run.Refused{Message: `no maintenance window is configured; to start now, send "override-window": true with a "reason"`}
-	default:
-		end := now.Add(overrideDuration)
-		e.NotAfter = &end
-	}
-	if request.Duration == "" {
-		return e, nil
-	}
-	length, err := window.ParseDuration(request.Duration)
-	end := now.Add(length)
-	e.NotAfter = &end
-	return e, err
-}
-
-// startable tells why a run of these hosts cannot start.
-func (s *state) startable(now time.Time, online, silent []string) error {
-	switch {
-	case len(online)+len(silent) == 0:
-		return &run.Refused{Message: "no host of a listed worker application is known; start a worker under one of worker-applications first"}
-	case len(silent) > 0 && now.Before(s.started.Add(settle)):
-		return fmt.Errorf("%w: it has just started and has not heard of host %s yet", run.ErrNotReady, silent[0])
-	case len(online) == 0:
-		return &run.Refused{Message: fmt.Sprintf("none of the %d hosts is online; host %s was not heard of for %s", len(silent), silent[0], message.Silence)}
-	}
 	return nil
 }
 
@@ -158,7 +156,7 @@ func (s *state) answerOpenings() {
 	waiting := s.openings[:0]
 	for _, o := range s.openings {
 		if o.seq == newest.OpenedSeq {
-			o.answer <- s.view(newest)
+			o.answer <- reply{run: s.view(newest)}
 			continue
 		}
 		waiting = append(waiting, o)

@@ -45,7 +45,7 @@ func TestBounds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newState(newMemory().options(t), nil, nil)
-			s.configure(store.Seen{Config: c.config})
+			s.configure(store.Seen[v1.OSUpgrade]{Value: c.config})
 			e, err := s.bounds(c.now, c.request)
 			var refused *run.Refused
 			switch {
@@ -81,7 +81,7 @@ func TestOneRunPerWindow(t *testing.T) {
 					time.Sleep(quiet)
 					m.beat("h01")
 					m.finish(t, c)
-					if runs, err := c.Runs(t.Context()); err != nil || len(runs) != day+1 {
+					if runs, err := c.Runs(t.Context(), v1.RunFilter{}); err != nil || len(runs) != day+1 {
 						t.Fatalf("on day %d there were %d runs, %v", day+1, len(runs), err)
 					}
 					for today := time.Now().YearDay(); time.Now().YearDay() == today; {
@@ -131,7 +131,7 @@ func TestRunOfAWrongClock(t *testing.T) {
 			o.Now = func() time.Time { return noon }
 			s := newState(o, newKeeper(o), nil)
 			s.started = noon.Add(-time.Hour)
-			s.configure(store.Seen{Config: &always})
+			s.configure(store.Seen[v1.OSUpgrade]{Value: &always})
 			s.heard("h01", message.Alive{Application: "app"}, noon)
 			s.joined = s.started
 			end := c.opened.Add(time.Hour)
@@ -140,7 +140,7 @@ func TestRunOfAWrongClock(t *testing.T) {
 				{Event: message.Finished, Result: "completed"},
 			} {
 				r := message.Record{Seq: uint64(i + 1), Kind: message.EventRecord, Time: c.opened, Body: e.Encode()}
-				s.fold(r)
+				s.fold(t.Context(), r)
 				m.records, m.lastCommand = append(m.records, r), r.Seq
 			}
 			s.decide(t.Context())

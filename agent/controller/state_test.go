@@ -12,6 +12,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/guard"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
 // TestGuardThatCannotBeKept checks that a full disk is no alarm: the guard is
@@ -27,7 +29,7 @@ func TestGuardThatCannotBeKept(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	o.Guard, o.Now = g, func() time.Time { return now }
 	s := newState(o, newKeeper(o), nil)
-	s.fold(message.Record{Seq: 1, Kind: message.EventRecord, Body: []byte("{}")})
+	s.fold(t.Context(), message.Record{Seq: 1, Kind: message.EventRecord, Body: []byte("{}")})
 	for _, want := range []time.Duration{time.Second, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 10 * time.Second, 10 * time.Second} {
 		if wait := s.keepAt.Sub(now); wait != want {
 			t.Errorf("the guard is kept after %s, not %s", wait, want)
@@ -65,7 +67,7 @@ func TestAlarmIsShown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		runs, err := c.Runs(t.Context())
+		runs, err := c.Runs(t.Context(), v1.RunFilter{})
 		if err != nil || len(runs) != 1 {
 			t.Fatalf("the runs are %+v, %v", runs, err)
 		}

@@ -13,7 +13,7 @@ import (
 func TestNextUpgrade(t *testing.T) {
 	t.Parallel()
 	s := newState(Options{Zone: time.UTC, Now: time.Now}, nil, nil)
-	s.configure(store.Seen{Config: &v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{
+	s.configure(store.Seen[v1.OSUpgrade]{Value: &v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{
 		{DaysOfWeek: "Friday, Saturday", StartTime: "01:00", Timezone: "UTC", Duration: "4h"},
 	}}})
 	friday, saturday := time.Date(2026, 11, 20, 1, 0, 0, 0, time.UTC), time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
@@ -33,7 +33,7 @@ func TestNextUpgrade(t *testing.T) {
 			t.Errorf("%s: in %s, at %v; want %s, %s", name, view.NextUpgradeIn, view.NextUpgradeAt, c.in, c.at)
 		}
 	}
-	s.configure(store.Seen{})
+	s.configure(store.Seen[v1.OSUpgrade]{})
 	if view := s.stateView(friday); view.NextUpgradeIn != "" || view.NextUpgradeAt != nil {
 		t.Errorf("without a window there is %s, %v", view.NextUpgradeIn, view.NextUpgradeAt)
 	}

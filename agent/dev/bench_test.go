@@ -3,14 +3,12 @@ package dev_test
 import (
 	"context"
 	"fmt"
-	"os"
-	"runtime"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/measure"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -24,7 +22,11 @@ func BenchmarkRun(b *testing.B) {
 				run(b, api)
 			}
 			b.ReportMetric(b.Elapsed().Seconds()/float64(b.N*hosts)*1000, "ms/host")
-			b.ReportMetric(resident(b, "self"), "MiB-resident")
+			mib, err := measure.Resident("self")
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(mib, "MiB-resident")
 		})
 	}
 }
@@ -65,23 +67,4 @@ func run(b *testing.B, api *client.Client) {
 	if last.Result != "completed" {
 		b.Fatalf("the run ended as %s: %s", last.Result, last.Reason)
 	}
-}
-
-// resident is the memory of a process in MiB; "self" is this one, hosts
-// included (proc(5)).
-func resident(b *testing.B, process string) float64 {
-	b.Helper()
-	runtime.GC()
-	text, err := os.ReadFile("/proc/" + process + "/status")
-	if err != nil {
-		b.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		var kib float64
-		if _, err := fmt.Sscanf(line, "VmRSS: %f kB", &kib); err == nil {
-			return kib / 1024
-		}
-	}
-	b.Fatal("the kernel does not tell the memory of this process")
-	return 0
 }

@@ -81,7 +81,7 @@ func TestWindowOpensRun(t *testing.T) {
 	if err != nil || state.Status != "idle" || state.NextUpgradeIn != "0s" || len(state.ScheduledWorkers) != 2 {
 		t.Errorf("state is %+v, %v", state, err)
 	}
-	runs, err := api.Runs(t.Context(), dev.Tenant)
+	runs, err := api.Runs(t.Context(), dev.Tenant, v1.RunFilter{})
 	if err != nil || len(runs) != 1 || runs[0].ID != run.ID {
 		t.Errorf("one window has the runs %+v, %v", runs, err)
 	}

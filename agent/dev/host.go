@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/check"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/jetstream"
@@ -97,12 +98,23 @@ func (h *host) up(ctx context.Context) (simulated.Event, error) {
 		Tenant: h.tenant, Host: h.name, Application: Application, Version: h.version, Dir: filepath.Join(h.dir, "worker"),
 		Station: station, Strategy: h.machine, Machine: h.machine,
 		Limits: worker.Limits{Step: stepLimit, Reboot: rebootLimit}, Log: h.log,
+		Role: "simulated", Labels: map[string]string{"ring": ring(h.name)},
+		Checks: &check.Runner{Scripts: filepath.Join(h.dir, "checks"), Tenant: h.tenant, Log: h.log},
 	})
 	if err != nil {
 		return 0, err
 	}
 	event, err := h.watch(ctx, w)
 	return event, errors.Join(err, w.Close())
+}
+
+// ring is the value of the label that a rollout may choose simulated hosts by:
+// the first one goes ahead.
+func ring(name string) string {
+	if name == "h01" {
+		return "0"
+	}
+	return "1"
 }
 
 // watch runs the worker until it fails, ctx ends or the host goes down.

@@ -2,14 +2,14 @@ package dev_test
 
 import (
 	"bufio"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/measure"
 )
 
 // idleTime is how long an idle agent is looked at.
@@ -39,28 +39,22 @@ func BenchmarkIdle(b *testing.B) {
 		b.Fatal(err)
 	}
 	time.Sleep(5 * time.Second) // What a start does is not idleness.
-	before := ticks(b, cmd.Process.Pid)
-	time.Sleep(idleTime)
-	used := ticks(b, cmd.Process.Pid) - before
-	for b.Loop() { // The figures below are all that counts.
-	}
-	b.ReportMetric(resident(b, strconv.Itoa(cmd.Process.Pid)), "MiB-resident")
-	b.ReportMetric(float64(used)/100/idleTime.Seconds()*100, "%-of-a-core")
-	b.ReportMetric(0, "ns/op")
-}
-
-// ticks is the processor time that a process has used, in hundredths of a
-// second (proc(5)).
-func ticks(b *testing.B, pid int) int {
-	b.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	before, err := measure.Ticks(cmd.Process.Pid)
 	if err != nil {
 		b.Fatal(err)
 	}
-	var user, system int
-	fields := strings.Fields(string(text)[strings.LastIndexByte(string(text), ')')+1:])
-	if _, err := fmt.Sscan(fields[11]+" "+fields[12], &user, &system); err != nil {
+	time.Sleep(idleTime)
+	after, err := measure.Ticks(cmd.Process.Pid)
+	if err != nil {
 		b.Fatal(err)
 	}
-	return user + system
+	mib, err := measure.Resident(strconv.Itoa(cmd.Process.Pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() { // The figures below are all that counts.
+	}
+	b.ReportMetric(mib, "MiB-resident")
+	b.ReportMetric(float64(after-before)/100/idleTime.Seconds()*100, "%-of-a-core")
+	b.ReportMetric(0, "ns/op")
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/check"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/controller"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
@@ -37,18 +38,25 @@ type Options struct {
 	Dir string
 	// Tenants are the names of those served here.
 	Tenants []string
+	// Checks is the folder of the scripts that checks and hooks which run at
+	// the site may name; empty when none may.
+	Checks string
 	// API and NATS are where the REST API and the log listen. NATS may be the
 	// zero Endpoint: then only this process reaches the log.
 	API, NATS Endpoint
 	// Holder says in words who runs the site.
 	Holder string
 	Log    *slog.Logger
+	// At is told the label of each step before it is taken and after it was,
+	// with its role in front (tests crash there); nil means nobody.
+	At func(label string)
 }
 
 // Site is a site that runs.
 type Site struct {
 	server   *natsd.Server
 	hosts    *natsd.Hosts
+	store    *store.Store
 	tokens   *api.Tokens
 	tenants  map[string]api.Controller
 	listener net.Listener
@@ -111,6 +119,7 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
+	s.store = kept
 	running, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	s.tenants = map[string]api.Controller{}
@@ -148,10 +157,12 @@ func (s *Site) control(ctx, running context.Context, o Options, kept *store.Stor
 	if err != nil {
 		return nil, err
 	}
+	written, filled, keeper := o.labelled(log, kept)
 	c := controller.New(controller.Options{
-		Tenant: tenant, Zone: o.Zone, Log: log, Ear: log, Guard: watchdog, Store: kept, Logger: o.Log,
+		Tenant: tenant, Zone: o.Zone, Log: written, Ear: log, Guard: watchdog, Store: filled, Logger: o.Log, At: o.at("controller"),
+		Site: &check.Runner{Scripts: o.Checks, Tenant: tenant, Log: o.Log},
 	})
-	gate := jetstream.NewGate(log, kept)
+	gate := jetstream.NewGate(log, keeper)
 	s.parts.Go(func() { s.fail(c.Run(running)) })
 	s.parts.Go(func() {
 		if err := gate.Serve(running); running.Err() == nil {
@@ -210,6 +221,9 @@ func (s *Site) Server() *natsd.Server { return s.server }
 
 // Controller is the controller of one of the site's tenants.
 func (s *Site) Controller(tenant string) api.Controller { return s.tenants[tenant] }
+
+// Store is what the site keeps beside the log.
+func (s *Site) Store() *store.Store { return s.store }
 
 // Hosts are the hosts that this site lets in.
 func (s *Site) Hosts() *natsd.Hosts { return s.hosts }

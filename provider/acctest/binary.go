@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -39,7 +40,9 @@ type Workspace struct {
 	Dir string
 	// Env is added to the environment of the CLI.
 	Env []string
-	cli string
+	// Input is what the CLI reads from its standard input.
+	Input string
+	cli   string
 }
 
 // NewWorkspace makes an empty one. Only its Env names a server; see
@@ -80,6 +83,7 @@ func (w *Workspace) Run(t testing.TB, code int, args ...string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), w.cli, args...)
 	command.Dir, command.Env = w.Dir, append(os.Environ(), w.Env...)
+	command.Stdin = strings.NewReader(w.Input)
 	out, err := command.CombinedOutput()
 	got := 0
 	var ended *exec.ExitError

@@ -39,10 +39,11 @@ func absent(api *fakeapi.Server) resource.TestCheckFunc {
 	}
 }
 
-// asked checks how many requests of a method the server had.
+// asked checks how many requests of a method the server had for the
+// configuration; a plan also asks for what lies ahead.
 func asked(api *fakeapi.Server, method string, want int) resource.TestCheckFunc {
 	return func(*terraform.State) error {
-		if got := api.Count(method, ""); got != want {
+		if got := api.Count(method, "/os-upgrade"); got != want {
 			return fmt.Errorf("the server had %d %s, want %d", got, method, want)
 		}
 		return nil
@@ -50,10 +51,7 @@ func asked(api *fakeapi.Server, method string, want int) resource.TestCheckFunc 
 }
 
 // do is a plan check that does something between plan and apply.
-type do func()
-
-// CheckPlan does it.
-func (d do) CheckPlan(context.Context, plancheck.CheckPlanRequest, *plancheck.CheckPlanResponse) { d() }
+type do = acctest.Do
 
 // unchangedAttribute checks that a planned attribute of the resource equals
 // the prior one.

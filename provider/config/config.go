@@ -2,33 +2,23 @@
 // configuration, of which it owns the lists that it declares and leaves the
 // others alone (terraform.md 4.5).
 //
-// It decides what to write, and when somebody else's change must not be
-// overwritten. It never starts or ends a run.
+// It decides what the lists mean and which of them are owned. How they are
+// written, package singleton decides.
 package config
 
 import (
-	"context"
-	"time"
-
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/connection"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostic"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/outlook"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/singleton"
 )
 
 // TypeName is the name of the resource.
 const TypeName = "osupgrade_config"
-
-// Limits of the operations when the attribute timeouts names none. Deletion
-// waits for a run that is under way, and a run by hand may take four hours.
-const (
-	createLimit = 10 * time.Minute
-	readLimit   = 5 * time.Minute
-	updateLimit = 10 * time.Minute
-	deleteLimit = 4*time.Hour + 10*time.Minute
-)
 
 // Names of the two lists, as attributes.
 const (
@@ -38,7 +28,7 @@ const (
 
 // Resource is osupgrade_config.
 type Resource struct {
-	connection *connection.Connection
+	singleton.Resource[v1.OSUpgrade, model, *model]
 }
 
 var (
@@ -49,37 +39,30 @@ var (
 )
 
 // New makes the resource.
-func New() resource.Resource { return &Resource{} }
-
-// Metadata names the resource.
-func (*Resource) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = TypeName
-}
-
-// IdentitySchema says that the tenant identifies the resource.
-func (*Resource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
-	resp.IdentitySchema = identityschema.Schema{Attributes: map[string]identityschema.Attribute{
-		"tenant": identityschema.StringAttribute{
-			RequiredForImport: true,
-			Description:       "The tenant whose configuration it is.",
+func New() resource.Resource {
+	return &Resource{singleton.New[v1.OSUpgrade, model](singleton.Kind[v1.OSUpgrade]{
+		TypeName: TypeName,
+		Noun:     "configuration",
+		Absent:   "tenant %q has no os-upgrade configuration",
+		Locate:   locate,
+		Foresee:  outlook.OfConfig,
+		Requests: singleton.OfTenant((*client.Client).Config, (*client.Client).PutConfig,
+			(*client.Client).ValidateConfig, (*client.Client).DeleteConfig),
+		Rules: singleton.Rules[v1.OSUpgrade]{
+			Merged: merged, Settled: settled, Unchanged: unchanged, Conflicts: conflicts,
+			OwnsAll: ownsAll, Empty: empty, Restricted: restricted, Emptied: emptied,
 		},
-	}}
-}
-
-// Configure takes the connection over from the provider.
-func (r *Resource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	r.connection = connection.From(req.ProviderData, &resp.Diagnostics)
+	})}
 }
 
 // locate finds the attribute of a field of the API. The applications are a
 // set here, which has no indexes.
-var locate = func(field string) (path.Path, bool) {
+func locate(field string) (path.Path, bool) {
 	at, ok := diagnostic.Field(field)
 	if !ok {
 		return at, false
 	}
-	steps := at.Steps()
-	switch root := steps[0].String(); root {
+	switch at.Steps()[0].String() {
 	case applications:
 		return path.Root(applications), true
 	case windows:

@@ -4,11 +4,12 @@ import (
 	"slices"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/singleton"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
 )
 
 // In this file a nil list is one that the resource does not own; see
-// model.toAPI. The server's lists are compared as what they mean: nil and
+// model.ToAPI. The server's lists are compared as what they mean: nil and
 // empty are the same there.
 
 // merged is the whole object to write: the owned lists, and the server's for
@@ -71,30 +72,21 @@ func emptied(owned v1.OSUpgrade) v1.OSUpgrade {
 	return owned
 }
 
-// conflict is an owned list that the server has neither as it was nor as it
-// shall be: somebody else wrote it.
-type conflict struct {
-	// list is the name of the attribute.
-	list string
-	// taken tells that the list was not owned before.
-	taken             bool
-	was, server, want []string
-}
-
 // conflicts compares three ways (terraform.md 4.5 rule 5): what the resource
 // knew, what the server has, and what is wanted. A list that it begins to own
 // is expected to be empty.
-func conflicts(prior, server, want v1.OSUpgrade) []conflict {
-	var found []conflict
+func conflicts(prior, server, want v1.OSUpgrade) []singleton.Conflict {
+	var found []singleton.Conflict
 	if want.WorkerApplications != nil && !sameApplications(server, prior) && !sameApplications(server, want) {
-		found = append(found, conflict{
-			applications, prior.WorkerApplications == nil, names(prior), names(server), names(want),
+		found = append(found, singleton.Conflict{
+			Attribute: applications, Taken: prior.WorkerApplications == nil,
+			Was: names(prior), Server: names(server), Want: names(want),
 		})
 	}
 	if want.MaintenanceWindows != nil && !sameWindows(server, prior) && !sameWindows(server, want) {
-		found = append(found, conflict{
-			windows, prior.MaintenanceWindows == nil,
-			window.Keys(prior.MaintenanceWindows), window.Keys(server.MaintenanceWindows), window.Keys(want.MaintenanceWindows),
+		found = append(found, singleton.Conflict{
+			Attribute: windows, Taken: prior.MaintenanceWindows == nil,
+			Was: window.Keys(prior.MaintenanceWindows), Server: window.Keys(server.MaintenanceWindows), Want: window.Keys(want.MaintenanceWindows),
 		})
 	}
 	return found

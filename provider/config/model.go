@@ -5,27 +5,26 @@ import (
 	"context"
 	"slices"
 
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/singleton"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
 )
 
 // model is the resource as Terraform has it.
 type model struct {
-	Tenant             types.String   `tfsdk:"tenant"`
-	WorkerApplications types.Set      `tfsdk:"worker_applications"`
-	MaintenanceWindows types.List     `tfsdk:"maintenance_windows"`
-	OverwriteExisting  types.Bool     `tfsdk:"overwrite_existing"`
-	Timeouts           timeouts.Value `tfsdk:"timeouts"`
+	singleton.Common
+	WorkerApplications types.Set  `tfsdk:"worker_applications"`
+	MaintenanceWindows types.List `tfsdk:"maintenance_windows"`
 }
 
-// toAPI is what the model owns: a list that it does not manage is nil, and one
+// ToAPI is what the model owns: a list that it does not manage is nil, and one
 // without elements is empty but not nil. All values must be known.
-func (m model) toAPI(ctx context.Context, diags *diag.Diagnostics) v1.OSUpgrade {
+func (m *model) ToAPI(ctx context.Context, diags *diag.Diagnostics) v1.OSUpgrade {
 	var owned v1.OSUpgrade
 	if !m.WorkerApplications.IsNull() {
 		var names []string
@@ -45,10 +44,10 @@ func toApplications(names []string) []v1.WorkerApplication {
 	return list
 }
 
-// fromAPI takes the server's lists over into those that the model manages, in
+// FromAPI takes the server's lists over into those that the model manages, in
 // the order and spelling that it has. With all it begins to manage every list
 // that the server has, as after an import.
-func (m *model) fromAPI(ctx context.Context, server v1.OSUpgrade, all bool, diags *diag.Diagnostics) {
+func (m *model) FromAPI(ctx context.Context, server v1.OSUpgrade, all bool, diags *diag.Diagnostics) {
 	if !m.WorkerApplications.IsNull() || all && server.WorkerApplications != nil {
 		m.WorkerApplications = fromApplications(server.WorkerApplications)
 	}
@@ -67,4 +66,26 @@ func fromApplications(list []v1.WorkerApplication) types.Set {
 		}
 	}
 	return types.SetValueMust(types.StringType, names)
+}
+
+// Claims are the lists that the model manages.
+func (m *model) Claims() map[string]path.Path {
+	owned := map[string]path.Path{}
+	if !m.WorkerApplications.IsNull() {
+		owned[applications] = path.Root(applications)
+	}
+	if !m.MaintenanceWindows.IsNull() {
+		owned[windows] = path.Root(windows)
+	}
+	return owned
+}
+
+// Loss tells that without the lists no run starts by itself.
+func (m *model) Loss(tenant string) (summary, detail string) {
+	if len(m.MaintenanceWindows.Elements())+len(m.WorkerApplications.Elements()) == 0 {
+		return "", ""
+	}
+	return "Hosts are no longer upgraded",
+		"When " + TypeName + " of tenant " + tenant + " is deleted, its maintenance windows and worker applications that are managed here go. " +
+			"From then on no run starts by itself. A run that is under way ends first, within timeouts.delete."
 }

@@ -75,7 +75,7 @@ resource "osupgrade_config" "rival" {
   tenant              = "acme"
   maintenance_windows = [`+windowB+`]
 }`),
-		ExpectError: regexp.MustCompile(`Two resources manage the same list`),
+		ExpectError: regexp.MustCompile(`Two resources manage maintenance_windows of one tenant`),
 	}}})
 }
 

@@ -3,19 +3,17 @@ package config
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/check"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/limit"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/singleton"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
 )
 
@@ -26,32 +24,10 @@ func (*Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *res
 			"There is one configuration for each tenant. Each of the two lists can be managed or left alone: a list that is left out is not managed, " +
 			"`[]` means none, and anything else means exactly these. So one configuration can own the applications of a tenant and another its windows.\n\n" +
 			"Another order or spelling of the same windows (`4h` or `240m`, `Friday` or `friday`) is no change.",
-		Attributes: map[string]schema.Attribute{
-			"tenant":             tenantAttribute(),
-			applications:         applicationsAttribute(),
-			windows:              windowsAttribute(),
-			"overwrite_existing": overwriteAttribute(),
-			"timeouts":           limit.Attribute(ctx, limits),
-		},
-	}
-}
-
-var limits = timeouts.Opts{
-	Create: true, CreateDescription: "For creation; `10m` by default.",
-	Read: true, ReadDescription: "For reading, as in every refresh; `5m` by default.",
-	Update: true, UpdateDescription: "For changes; `10m` by default.",
-	Delete: true, DeleteDescription: "For deletion, which waits for a run that is under way; `4h10m` by default.",
-}
-
-func tenantAttribute() schema.Attribute {
-	return schema.StringAttribute{
-		Optional: true, Computed: true,
-		MarkdownDescription: "The tenant that is configured; the provider's `tenant` by default. Another one replaces the resource.",
-		Validators:          []validator.String{check.Name()},
-		PlanModifiers: []planmodifier.String{
-			stringplanmodifier.UseStateForUnknown(),
-			stringplanmodifier.RequiresReplace(),
-		},
+		Attributes: singleton.Attributes(ctx, map[string]schema.Attribute{
+			applications: applicationsAttribute(),
+			windows:      windowsAttribute(),
+		}),
 	}
 }
 
@@ -112,13 +88,5 @@ func windowAttributes() map[string]schema.Attribute {
 			MarkdownDescription: "Its length in elapsed time, from `1m` to `7d`, such as `4h`, `90m` or `1d4h`.",
 			Validators:          []validator.String{window.Duration()},
 		},
-	}
-}
-
-func overwriteAttribute() schema.Attribute {
-	return schema.BoolAttribute{
-		Optional: true,
-		MarkdownDescription: "Whether lists that are there already when this resource begins to manage them may be overwritten; `false` by default, " +
-			"which refuses to and asks for an import. Changes that somebody makes later are never overwritten silently.",
 	}
 }

@@ -9,6 +9,7 @@ package connection
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -25,6 +26,8 @@ type Connection struct {
 	Tenant types.String
 	// ValidateAtPlan tells whether plans ask the server to check them.
 	ValidateAtPlan bool
+	// Now is the clock that plans look ahead from.
+	Now func() time.Time
 
 	client  *client.Client
 	unknown []string
@@ -34,7 +37,7 @@ type Connection struct {
 // New makes a Connection. A nil api needs the provider attributes whose values
 // are not known yet.
 func New(api *client.Client, unknown []string) *Connection {
-	return &Connection{client: api, unknown: unknown}
+	return &Connection{Now: time.Now, client: api, unknown: unknown}
 }
 
 // From is the Connection in the data that the framework hands over; nil before

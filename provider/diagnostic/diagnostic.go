@@ -24,6 +24,8 @@ type Failure struct {
 	Operation string
 	Tenant    string
 	Err       error
+	// NotFound is what to do about a 404; empty for the usual advice.
+	NotFound string
 }
 
 // Add appends the failure as errors. A problem of a field stands at the
@@ -77,7 +79,7 @@ func (f Failure) detail(problems []v1.Error) string {
 	for _, problem := range problems {
 		lines = append(lines, "The server says: "+problem.Message)
 	}
-	return strings.Join(lines, "\n") + "\n\n" + advice(answer.Status)
+	return strings.Join(lines, "\n") + "\n\n" + f.advice(answer.Status)
 }
 
 func adviceWithoutAnswer(err error) string {
@@ -85,6 +87,13 @@ func adviceWithoutAnswer(err error) string {
 		return "The time for it is over. Set a longer one in the attribute timeouts, or on the provider."
 	}
 	return "Check that the provider's endpoint is right, that it can be reached from here, and that the server is running."
+}
+
+func (f Failure) advice(status int) string {
+	if status == http.StatusNotFound && f.NotFound != "" {
+		return f.NotFound
+	}
+	return advice(status)
 }
 
 func advice(status int) string {

@@ -40,7 +40,7 @@ func TestFailure_saysWhatWasAskedAndWhatToDo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var diags diag.Diagnostics
-			Failure{"Unable to test", "acme", row.err}.Add(&diags, Field)
+			Failure{Operation: "Unable to test", Tenant: "acme", Err: row.err}.Add(&diags, Field)
 			if len(diags) != 1 || diags[0].Summary() != "Unable to test" {
 				t.Fatalf("got %v, want one error", diags)
 			}
@@ -59,7 +59,7 @@ func TestFailure_standsAtItsAttribute(t *testing.T) {
 	err := answer(400,
 		v1.Error{Message: "bad time", Info: v1.ErrorInfo{Field: "maintenance-windows[1].start-time"}},
 		v1.Error{Message: "bad at all"})
-	Failure{"Unable to test", "acme", err}.Add(&diags, Field)
+	Failure{Operation: "Unable to test", Tenant: "acme", Err: err}.Add(&diags, Field)
 	if len(diags) != 2 {
 		t.Fatalf("got %v, want two errors", diags)
 	}
@@ -75,7 +75,7 @@ func TestFailure_standsAtItsAttribute(t *testing.T) {
 func TestFailure_warns(t *testing.T) {
 	t.Parallel()
 	var diags diag.Diagnostics
-	Failure{"Unable to test", "acme", answer(500, v1.Error{Message: "broken"})}.Warn(&diags, "Going on.")
+	Failure{Operation: "Unable to test", Tenant: "acme", Err: answer(500, v1.Error{Message: "broken"})}.Warn(&diags, "Going on.")
 	if diags.HasError() || len(diags) != 1 || !strings.HasPrefix(diags[0].Detail(), "Going on.\n") || !strings.Contains(diags[0].Detail(), "broken") {
 		t.Errorf("got %v, want one warning", diags)
 	}
@@ -127,4 +127,15 @@ func FuzzField(f *testing.F) {
 			t.Errorf("%q became %s, which became %s", field, at, again)
 		}
 	})
+}
+
+func TestFailure_notFound(t *testing.T) {
+	t.Parallel()
+	for status, own := range map[int]bool{404: true, 500: false} {
+		var diags diag.Diagnostics
+		Failure{Operation: "Unable to test", Tenant: "acme", Err: answer(status, v1.Error{Message: "no"}), NotFound: "Ask another."}.Add(&diags, nil)
+		if got := strings.HasSuffix(diags[0].Detail(), "\n\nAsk another."); got != own {
+			t.Errorf("status %d: got %q", status, diags[0].Detail())
+		}
+	}
 }

@@ -2,19 +2,22 @@ package hosts
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/source"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/value"
 )
 
 // model is the data source as Terraform has it.
 type model struct {
-	Tenant types.String `tfsdk:"tenant"`
-	Site   types.String `tfsdk:"site"`
-	Hosts  []host       `tfsdk:"hosts"`
+	source.Common
+	Site  types.String `tfsdk:"site"`
+	Hosts []host       `tfsdk:"hosts"`
 }
 
 type host struct {
@@ -23,8 +26,17 @@ type host struct {
 	Online       types.Bool        `tfsdk:"online"`
 	LastSeen     types.String      `tfsdk:"last_seen"`
 	AgentVersion types.String      `tfsdk:"agent_version"`
+	Role         types.String      `tfsdk:"role"`
+	Labels       map[string]string `tfsdk:"labels"`
 	Versions     map[string]string `tfsdk:"versions"`
 	VersionsAt   types.String      `tfsdk:"versions_at"`
+}
+
+// Ask asks for the hosts.
+func (m *model) Ask(ctx context.Context, api *client.Client, tenant string) error {
+	hosts, err := api.Hosts(ctx, tenant, m.Site.ValueString())
+	m.fromAPI(hosts)
+	return err
 }
 
 // fromAPI takes over what the server said, sorted by the names of the hosts.
@@ -37,6 +49,8 @@ func (m *model) fromAPI(hosts []v1.Host) {
 			Online:       types.BoolValue(h.Online),
 			LastSeen:     value.Time(h.LastSeen),
 			AgentVersion: value.Text(h.AgentVersion),
+			Role:         value.Text(h.Role),
+			Labels:       h.Labels,
 			Versions:     h.Versions,
 			VersionsAt:   value.Time(h.VersionsAt),
 		})

@@ -10,8 +10,6 @@ import (
 	"encoding/json"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
 const (
@@ -43,13 +41,13 @@ func ETag(ctx context.Context, s State, diags *diag.Diagnostics) string {
 // KeepContent stores what the API had when a deletion was planned. Terraform
 // plans the deletion of a resource that is no longer configured before it
 // reads it anew, so that the state may be older than the plan.
-func KeepContent(ctx context.Context, s State, content v1.OSUpgrade, diags *diag.Diagnostics) {
+func KeepContent[T any](ctx context.Context, s State, content T, diags *diag.Diagnostics) {
 	set(ctx, s, contentKey, content, diags)
 }
 
 // Content is what was kept, or otherwise when nothing was.
-func Content(ctx context.Context, s State, otherwise v1.OSUpgrade, diags *diag.Diagnostics) v1.OSUpgrade {
-	var content *v1.OSUpgrade
+func Content[T any](ctx context.Context, s State, otherwise T, diags *diag.Diagnostics) T {
+	var content *T
 	get(ctx, s, contentKey, &content, diags)
 	if content == nil {
 		return otherwise

@@ -48,6 +48,11 @@ func parseID(text string) (tenant *string, id int64, err error) {
 	return tenant, id, nil
 }
 
-// takeReason takes over why an imported run was asked for, so that the same
-// reason in the configuration is no change.
-func (m *model) takeReason(r v1.Run) { m.Reason = value.Text(r.RequestReason) }
+// takeRequest takes over what an imported run was asked for with, so that the
+// same in the configuration is no change.
+func (m *model) takeRequest(r v1.Run) {
+	m.Reason = value.Text(r.RequestReason)
+	if r.RetryOf != 0 {
+		m.RetryOf = types.Int64Value(int64(r.RetryOf))
+	}
+}

@@ -21,6 +21,7 @@ type model struct {
 	OverrideWindow types.Bool     `tfsdk:"override_window"`
 	Reason         types.String   `tfsdk:"reason"`
 	Duration       types.String   `tfsdk:"duration"`
+	RetryOf        types.Int64    `tfsdk:"retry_of"`
 	Timeouts       timeouts.Value `tfsdk:"timeouts"`
 	RunID          types.Int64    `tfsdk:"run_id"`
 	Result         types.String   `tfsdk:"result"`
@@ -47,6 +48,7 @@ func (m model) start() v1.Start {
 		OverrideWindow: m.OverrideWindow.ValueBool(),
 		Reason:         m.Reason.ValueString(),
 		Duration:       m.Duration.ValueString(),
+		RetryOf:        uint64(m.RetryOf.ValueInt64()),
 	}
 }
 

@@ -109,7 +109,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	case err == nil:
 		state.fromAPI(ctx, run, &resp.Diagnostics)
 		if imported {
-			state.takeReason(run)
+			state.takeRequest(run)
 		}
 		resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
 	case imported || !client.HasStatus(err, http.StatusNotFound):

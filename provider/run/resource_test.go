@@ -293,3 +293,24 @@ func TestAccRun_deletingLeavesTheRunGoing(t *testing.T) {
 		},
 	})
 }
+
+func TestAccRun_retriesTheHostsThatFailed(t *testing.T) {
+	t.Parallel()
+	api, server := withHosts(t, "completed", "")
+	failed := api.AddRun(acctest.Tenant, v1.Run{Phase: "finished", Result: "failed", Hosts: []v1.RunHost{{Hostname: "h01", Status: "failed"}}})
+	config := server.Config(block(fmt.Sprintf("retry_of = %d", failed)))
+	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
+		{
+			Config: config,
+			Check: resource.ComposeAggregateTestCheckFunc(attribute("result", "completed"), attribute("hosts.#", "1"), func(*terraform.State) error {
+				if got := api.Runs(acctest.Tenant)[0].RetryOf; got != failed {
+					return fmt.Errorf("the run retries run %d, want %d", got, failed)
+				}
+				return nil
+			}),
+		},
+		{ResourceName: address, ImportState: true, ImportStateId: "acme/42", ImportStateKind: resource.ImportBlockWithID},
+		{Config: server.Config(block("retry_of = 0")), PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)retry_of.*at\s+least\s+1`)},
+		{Config: server.Config(block("")), ConfigPlanChecks: planned(plancheck.ResourceActionReplace)},
+	}})
+}

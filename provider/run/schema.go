@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/check"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/limit"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/spelling"
 )
 
 // Schema describes the resource.
@@ -63,7 +65,14 @@ func askedAttributes(ctx context.Context) map[string]schema.Attribute {
 			Optional: true,
 			MarkdownDescription: "How long the run may last at most, from `1m` to `7d`, only with `override_window`; by default until the open maintenance window closes, or `4h` when none is open. " +
 				"Another length starts another run; another spelling of the same does not.",
-			PlanModifiers: []planmodifier.String{sameLength{}, stringplanmodifier.RequiresReplace()},
+			PlanModifiers: []planmodifier.String{spelling.Duration(), stringplanmodifier.RequiresReplace()},
+		},
+		"retry_of": schema.Int64Attribute{
+			Optional: true,
+			MarkdownDescription: "The id of a run that has ended: this one is of the hosts alone that failed or were skipped there. " +
+				"Offered by `osupgrade-agent` only. Another one starts another run.",
+			Validators:    []validator.Int64{int64validator.AtLeast(1)},
+			PlanModifiers: []planmodifier.Int64{int64planmodifier.RequiresReplace()},
 		},
 		"timeouts": limit.Attribute(ctx, timeouts.Opts{
 			Create: true, CreateDescription: "For waiting until the run has ended, and any other before it; `duration` and `5m` more by default, so `4h5m`.",

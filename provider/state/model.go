@@ -1,16 +1,20 @@
 package state
 
 import (
+	"context"
+
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/source"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/value"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
 )
 
 // model is the data source as Terraform has it.
 type model struct {
-	Tenant             types.String   `tfsdk:"tenant"`
+	source.Common
 	Site               types.String   `tfsdk:"site"`
 	WorkerApplications []string       `tfsdk:"worker_applications"`
 	MaintenanceWindows []window.Model `tfsdk:"maintenance_windows"`
@@ -37,6 +41,13 @@ type host struct {
 	Hostname types.String `tfsdk:"hostname"`
 	Status   types.String `tfsdk:"status"`
 	Error    types.String `tfsdk:"error"`
+}
+
+// Ask asks for the state.
+func (m *model) Ask(ctx context.Context, api *client.Client, tenant string) error {
+	s, err := api.State(ctx, tenant, m.Site.ValueString())
+	m.fromAPI(s)
+	return err
 }
 
 // fromAPI takes over what the server said.

@@ -1,6 +1,7 @@
 // Package fakeapi is a REST API of design.md 7 for tests: it keeps a tenant's
-// configuration, hosts and runs in memory, speaks ETags, preconditions, dry
-// runs and server-sent events, and fails in the ways that a test asks for.
+// configuration, rollout, calendars, hosts and runs in memory, speaks ETags,
+// preconditions, dry runs and server-sent events, and fails in the ways that a
+// test asks for.
 //
 // It touches a loopback port and nothing else. It never moves by itself: a run
 // goes on only when the test edits it. It never decides whether a
@@ -15,6 +16,7 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"time"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -36,35 +38,36 @@ type Server struct {
 	closed chan struct{}
 	asked  ledger
 
-	mu       sync.Mutex
-	behave   behaviour
-	tenants  map[string]*tenant
-	known    map[string]bool
-	revision int
-	nextRun  uint64
-	events   []event
-	changed  chan struct{}
-	streams  int
-	cut      chan struct{}
-	faults   []rule
+	mu        sync.Mutex
+	behave    behaviour
+	tenants   map[string]*tenant
+	configs   *object[v1.OSUpgrade]
+	rollouts  *object[v1.Rollout]
+	calendars *object[v1.Calendar]
+	known     map[string]bool
+	revision  int
+	nextRun   uint64
+	events    []event
+	changed   chan struct{}
+	streams   int
+	cut       chan struct{}
+	faults    []rule
 }
 
 // behaviour is what a test may choose about the whole server.
 type behaviour struct {
-	accept          func(tenant string, c v1.OSUpgrade) []v1.Error
-	render          func(c v1.OSUpgrade) v1.OSUpgrade
-	onStart         func(tenant string, run v1.Run)
-	noETags         bool
-	emptyWhenAbsent bool
+	onStart func(tenant string, run v1.Run)
+	noETags bool
+	// now is the time that windows are calculated from; nil is that of the
+	// clock.
+	now func() time.Time
 }
 
 // tenant is what the server keeps of one tenant.
 type tenant struct {
-	config *v1.OSUpgrade
-	etag   string
-	state  *v1.State
-	hosts  []v1.Host
-	runs   []v1.Run
+	state *v1.State
+	hosts []v1.Host
+	runs  []v1.Run
 }
 
 // New starts a server that ends with the test.
@@ -85,7 +88,7 @@ func NewTLS(t testing.TB) *Server {
 }
 
 func newServer() *Server {
-	return &Server{
+	s := &Server{
 		Token:   Token,
 		closed:  make(chan struct{}),
 		tenants: map[string]*tenant{},
@@ -93,6 +96,11 @@ func newServer() *Server {
 		changed: make(chan struct{}),
 		cut:     make(chan struct{}),
 	}
+	s.configs = newObject[v1.OSUpgrade](s, "os-upgrade configuration")
+	s.configs.held = true
+	s.rollouts = newObject[v1.Rollout](s, "rollout")
+	s.calendars = newObject[v1.Calendar](s, "calendar")
+	return s
 }
 
 func (s *Server) run(t testing.TB, start func(h *httptest.Server)) *Server {
@@ -111,18 +119,31 @@ func (s *Server) run(t testing.TB, start func(h *httptest.Server)) *Server {
 func (s *Server) handler() http.Handler {
 	m := http.NewServeMux()
 	const config, state = "/v1/config/tenants/{tenant}/os-upgrade", "/v1/state/tenants/{tenant}/os-upgrade"
-	for pattern, serve := range map[string]http.HandlerFunc{
-		"GET " + config:                     s.getConfig,
-		"PUT " + config:                     s.putConfig,
-		"DELETE " + config:                  s.deleteConfig,
-		"GET " + state:                      s.getState,
-		"GET " + state + "/hosts":           s.getHosts,
-		"DELETE " + state + "/hosts/{host}": s.deleteHost,
-		"POST " + state + "/start":          s.postStart,
-		"GET " + state + "/runs":            s.getRuns,
-		"GET " + state + "/runs/{id}":       s.getRun,
-		"GET " + state + "/events":          s.getEvents,
-	} {
+	routes := map[string]http.HandlerFunc{
+		"GET " + config:                          s.configs.get,
+		"PUT " + config:                          s.configs.put,
+		"DELETE " + config:                       s.configs.remove,
+		"GET " + config + "/rollout":             s.rollouts.get,
+		"PUT " + config + "/rollout":             s.rollouts.put,
+		"DELETE " + config + "/rollout":          s.rollouts.remove,
+		"GET " + config + "/calendars":           s.getCalendars,
+		"GET " + config + "/calendars/{name}":    s.calendars.get,
+		"PUT " + config + "/calendars/{name}":    s.calendars.put,
+		"DELETE " + config + "/calendars/{name}": s.calendars.remove,
+		"GET " + state + "/windows":              s.getWindows,
+		"GET " + state + "/windows.ics":          s.getFeed,
+		"GET " + state:                           s.getState,
+		"GET " + state + "/hosts":                s.getHosts,
+		"DELETE " + state + "/hosts/{host}":      s.deleteHost,
+		"POST " + state + "/start":               s.postStart,
+		"GET " + state + "/runs":                 s.getRuns,
+		"GET " + state + "/runs/{id}":            s.getRun,
+		"GET " + state + "/events":               s.getEvents,
+	}
+	for what := range acts {
+		routes["POST "+state+"/"+what] = s.postAsk(what)
+	}
+	for pattern, serve := range routes {
 		m.Handle(pattern, s.guard(serve))
 	}
 	return s.record(s.misbehave(m))

@@ -216,6 +216,51 @@ func TestRuns(t *testing.T) {
 	}
 }
 
+// TestRetry checks that a retry is of the hosts alone that failed or were
+// skipped.
+func TestRetry(t *testing.T) {
+	t.Parallel()
+	s := New(t)
+	s.SetHosts("acme", v1.Host{Hostname: "h01"}, v1.Host{Hostname: "h02"}, v1.Host{Hostname: "h03"})
+	s.AddRun("acme", v1.Run{ID: 5, Phase: "finished", Hosts: []v1.RunHost{{Hostname: "h01", Status: "failed"}, {Hostname: "h02", Status: "upgraded"}, {Hostname: "h03", Status: "skipped"}}})
+	status, _, _ := ask(t, s, "POST", statePath+"/start", `{"retry-of":4}`)
+	wantStatus(t, status, 412)
+	status, body, _ := ask(t, s, "POST", statePath+"/start", `{"retry-of":5}`)
+	wantStatus(t, status, 201)
+	if run := s.Runs("acme")[0]; run.RetryOf != 5 || len(run.Hosts) != 2 || run.Hosts[0].Hostname != "h01" || run.Hosts[1].Hostname != "h03" {
+		t.Errorf("the retry is %s", body)
+	}
+}
+
+// TestObjectsAreApart checks that a rollout is edited, removed and deleted
+// beside the configuration, and during a run, which keeps the latter.
+func TestObjectsAreApart(t *testing.T) {
+	t.Parallel()
+	s := New(t)
+	s.SetConfig("acme", v1.OSUpgrade{})
+	s.AddRun("acme", v1.Run{ID: 5, Phase: "upgrading"})
+	s.EditRollout("acme", func(r *v1.Rollout) { r.Splay = "1h" })
+	first, etag, _ := s.Rollout("acme")
+	s.EditRollout("acme", func(r *v1.Rollout) { r.Paused = true })
+	second, later, _ := s.Rollout("acme")
+	if first.Paused || second.Splay != "1h" || !second.Paused || etag == later {
+		t.Errorf("%+v with %s became %+v with %s", first, etag, second, later)
+	}
+	status, _, _ := ask(t, s, "DELETE", configPath, "")
+	wantStatus(t, status, 412)
+	status, _, _ = ask(t, s, "DELETE", configPath+"/rollout", "")
+	wantStatus(t, status, 204)
+	status, body, _ := ask(t, s, "DELETE", configPath+"/rollout", "")
+	if wantStatus(t, status, 404); !strings.Contains(body, "has no rollout") {
+		t.Errorf("a rollout that is not there is answered with %s", body)
+	}
+	s.SetRollout("acme", v1.Rollout{})
+	s.RemoveRollout("acme")
+	if _, _, there := s.Rollout("acme"); there {
+		t.Error("the rollout is still there")
+	}
+}
+
 func TestEditOfNoRunPanics(t *testing.T) {
 	t.Parallel()
 	defer func() {

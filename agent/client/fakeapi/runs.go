@@ -1,9 +1,10 @@
 package fakeapi
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -39,8 +40,7 @@ func (s *Server) EditRun(name string, id uint64, edit func(run *v1.Run)) {
 // or skipped become upgraded when result is "completed".
 func (s *Server) FinishRun(name string, id uint64, result, reason string) {
 	s.EditRun(name, id, func(run *v1.Run) {
-		ended := time.Now().UTC().Truncate(time.Second)
-		run.Phase, run.Result, run.Reason, run.EndedAt, run.WaitingFor = "finished", result, reason, &ended, nil
+		finish(run, result, reason)
 		for i, h := range run.Hosts {
 			if result == "completed" && h.Status != "failed" && h.Status != "skipped" {
 				run.Hosts[i].Status = "upgraded"
@@ -79,10 +79,8 @@ func (s *Server) OnStart(do func(tenant string, run v1.Run)) {
 
 func (s *Server) postStart(w http.ResponseWriter, r *http.Request) {
 	var start v1.Start
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, v1.MaxBody))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&start); err != nil {
-		refuse(w, http.StatusBadRequest, v1.Error{Message: "cannot read the body: " + err.Error()})
+	if problem := readBody(w, r, &start); problem != nil {
+		refuse(w, http.StatusBadRequest, *problem)
 		return
 	}
 	name := r.PathValue("tenant")
@@ -103,12 +101,19 @@ func (s *Server) start(w http.ResponseWriter, name string, start v1.Start) (run 
 	if refuseUnderWay(w, t) {
 		return v1.Run{}, nil, false
 	}
+	again, ok := refuseRetry(w, t, start.RetryOf)
+	if !ok {
+		return v1.Run{}, nil, false
+	}
 	now := time.Now().UTC().Truncate(time.Second)
 	run = v1.Run{
 		Phase: "preparing", Trigger: "manual", RequestedBy: "fakeapi", RequestReason: start.Reason,
-		OpenedAt: now, NotAfter: now.Add(4 * time.Hour), Hosts: []v1.RunHost{},
+		RetryOf: start.RetryOf, OpenedAt: now, NotAfter: now.Add(4 * time.Hour), Hosts: []v1.RunHost{},
 	}
 	for _, h := range t.hosts {
+		if again != nil && !again[h.Hostname] {
+			continue
+		}
 		run.Hosts = append(run.Hosts, v1.RunHost{Hostname: h.Hostname, Status: "preparing"})
 	}
 	return s.open(name, run), s.behave.onStart, true
@@ -127,11 +132,19 @@ func (s *Server) open(name string, run v1.Run) v1.Run {
 }
 
 func (s *Server) getRuns(w http.ResponseWriter, r *http.Request) {
-	runs := s.Runs(r.PathValue("tenant"))
-	for i := range runs {
-		runs[i].Hosts = nil
+	filter, err := readFilter(r.URL.Query())
+	if err != nil {
+		refuse(w, http.StatusBadRequest, v1.Error{Message: err.Error()})
+		return
 	}
-	answer(w, http.StatusOK, runs)
+	chosen := []v1.Run{}
+	for _, run := range s.Runs(r.PathValue("tenant")) {
+		if filter.Keeps(run) && len(chosen) < filter.Most() {
+			run.Hosts = nil
+			chosen = append(chosen, run)
+		}
+	}
+	answer(w, http.StatusOK, chosen)
 }
 
 func (s *Server) getRun(w http.ResponseWriter, r *http.Request) {
@@ -145,6 +158,42 @@ func (s *Server) getRun(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	refuse(w, http.StatusNotFound, v1.Error{Message: fmt.Sprintf("tenant %q has no run %s", name, r.PathValue("id"))})
+}
+
+// readFilter reads what client.Runs writes.
+func readFilter(query url.Values) (v1.RunFilter, error) {
+	f := v1.RunFilter{Result: query.Get("result"), Host: query.Get("host")}
+	var errs []error
+	for name, into := range map[string]*time.Time{"since": &f.Since, "until": &f.Until} {
+		if query.Has(name) {
+			errs = append(errs, into.UnmarshalText([]byte(query.Get(name))))
+		}
+	}
+	if query.Has("limit") {
+		limit, err := strconv.Atoi(query.Get("limit"))
+		f.Limit, errs = limit, append(errs, err)
+	}
+	return f, errors.Join(errs...)
+}
+
+// refuseRetry answers 412 when there is no ended run to retry, and else
+// returns the hosts that a retry is of; nil is all.
+func refuseRetry(w http.ResponseWriter, t *tenant, id uint64) (hosts map[string]bool, ok bool) {
+	if id == 0 {
+		return nil, true
+	}
+	i := t.find(id)
+	if i < 0 {
+		refuse(w, http.StatusPreconditionFailed, v1.Error{Message: fmt.Sprintf("there is no run %d to retry", id)})
+		return nil, false
+	}
+	hosts = map[string]bool{}
+	for _, h := range t.runs[i].Hosts {
+		if h.Status == "failed" || h.Status == "skipped" {
+			hosts[h.Hostname] = true
+		}
+	}
+	return hosts, true
 }
 
 // refuseUnderWay answers 412 while a run is under way (AV-5).
@@ -165,6 +214,14 @@ func (t *tenant) find(id uint64) int {
 }
 
 func cloneRun(r v1.Run) v1.Run {
-	r.Hosts = cloneList(r.Hosts)
+	r.Hosts, r.Stages = cloneList(r.Hosts), cloneList(r.Stages)
 	return r
+}
+
+// cloneList keeps the difference between nil and empty.
+func cloneList[T any](list []T) []T {
+	if list == nil {
+		return nil
+	}
+	return append([]T{}, list...)
 }

@@ -26,15 +26,14 @@ func (s *Server) SetHosts(name string, hosts ...v1.Host) {
 func (s *Server) getState(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.tenant(r.PathValue("tenant"))
+	name := r.PathValue("tenant")
+	t := s.tenant(name)
 	if t.state != nil {
 		answer(w, http.StatusOK, t.state)
 		return
 	}
 	state := v1.State{Status: "idle", ScheduledWorkers: []v1.ScheduledWorker{}}
-	if t.config != nil {
-		state.OSUpgrade = *t.config
-	}
+	state.OSUpgrade = s.configs.kept[name].value
 	for _, h := range t.hosts {
 		state.ScheduledWorkers = append(state.ScheduledWorkers, v1.ScheduledWorker{Host: h.Hostname, Application: h.Application})
 	}

@@ -1,0 +1,128 @@
+package api
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// getRuns answers the runs that are kept, newest first, as the query filters
+// them.
+func (s *server) getRuns(c *call) error {
+	if err := s.onSite(c, "fields", "result", "host", "since", "until", "limit"); err != nil {
+		return err
+	}
+	filter, err := readFilter(c)
+	if err != nil {
+		return err
+	}
+	runs, err := c.controller.Runs(c.Context(), filter)
+	if err != nil {
+		return err
+	}
+	return s.sendFields(c, runs)
+}
+
+// readFilter reads a filter from the query. A parameter that is there and
+// empty is a mistake, not one that is left out.
+func readFilter(c *call) (v1.RunFilter, error) {
+	for _, name := range []string{"result", "host"} {
+		if c.query.Has(name) && c.query.Get(name) == "" {
+			return v1.RunFilter{}, badRequest(name, "", "it is empty; give a value or leave it out")
+		}
+	}
+	filter := v1.RunFilter{Result: c.query.Get("result"), Host: c.query.Get("host"), Limit: v1.DefaultRuns}
+	var err error
+	if filter.Since, err = instant(c, "since"); err != nil {
+		return v1.RunFilter{}, err
+	}
+	if filter.Until, err = instant(c, "until"); err != nil {
+		return v1.RunFilter{}, err
+	}
+	if text := c.query.Get("limit"); c.query.Has("limit") {
+		if filter.Limit, err = strconv.Atoi(text); err != nil || filter.Limit < 1 {
+			return v1.RunFilter{}, badRequest("limit", text, "is not a number of runs; use 1 to "+strconv.Itoa(v1.MaxRuns))
+		}
+	}
+	if wrong := filter.Validate(); len(wrong) > 0 {
+		return v1.RunFilter{}, wrong
+	}
+	return filter, nil
+}
+
+// instant reads a time in the query; absent is zero.
+func instant(c *call, name string) (time.Time, error) {
+	if !c.query.Has(name) {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339, c.query.Get(name))
+	if err != nil {
+		return time.Time{}, badRequest(name, c.query.Get(name), `is not a time; use RFC 3339, such as 2026-11-21T01:00:00Z, with a "+" percent-encoded`)
+	}
+	return at, nil
+}
+
+func (s *server) getRun(c *call) error {
+	if err := s.onSite(c, "fields"); err != nil {
+		return err
+	}
+	id, err := strconv.ParseUint(c.PathValue("id"), 10, 64)
+	if err != nil {
+		return badRequest("id", c.PathValue("id"), "is not the id of a run; use a number")
+	}
+	run, err := c.controller.Find(c.Context(), id)
+	if err != nil {
+		return err
+	}
+	return s.sendFields(c, run)
+}
+
+// postStart answers POST start with the run that it began (AV-81).
+func (s *server) postStart(c *call) error {
+	if err := s.onSite(c); err != nil {
+		return err
+	}
+	body, err := io.ReadAll(c.Body)
+	if err != nil {
+		return err
+	}
+	request, err := v1.DecodeStart(c.Header.Get("Content-Type"), body)
+	if err != nil {
+		return err
+	}
+	run, err := c.controller.Start(c.Context(), c.by, request)
+	if err != nil {
+		return err
+	}
+	s.Log.Info("run started by hand", "tenant", c.tenant, "by", c.by, "run", run.ID)
+	s.send(c.w, c.Request, http.StatusOK, run)
+	return nil
+}
+
+// postAsk answers POST of what is asked of the run under way with that run.
+func (s *server) postAsk(ask run.Ask) func(*call) error {
+	return func(c *call) error {
+		if err := s.onSite(c); err != nil {
+			return err
+		}
+		body, err := io.ReadAll(c.Body)
+		if err != nil {
+			return err
+		}
+		request, err := v1.DecodeAsk(string(ask), c.Header.Get("Content-Type"), body)
+		if err != nil {
+			return err
+		}
+		run, err := c.controller.Ask(c.Context(), c.by, ask, request)
+		if err != nil {
+			return err
+		}
+		s.Log.Info("run asked to "+string(ask), "tenant", c.tenant, "by", c.by, "run", run.ID, "reason", request.Reason)
+		s.send(c.w, c.Request, http.StatusOK, run)
+		return nil
+	}
+}

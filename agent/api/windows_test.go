@@ -1,0 +1,109 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+)
+
+// clockwork is a controller whose tenant has one window a week, and that notes
+// what it is asked for.
+type clockwork struct {
+	memory
+
+	from, to time.Time
+	count    int
+}
+
+func (c *clockwork) Windows(_ context.Context, from, to time.Time, count int) ([]v1.Window, error) {
+	c.from, c.to, c.count = from, to, count
+	weekly, wrong := window.Parse("Friday", "22:00", "UTC", "4h")
+	if len(wrong) > 0 {
+		return nil, wrong[0].Err
+	}
+	return v1.Windows(v1.Plan([]window.Window{weekly}, nil, nil), from, to, count), nil
+}
+
+func TestWindows(t *testing.T) {
+	t.Parallel()
+	c := &clockwork{}
+	s := serve(t, c, Read)
+	// Within ten years of now, whenever that is.
+	from := time.Now().UTC().Truncate(time.Hour).AddDate(1, 0, 0)
+	to := from.AddDate(0, 1, 0)
+	path := fmt.Sprintf("%s/windows?from=%s&to=%s&count=3", acmeState, from.Format(time.RFC3339), to.Format(time.RFC3339))
+	s.want("GET", path, "", 200, `T02:00:00Z","length":"4h","window-start":"`)
+	if !c.from.Equal(from) || !c.to.Equal(to) || c.count != 3 {
+		t.Errorf("asked for %s to %s, %d", c.from, c.to, c.count)
+	}
+	s.want("GET", path+"&fields=length,sources/window&site=test", "", 200, `[{"length":"4h","sources":[{"window":0}]},{"length":"4h"`)
+	s.want("GET", path+"&fields=lengths", "", 400, "lengths")
+	s.want("GET", path+"&site=mars", "", 404, "mars")
+	s.want("GET", path, "", 200, `length: "4h"`, "Accept", "application/yaml")
+}
+
+// TestWindowsDefaults checks what is asked for when the query leaves it open.
+func TestWindowsDefaults(t *testing.T) {
+	t.Parallel()
+	c := &clockwork{}
+	s := serve(t, c, Read)
+	before := time.Now()
+	s.want("GET", "/v1/state/os-upgrade/windows", "", 200, `"length":"4h"`)
+	after := time.Now()
+	if c.from.Before(before) || c.from.After(after) || c.to.Sub(c.from) != window.Horizon || c.count != 10 {
+		t.Errorf("asked for %s to %s, %d; it was %s", c.from, c.to, c.count, before)
+	}
+}
+
+func TestWrongWindowsQuery(t *testing.T) {
+	t.Parallel()
+	soon := time.Now().UTC().Add(time.Hour).Format(time.RFC3339)
+	for query, part := range map[string]string{
+		"from=tomorrow":                   `"field":"from","value":"tomorrow"`,
+		"from=":                           "is not a time",
+		"to=2026-13-01T00:00:00Z":         "to: ",
+		"to=9999-01-01T00:00:00Z":         "is out of range",
+		"from=1815-01-01T00:00:00Z":       `"field":"from"`,
+		"count=0":                         "is not a number of windows; use 1 to 1000",
+		"count=1001":                      "use 1 to 1000",
+		"count=all":                       `"field":"count","value":"all"`,
+		"from=" + soon + "&to=" + soon:    "is not after from",
+		"limit=3":                         "is no query parameter here",
+		"count=1&count=2":                 "more than once",
+		"to=2026-11-21T01:00:00%2B01:00x": "is not a time",
+	} {
+		t.Run(query, func(t *testing.T) {
+			t.Parallel()
+			c := &clockwork{}
+			serve(t, c, Read).want("GET", acmeState+"/windows?"+query, "", 400, part)
+			if c.count != 0 {
+				t.Error("the controller was asked")
+			}
+		})
+	}
+	serve(t, &clockwork{}, Write).want("GET", acmeState+"/windows", "", 403, "does not allow to read")
+}
+
+// TestFeed checks that the windows of a year can be subscribed to.
+func TestFeed(t *testing.T) {
+	t.Parallel()
+	c := &clockwork{}
+	s := serve(t, c, Read)
+	header := s.want("GET", acmeState+"/windows.ics", "", 200, "\r\nDTSTART:")
+	if got := header.Get("Content-Type"); got != "text/calendar; charset=utf-8" {
+		t.Errorf("content type %q", got)
+	}
+	if !strings.Contains(header.Get("Content-Disposition"), `"os-upgrade-acme.ics"`) {
+		t.Errorf("content disposition %q", header.Get("Content-Disposition"))
+	}
+	if !c.to.Equal(c.from.AddDate(1, 0, 0)) {
+		t.Errorf("asked for %s to %s", c.from, c.to)
+	}
+	s.want("GET", acmeState+"/windows.ics?count=1", "", 400, "count")
+	s.want("GET", "/v1/state/os-upgrade/windows.ics?site=mars", "", 404, "mars")
+}

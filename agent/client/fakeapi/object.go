@@ -1,0 +1,230 @@
+package fakeapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// object is a kind of object below a tenant's configuration, and those that
+// are kept, by the key of keyOf. Server.mu guards it.
+type object[T any] struct {
+	server *Server
+	noun   string
+	// held makes DELETE fail while a run is under way.
+	held bool
+	kept map[string]kept[T]
+
+	// What a test may choose; see Server.Accept and its neighbours.
+	accept          func(key string, value T) []v1.Error
+	render          func(value T) T
+	emptyWhenAbsent bool
+}
+
+// keyOf is the key of the object that a request is about: its tenant and, of a
+// kind of which a tenant has several, a slash and its name.
+func keyOf(r *http.Request) string {
+	if name := r.PathValue("name"); name != "" {
+		return r.PathValue("tenant") + "/" + name
+	}
+	return r.PathValue("tenant")
+}
+
+// kept is one object.
+type kept[T any] struct {
+	value T
+	etag  string
+}
+
+func newObject[T any](s *Server, noun string) *object[T] {
+	return &object[T]{server: s, noun: noun, kept: map[string]kept[T]{}}
+}
+
+func (o *object[T]) set(name string, value T) (etag string) {
+	o.server.mu.Lock()
+	defer o.server.mu.Unlock()
+	return o.store(name, value)
+}
+
+func (o *object[T]) edit(name string, edit func(value *T)) {
+	o.server.mu.Lock()
+	defer o.server.mu.Unlock()
+	value := clone(o.kept[name].value)
+	edit(&value)
+	o.store(name, value)
+}
+
+func (o *object[T]) drop(name string) {
+	o.server.mu.Lock()
+	defer o.server.mu.Unlock()
+	delete(o.kept, name)
+}
+
+func (o *object[T]) look(name string) (value T, etag string, ok bool) {
+	o.server.mu.Lock()
+	defer o.server.mu.Unlock()
+	k, ok := o.kept[name]
+	return clone(k.value), k.etag, ok
+}
+
+// choose sets something that a test may choose.
+func (o *object[T]) choose(set func(o *object[T])) {
+	o.server.mu.Lock()
+	defer o.server.mu.Unlock()
+	set(o)
+}
+
+// store keeps value under a new ETag; the server's mu is held.
+func (o *object[T]) store(name string, value T) string {
+	o.server.revision++
+	etag := fmt.Sprintf(`"%d"`, o.server.revision)
+	o.kept[name] = kept[T]{clone(value), etag}
+	return etag
+}
+
+func (o *object[T]) get(w http.ResponseWriter, r *http.Request) {
+	o.server.mu.Lock()
+	defer o.server.mu.Unlock()
+	name := keyOf(r)
+	k, there := o.kept[name]
+	if !there {
+		if o.emptyWhenAbsent {
+			w.WriteHeader(http.StatusOK)
+			return
+		}
+		refuse(w, http.StatusNotFound, o.absent(name))
+		return
+	}
+	o.server.tag(w, k.etag)
+	if none := r.Header.Get("If-None-Match"); none != "" && matches(none, k.etag) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	value := clone(k.value)
+	if o.render != nil {
+		value = o.render(value)
+	}
+	answer(w, http.StatusOK, value)
+}
+
+func (o *object[T]) put(w http.ResponseWriter, r *http.Request) {
+	name := keyOf(r)
+	var value T
+	if problem := readBody(w, r, &value); problem != nil {
+		refuse(w, http.StatusBadRequest, *problem)
+		return
+	}
+	o.server.mu.Lock()
+	defer o.server.mu.Unlock()
+	if o.accept != nil {
+		if problems := o.accept(name, value); len(problems) > 0 {
+			refuse(w, http.StatusBadRequest, problems...)
+			return
+		}
+	}
+	if o.refusePrecondition(w, r, name) || dryRun(w, r) {
+		return
+	}
+	status := http.StatusNoContent
+	if _, there := o.kept[name]; !there {
+		status = http.StatusCreated
+	}
+	o.server.tag(w, o.store(name, value))
+	w.WriteHeader(status)
+}
+
+func (o *object[T]) remove(w http.ResponseWriter, r *http.Request) {
+	o.server.mu.Lock()
+	defer o.server.mu.Unlock()
+	name := keyOf(r)
+	if o.refusePrecondition(w, r, name) {
+		return
+	}
+	if _, there := o.kept[name]; !there {
+		refuse(w, http.StatusNotFound, o.absent(name))
+		return
+	}
+	if o.held && refuseUnderWay(w, o.server.tenant(name)) || dryRun(w, r) {
+		return
+	}
+	delete(o.kept, name)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// refusePrecondition answers 412 when the request's precondition does not
+// hold (RFC 9110 13.1).
+func (o *object[T]) refusePrecondition(w http.ResponseWriter, r *http.Request, name string) bool {
+	match, none := r.Header.Get("If-Match"), r.Header.Get("If-None-Match")
+	k, there := o.kept[name]
+	holds := (match == "" || there && matches(match, k.etag)) && (none == "" || !there || !matches(none, k.etag))
+	if holds {
+		return false
+	}
+	refuse(w, http.StatusPreconditionFailed, v1.Error{Message: "the " + o.noun + " is not the one that the precondition names; read it again"})
+	return true
+}
+
+func (o *object[T]) absent(name string) v1.Error {
+	tenant, name, several := strings.Cut(name, "/")
+	if several {
+		return v1.Error{Message: fmt.Sprintf("tenant %q has no %s %q", tenant, o.noun, name)}
+	}
+	return v1.Error{Message: fmt.Sprintf("tenant %q has no %s", tenant, o.noun)}
+}
+
+func (s *Server) tag(w http.ResponseWriter, etag string) {
+	if !s.behave.noETags {
+		w.Header().Set("ETag", etag)
+	}
+}
+
+func dryRun(w http.ResponseWriter, r *http.Request) bool {
+	if r.URL.Query().Get("validate") != "true" {
+		return false
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
+
+// matches compares strongly (RFC 9110 8.8.3.2).
+func matches(header, etag string) bool {
+	for tag := range strings.SplitSeq(header, ",") {
+		if tag = strings.TrimSpace(tag); tag == "*" || tag == etag {
+			return true
+		}
+	}
+	return false
+}
+
+func readBody(w http.ResponseWriter, r *http.Request, into any) *v1.Error {
+	if kind := r.Header.Get("Content-Type"); kind != "application/json" {
+		return &v1.Error{Message: fmt.Sprintf("content type %q is not known here; use application/json", kind)}
+	}
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, v1.MaxBody))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return &v1.Error{Message: "cannot read the body: " + err.Error()}
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return &v1.Error{Message: "the body goes on after its JSON value"}
+	}
+	return nil
+}
+
+// clone makes a copy that shares nothing: what comes back is what went over
+// the wire.
+func clone[T any](value T) T {
+	b, err := json.Marshal(value)
+	if err != nil {
+		panic("fakeapi: cannot write an object as JSON: " + err.Error())
+	}
+	var again T
+	if err := json.Unmarshal(b, &again); err != nil {
+		panic("fakeapi: cannot read an object's own JSON: " + err.Error())
+	}
+	return again
+}

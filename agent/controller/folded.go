@@ -1,0 +1,96 @@
+package controller
+
+import (
+	"context"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+)
+
+// folded does what follows from a record that counts: it tells the story,
+// keeps a run that has ended, and asks for what the run wants of the hosts
+// that the record is about.
+func (s *state) folded(ctx context.Context, r message.Record) {
+	newest := s.ledger.Newest()
+	if newest == nil {
+		return
+	}
+	if newest.OpenedSeq == r.Seq {
+		s.events = nil
+	}
+	s.tell(r)
+	s.recognize(newest, r)
+	switch {
+	case newest.Over():
+		s.tasks.dropAll()
+		s.suspects = map[string]bool{}
+		if newest.Key() > s.kept {
+			s.past.put(s.fullView(newest))
+		}
+	case r.Seq > s.startedAt: // What was there at the start is taken up at its end.
+		s.follow(ctx, newest, r)
+	}
+}
+
+// takeUp goes on with a run that was under way when the controller started.
+func (s *state) takeUp(ctx context.Context, current *run.State) {
+	s.suspectAll(current)
+	if hasTasks(current.Policy()) {
+		for _, h := range current.Hosts() {
+			s.sync(ctx, current, h.Name)
+		}
+	}
+}
+
+func hasTasks(p message.Policy) bool {
+	return len(p.Checks.BeforeHost)+len(p.Checks.AfterHost) > 0 || p.Hooks.Drain != nil || p.Hooks.Undrain != nil
+}
+
+// follow looks again at the hosts that a record is about.
+func (s *state) follow(ctx context.Context, current *run.State, r message.Record) {
+	if r.Kind == message.CommandAll || r.Seq == current.OpenedSeq {
+		s.suspectAll(current)
+		return
+	}
+	tasks := hasTasks(current.Policy())
+	s.overhear(r)
+	for _, host := range about(r) {
+		s.suspect(host)
+		if tasks {
+			s.sync(ctx, current, host)
+		}
+	}
+}
+
+// overhear takes a record for a sign of life: of the host whose reply it is, and
+// of hosts that another controller has heard. Two controllers of which only one
+// hears a host would otherwise contradict each other as fast as they can write.
+func (s *state) overhear(r message.Record) {
+	if r.Kind == message.ReplyRecord {
+		s.present.hear(r.Host, s.Now())
+		return
+	}
+	if r.Kind != message.EventRecord {
+		return
+	}
+	if e, err := message.DecodeEvent(r.Body); err == nil && e.Event == message.Recovered && e.Reason == message.Heard {
+		for _, host := range e.Hosts {
+			s.present.hear(host, s.Now())
+		}
+	}
+}
+
+// about returns the hosts that a record is about.
+func about(r message.Record) []string {
+	if r.Kind != message.EventRecord {
+		return []string{r.Host}
+	}
+	e, err := message.DecodeEvent(r.Body)
+	switch {
+	case err != nil:
+		return nil
+	case e.Outcome != nil && e.Outcome.Host != "":
+		return []string{e.Outcome.Host}
+	}
+	return e.Hosts
+}

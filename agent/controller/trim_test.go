@@ -1,0 +1,155 @@
+package controller
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+)
+
+// fill lets the log grow by replies that belong to no run.
+func (m *memory) fill(n int) {
+	m.mu.Lock()
+	for range n {
+		m.add(message.Record{Kind: message.ReplyRecord, Host: "h01", Run: 1, Action: message.Prepare, Body: []byte(`{}`)})
+	}
+	m.mu.Unlock()
+	synctest.Wait()
+}
+
+// trimmed returns the oldest record that is there, and how many trims were
+// tried.
+func (m *memory) trimmed() (first, trims uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.first, m.trims
+}
+
+// TestTrim checks that what is before the newest run is removed once the log is
+// long and all runs are in the history, not while a run is under way, again
+// after a trim that failed, and that the next controller goes on.
+func TestTrim(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01", "h02")
+		c, _ := m.control(t)
+		m.upgraded(t, c, "done")
+		m.fill(trimAfter)
+		m.mu.Lock()
+		m.refuseRuns, m.refuseTrims = 4, 1
+		m.mu.Unlock()
+		m.beat("h01", "h02")
+		opened := uint64(m.size()) + 1
+		m.upgraded(t, c, "done")
+		time.Sleep(firstPause)
+		if _, trims := m.trimmed(); trims != 0 {
+			t.Fatal("the log is trimmed of a run that is not in the history")
+		}
+		time.Sleep(keepAfter + longestSleep)
+		synctest.Wait()
+		if first, trims := m.trimmed(); first != 1 || trims != 1 {
+			t.Fatalf("after %d trims the log begins at %d", trims, first)
+		}
+		time.Sleep(trimPause / 2)
+		m.beat("h01", "h02")
+		r, err := c.Start(t.Context(), "test", start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.pass(2*trimPause, "h01", "h02")
+		if _, trims := m.trimmed(); trims != 1 {
+			t.Fatal("the log is trimmed while a run is under way")
+		}
+		for _, action := range []message.Action{message.Prepare, message.Upgrade} {
+			m.reply("h01", r.ID, action)
+			m.reply("h02", r.ID, action)
+		}
+		m.pass(longestSleep, "h01", "h02")
+		first, trims := m.trimmed()
+		if trims != 2 || first <= opened || first >= r.ID {
+			t.Fatalf("after %d trims the log begins at %d", trims, first)
+		}
+		m.pass(10*trimPause, "h01", "h02")
+		if _, trims := m.trimmed(); trims != 2 {
+			t.Errorf("a short log is trimmed, %d times", trims)
+		}
+		c = m.restart(t)
+		m.upgraded(t, c, "done")
+		if runs, _ := m.runsKept(); len(runs) != 4 {
+			t.Errorf("the history has %d runs", len(runs))
+		}
+	})
+}
+
+// TestTrimmedLog is a property: whatever has happened, a log from which all
+// before the newest run was removed comes to the same next step.
+func TestTrimmedLog(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(300) {
+		chance := rand.New(rand.NewPCG(seed, 1))
+		log, now := invent(chance)
+		var whole, trimmed run.Ledger
+		for _, r := range log {
+			_ = whole.Fold(r)
+		}
+		newest := whole.Newest()
+		if newest == nil {
+			t.Fatalf("seed %d opens no run", seed)
+		}
+		for _, r := range log[newest.OpenedSeq-1:] {
+			_ = trimmed.Fold(r)
+		}
+		if whole.LastSeq != trimmed.LastSeq || whole.LastCommand != trimmed.LastCommand || !reflect.DeepEqual(newest, trimmed.Newest()) {
+			t.Fatalf("seed %d: the ledger is %+v, not %+v", seed, trimmed, whole)
+		}
+		for range 3 {
+			if a, b := newest.Next(now), trimmed.Newest().Next(now); !reflect.DeepEqual(a, b) {
+				t.Fatalf("seed %d: the next step is %+v, not %+v", seed, b, a)
+			}
+			now = now.Add(time.Hour)
+		}
+	}
+}
+
+// invent makes a log of some runs, in which replies come early, late, twice and
+// from anybody.
+func invent(chance *rand.Rand) (log []message.Record, now time.Time) {
+	var ledger run.Ledger
+	now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	add := func(r message.Record) {
+		r.Seq, r.Time = uint64(len(log)+1), now
+		log = append(log, r)
+		_ = ledger.Fold(r)
+	}
+	event := func(e message.Event) { add(message.Record{Kind: message.EventRecord, Body: e.Encode()}) }
+	for range 20 + chance.IntN(200) {
+		now = now.Add(time.Duration(chance.IntN(600)) * time.Second)
+		current := ledger.Current()
+		if current == nil {
+			end := now.Add(4 * time.Hour)
+			event(message.Event{Event: message.Opened, Hosts: []string{"h01", "h02", "h03"}[:1+chance.IntN(3)], NotAfter: &end})
+			continue
+		}
+		switch step := current.Next(now); {
+		case chance.IntN(2) == 0:
+			action := []message.Action{message.Prepare, message.Upgrade, message.Reboot}[chance.IntN(3)]
+			result := []string{message.Done, message.Done, message.RebootRequired, "no space"}[chance.IntN(4)]
+			add(message.Record{
+				Kind: message.ReplyRecord, Host: fmt.Sprintf("h0%d", 1+chance.IntN(4)), Run: current.ID, Action: action,
+				Body: message.Reply{Action: action, Result: result}.Encode(),
+			})
+		case step.Act == run.Send && step.Command.Action == message.Prepare:
+			add(message.Record{Kind: message.CommandAll, Body: step.Command.Encode()})
+		case step.Act == run.Send:
+			add(message.Record{Kind: message.CommandHost, Host: step.Command.Host, Run: current.ID, Body: step.Command.Encode()})
+		case step.Act == run.Note:
+			event(step.Event)
+		}
+	}
+	return log, now
+}

@@ -1,0 +1,268 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// diskFleet opens a fleet of which one folder is a disk of its own, of some
+// MiB.
+func diskFleet(t *testing.T, folder string, size int) *crashFleet {
+	t.Helper()
+	f, err := newCrashFleet(t, buildCrashing(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(f.logs())
+		}
+		if err := f.close(); err != nil {
+			t.Log(err)
+		}
+	})
+	path := f.path(folder)
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	switch err := syscall.Mount("tmpfs", path, "tmpfs", 0, fmt.Sprintf("size=%dm,mode=700", size)); {
+	case errors.Is(err, syscall.EPERM):
+		t.Skip("a disk that can be filled needs the right to mount: " + err.Error())
+	case err != nil:
+		t.Fatal(err)
+	}
+	f.mounted = append(f.mounted, path)
+	if err := f.open(nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.born(); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// fill leaves no room on the disk of a folder, and empty gives it back.
+func fill(folder string) error {
+	file, err := os.Create(filepath.Join(folder, "fill"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	for page := make([]byte, 4096); ; {
+		if _, err := file.Write(page); errors.Is(err, syscall.ENOSPC) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+func empty(folder string) error { return os.Remove(filepath.Join(folder, "fill")) }
+
+// finish waits for the end of the run and judges it.
+func (f *crashFleet) finish(t *testing.T) {
+	t.Helper()
+	ended, err := f.end()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := f.lines()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bad := violations(ended, lines); len(bad) > 0 {
+		t.Errorf("%q\nrecorded: %q", bad, lines)
+	}
+}
+
+// TestFullJournal fills the disk of a worker's journal while a run begins: the
+// worker does nothing that it cannot write down, says so, and goes on by itself
+// once there is space.
+func TestFullJournal(t *testing.T) {
+	t.Parallel()
+	f := diskFleet(t, "h01/state", 8)
+	disk := f.path("h01", "state")
+	f.judge.reset()
+	full := make(chan error, 1)
+	f.judge.mu.Lock()
+	f.judge.at = map[spot]func(){{"site", "controller before prepare"}: func() { full <- fill(disk) }}
+	f.judge.mu.Unlock()
+	if err := f.start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-full; err != nil {
+		t.Fatal(err)
+	}
+	if err := f.insist("see the worker raise an alarm", func(context.Context) error {
+		text, err := os.ReadFile(f.path("h01.log"))
+		if err == nil && !strings.Contains(string(text), "ALARM: cannot write the journal") {
+			err = errors.New("there is none in its log")
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if f.recorded("h01 prepares") {
+		t.Error("the worker has done what it could not write down")
+	}
+	begun := time.Now()
+	if err := empty(disk); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.insist("see the worker go on", func(context.Context) error {
+		if !f.recorded("h01 prepares") {
+			return errors.New("it does nothing")
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("the worker went on %s after there was space", time.Since(begun).Round(time.Millisecond))
+	f.finish(t)
+}
+
+// recorded reports whether a line begins so among those that nobody has judged
+// yet.
+func (r *recorder) recorded(begins string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, line := range r.all[r.checked:] {
+		if strings.HasPrefix(line, begins) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestFullLog fills the disk of the site's store in the middle of a run: the
+// site says that it is not ready and acknowledges nothing that is not kept, and
+// goes on by itself, in the same process, once there is space.
+func TestFullLog(t *testing.T) {
+	t.Parallel()
+	f := diskFleet(t, "site/store", 32)
+	disk := f.path("site", "store")
+	f.judge.reset()
+	full := make(chan error, 1)
+	f.judge.mu.Lock()
+	f.judge.at = map[spot]func(){{"site", "controller before upgrade"}: func() { full <- fill(disk) }}
+	f.judge.mu.Unlock()
+	pid := f.pid("site")
+	if err := f.start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-full; err != nil {
+		t.Fatal(err)
+	}
+	kept := f.writeUntilRefused(t)
+	if err := f.insist("see the site not ready", func(ctx context.Context) error {
+		if status, body := f.readyz(ctx); status != http.StatusServiceUnavailable || !strings.Contains(body, "store") {
+			return fmt.Errorf("it says %d %s", status, body)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	if err := empty(disk); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.insist("see the site ready", func(ctx context.Context) error {
+		if status, body := f.readyz(ctx); status != http.StatusOK {
+			return fmt.Errorf("it says %d %s", status, body)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("the site was ready %s after there was space", time.Since(begun).Round(time.Millisecond))
+	f.finish(t)
+	if got := f.reserve(t); !sameTime(got, kept) {
+		t.Errorf("the rollout has a reserve of %s, and the last one that was acknowledged is %s", got, kept)
+	}
+	if err := f.insist("write a rollout", func(ctx context.Context) error { return f.putReserve(ctx, "7s") }); err != nil {
+		t.Error(err)
+	}
+	if now := f.pid("site"); now != pid {
+		t.Errorf("the site is another process, %d and not %d", now, pid)
+	}
+}
+
+// writeUntilRefused writes rollouts until one is refused, and returns what the
+// last one that was acknowledged has as its reserve.
+func (f *crashFleet) writeUntilRefused(t *testing.T) (kept string) {
+	t.Helper()
+	kept = f.reserve(t)
+	for i := 1; ; i++ {
+		reserve := fmt.Sprintf("%ds", i)
+		if err := f.putReserve(f.ctx, reserve); err != nil {
+			t.Logf("after %d rollouts: %v", i-1, err)
+			return kept
+		}
+		if i > 10_000 {
+			t.Fatal("a full disk takes everything")
+		}
+		kept = reserve
+	}
+}
+
+func (f *crashFleet) putReserve(ctx context.Context, reserve string) error {
+	rollout, _, err := f.api.Rollout(ctx, "acme")
+	if err != nil {
+		return err
+	}
+	rollout.Reserve = reserve
+	_, err = f.api.PutRollout(ctx, "acme", rollout, client.Precondition{})
+	return err
+}
+
+func (f *crashFleet) reserve(t *testing.T) string {
+	t.Helper()
+	var rollout v1.Rollout
+	if err := f.insist("read the rollout", func(ctx context.Context) (err error) {
+		rollout, _, err = f.api.Rollout(ctx, "acme")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return rollout.Reserve
+}
+
+func (f *crashFleet) readyz(ctx context.Context) (status int, body string) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+f.address+":4646/readyz", nil)
+	if err != nil {
+		return 0, err.Error()
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return response.StatusCode, string(text)
+}
+
+func (f *crashFleet) pid(name string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if cmd := f.live[name]; cmd != nil {
+		return cmd.Process.Pid
+	}
+	return 0
+}

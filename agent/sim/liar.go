@@ -1,0 +1,102 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// keepLiar is a host without a worker that says what it likes under its own
+// credentials.
+func (w *World) keepLiar(m *machine) {
+	ctx, cancel := context.WithCancel(w.ctx)
+	defer cancel()
+	p := &process{w: w, name: "liar " + m.name, kind: "liar", cancel: cancel}
+	s := w.connect(m, p)
+	defer s.hangUp()
+	if s.Seat(ctx, "LIAR") != nil {
+		return
+	}
+	go func() { _ = s.Tasks(ctx, func(t message.Task) { w.lieAbout(s, t) }) }()
+	go func() {
+		_ = s.Commands(ctx, func(r message.Record) { go w.answerFalsely(ctx, s, r) })
+	}()
+	for {
+		_ = s.Alive(message.Alive{Application: application, Worker: "LIAR", Role: m.role, Labels: m.labels})
+		if sleep(ctx, message.Heartbeat) != nil {
+			return
+		}
+		if w.dice.chance("lie/"+m.name, 0.2) {
+			w.lie(ctx, s)
+		}
+	}
+}
+
+// answerFalsely answers a command, or one that was not sent, with anything.
+func (w *World) answerFalsely(ctx context.Context, s *station, r message.Record) {
+	name := s.m.name
+	command, err := message.DecodeCommand(r.Body)
+	if err != nil {
+		w.violated("record %d is a command that cannot be read: %v", r.Seq, err)
+		return
+	}
+	run := r.Run
+	if command.Action == message.Prepare {
+		run = r.Seq
+	}
+	if sleep(ctx, w.dice.span("lie after/"+name, time.Millisecond, 20*time.Second)) != nil || w.dice.chance("silence/"+name, 0.1) {
+		return
+	}
+	action := command.Action
+	if w.dice.chance("other action/"+name, 0.2) {
+		action = one(w.dice, "which action/"+name, message.Prepare, message.Upgrade, message.Reboot)
+	}
+	w.count("lies to commands")
+	limited, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	_ = s.reply(limited, run, action, w.falseBody(name, action), false)
+}
+
+func (w *World) falseBody(name string, action message.Action) []byte {
+	text := func(result string) string { return fmt.Sprintf(`{"action":%q,"result":%q}`, action, result) }
+	return []byte(one(w.dice, "what lie/"+name,
+		text(message.Done), text(message.Done), text(message.Done), text(message.RebootRequired), text("I will not"), text(""),
+		`{"action":"upgrade","result":"done","host":"h00"}`, `[{"action":"upgrade"}]`, `{`, "", `{"action":"sell","result":"done"}`,
+		text(strings.Repeat("x", 5000)), text("\u202edone")))
+}
+
+// lie says something that nobody has asked for.
+func (w *World) lie(ctx context.Context, s *station) {
+	other := w.inOrder[w.dice.n("of whom/"+s.m.name, len(w.inOrder))].name
+	w.mu.Lock()
+	run := w.log.prepare
+	w.mu.Unlock()
+	limited, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	w.count("lies unasked")
+	switch w.dice.n("lie how/"+s.m.name, 5) {
+	case 0:
+		for attempt := range 3 {
+			for _, kind := range []message.TaskKind{message.AfterHost, message.Undrain, message.BeforeHost, message.Drain, message.Fleet} {
+				_ = s.Outcome(message.Outcome{Run: run, Kind: kind, Host: other, Attempt: attempt, OK: true})
+			}
+		}
+	case 1:
+		_ = s.reply(limited, max(run, 2)-1, message.Upgrade, []byte(`{"action":"upgrade","result":"done"}`), false)
+	case 2:
+		_ = s.Versions(limited, []byte(`{"base":{"version":"1"}}`))
+	case 3:
+		_ = s.Progress(message.Progress{Run: run + 7, Percent: -5, Message: "\x1b[2J"})
+	case 4:
+		_ = s.reply(limited, run, message.Reboot, []byte(`{"action":"reboot","result":"done"}`), false)
+	}
+}
+
+// lieAbout answers a task with anything.
+func (w *World) lieAbout(s *station, t message.Task) {
+	ok := w.dice.chance("outcome lie/"+s.m.name, 0.7)
+	_ = s.Outcome(t.Outcome(ok, "trust me"))
+}

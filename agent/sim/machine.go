@@ -1,0 +1,214 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// clock is a clock that may be wrong.
+type clock struct {
+	mu  sync.Mutex
+	off time.Duration
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Now().Round(0).Add(c.off)
+}
+
+func (c *clock) set(off time.Duration) {
+	c.mu.Lock()
+	c.off = off
+	c.mu.Unlock()
+}
+
+// machine is a host: what survives its workers, and its power switch. The
+// world's lock guards what changes.
+type machine struct {
+	w     *World
+	name  string
+	clock *clock
+	link  *link
+	// role and labels are what a rollout chooses it by.
+	role   string
+	labels map[string]string
+	traits traits
+	// up tells that it has power; turn is closed when that changes.
+	up   bool
+	turn chan struct{}
+	// boot counts its boots.
+	boot int
+	// procs are its workers' processes.
+	procs []*process
+	job   *job
+	// installed counts the upgrades by run, pending is the run whose upgrade
+	// needs a boot, undone the runs that were rolled back.
+	installed map[uint64]int
+	pending   uint64
+	undone    map[uint64]bool
+	// drained is the run that took it out of service; 0 while it is in it.
+	drained uint64
+	// full tells that its disk has no space, stuck that it stays down until it
+	// is calm.
+	full, stuck bool
+}
+
+// traits are how a machine is.
+type traits struct {
+	// reboots tells that upgrades need a boot, inside that they boot by
+	// themselves.
+	reboots, inside bool
+	// survives tells that an upgrade goes on when the worker dies.
+	survives bool
+	// rollsBack tells that an upgrade can be undone.
+	rollsBack bool
+	// lies is a host that answers what it likes, and has no worker.
+	lies bool
+	// second is a host with two workers.
+	second bool
+	step   time.Duration
+}
+
+// job is an upgrade at work.
+type job struct {
+	run  uint64
+	stop context.CancelFunc
+	done chan struct{}
+	err  error
+}
+
+// turnTo has whoever waits for the machine look again, with the world's lock
+// held.
+func (m *machine) turnTo(up bool) {
+	m.up = up
+	close(m.turn)
+	m.turn = make(chan struct{})
+}
+
+// cutPower ends all that runs on the machine.
+func (m *machine) cutPower(why string) {
+	m.w.mu.Lock()
+	if !m.up {
+		m.w.mu.Unlock()
+		return
+	}
+	m.w.note("%s goes down: %s", m.name, why)
+	m.turnTo(false)
+	procs, j := append([]*process(nil), m.procs...), m.job
+	m.w.mu.Unlock()
+	for _, p := range procs {
+		p.die(why)
+	}
+	if j != nil {
+		j.stop()
+	}
+	down := m.w.dice.span("down/"+m.name, 2*time.Second, 20*time.Second)
+	switch {
+	case m.w.fault("machine stays down", m.name):
+		m.w.mu.Lock()
+		m.stuck = true
+		m.w.mu.Unlock()
+		return
+	case m.w.fault("boot is slow", m.name):
+		down = m.w.dice.span("slow boot/"+m.name, time.Minute, 10*time.Minute)
+	}
+	m.w.after(down, m.start)
+}
+
+// start gives the machine power again. A new boot is in the kernel's boot id.
+func (m *machine) start() {
+	m.w.mu.Lock()
+	defer m.w.mu.Unlock()
+	if m.up {
+		return
+	}
+	m.boot++
+	m.pending, m.stuck = 0, false
+	m.w.book.booted(m.name)
+	m.w.note("%s has booted, boot %d", m.name, m.boot)
+	m.turnTo(true)
+}
+
+// bootID is that of the boot under way, with the world's lock held.
+func (m *machine) bootID() string { return fmt.Sprintf("%s-boot-%d", m.name, m.boot) }
+
+// power returns once the machine is up.
+func (m *machine) power(ctx context.Context) error {
+	for {
+		m.w.mu.Lock()
+		up, turn := m.up, m.turn
+		m.w.mu.Unlock()
+		if up {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-turn:
+		}
+	}
+}
+
+// upgrade is the package manager at work. It has its effect somewhere in the
+// middle, and is not done before its end.
+func (m *machine) upgrade(ctx context.Context, j *job) {
+	defer close(j.done)
+	defer j.stop()
+	w, name := m.w, m.name
+	defer func() {
+		w.mu.Lock()
+		m.job = nil
+		w.book.rests(name)
+		w.mu.Unlock()
+	}()
+	if j.err = sleep(ctx, m.took("before")); j.err != nil {
+		return
+	}
+	if w.fault("upgrade fails at once", name) {
+		j.err = errors.New("sim: nothing was upgraded")
+		return
+	}
+	if w.fault("upgrade hangs", name) {
+		<-ctx.Done()
+		j.err = ctx.Err()
+		return
+	}
+	w.mu.Lock()
+	if ctx.Err() == nil && m.up {
+		m.installed[j.run]++
+		if m.traits.reboots {
+			m.pending = j.run
+		}
+		w.book.upgraded(name, j.run)
+	}
+	w.mu.Unlock()
+	if w.fault("power cut in an upgrade", name) {
+		go m.cutPower("power cut in an upgrade")
+	}
+	if j.err = sleep(ctx, m.took("after")); j.err != nil {
+		return
+	}
+	if w.fault("upgrade fails in the end", name) {
+		j.err = errors.New("sim: half of it was upgraded")
+		return
+	}
+	if m.traits.inside && m.traits.reboots {
+		w.count("reboots inside upgrades")
+		go m.cutPower("the upgrade reboots it")
+		<-ctx.Done()
+		j.err = ctx.Err()
+	}
+}
+
+// took is how long a step takes.
+func (m *machine) took(what string) time.Duration {
+	d := m.w.dice.span(what+"/"+m.name, m.traits.step/4, m.traits.step)
+	if m.w.fault("upgrade is slow", m.name) {
+		d += m.w.dice.span("slow/"+m.name, time.Minute, 5*time.Minute)
+	}
+	return d
+}

@@ -1,0 +1,76 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/controller"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// operate is somebody who does now this, now that.
+func (w *World) operate() {
+	often := one(w.dice, "operator", 10*time.Second, 2*time.Minute, 5*time.Minute, 15*time.Minute)
+	for !w.calm.Load() {
+		if sleep(w.ctx, w.dice.span("operator rests", often/4, often)) != nil {
+			return
+		}
+		if c := w.sites[w.dice.n("operator where", len(w.sites))].controller(); c != nil && !w.calm.Load() {
+			ctx, cancel := context.WithTimeout(w.ctx, 20*time.Second)
+			w.act(ctx, c)
+			cancel()
+		}
+	}
+}
+
+// act does one thing.
+func (w *World) act(ctx context.Context, c *controller.Controller) {
+	host := w.inOrder[w.dice.n("operator host", len(w.inOrder))].name
+	what := one(w.dice, "operator what",
+		"pause", "resume", "resume", "resume", "abort", "approve", "approve", "approve", "approve", "approve", "approve",
+		"release", "release", "start", "start", "start", "start", "retry", "delete", "delete", "rollout")
+	var err error
+	switch what {
+	case "pause", "resume", "abort", "release":
+		ask := v1.Ask{Reason: "because"}
+		if what == "release" {
+			ask.Host = host
+		}
+		_, err = c.Ask(ctx, "operator", run.Ask(what), ask)
+	case "approve":
+		_, err = c.Ask(ctx, "operator", run.Approve, v1.Ask{Reason: "because", Stage: one(w.dice, "operator stage", "s0", "s1", "s2", "s3")})
+	case "start":
+		_, err = c.Start(ctx, "operator", v1.Start{OverrideWindow: true, Reason: "because", Duration: one(w.dice, "operator duration", "1m", "6m", "15m")})
+	case "retry":
+		_, err = c.Start(ctx, "operator", v1.Start{
+			OverrideWindow: true, Reason: "again", Duration: "10m", RetryOf: w.book.ended(w.dice.n("operator run", 3)),
+		})
+	case "delete":
+		err = c.Forget(ctx, host)
+	case "rollout":
+		w.shelf.setRollout(w.draw("rollout"))
+	}
+	w.told(what, host, err)
+}
+
+// told notes how it came out.
+func (w *World) told(what, host string, err error) {
+	var refused *run.Refused
+	switch {
+	case err == nil:
+		w.count("operator: " + what)
+	case errors.As(err, &refused), errors.Is(err, run.ErrNoRun), errors.Is(err, run.ErrNoHost), errors.Is(err, run.ErrNotConfigured):
+		w.count("operator refused: " + what)
+	default:
+		w.count("operator got no answer")
+		if !errors.Is(err, run.ErrNotReady) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) && !strings.Contains(fmt.Sprint(err), "sim:") {
+			w.note("operator: %s of %s: unexpected: %v", what, host, err)
+			w.count("operator got a strange answer")
+		}
+	}
+	w.note("operator: %s (%s): %v", what, host, err)
+}

@@ -1,0 +1,106 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// draw makes a rollout by chance, of all that a rollout may have.
+func (w *World) draw(purpose string) *v1.Rollout {
+	d := w.dice
+	yes := func(what string, p float64) bool { return d.chance(purpose+" "+what, p) }
+	span := func(what string, of ...string) string { return one(d, purpose+" "+what, of...) }
+	if yes("none", 0.1) {
+		return nil
+	}
+	r := &v1.Rollout{
+		Stages:      w.drawStages(purpose),
+		MaxFailures: span("max-failures", "", "1", "2", "50%", "100%"),
+		OnFailure:   span("on-failure", "", "stop", "pause", "continue", "continue"),
+		MinPrepared: span("min-prepared", "", "0%", "1", "50%", "100%"),
+		Overrun:     span("overrun", "", "finish-host", "stop"),
+		Reserve:     span("reserve", "", "0s", "1m"),
+		Splay:       span("splay", "", "0s", "30s", "3m"),
+		Paused:      yes("paused", 0.05),
+		Timeouts: &v1.StepTimeouts{
+			Prepare: span("timeout of prepare", "1m", "3m"), Upgrade: span("timeout of upgrade", "1m", "4m", "8m"),
+			Reboot: span("timeout of reboot", "1m", "3m", "6m"),
+		},
+	}
+	if yes("exempt", 0.1) {
+		r.Exempt = &v1.Match{Labels: map[string]string{"ring": "1"}}
+	}
+	if yes("exempt-reboot", 0.15) {
+		r.ExemptReboot = &v1.Match{Roles: []string{"db"}}
+	}
+	r.Checks = &v1.RolloutChecks{
+		BeforeHost: w.drawChecks(purpose+" before", 0.4), AfterHost: w.drawChecks(purpose+" after", 0.4), Fleet: w.drawChecks(purpose+" fleet", 0.3),
+	}
+	r.Hooks = &v1.RolloutHooks{Drain: w.drawHook(purpose+" drain", 0.4), Undrain: w.drawHook(purpose+" undrain", 0.4)}
+	if problems := r.Validate(); len(problems) > 0 {
+		w.violated("the simulation itself made a rollout that is wrong: %v", problems)
+	}
+	return r
+}
+
+func (w *World) drawStages(purpose string) []v1.Stage {
+	d := w.dice
+	matches := []*v1.Match{{Hosts: []string{"h01"}}, {Labels: map[string]string{"ring": "0"}}, {Roles: []string{"web"}}, {Applications: []string{application}}}
+	var stages []v1.Stage
+	for n := range d.n(purpose+" stages", 4) {
+		s := v1.Stage{
+			Name: fmt.Sprintf("s%d", n), Match: matches[d.n(purpose+" match", len(matches))],
+			MaxUnavailable: one(d, purpose+" max-unavailable", "", "1", "1", "2", "50%", "100%"),
+			Soak:           one(d, purpose+" soak", "", "", "20s", "2m"),
+		}
+		if d.chance(purpose+" approval", 0.2) {
+			s.Approval, s.ApprovalTimeout = true, one(d, purpose+" approval-timeout", "1m", "10m", "1d")
+		}
+		stages = append(stages, s)
+	}
+	if len(stages) > 0 && d.chance(purpose+" rest", 0.8) {
+		stages = append(stages, v1.Stage{Name: "rest", MaxUnavailable: one(d, purpose+" max-unavailable", "", "1", "2", "50%")})
+	}
+	return stages
+}
+
+func (w *World) drawChecks(purpose string, p float64) []v1.Check {
+	if !w.dice.chance(purpose, p) {
+		return nil
+	}
+	checks := []v1.Check{{Type: "exec", Script: "ready", Timeout: one(w.dice, purpose+" timeout", "10s", "30s", "1m")}}
+	if w.dice.chance(purpose+" two", 0.3) {
+		checks = append(checks, v1.Check{Type: "tcp", Address: "127.0.0.1:80", Timeout: "10s"})
+	}
+	return checks
+}
+
+func (w *World) drawHook(purpose string, p float64) *v1.Hook {
+	if !w.dice.chance(purpose, p) {
+		return nil
+	}
+	retries := w.dice.n(purpose+" retries", 2)
+	return &v1.Hook{
+		Type: "exec", Script: "balancer", On: one(w.dice, purpose+" on", "", "host", "site"),
+		Timeout: one(w.dice, purpose+" timeout", "10s", "30s"), Retries: &retries, RetryInterval: "5s",
+	}
+}
+
+// drawConfig makes a configuration by chance: a few windows of some minutes
+// within the time that is simulated.
+func (w *World) drawConfig() *v1.OSUpgrade {
+	c := &v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: application}}, MaintenanceWindows: []v1.MaintenanceWindow{}}
+	start := time.Duration(0)
+	for n := range 1 + w.dice.n("windows", 3) {
+		start += w.dice.span("window start", 0, 12*time.Minute).Truncate(time.Minute)
+		c.MaintenanceWindows = append(c.MaintenanceWindows, v1.MaintenanceWindow{
+			DaysOfWeek: "Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday",
+			StartTime:  fmt.Sprintf("%02d:%02d", int(start.Hours()), int(start.Minutes())%60),
+			Timezone:   "UTC", Duration: one(w.dice, "window duration", "5m", "10m", "20m", "30m"),
+		})
+		start += time.Duration(n+10) * time.Minute
+	}
+	return c
+}

@@ -1,0 +1,266 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// shelf is the store: what is in it survives everything.
+type shelf struct {
+	mu       sync.Mutex
+	changed  chan struct{}
+	number   uint64
+	config   store.Seen[v1.OSUpgrade]
+	rollout  store.Seen[v1.Rollout]
+	hosts    map[string]store.Host
+	versions map[string]store.Reported
+	reported uint64
+	runs     []v1.Run
+}
+
+func newShelf() *shelf {
+	return &shelf{changed: make(chan struct{}), hosts: map[string]store.Host{}, versions: map[string]store.Reported{}}
+}
+
+// change changes what is on the shelf.
+func (s *shelf) change(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.number++
+	f()
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+func (s *shelf) setConfig(c *v1.OSUpgrade) {
+	s.change(func() { s.config = store.Seen[v1.OSUpgrade]{Value: c, Number: s.number} })
+}
+
+func (s *shelf) setRollout(r *v1.Rollout) {
+	s.change(func() { s.rollout = store.Seen[v1.Rollout]{Value: r, Number: s.number} })
+}
+
+func (s *shelf) putVersions(host string, body []byte) {
+	s.change(func() {
+		s.reported++
+		key := topic.Token(host)
+		s.versions[key] = store.Reported{Key: key, Body: body, At: time.Now(), Number: s.reported}
+	})
+}
+
+func (s *shelf) lastVersions(host string) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.versions[topic.Token(host)].Body
+}
+
+// siteStore is the store as one controller sees it.
+type siteStore struct {
+	*shelf
+	w *World
+	p *process
+}
+
+var errStore = errors.New("sim: the store does not answer")
+
+// write takes no time: a controller holds a mutex over some writes, and whoever
+// waits for a mutex keeps the time of a bubble from passing.
+func (s siteStore) write() error {
+	switch {
+	case s.p.dead():
+		return errDead
+	case s.w.fault("store: write fails", s.p.name):
+		return errStore
+	}
+	return nil
+}
+
+func (s siteStore) read(ctx context.Context) error {
+	switch {
+	case s.p.dead():
+		return errDead
+	case s.w.fault("store: read fails", s.p.name):
+		return errStore
+	}
+	return sleep(ctx, s.w.dice.span("store read/"+s.p.name, 100*time.Microsecond, 5*time.Millisecond))
+}
+
+// watch calls look now and after each change.
+func (s siteStore) watch(ctx context.Context, look func()) error {
+	for {
+		if s.w.fault("store: watch breaks", s.p.name) {
+			return errStore
+		}
+		s.mu.Lock()
+		changed := s.changed
+		s.mu.Unlock()
+		look()
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed:
+		}
+		if err := sleep(ctx, s.w.dice.span("store watch/"+s.p.name, 100*time.Microsecond, 50*time.Millisecond)); err != nil {
+			return err
+		}
+	}
+}
+
+// WatchConfig implements controller.Store.
+func (s siteStore) WatchConfig(ctx context.Context, _ string, see func(store.Seen[v1.OSUpgrade])) error {
+	return follow(ctx, s, func() store.Seen[v1.OSUpgrade] { return s.config }, see)
+}
+
+// WatchCalendars implements controller.Store: there are none.
+func (s siteStore) WatchCalendars(ctx context.Context, _ string, see func(store.SeenCalendar)) error {
+	see(store.SeenCalendar{})
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// WatchRollout implements controller.Store.
+func (s siteStore) WatchRollout(ctx context.Context, _ string, see func(store.Seen[v1.Rollout])) error {
+	return follow(ctx, s, func() store.Seen[v1.Rollout] { return s.rollout }, see)
+}
+
+// follow tells of an object at first and when it has another number.
+func follow[T any](ctx context.Context, s siteStore, get func() store.Seen[T], see func(store.Seen[T])) error {
+	told := false
+	var last uint64
+	return s.watch(ctx, func() {
+		s.mu.Lock()
+		now := get()
+		s.mu.Unlock()
+		if !told || now.Number != last {
+			told, last = true, now.Number
+			see(now)
+		}
+	})
+}
+
+// WatchVersions implements controller.Store.
+func (s siteStore) WatchVersions(ctx context.Context, _ string, see func(store.Reported)) error {
+	var last uint64
+	first := true
+	return s.watch(ctx, func() {
+		s.mu.Lock()
+		var news []store.Reported
+		until := last
+		for _, r := range s.versions {
+			if r.Number > last {
+				news = append(news, r)
+				until = max(until, r.Number)
+			}
+		}
+		s.mu.Unlock()
+		last = until
+		for _, r := range news {
+			see(r)
+		}
+		if first {
+			first = false
+			see(store.Reported{})
+		}
+	})
+}
+
+// VersionsNumber implements controller.Store.
+func (s siteStore) VersionsNumber(ctx context.Context, _ string) (uint64, error) {
+	if err := s.read(ctx); err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reported, nil
+}
+
+// Hosts implements controller.Store.
+func (s siteStore) Hosts(ctx context.Context, _ string) ([]store.Host, error) {
+	if err := s.read(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var hosts []store.Host
+	for _, h := range s.hosts {
+		hosts = append(hosts, h)
+	}
+	return hosts, nil
+}
+
+// PutHost implements controller.Store.
+func (s siteStore) PutHost(_ context.Context, key string, h store.Host) error {
+	if err := s.write(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hosts[key] = h
+	return nil
+}
+
+// DeleteHost implements controller.Store.
+func (s siteStore) DeleteHost(_ context.Context, _, key string) error {
+	if err := s.write(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.hosts, key)
+	delete(s.versions, key)
+	return nil
+}
+
+// PutRun implements controller.Store.
+func (s siteStore) PutRun(_ context.Context, _ string, r v1.Run) error {
+	if err := s.write(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, kept := range s.runs {
+		if kept.ID == r.ID {
+			return nil
+		}
+	}
+	s.runs = append(s.runs, r)
+	s.w.count("runs kept in the history")
+	return nil
+}
+
+// Run implements controller.Store.
+func (s siteStore) Run(ctx context.Context, _ string, id uint64) (v1.Run, error) {
+	if err := s.read(ctx); err != nil {
+		return v1.Run{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.runs {
+		if r.ID == id {
+			return r, nil
+		}
+	}
+	return v1.Run{}, store.ErrNotFound
+}
+
+// Runs implements controller.Store.
+func (s siteStore) Runs(ctx context.Context, _ string, deliver func(v1.Run) (more bool)) error {
+	if err := s.read(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	runs := append([]v1.Run(nil), s.runs...)
+	s.mu.Unlock()
+	for i := len(runs) - 1; i >= 0; i-- {
+		if !deliver(runs[i]) {
+			return nil
+		}
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package sim_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/sim"
+)
+
+var (
+	oneSeed  = flag.Uint64("sim.seed", 0, "play this seed alone")
+	verbose  = flag.Bool("sim.v", false, "print the whole story of each seed")
+	seeds    = flag.Uint64("sim.seeds", 100, "how many seeds to play")
+	first    = flag.Uint64("sim.first", 1, "the first of them")
+	failures = flag.Int("sim.failures", 3, "stop after so many seeds that fail")
+	counts   = flag.Bool("sim.counts", false, "print how often each thing happened")
+)
+
+// many is how many seeds are enough for each kind of fault and result to
+// happen.
+const many = 10_000
+
+// tally adds up what came of all seeds.
+type tally struct {
+	next   atomic.Uint64
+	begun  time.Time
+	mu     sync.Mutex
+	counts map[string]int
+	failed []uint64
+	lasted time.Duration
+}
+
+// TestMain has the garbage of many seeds wait: each leaves much behind and
+// needs little at once.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(800)
+	m.Run()
+}
+
+// TestSimulation plays seeds, each a fleet for up to half an hour of all
+// faults, and checks the invariants 1 to 5 and 7 of design.md 5 after each
+// event.
+func TestSimulation(t *testing.T) {
+	t.Parallel()
+	if *oneSeed != 0 {
+		r := play(t, *oneSeed)
+		t.Logf("seed %d lasted %s:\n%s", *oneSeed, r.Lasted, strings.Join(sorted(r.Counts), "\n"))
+		tell(t, *oneSeed, r)
+		return
+	}
+	all := &tally{counts: map[string]int{}, begun: time.Now()}
+	t.Cleanup(func() { all.sum(t) })
+	all.next.Store(*first)
+	for n := range runtime.GOMAXPROCS(0) {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			all.work(t)
+		})
+	}
+}
+
+// sum tells what came of all seeds.
+func (a *tally) sum(t *testing.T) {
+	t.Logf("%d seeds, %s of virtual time, in %s; %d failed %v", *seeds, a.lasted.Round(time.Hour), time.Since(a.begun).Round(time.Second), len(a.failed), a.failed)
+	if *counts || *seeds >= many {
+		t.Log("\n" + strings.Join(sorted(a.counts), "\n"))
+	}
+	if *seeds >= many && len(a.failed) == 0 {
+		a.missing(t)
+	}
+}
+
+// work plays one seed after the other.
+func (a *tally) work(t *testing.T) {
+	for {
+		seed := a.next.Add(1) - 1
+		if seed >= *first+*seeds {
+			return
+		}
+		r := play(t, seed)
+		a.mu.Lock()
+		for what, n := range r.Counts {
+			a.counts[what] += n
+		}
+		a.lasted += r.Lasted
+		if len(r.Violations) > 0 {
+			a.failed = append(a.failed, seed)
+			tell(t, seed, r)
+		}
+		enough := len(a.failed) >= *failures
+		a.mu.Unlock()
+		if enough {
+			return
+		}
+	}
+}
+
+// play plays one seed in a bubble of its own.
+func play(t *testing.T, seed uint64) (r sim.Report) {
+	t.Helper()
+	dir := filepath.Join(scratch(t), fmt.Sprintf("osupgrade-sim-%d-%d", os.Getpid(), seed))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	defer func() {
+		if p := recover(); p != nil {
+			panic(fmt.Sprintf("seed %d: %v", seed, p))
+		}
+	}()
+	// Outside of the bubble time is real.
+	hangs := time.AfterFunc(5*time.Minute, func() {
+		panic(fmt.Sprintf("seed %d hangs: somebody waits for a mutex over a call that takes time", seed))
+	})
+	defer hangs.Stop()
+	o := sim.Options{Dir: dir}
+	if *verbose {
+		o.Tell = func(line string) { fmt.Println(line) }
+	}
+	synctest.Test(t, func(*testing.T) { r = sim.Play(seed, o) })
+	return r
+}
+
+// scratch is where files cost no disk, if there is such a place: a seed needs
+// none of them after it.
+func scratch(t *testing.T) string {
+	t.Helper()
+	const memory = "/dev/shm"
+	if unix.Access(memory, unix.W_OK) == nil {
+		return memory
+	}
+	return t.TempDir()
+}
+
+// tell prints a seed that failed, and how to play it again.
+func tell(t *testing.T, seed uint64, r sim.Report) {
+	t.Helper()
+	if len(r.Violations) == 0 {
+		return
+	}
+	t.Errorf("seed %d failed: %s\nits last records:\n%s\nplay it again: GOMAXPROCS=1 go test ./agent/sim -run TestSimulation -count=1 -sim.seed=%d -sim.v",
+		seed, strings.Join(r.Violations, "\n"), strings.Join(r.Story, "\n"), seed)
+}
+
+func sorted(counts map[string]int) []string {
+	var lines []string
+	for _, what := range slices.Sorted(maps.Keys(counts)) {
+		lines = append(lines, fmt.Sprintf("%9d %s", counts[what], what))
+	}
+	return lines
+}
+
+// missing fails when a kind of fault or result never happened: a simulation in
+// which nothing goes wrong proves nothing.
+func (a *tally) missing(t *testing.T) {
+	for _, what := range append(sim.Faults(), sim.Expected()...) {
+		if a.counts[what] == 0 {
+			t.Errorf("%q never happened in %d seeds", what, *seeds)
+		}
+	}
+	for what := range a.counts {
+		if who, label, _ := strings.Cut(what, " at "); (who == "worker" || who == "controller") && a.counts[who+" crashed "+label] == 0 {
+			t.Errorf("no %s crashed %s in %d seeds", who, label, *seeds)
+		}
+	}
+}

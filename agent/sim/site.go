@@ -1,0 +1,120 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/controller"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/guard"
+)
+
+// site is a place where a controller runs, again and again.
+type site struct {
+	w     *World
+	name  string
+	clock *clock
+	link  *link
+	// listener is who hears of hosts here; the world's lock guards it.
+	listener *topic.Listener
+	mu       sync.Mutex
+	p        *process
+	c        *controller.Controller
+	lives    int
+}
+
+// die kills the controller that runs.
+func (s *site) die(why string) {
+	s.mu.Lock()
+	p := s.p
+	s.mu.Unlock()
+	if p != nil {
+		p.die(why)
+	}
+}
+
+// controller returns the one that runs; nil when none does.
+func (s *site) controller() *controller.Controller {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.c
+}
+
+// keep keeps a controller running.
+func (s *site) keep() {
+	for {
+		if sleep(s.w.ctx, s.w.dice.span("controller start/"+s.name, 100*time.Millisecond, 5*time.Second)) != nil {
+			return
+		}
+		if s.w.calm.Load() {
+			// Nobody fixes an error of the site but time.
+			_ = s.link.wait(s.w.ctx)
+		}
+		s.run()
+	}
+}
+
+// guardFile is where a life keeps its guard: what a dead one writes late must
+// not reach the next.
+func (s *site) guardFile() (string, error) {
+	path := func(life int) string { return filepath.Join(s.w.o.Dir, fmt.Sprintf("guard-%s-%d", s.name, life)) }
+	s.lives++
+	body, err := os.ReadFile(path(s.lives - 1))
+	if os.IsNotExist(err) {
+		return path(s.lives), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return path(s.lives), os.WriteFile(path(s.lives), body, 0o600)
+}
+
+func (s *site) run() {
+	w := s.w
+	ctx, cancel := context.WithCancel(w.ctx)
+	defer cancel()
+	p := &process{w: w, name: "controller " + s.name, kind: "controller", fault: "crash of a controller", cancel: cancel}
+	path, err := s.guardFile()
+	w.must(err)
+	g, err := guard.Open(path)
+	if err != nil {
+		w.violated("controller %s: %v", s.name, err)
+		return
+	}
+	log := siteLog{w, s, p}
+	c := controller.New(controller.Options{
+		Tenant: tenant, Zone: time.UTC, Log: log, Ear: log, Guard: g, Store: siteStore{w.shelf, w, p},
+		Site: siteRunner{w, p}, Logger: w.logger(p.name), Now: s.clock.now, At: p.at,
+	})
+	s.mu.Lock()
+	s.p, s.c = p, c
+	s.mu.Unlock()
+	w.count("controllers started")
+	err = c.Run(ctx)
+	s.mu.Lock()
+	s.c = nil
+	s.mu.Unlock()
+	if err != nil && !p.dead() && w.ctx.Err() == nil {
+		w.note("%s has ended: %v", p.name, err)
+		w.count("controllers ended by an error")
+		p.die("error")
+	}
+}
+
+// siteRunner runs tasks at the site.
+type siteRunner struct {
+	w *World
+	p *process
+}
+
+// Run implements controller.Runner.
+func (r siteRunner) Run(ctx context.Context, t message.Task) message.Outcome {
+	ctx, cancel := context.WithTimeout(ctx, t.Limit())
+	defer cancel()
+	return r.w.perform(ctx, t, r.p)
+}

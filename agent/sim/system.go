@@ -1,0 +1,270 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
+)
+
+// system is a machine as one of its worker's processes sees it: the strategy,
+// the kernel and the checks. A dead process has no effect.
+type system struct {
+	m *machine
+	p *process
+}
+
+var _ strategy.Strategy = system{}
+
+// Detect implements strategy.Strategy.
+func (s system) Detect(context.Context) error {
+	if s.m.w.fault("strategy does not fit", s.m.name) {
+		return errors.New("sim: the package database is locked")
+	}
+	return nil
+}
+
+// Versions implements strategy.Strategy.
+func (s system) Versions(context.Context) (map[string]string, error) {
+	if s.m.w.fault("versions cannot be had", s.m.name) {
+		return nil, errors.New("sim: the package database is locked")
+	}
+	s.m.w.mu.Lock()
+	defer s.m.w.mu.Unlock()
+	return map[string]string{"base": fmt.Sprint(len(s.m.installed)), "kernel": fmt.Sprint(s.m.boot)}, nil
+}
+
+// Prepare implements strategy.Strategy.
+func (s system) Prepare(ctx context.Context, job strategy.Job) error {
+	if s.p.dead() {
+		return errDead
+	}
+	if err := sleep(ctx, s.m.took("prepare")/2); err != nil {
+		return err
+	}
+	job.Progress(100, "prepared")
+	if s.m.w.fault("prepare fails", s.m.name) {
+		return errors.New("sim: no space for the packages")
+	}
+	s.m.w.mu.Lock()
+	defer s.m.w.mu.Unlock()
+	if s.p.dead() {
+		return errDead
+	}
+	s.m.w.book.prepared(s.m.name, job.Run)
+	return nil
+}
+
+// Upgrade implements strategy.Strategy.
+func (s system) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
+	if s.p.dead() {
+		return 0, errDead
+	}
+	j := s.begin(job.Run)
+	if err := s.await(ctx, j); err != nil {
+		return 0, err
+	}
+	return s.outcome(job.Run), nil
+}
+
+// begin starts the package manager.
+func (s system) begin(run uint64) *job {
+	s.m.w.mu.Lock()
+	defer s.m.w.mu.Unlock()
+	s.m.w.book.upgrading(s.m.name, s.p.name, run)
+	if s.m.job != nil {
+		s.m.w.violated("host %s: a second upgrade begins while one is at work", s.m.name)
+	}
+	j := &job{run: run, done: make(chan struct{})}
+	ctx, cancel := context.WithCancel(s.m.w.ctx)
+	j.stop = cancel
+	s.m.job = j
+	go s.m.upgrade(ctx, j)
+	return j
+}
+
+// await waits for the package manager, and ends it with the call: that of a
+// host where it survives its worker only when the call took too long.
+func (s system) await(ctx context.Context, j *job) error {
+	select {
+	case <-j.done:
+		return j.err
+	case <-ctx.Done():
+		if !s.m.traits.survives || !s.p.dead() {
+			j.stop()
+			<-j.done
+		}
+		return ctx.Err()
+	}
+}
+
+func (s system) outcome(run uint64) strategy.Outcome {
+	s.m.w.mu.Lock()
+	defer s.m.w.mu.Unlock()
+	switch {
+	case s.m.installed[run] == 0 || s.m.undone[run]:
+		return strategy.NotDone
+	case s.m.pending == run:
+		return strategy.RebootRequired
+	}
+	return strategy.Done
+}
+
+// Resume implements strategy.Strategy.
+func (s system) Resume(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
+	s.m.w.count("upgrades resumed")
+	s.m.w.mu.Lock()
+	j := s.m.job
+	s.m.w.mu.Unlock()
+	if j != nil {
+		s.m.w.count("upgrades that outlived their worker")
+		if err := s.await(ctx, j); err != nil {
+			return 0, err
+		}
+	}
+	if err := sleep(ctx, time.Second); err != nil {
+		return 0, err
+	}
+	return s.outcome(job.Run), nil
+}
+
+// Verify implements strategy.Strategy.
+func (s system) Verify(ctx context.Context, job strategy.Job) error {
+	if err := sleep(ctx, s.m.traits.step/4); err != nil {
+		return err
+	}
+	if s.m.w.fault("verify fails", s.m.name) {
+		return errors.New("sim: the service does not start")
+	}
+	if s.outcome(job.Run) != strategy.Done {
+		return fmt.Errorf("sim: run %d has not upgraded this host", job.Run)
+	}
+	return nil
+}
+
+// Rollback implements strategy.Strategy.
+func (s system) Rollback(ctx context.Context, job strategy.Job) error {
+	if err := sleep(ctx, s.m.traits.step/4); err != nil {
+		return err
+	}
+	if !s.m.traits.rollsBack {
+		return strategy.ErrNoRollback
+	}
+	if s.m.w.fault("rollback fails", s.m.name) {
+		return errors.New("sim: the old packages are gone")
+	}
+	s.m.w.mu.Lock()
+	defer s.m.w.mu.Unlock()
+	if s.p.dead() {
+		return errDead
+	}
+	s.m.undone[job.Run] = true
+	if s.m.pending == job.Run {
+		s.m.pending = 0
+	}
+	s.m.w.count("upgrades rolled back")
+	return nil
+}
+
+// BootID implements worker.Machine.
+func (s system) BootID() (string, error) {
+	s.m.w.mu.Lock()
+	defer s.m.w.mu.Unlock()
+	return s.m.bootID(), nil
+}
+
+// Reboot implements worker.Machine.
+func (s system) Reboot(ctx context.Context) error {
+	w, name := s.m.w, s.m.name
+	switch {
+	case s.p.dead():
+		return errDead
+	case w.fault("reboot is refused", name):
+		return errors.New("sim: a shutdown is inhibited")
+	case w.fault("reboot call hangs", name):
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	w.mu.Lock()
+	run := s.p.run
+	w.book.rebooting(name, s.p.name, run)
+	w.mu.Unlock()
+	switch {
+	case w.fault("reboot is ignored", name):
+		return nil
+	case w.fault("soft-reboot", name):
+		w.after(time.Second, func() { s.m.killAll("soft-reboot") })
+		return nil
+	}
+	d := w.dice.span("shutdown/"+name, 100*time.Millisecond, 5*time.Second)
+	if w.fault("reboot is late", name) {
+		d = w.dice.span("late shutdown/"+name, 30*time.Second, 4*time.Minute)
+	}
+	w.after(d, func() { s.m.shutDown(run) })
+	return nil
+}
+
+// shutDown takes the machine down for a reboot.
+func (m *machine) shutDown(run uint64) {
+	m.w.mu.Lock()
+	m.w.book.goesDown(m.name, run)
+	m.w.mu.Unlock()
+	m.cutPower("reboot")
+}
+
+// killAll ends all workers and leaves the kernel as it is.
+func (m *machine) killAll(why string) {
+	m.w.mu.Lock()
+	procs := append([]*process(nil), m.procs...)
+	m.w.mu.Unlock()
+	for _, p := range procs {
+		p.die(why)
+	}
+}
+
+// Run implements worker.Checks.
+func (s system) Run(ctx context.Context, t message.Task) message.Outcome {
+	return s.m.w.perform(ctx, t, s.p)
+}
+
+// perform runs a task, on a host or at the site.
+func (w *World) perform(ctx context.Context, t message.Task, p *process) message.Outcome {
+	whose := t.Host
+	w.count("tasks " + string(t.Kind))
+	if t.OnSite() {
+		w.count("tasks at the site")
+	}
+	if err := sleep(ctx, w.dice.span("task takes/"+whose, 100*time.Millisecond, 3*time.Second)); err != nil {
+		return t.Outcome(false, err.Error())
+	}
+	if w.fault("task hangs", whose) {
+		<-ctx.Done()
+		return t.Outcome(false, "it hung")
+	}
+	bad := w.fault("task fails", whose)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p.dead() {
+		return t.Outcome(false, errDead.Error())
+	}
+	// A hook that fails may have had its effect all the same.
+	if m := w.machines[t.Host]; m != nil {
+		switch t.Kind {
+		case message.Drain:
+			m.drained = t.Run
+			w.book.drained(m.name, t.Run)
+		case message.Undrain:
+			if !bad {
+				m.drained = 0
+				w.book.undrained(m.name)
+			}
+		}
+	}
+	if bad {
+		return t.Outcome(false, "sim: it failed")
+	}
+	return t.Outcome(true, "")
+}

@@ -1,0 +1,136 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker"
+)
+
+// keepWorker keeps a worker of a machine running for as long as there is power.
+func (w *World) keepWorker(m *machine, n int) {
+	name := fmt.Sprintf("worker %d of %s", n, m.name)
+	dir := filepath.Join(w.o.Dir, fmt.Sprintf("%s-%d", m.name, n))
+	for {
+		if m.power(w.ctx) != nil || sleep(w.ctx, w.dice.span("worker start/"+name, 100*time.Millisecond, 5*time.Second)) != nil {
+			return
+		}
+		w.loseJournal(m.name, name, dir)
+		w.runWorker(m, name, dir)
+	}
+}
+
+// loseJournal loses what the state directory holds, or repairs it.
+func (w *World) loseJournal(host, name, dir string) {
+	path := filepath.Join(dir, "journal.json")
+	switch _, err := os.Stat(path); {
+	case err != nil:
+	case w.fault("journal: lost", name):
+		w.note("the journal of %s is lost", name)
+		w.must(os.Remove(path))
+		w.forgets(host, name)
+	case w.fault("journal: damaged", name):
+		w.note("the journal of %s is damaged", name)
+		w.must(os.WriteFile(path, []byte(`{"journal":{},"sum":"0"}`), 0o600))
+	}
+}
+
+// runWorker runs a worker to its end.
+func (w *World) runWorker(m *machine, name, dir string) {
+	ctx, cancel := context.WithCancel(w.ctx)
+	defer cancel()
+	p := &process{w: w, name: name, kind: "worker", fault: "crash of a worker", cancel: cancel, power: m.cutPower}
+	w.mu.Lock()
+	if !m.up {
+		w.mu.Unlock()
+		return
+	}
+	m.procs = append(m.procs, p)
+	w.mu.Unlock()
+	defer m.forget(p)
+	s := w.connect(m, p)
+	defer s.hangUp()
+	system := system{m, p}
+	worked, err := worker.Open(ctx, worker.Options{
+		Tenant: tenant, Host: m.name, Application: application, Version: "sim", Dir: dir,
+		Station: s, Strategy: system, Machine: system, Checks: system, Limits: worker.Limits{Step: 3 * time.Minute, Reboot: time.Minute},
+		Log: w.logger(name), Role: m.role, Labels: m.labels, Now: m.clock.now, At: p.at,
+		WriteFile: func(path string, data []byte, mode fs.FileMode) error { return w.writeFile(m, p, path, data, mode) },
+	})
+	if err == nil {
+		w.count("workers started")
+		err = worked.Run(ctx)
+		w.must(worked.Close())
+	}
+	if err == nil || p.dead() || w.ctx.Err() != nil {
+		return
+	}
+	w.note("%s has ended: %v", name, err)
+	w.count("workers ended by an error")
+	// Somebody looks at it, and removes what is damaged.
+	if sleep(w.ctx, w.dice.span("repair/"+name, time.Second, 30*time.Second)) == nil && damaged(dir) {
+		w.count("journals repaired")
+		w.must(os.Remove(filepath.Join(dir, "journal.json")))
+		w.forgets(m.name, name)
+	}
+}
+
+func (w *World) forgets(host, name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.book.forgets(host, name)
+}
+
+func damaged(dir string) bool {
+	_, err := worker.ReadJournal(filepath.Join(dir, "journal.json"))
+	return err != nil && !os.IsNotExist(err) && fileThere(filepath.Join(dir, "journal.json"))
+}
+
+func fileThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func (m *machine) forget(p *process) {
+	m.w.mu.Lock()
+	defer m.w.mu.Unlock()
+	var left []*process
+	for _, other := range m.procs {
+		if other != p {
+			left = append(left, other)
+		}
+	}
+	m.procs = left
+}
+
+// writeFile is a worker's disk.
+func (w *World) writeFile(m *machine, p *process, path string, data []byte, mode fs.FileMode) error {
+	if p.dead() {
+		return errDead
+	}
+	if w.fault("journal: disk full", p.name) {
+		w.mu.Lock()
+		m.full = true
+		w.mu.Unlock()
+		w.after(w.dice.span("disk full/"+m.name, time.Second, time.Minute), func() {
+			w.mu.Lock()
+			m.full = false
+			w.mu.Unlock()
+		})
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if m.full {
+		return fmt.Errorf("sim: %w", syscall.ENOSPC)
+	}
+	if filepath.Base(path) == "journal.json" {
+		p.run = w.book.journal(m.name, p.name, data)
+		w.note("%s writes %s", p.name, data)
+	}
+	return os.WriteFile(path, data, mode)
+}

@@ -1,0 +1,98 @@
+package site
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/measure"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// none is the revision of what is not there.
+var none store.Revision
+
+var allAtOnce = v1.Rollout{Stages: []v1.Stage{{Name: "all", MaxUnavailable: "100%"}}}
+
+var sizes = []int{1_000, 10_000}
+
+// BenchmarkFleet is a whole run of hosts that take no time, all allowed at
+// once: until all know of the prepare, until all replies are on disk, and to
+// its end.
+func BenchmarkFleet(b *testing.B) {
+	for _, hosts := range sizes {
+		b.Run(fmt.Sprintf("%d-hosts", hosts), func(b *testing.B) {
+			s := openBench(b, b.TempDir())
+			defer func() { _ = s.Close() }()
+			configure(b, s, allAtOnce)
+			f := settleFleet(b, s, benchNames(hosts), map[string]uint64{})
+			defer f.close()
+			f.gather(s)
+			var told, kept, whole time.Duration
+			for b.Loop() {
+				f.told.Store(0)
+				f.kept.Store(0)
+				begun := time.Now()
+				startRun(b, s)
+				until(&f.told, int64(hosts))
+				told += time.Since(begun)
+				until(&f.kept, int64(hosts))
+				kept += time.Since(begun)
+				ended(b, s)
+				whole += time.Since(begun)
+			}
+			b.ReportMetric(told.Seconds()/float64(b.N), "s-to-told")
+			b.ReportMetric(kept.Seconds()/float64(b.N), "s-to-replied")
+			b.ReportMetric(whole.Seconds()/float64(b.N), "s-to-end")
+			reportMemory(b, "self")
+		})
+	}
+}
+
+// BenchmarkRestart is a site that is stopped in the middle of a run, and
+// started again: until it has stopped, and until the next command after its
+// start.
+func BenchmarkRestart(b *testing.B) {
+	for _, hosts := range sizes {
+		b.Run(fmt.Sprintf("%d-hosts", hosts), func(b *testing.B) {
+			dir := b.TempDir()
+			s := openBench(b, dir)
+			configure(b, s, v1.Rollout{Stages: []v1.Stage{{Name: "all", MaxUnavailable: "1"}}})
+			f := settleFleet(b, s, benchNames(hosts), map[string]uint64{})
+			f.gather(s)
+			startRun(b, s)
+			var stop, next time.Duration
+			for b.Loop() {
+				until(&f.commands, int64(hosts)/10)
+				begun := time.Now()
+				f.close()
+				if err := s.Close(); err != nil {
+					b.Fatal(err)
+				}
+				stop += time.Since(begun)
+				begun = time.Now()
+				s = openBench(b, dir)
+				f = settleFleet(b, s, f.names, f.answered)
+				next += (<-f.command).Sub(begun)
+			}
+			f.close()
+			_ = s.Close()
+			b.ReportMetric(stop.Seconds()/float64(b.N), "s-to-stop")
+			b.ReportMetric(next.Seconds()/float64(b.N), "s-to-next-command")
+		})
+	}
+}
+
+// reportMemory reports the memory of a process, hosts included where they are
+// in it.
+func reportMemory(b *testing.B, process string) {
+	b.Helper()
+	runtime.GC()
+	mib, err := measure.Resident(process)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(mib, "MiB-resident")
+}

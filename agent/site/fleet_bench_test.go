@@ -1,0 +1,248 @@
+package site
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// fleet is many hosts that take no time: they speak the hosts' side of the
+// protocol over one connection, and keep nothing, so that what is measured is
+// the site.
+type fleet struct {
+	b        *testing.B
+	nc       *nats.Conn
+	subjects topic.Subjects
+	names    []string
+	mu       sync.Mutex
+	// answered are the commands that each host has answered, by host.
+	answered map[string]uint64
+	// told counts the hosts that know the newest prepare, kept the replies that
+	// are on disk, commands those to one host.
+	told, kept, commands atomic.Int64
+	// command gets the time of each command to one host.
+	command chan time.Time
+	stop    context.CancelFunc
+}
+
+const benchTenant, benchApplication = "acme", "appliance"
+
+// settleFleet connects a fleet to a site and has it say that it is alive.
+func settleFleet(b *testing.B, s *Site, names []string, answered map[string]uint64) *fleet {
+	b.Helper()
+	nc, err := s.Server().Connect()
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(b.Context())
+	f := &fleet{
+		b: b, nc: nc, subjects: topic.Subjects{Tenant: benchTenant}, names: names, answered: answered,
+		command: make(chan time.Time, 1), stop: stop,
+	}
+	for subject, take := range map[string]nats.MsgHandler{
+		f.subjects.News():                         func(*nats.Msg) { f.askAll() },
+		f.subjects.Ask():                          func(*nats.Msg) { f.sayAlive() },
+		"osu-push." + benchTenant + ".cmd.host.*": f.pushed,
+		"_INBOX." + benchTenant + ".*.newest":     f.newest,
+		"_INBOX." + benchTenant + ".*.reply":      func(*nats.Msg) { f.kept.Add(1) },
+	} {
+		sub, err := nc.Subscribe(subject, take)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := sub.SetPendingLimits(-1, -1); err != nil {
+			b.Fatal(err)
+		}
+	}
+	f.sayAlive()
+	go f.beat(ctx)
+	return f
+}
+
+func (f *fleet) close() {
+	f.stop()
+	f.nc.Close()
+}
+
+// beat keeps the fleet alive.
+func (f *fleet) beat(ctx context.Context) {
+	ticker := time.NewTicker(message.Heartbeat)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			f.sayAlive()
+		}
+	}
+}
+
+func (f *fleet) sayAlive() {
+	alive := message.Alive{Application: benchApplication}.Encode()
+	for _, name := range f.names {
+		_ = f.nc.Publish(f.subjects.Alive(name), alive)
+	}
+}
+
+func (f *fleet) askAll() {
+	for _, name := range f.names {
+		_ = f.nc.PublishRequest(f.subjects.Call(name, "newest"), f.subjects.Inbox(name)+".newest", nil)
+	}
+}
+
+// wire is a command as it comes to a host.
+type wire struct {
+	Kind message.Kind
+	Seq  uint64
+	Run  uint64
+	Body json.RawMessage
+}
+
+func (f *fleet) newest(msg *nats.Msg) {
+	var a struct{ Records []wire }
+	if json.Unmarshal(msg.Data, &a) != nil {
+		return
+	}
+	for _, w := range a.Records {
+		f.carryOut(strings.Split(msg.Subject, ".")[2], w)
+	}
+}
+
+func (f *fleet) pushed(msg *nats.Msg) {
+	var w wire
+	if json.Unmarshal(msg.Data, &w) != nil {
+		return
+	}
+	f.commands.Add(1)
+	select {
+	case f.command <- time.Now():
+	default:
+	}
+	f.carryOut(strings.Split(msg.Subject, ".")[4], w)
+}
+
+// carryOut answers a command, once.
+func (f *fleet) carryOut(host string, w wire) {
+	c, err := message.DecodeCommand(w.Body)
+	f.mu.Lock()
+	old := f.answered[host] >= w.Seq
+	if !old {
+		f.answered[host] = w.Seq
+	}
+	f.mu.Unlock()
+	if err != nil || old {
+		return
+	}
+	run := w.Run
+	if c.Action == message.Prepare {
+		run = w.Seq
+		f.told.Add(1)
+	}
+	verb := fmt.Sprintf("reply.%d.%s", run, c.Action)
+	body := message.Reply{Action: c.Action, Result: message.Done}.Encode()
+	_ = f.nc.PublishRequest(f.subjects.Call(host, verb), f.subjects.Inbox(host)+".reply", body)
+}
+
+func benchNames(hosts int) []string {
+	names := make([]string, hosts)
+	for i := range names {
+		names[i] = fmt.Sprintf("h%05d", i)
+	}
+	return names
+}
+
+func openBench(b *testing.B, dir string) *Site {
+	b.Helper()
+	s, err := Open(b.Context(), Options{
+		Name: "bench", Zone: time.UTC, Dir: dir, Tenants: []string{benchTenant}, API: Endpoint{Listen: "127.0.0.1:0"},
+		Holder: "a benchmark", Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return s
+}
+
+// gather waits until all of the fleet are online.
+func (f *fleet) gather(s *Site) {
+	f.b.Helper()
+	controller := s.Controller(benchTenant)
+	for {
+		hosts, err := controller.Hosts(f.b.Context())
+		if err != nil {
+			f.b.Fatal(err)
+		}
+		online := 0
+		for _, h := range hosts {
+			if h.Online {
+				online++
+			}
+		}
+		if online == len(f.names) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// startRun starts a run of all hosts at once.
+func startRun(b *testing.B, s *Site) v1.Run {
+	b.Helper()
+	r, err := s.Controller(benchTenant).Start(b.Context(), "bench", v1.Start{OverrideWindow: true, Reason: "a benchmark"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return r
+}
+
+// ended waits until no run is under way.
+func ended(b *testing.B, s *Site) {
+	b.Helper()
+	for {
+		id, err := s.Controller(benchTenant).Current(b.Context())
+		if err == nil && id == 0 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func until(counter *atomic.Int64, number int64) {
+	for counter.Load() < number {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// configure gives the tenant its configuration and its rollout.
+func configure(b *testing.B, s *Site, rollout v1.Rollout) {
+	b.Helper()
+	kept := s.Store()
+	config := v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: benchApplication}}}
+	if _, err := kept.PutConfig(b.Context(), benchTenant, config, none); err != nil {
+		b.Fatal(err)
+	}
+	revision, err := kept.PutRollout(b.Context(), benchTenant, rollout, none)
+	if err != nil {
+		b.Fatal(err)
+	}
+	controller := s.Controller(benchTenant)
+	if err := controller.Configured(b.Context(), 1); err != nil {
+		b.Fatal(err)
+	}
+	if err := controller.RolloutSeen(b.Context(), revision.Number); err != nil {
+		b.Fatal(err)
+	}
+}

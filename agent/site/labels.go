@@ -1,0 +1,89 @@
+package site
+
+import (
+	"context"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/controller"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/jetstream"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// at returns what to tell of the labels of one role; nil when nobody is told.
+func (o Options) at(role string) func(label string) {
+	if o.At == nil {
+		return nil
+	}
+	return func(label string) { o.At(role + " " + label) }
+}
+
+// labelled returns a log and a store that tell of their labels, where somebody
+// is told.
+func (o Options) labelled(log topic.Log, kept *store.Store) (topic.Log, controller.Store, jetstream.Keeper) {
+	at := o.at("server")
+	if at == nil {
+		return log, kept, kept
+	}
+	return labelledLog{log, at}, labelledStore{kept, at}, labelledKeeper{kept, at}
+}
+
+// labelledLog tells of each append before and after, and of each reply that it
+// delivers.
+type labelledLog struct {
+	topic.Log
+	at func(label string)
+}
+
+func (l labelledLog) Append(ctx context.Context, r message.Record, expect uint64) (uint64, error) {
+	l.at("before append")
+	seq, err := l.Log.Append(ctx, r, expect)
+	l.at("after append")
+	return seq, err
+}
+
+func (l labelledLog) Follow(ctx context.Context, from uint64, deliver func(message.Record)) error {
+	return l.Log.Follow(ctx, from, func(r message.Record) {
+		if r.Kind == message.ReplyRecord {
+			l.at("reply on the log")
+		}
+		deliver(r)
+	})
+}
+
+// labelledStore tells of each write that a controller does beside a run.
+type labelledStore struct {
+	controller.Store
+	at func(label string)
+}
+
+func (s labelledStore) PutHost(ctx context.Context, key string, host store.Host) error {
+	s.at("before host")
+	defer s.at("after host")
+	return s.Store.PutHost(ctx, key, host)
+}
+
+func (s labelledStore) PutRun(ctx context.Context, tenant string, r v1.Run) error {
+	s.at("before history")
+	defer s.at("after history")
+	return s.Store.PutRun(ctx, tenant, r)
+}
+
+// labelledKeeper tells of each write that the gate does for a host.
+type labelledKeeper struct {
+	jetstream.Keeper
+	at func(label string)
+}
+
+func (k labelledKeeper) PutVersions(ctx context.Context, tenant, key string, body []byte) error {
+	k.at("before versions")
+	defer k.at("after versions")
+	return k.Keeper.PutVersions(ctx, tenant, key, body)
+}
+
+func (k labelledKeeper) PutSeat(ctx context.Context, tenant, key string, body []byte, base uint64) (uint64, error) {
+	k.at("before seat")
+	defer k.at("after seat")
+	return k.Keeper.PutSeat(ctx, tenant, key, body, base)
+}

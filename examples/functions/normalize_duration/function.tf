@@ -1,0 +1,4 @@
+# 1d4h
+output "length" {
+  value = provider::osupgrade::normalize_duration("28h")
+}

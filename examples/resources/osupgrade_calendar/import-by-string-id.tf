@@ -1,0 +1,4 @@
+import {
+  to = osupgrade_calendar.christmas
+  id = "acme/christmas"
+}

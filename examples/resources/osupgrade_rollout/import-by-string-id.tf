@@ -1,0 +1,4 @@
+import {
+  to = osupgrade_rollout.acme
+  id = "acme"
+}

@@ -1,0 +1,159 @@
+package calendar_test
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
+)
+
+const address = "osupgrade_calendar.test"
+
+// block is the calendar christmas with this body.
+func block(body string) string {
+	return "resource \"osupgrade_calendar\" \"test\" {\n name = \"christmas\"\n" + body + "\n}\n"
+}
+
+// complete declares every attribute but ics, and whole is what the API has of
+// it.
+const complete = `
+  kind        = "freeze"
+  description = "Shops are busy"
+  events = [
+    { summary = "Christmas", start = "2026-12-20", end = "2027-01-07", all_day = true, rrule = "FREQ=YEARLY" },
+    {
+      summary  = "Audit"
+      start    = "2027-03-01T18:00"
+      duration = "4h"
+      timezone = "Europe/Stockholm"
+      rdate    = ["2027-04-01T18:00", "2027-05-01T18:00"]
+      exdate   = ["2027-04-01T18:00"]
+    },
+    { start = "2027-06-01T00:00", end = "2027-06-02T00:00", timezone = "UTC" },
+  ]
+`
+
+func whole() v1.Calendar {
+	return v1.Calendar{Kind: "freeze", Description: "Shops are busy", Events: []v1.Event{
+		{Summary: "Christmas", Start: "2026-12-20", End: "2027-01-07", AllDay: true, RRule: "FREQ=YEARLY"},
+		{
+			Summary: "Audit", Start: "2027-03-01T18:00", Duration: "4h", Timezone: "Europe/Stockholm",
+			RDate: []string{"2027-04-01T18:00", "2027-05-01T18:00"}, ExDate: []string{"2027-04-01T18:00"},
+		},
+		{Start: "2027-06-01T00:00", End: "2027-06-02T00:00", Timezone: "UTC"},
+	}}
+}
+
+// respelt is complete in other words.
+var respelt = strings.NewReplacer(`"4h"`, `"240m"`, `start    = "2027-03-01T18:00"`, `start = "2027-03-01T18:00:00"`, `end = "2027-06-02T00:00"`, `end = "2027-06-02T00:00:00"`).Replace(complete)
+
+const ics = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//a//b//EN\r\nBEGIN:VEVENT\r\nUID:1\r\nDTSTAMP:20260101T000000Z\r\n" +
+	"DTSTART;VALUE=DATE:20261220\r\nDTEND;VALUE=DATE:20270107\r\nSUMMARY:Christmas\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+
+// quoted is a text as Terraform writes it.
+func quoted(text string) string {
+	return `"` + strings.NewReplacer("\r", `\r`, "\n", `\n`).Replace(text) + `"`
+}
+
+func TestAccCalendar_lifecycle(t *testing.T) {
+	t.Parallel()
+	api, server := acctest.Fake(t)
+	fromICS := server.Config(block("kind = \"freeze\"\n ics = " + quoted(ics)))
+	acctest.Run(t, resource.TestCase{
+		CheckDestroy: absent(api),
+		Steps: []resource.TestStep{
+			{Config: server.Config(block(`kind = "allow"`)), Check: stored(api, v1.Calendar{Kind: "allow"})},
+			{Config: server.Config(block(complete)), ConfigPlanChecks: action(plancheck.ResourceActionUpdate), Check: stored(api, whole())},
+			{Config: server.Config(block(respelt)), ConfigPlanChecks: emptyPlan()},
+			{ResourceName: address, ImportState: true, ImportStateId: "acme/christmas", ImportStateKind: resource.ImportBlockWithID},
+			{ResourceName: address, ImportState: true, ImportStateId: "acme/christmas", ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name"},
+			{ResourceName: address, ImportState: true, ImportStateId: "acme", ExpectError: regexp.MustCompile(`"acme"\s+is\s+not\s+the\s+name\s+of\s+a\s+tenant\s+and\s+that\s+of\s+a\s+calendar`)},
+			{ResourceName: address, ImportState: true, ImportStateId: "acme/easter", ExpectError: regexp.MustCompile(`(?i)cannot import non-existent`)},
+			{Config: fromICS, ConfigPlanChecks: action(plancheck.ResourceActionUpdate), Check: stored(api, v1.Calendar{Kind: "freeze", ICS: ics})},
+			{Config: fromICS, ConfigPlanChecks: emptyPlan()},
+			{
+				Config:           server.Config(strings.Replace(block(`kind = "allow"`), "christmas", "easter", 1)),
+				ConfigPlanChecks: action(plancheck.ResourceActionDestroyBeforeCreate),
+				Check:            absent(api),
+			},
+		},
+	})
+}
+
+// TestAccCalendar_noPerpetualDiff: what a person declares stays as declared,
+// however the server spells it.
+func TestAccCalendar_noPerpetualDiff(t *testing.T) {
+	t.Parallel()
+	api, server := acctest.Fake(t)
+	api.RenderCalendar(v1.Calendar.Canonical)
+	var steps []resource.TestStep
+	for _, body := range []string{respelt, "kind = \"freeze\"\n events = []\n description = \"\""} {
+		steps = append(steps, resource.TestStep{
+			PreConfig: api.ForgetRequests,
+			// That the plan afterwards is empty, each step checks by itself.
+			Config: server.Config(block(body)), Check: writes(api, 1),
+		}, resource.TestStep{Config: server.Config()})
+	}
+	acctest.Run(t, resource.TestCase{Steps: steps})
+}
+
+func TestAccCalendar_driftIsPutBack(t *testing.T) {
+	t.Parallel()
+	api, server := acctest.Fake(t)
+	config := server.Config(block(complete))
+	steps := []resource.TestStep{{Config: config}}
+	for what, edit := range map[string]func(*v1.Calendar){
+		"kind":          func(c *v1.Calendar) { c.Kind = "allow" },
+		"event removed": func(c *v1.Calendar) { c.Events = c.Events[1:] },
+		"event changed": func(c *v1.Calendar) { c.Events[1].Duration, c.Events[0].AllDay = "5h", false },
+		"now a text":    func(c *v1.Calendar) { c.Events, c.ICS = nil, ics },
+	} {
+		steps = append(steps, resource.TestStep{
+			PreConfig: func() {
+				t.Log(what)
+				api.EditCalendar(acctest.Tenant, name, edit)
+			},
+			Config: config, ConfigPlanChecks: action(plancheck.ResourceActionUpdate), Check: stored(api, whole()),
+		})
+	}
+	steps = append(steps, resource.TestStep{
+		PreConfig: func() { api.RemoveCalendar(acctest.Tenant, name) },
+		Config:    config, ConfigPlanChecks: action(plancheck.ResourceActionCreate), Check: stored(api, whole()),
+	}, resource.TestStep{
+		PreConfig: func() {
+			api.Inject(http.MethodGet, "", fakeapi.Status(http.StatusNotFound, `tenant "acme" does not exist`))
+		},
+		Config: config, PlanOnly: true,
+		ExpectError: regexp.MustCompile(`(?s)Unable to read osupgrade_calendar.*does not exist`),
+	})
+	acctest.Run(t, resource.TestCase{Steps: steps})
+}
+
+// TestAccCalendar_severalAreIndependent: two calendars of one tenant do not
+// touch each other, and two resources for one calendar are refused.
+func TestAccCalendar_severalAreIndependent(t *testing.T) {
+	t.Parallel()
+	api, server := acctest.Fake(t)
+	other := "resource \"osupgrade_calendar\" \"other\" {\n name = \"easter\"\n kind = \"allow\"\n}\n"
+	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: server.Config(block(complete), other), Check: stored(api, whole())},
+		{
+			Config:           server.Config(block(complete), strings.Replace(other, "allow", "freeze", 1)),
+			ConfigPlanChecks: action(plancheck.ResourceActionNoop),
+			Check:            stored(api, whole()),
+		},
+		{Config: server.Config(other), Check: absent(api)},
+		{
+			Config:      server.Config(block(complete), strings.Replace(other, "easter", "christmas", 1)),
+			PlanOnly:    true,
+			ExpectError: regexp.MustCompile(`Two resources manage the calendar christmas of one tenant`),
+		},
+	}})
+}

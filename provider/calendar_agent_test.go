@@ -1,0 +1,47 @@
+package provider_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest/live"
+)
+
+// TestAgentCalendar checks that the real agent takes calendars, gives them back
+// without a difference, and tells a plan what it needs to look ahead.
+func TestAgentCalendar(t *testing.T) {
+	t.Parallel()
+	server, _ := live.Agent(t, 1)
+	w := acctest.NewWorkspace(t, server.Env()...)
+	yesterday := time.Now().UTC().AddDate(0, 0, -1).Format(time.DateOnly)
+	calendars := `
+resource "osupgrade_calendar" "audit" {
+  name   = "audit"
+  kind   = "freeze"
+  events = [{ summary = "Audit", start = "` + yesterday + `", duration = "7200h", all_day = true }]
+}
+resource "osupgrade_calendar" "holidays" {
+  name = "holidays"
+  kind = "freeze"
+  ics  = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//a//b//EN\r\nBEGIN:VEVENT\r\nUID:1\r\nDTSTAMP:20260101T000000Z\r\nDTSTART;VALUE=DATE:20261220\r\nRRULE:FREQ=YEARLY\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+}
+`
+	w.Write(t, "main.tf", acctest.Requirement+calendars)
+	w.Run(t, 0, "apply", "-auto-approve", "-no-color")
+	w.Run(t, 0, "plan", "-detailed-exitcode", "-no-color")
+	w.Write(t, "main.tf", acctest.Requirement+calendars+`
+resource "osupgrade_config" "acme" {
+  maintenance_windows = [{ days_of_week = ["Friday"], start_time = "22:00", duration = "4h" }]
+}
+`)
+	told := acctest.Diagnostics(t, planned(w.Run(t, 0, "plan", "-json")))["osupgrade_config.acme"]
+	if len(told) != 1 || !strings.HasPrefix(told[0], "The next window is frozen") {
+		t.Errorf("the plan tells %q, want that the next window is frozen", told)
+	}
+	w.Write(t, "main.tf", acctest.Requirement+strings.Replace(calendars, "7200h", "200h", 1))
+	if out := w.Run(t, 1, "plan", "-no-color"); !strings.Contains(strings.Join(strings.Fields(out), " "), "is no whole number of days") {
+		t.Errorf("the plan prints %s", out)
+	}
+}

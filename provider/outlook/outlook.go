@@ -1,0 +1,147 @@
+// Package outlook warns at plan time of what the next window will be: none,
+// wholly frozen, shorter than any run so far, or moved by a change of the
+// clock.
+//
+// It decides what is worth a warning, and never fails a plan. What it cannot
+// learn from the server it goes without. It does not know the site's zone, and
+// takes what is site-local for UTC.
+package outlook
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/singleton"
+)
+
+// kindFreeze is the kind of a calendar that closes.
+const kindFreeze = "freeze"
+
+// OfConfig warns of the next window of a configuration, with the calendars that
+// the tenant has. It makes at most two requests.
+func OfConfig(ctx context.Context, api *client.Client, now time.Time, at singleton.Place, want v1.OSUpgrade, diags *diag.Diagnostics) {
+	if want.MaintenanceWindows == nil {
+		return // Somebody else's.
+	}
+	calendars, known := calendarsOf(ctx, api, at.Tenant)
+	if len(want.MaintenanceWindows) == 0 && !known {
+		return // A calendar may open.
+	}
+	plan, err := v1.PlanOf(want, calendars, time.UTC)
+	if err != nil {
+		return // A calendar of a newer server.
+	}
+	w := warnings{path.Root("maintenance_windows"), "window", now, diags}
+	if w.none(plan) || w.frozen(plan) {
+		return
+	}
+	next, _ := plan.Next(now)
+	w.moved(next)
+	w.short(next, shortest(ctx, api, at.Tenant))
+}
+
+// OfCalendar warns of what a calendar leads to, with the freezes and, for a
+// freeze, the configuration that the tenant has. It makes at most two requests.
+func OfCalendar(ctx context.Context, api *client.Client, now time.Time, at singleton.Place, want v1.Calendar, diags *diag.Diagnostics) {
+	where := path.Root("events")
+	if want.ICS != "" {
+		where = path.Root("ics")
+	}
+	parsed, wrong := want.Parse(at.Name)
+	if len(wrong) > 0 {
+		return
+	}
+	w := warnings{where, "event of calendar " + at.Name, now, diags}
+	alone := window.Plan{Allow: []window.Calendar{parsed}}
+	if w.none(alone) {
+		return
+	}
+	next, _ := alone.Next(now)
+	w.moved(next)
+	others, _ := calendarsOf(ctx, api, at.Tenant)
+	delete(others, at.Name)
+	if want.Kind == kindFreeze {
+		freezes(ctx, api, at, want, others, w)
+		return
+	}
+	plan, err := v1.PlanOf(v1.OSUpgrade{}, onlyFreezes(others, at.Name, want), time.UTC)
+	if err != nil || w.frozen(plan) {
+		return
+	}
+	next, _ = plan.Next(now)
+	w.short(next, shortest(ctx, api, at.Tenant))
+}
+
+// freezes warns when a freeze closes the next window, which would be open
+// without it.
+func freezes(ctx context.Context, api *client.Client, at singleton.Place, freeze v1.Calendar, others map[string]v1.Calendar, w warnings) {
+	if api == nil {
+		return
+	}
+	config, _, err := api.Config(ctx, at.Tenant)
+	if err != nil {
+		return
+	}
+	without, err := v1.PlanOf(config, others, time.UTC)
+	if err != nil || isFrozen(without, w.now) {
+		return
+	}
+	with := maps.Clone(others)
+	with[at.Name] = freeze
+	w.what = "window"
+	if plan, err := v1.PlanOf(config, with, time.UTC); err == nil {
+		w.frozen(plan)
+	}
+}
+
+// onlyFreezes are a calendar and the freezes beside it.
+func onlyFreezes(others map[string]v1.Calendar, name string, calendar v1.Calendar) map[string]v1.Calendar {
+	kept := map[string]v1.Calendar{name: calendar}
+	for other, c := range others {
+		if c.Kind == kindFreeze {
+			kept[other] = c
+		}
+	}
+	return kept
+}
+
+// calendarsOf are those that the tenant has, and whether that is known.
+func calendarsOf(ctx context.Context, api *client.Client, tenant string) (map[string]v1.Calendar, bool) {
+	if api == nil {
+		return map[string]v1.Calendar{}, false
+	}
+	calendars, err := api.CalendarContents(ctx, tenant)
+	if err != nil {
+		return map[string]v1.Calendar{}, false
+	}
+	return calendars, true
+}
+
+// shortest is how long the shortest of the last completed runs took; zero when
+// there is none that is known.
+func shortest(ctx context.Context, api *client.Client, tenant string) time.Duration {
+	if api == nil {
+		return 0
+	}
+	runs, err := api.Runs(ctx, tenant, v1.RunFilter{Result: "completed"})
+	if err != nil {
+		return 0
+	}
+	var least time.Duration
+	for _, run := range runs {
+		if run.EndedAt == nil {
+			continue
+		}
+		if took := run.EndedAt.Sub(run.OpenedAt); took > 0 && (least == 0 || took < least) {
+			least = took
+		}
+	}
+	return least
+}

@@ -1,0 +1,63 @@
+package provider_test
+
+import (
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest/live"
+)
+
+const rolledOut = `
+resource "osupgrade_rollout" "acme" {
+  stages = [
+    { name = "canary", match = { hosts = ["h02"] }, soak = "0s" },
+    { name = "rest", max_unavailable = "100%" },
+  ]
+  max_failures  = "50%"
+  on_failure    = "pause"
+  exempt        = { hosts = ["h03"] }
+  step_timeouts = { reboot = "600s" }
+}
+resource "osupgrade_run" "acme" {
+  override_window = true
+  reason          = "a test"
+  depends_on      = [osupgrade_config.acme, osupgrade_rollout.acme]
+}
+data "osupgrade_runs" "acme" {
+  host       = "h02"
+  depends_on = [osupgrade_run.acme]
+}
+`
+
+// TestAgentRollout checks that the real agent takes a rollout, runs by it, and
+// gives it back without a difference.
+func TestAgentRollout(t *testing.T) {
+	t.Parallel()
+	server, _ := live.Agent(t, 3)
+	config := server.Config(windows, rolledOut)
+	host := func(name, status, stage string) knownvalue.Check {
+		return knownvalue.ObjectPartial(map[string]knownvalue.Check{
+			"hostname": knownvalue.StringExact(name), "status": knownvalue.StringExact(status), "stage": knownvalue.StringExact(stage),
+		})
+	}
+	first := tfjsonpath.New("runs").AtSliceIndex(0)
+	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
+		{
+			Config: config,
+			ConfigStateChecks: []statecheck.StateCheck{
+				statecheck.ExpectKnownValue("osupgrade_run.acme", tfjsonpath.New("result"), knownvalue.StringExact("completed")),
+				statecheck.ExpectKnownValue("data.osupgrade_runs.acme", first.AtMapKey("hosts"), knownvalue.SetPartial([]knownvalue.Check{
+					host("h02", "upgraded", "canary"), host("h01", "upgraded", "rest"),
+				})),
+			},
+		},
+		{Config: config, ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}},
+		{Config: config, ResourceName: "osupgrade_rollout.acme", ImportState: true, ImportStateId: acctest.Tenant, ImportStateVerifyIdentifierAttribute: "tenant"},
+	}})
+}

@@ -1,0 +1,151 @@
+package runs_test
+
+import (
+	"net/http"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
+)
+
+const address = "data.osupgrade_runs.test"
+
+var noon = time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+
+func block(body string) string { return "data \"osupgrade_runs\" \"test\" {\n" + body + "\n}\n" }
+
+func text(value string) knownvalue.Check { return knownvalue.StringExact(value) }
+
+// withRuns is a server with three runs, an hour apart: 41 completed, 42 failed,
+// 43 going on.
+func withRuns(t *testing.T) (*fakeapi.Server, acctest.Server) {
+	t.Helper()
+	api, server := acctest.Fake(t)
+	ended := noon.Add(time.Hour)
+	api.AddRun(acctest.Tenant, v1.Run{
+		Phase: "finished", Result: "completed", Trigger: "window", OpenedAt: noon, EndedAt: &ended, NotAfter: noon.Add(4 * time.Hour),
+		Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgraded", Stage: "canary", Note: "its reboot was skipped"}},
+	})
+	api.AddRun(acctest.Tenant, v1.Run{
+		Phase: "finished", Result: "failed", Reason: "h02 failed", Trigger: "manual", OpenedAt: noon.Add(time.Hour), EndedAt: &ended, NotAfter: noon.Add(5 * time.Hour),
+		Hosts: []v1.RunHost{{Hostname: "h02", Status: "failed", Error: "no space left"}},
+	})
+	api.AddRun(acctest.Tenant, v1.Run{Phase: "preparing", Trigger: "window", OpenedAt: noon.Add(2 * time.Hour), NotAfter: noon.Add(6 * time.Hour), Hosts: []v1.RunHost{}})
+	return api, server
+}
+
+func TestAccRuns_complete(t *testing.T) {
+	t.Parallel()
+	_, server := withRuns(t)
+	host := func(name, status string, failure, stage, note knownvalue.Check) knownvalue.Check {
+		return knownvalue.ListExact([]knownvalue.Check{knownvalue.ObjectExact(map[string]knownvalue.Check{
+			"hostname": text(name), "status": text(status), "error": failure, "stage": stage, "note": note,
+		})})
+	}
+	null := knownvalue.Null()
+	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{{
+		Config: server.Config(block("")),
+		ConfigStateChecks: []statecheck.StateCheck{
+			statecheck.ExpectKnownValue(address, tfjsonpath.New("tenant"), text("acme")),
+			statecheck.ExpectKnownValue(address, tfjsonpath.New("runs"), knownvalue.ListExact([]knownvalue.Check{
+				knownvalue.ObjectExact(map[string]knownvalue.Check{
+					"id": knownvalue.Int64Exact(43), "phase": text("preparing"), "result": null, "reason": null, "trigger": text("window"),
+					"opened_at": text("2026-11-27T14:00:00Z"), "ended_at": null, "not_after": text("2026-11-27T18:00:00Z"), "hosts": knownvalue.ListSizeExact(0),
+				}),
+				knownvalue.ObjectExact(map[string]knownvalue.Check{
+					"id": knownvalue.Int64Exact(42), "phase": text("finished"), "result": text("failed"), "reason": text("h02 failed"), "trigger": text("manual"),
+					"opened_at": text("2026-11-27T13:00:00Z"), "ended_at": text("2026-11-27T13:00:00Z"), "not_after": text("2026-11-27T17:00:00Z"),
+					"hosts": host("h02", "failed", text("no space left"), null, null),
+				}),
+				knownvalue.ObjectExact(map[string]knownvalue.Check{
+					"id": knownvalue.Int64Exact(41), "phase": text("finished"), "result": text("completed"), "reason": null, "trigger": text("window"),
+					"opened_at": text("2026-11-27T12:00:00Z"), "ended_at": text("2026-11-27T13:00:00Z"), "not_after": text("2026-11-27T16:00:00Z"),
+					"hosts": host("h01", "upgraded", null, text("canary"), text("its reboot was skipped")),
+				}),
+			})),
+		},
+	}}})
+}
+
+func TestAccRuns_filters(t *testing.T) {
+	t.Parallel()
+	_, server := withRuns(t)
+	var steps []resource.TestStep
+	for body, ids := range map[string][]int64{
+		`result = "failed"`:                           {42},
+		`host = "h01"`:                                {41},
+		`host = "h09"`:                                {},
+		`since = "2026-11-27T15:00:00+02:00"`:         {43, 42},
+		`until = "2026-11-27T13:00:00Z"`:              {41},
+		`limit = 2`:                                   {43, 42},
+		"result = \"completed\"\n host = \"h02\"":     {},
+		"since = \"2026-11-27T12:30:00Z\"\nlimit = 1": {43},
+	} {
+		var want []knownvalue.Check
+		for _, id := range ids {
+			want = append(want, knownvalue.ObjectPartial(map[string]knownvalue.Check{"id": knownvalue.Int64Exact(id)}))
+		}
+		steps = append(steps, resource.TestStep{
+			PreConfig:         func() { t.Log(body) },
+			Config:            server.Config(block(body)),
+			ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(address, tfjsonpath.New("runs"), knownvalue.ListExact(want))},
+		})
+	}
+	acctest.Run(t, resource.TestCase{Steps: steps})
+}
+
+func TestAccRuns_wrongFilters(t *testing.T) {
+	t.Parallel()
+	api, server := withRuns(t)
+	var steps []resource.TestStep
+	for body, says := range map[string]string{
+		`result = "good"`:      `(?s)value of result.*completed,\s+partial`,
+		`host = "h 1"`:         `(?s)value of host.*not\s+the\s+name\s+of\s+a\s+host`,
+		`since = "yesterday"`:  `(?s)value of since.*"yesterday"\s+is\s+not\s+an\s+instant`,
+		`until = "2026-11-27"`: `(?s)value of until.*not\s+an\s+instant`,
+		`limit = 1001`:         `(?s)value of limit.*1\s+to\s+1000`,
+		"since = \"2026-11-27T12:00:00Z\"\n until = \"2026-11-27T12:00:00Z\"": `(?s)value of until.*not\s+after\s+since`,
+		`tenant = "Acme"`: `is\s+not\s+a\s+name`,
+	} {
+		steps = append(steps, resource.TestStep{Config: server.Config(block(body)), PlanOnly: true, ExpectError: regexp.MustCompile(says)})
+	}
+	acctest.Run(t, resource.TestCase{Steps: steps})
+	if n := len(api.Requests()); n > 0 {
+		t.Errorf("the server had %d requests, want none", n)
+	}
+}
+
+func TestAccRuns_whatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	api, server := withRuns(t)
+	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
+		{
+			PreConfig:   func() { api.Inject(http.MethodGet, "/runs", fakeapi.Status(http.StatusForbidden, "not for you")) },
+			Config:      server.Config(block("")),
+			PlanOnly:    true,
+			ExpectError: regexp.MustCompile(`(?s)Unable to read osupgrade_runs.*not for you`),
+		},
+		{
+			PreConfig:   func() { api.Inject(http.MethodGet, "/runs/42", fakeapi.Status(http.StatusForbidden, "not for you")) },
+			Config:      server.Config(block("")),
+			PlanOnly:    true,
+			ExpectError: regexp.MustCompile(`(?s)Unable to read osupgrade_runs.*runs/42.*not for you`),
+		},
+		{
+			// The server forgets a run between the list and the run.
+			PreConfig: func() {
+				api.Inject(http.MethodGet, "/runs/42", fakeapi.Status(http.StatusNotFound, `tenant "acme" has no run 42`))
+			},
+			Config:            server.Config(block("result = \"failed\"")),
+			ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(address, tfjsonpath.New("runs").AtSliceIndex(0).AtMapKey("hosts"), knownvalue.ListSizeExact(0))},
+		},
+	}})
+}

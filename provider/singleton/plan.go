@@ -1,0 +1,135 @@
+package singleton
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostic"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/private"
+)
+
+// dryRunLimit bounds the check by the server, so that one that cannot be
+// reached does not hold up a plan.
+const dryRunLimit = 20 * time.Second
+
+// ModifyPlan fills the tenant in, finds two resources that manage the same,
+// asks the server whether it would take the plan, and warns of what it leads
+// to.
+func (r *Resource[T, M, P]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() {
+		r.planDeletion(ctx, req, resp)
+		return
+	}
+	if r.connection == nil {
+		return
+	}
+	r.connection.PlanTenant(ctx, req, resp)
+	plan := P(new(M))
+	resp.Diagnostics.Append(resp.Plan.Get(ctx, plan)...)
+	if resp.Diagnostics.HasError() || plan.Shared().Tenant.IsUnknown() || nameOf(plan).IsUnknown() {
+		return
+	}
+	r.claim(plan, req.Config.Raw.String(), &resp.Diagnostics)
+	if !resp.Plan.Raw.Equal(req.State.Raw) && resp.Plan.Raw.IsFullyKnown() {
+		answered := r.dryRun(ctx, plan, &resp.Diagnostics)
+		r.foresee(ctx, plan, answered, &resp.Diagnostics)
+	}
+}
+
+// foresee warns of what the plan leads to, unless it is wrong anyway. A server
+// that did not answer before is not asked again.
+func (r *Resource[T, M, P]) foresee(ctx context.Context, plan P, answered bool, diags *diag.Diagnostics) {
+	if r.kind.Foresee == nil || diags.HasError() {
+		return
+	}
+	var misfits diag.Diagnostics
+	want := plan.ToAPI(ctx, &misfits)
+	var api *client.Client
+	if answered {
+		api = r.connection.Client(&misfits, "")
+	}
+	if misfits.HasError() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, dryRunLimit)
+	defer cancel()
+	r.kind.Foresee(ctx, api, r.connection.Now(), r.place(plan), want, diags)
+}
+
+// claim refuses a second resource that manages the same of one tenant: the two
+// would overwrite each other in turn for ever.
+func (r *Resource[T, M, P]) claim(plan P, configuration string, diags *diag.Diagnostics) {
+	tenant := plan.Shared().Tenant.ValueString()
+	for what, at := range plan.Claims() {
+		if !r.connection.Claim(tenant, what, configuration) {
+			diags.AddAttributeError(at, "Two resources manage "+what+" of one tenant",
+				"Another "+r.kind.TypeName+" of this configuration manages "+what+" of tenant "+tenant+
+					" too, and each would undo what the other does. Leave it out of one of them, or make one of both.")
+		}
+	}
+}
+
+// dryRun asks the server to check the plan (AV-8). Only its no is an error. It
+// reports whether the server took the plan.
+func (r *Resource[T, M, P]) dryRun(ctx context.Context, plan P, diags *diag.Diagnostics) bool {
+	if !r.connection.Reachable() || !r.connection.ValidateAtPlan || diags.HasError() {
+		return false
+	}
+	failure := diagnostic.Failure{
+		Operation: "The server would not accept " + r.kind.TypeName, Tenant: plan.Shared().Tenant.ValueString(), NotFound: r.kind.NotFound,
+	}
+	want := plan.ToAPI(ctx, diags)
+	ctx, cancel := context.WithTimeout(ctx, dryRunLimit)
+	defer cancel()
+	failure.Err = r.kind.Validate(r.connection.Client(diags, failure.Operation), ctx, r.place(plan), want)
+	switch {
+	case failure.Err == nil:
+	case refused(failure.Err):
+		failure.Add(diags, r.kind.Locate)
+	default:
+		failure.Operation = "Unable to have the server check " + r.kind.TypeName
+		failure.Warn(diags, "The plan was not checked by the server; apply may still fail. "+
+			"Set validate_at_plan = false on the provider to plan without the check.")
+	}
+	return failure.Err == nil
+}
+
+// refused reports whether the server found the content wrong.
+func refused(err error) bool {
+	var answer *client.Error
+	if !errors.As(err, &answer) {
+		return false
+	}
+	switch answer.Status {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return true
+	default:
+		return false
+	}
+}
+
+// planDeletion notes what is deleted, and warns of what that means.
+func (r *Resource[T, M, P]) planDeletion(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	state := P(new(M))
+	resp.Diagnostics.Append(req.State.Get(ctx, state)...)
+	tenant := state.Shared().Tenant.ValueString()
+	if r.connection.Reachable() {
+		ctx, cancel := context.WithTimeout(ctx, dryRunLimit)
+		defer cancel()
+		api := r.connection.Client(&resp.Diagnostics, "Unable to plan the deletion of "+r.kind.TypeName)
+		// When this fails, the deletion goes by what the state knows.
+		if server, etag, err := r.kind.Get(api, ctx, r.place(state)); err == nil {
+			private.KeepETag(ctx, resp.Private, etag, &resp.Diagnostics)
+			private.KeepContent(ctx, resp.Private, server, &resp.Diagnostics)
+		}
+	}
+	if summary, detail := state.Loss(tenant); summary != "" {
+		resp.Diagnostics.AddWarning(summary, detail)
+	}
+}

@@ -1,0 +1,150 @@
+package singleton
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/connection"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/private"
+)
+
+// Create begins to manage what the plan has. What is there already is adopted
+// when it is empty or equal, and otherwise refused.
+func (r *Resource[T, M, P]) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	operation := "Unable to create " + r.kind.TypeName
+	plan := P(new(M))
+	resp.Diagnostics.Append(req.Plan.Get(ctx, plan)...)
+	common := plan.Shared()
+	common.Tenant = r.connection.TenantOr(common.Tenant)
+	r.identify(ctx, resp.Identity, plan, &resp.Diagnostics)
+	connection.NeedTenant(&resp.Diagnostics, common.Tenant)
+	at := r.place(plan)
+	limit, problems := common.Timeouts.Create(ctx, createLimit)
+	resp.Diagnostics.Append(problems...)
+	want := plan.ToAPI(ctx, &resp.Diagnostics)
+	api := r.connection.Client(&resp.Diagnostics, operation)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	change := write[T]{kind: r.kind, api: api, at: at, want: want, begin: true, overwrite: common.OverwriteExisting.ValueBool()}
+	etag, err := change.do(ctx)
+	if err != nil {
+		r.kind.report(&resp.Diagnostics, operation, at, err)
+		return
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
+	private.KeepETag(ctx, resp.Private, change.readBack(ctx, etag, &resp.Diagnostics), &resp.Diagnostics)
+}
+
+// Read takes over what the server has of what is managed.
+func (r *Resource[T, M, P]) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	operation := "Unable to read " + r.kind.TypeName
+	state := P(new(M))
+	resp.Diagnostics.Append(req.State.Get(ctx, state)...)
+	common := state.Shared()
+	r.identify(ctx, resp.Identity, state, &resp.Diagnostics)
+	limit, problems := common.Timeouts.Read(ctx, readLimit)
+	resp.Diagnostics.Append(problems...)
+	api := r.connection.Client(&resp.Diagnostics, operation)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	at := r.place(state)
+	server, etag, err := r.kind.Get(api, ctx, at)
+	switch {
+	case err == nil:
+	case r.kind.gone(ctx, api, at, err):
+		resp.State.RemoveResource(ctx)
+		return
+	default:
+		r.kind.report(&resp.Diagnostics, operation, at, err)
+		return
+	}
+	state.FromAPI(ctx, server, private.TakeImported(ctx, resp.Private, &resp.Diagnostics), &resp.Diagnostics)
+	private.KeepETag(ctx, resp.Private, etag, &resp.Diagnostics)
+	resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
+}
+
+// Update writes what the plan has, unless somebody else has changed it since
+// the plan was made.
+func (r *Resource[T, M, P]) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	operation := "Unable to update " + r.kind.TypeName
+	state, plan := P(new(M)), P(new(M))
+	resp.Diagnostics.Append(req.State.Get(ctx, state)...)
+	resp.Diagnostics.Append(req.Plan.Get(ctx, plan)...)
+	common := plan.Shared()
+	common.Tenant = state.Shared().Tenant
+	r.identify(ctx, resp.Identity, plan, &resp.Diagnostics)
+	limit, problems := common.Timeouts.Update(ctx, updateLimit)
+	resp.Diagnostics.Append(problems...)
+	change := write[T]{
+		kind: r.kind, at: r.place(plan),
+		prior: state.ToAPI(ctx, &resp.Diagnostics), want: plan.ToAPI(ctx, &resp.Diagnostics),
+		etag: private.ETag(ctx, req.Private, &resp.Diagnostics), overwrite: common.OverwriteExisting.ValueBool(),
+	}
+	change.api = r.connection.Client(&resp.Diagnostics, operation)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if r.kind.Unchanged(change.prior, change.want) {
+		resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	etag, err := change.do(ctx)
+	if err != nil {
+		r.kind.report(&resp.Diagnostics, operation, change.at, err)
+		return
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
+	private.KeepETag(ctx, resp.Private, change.readBack(ctx, etag, &resp.Diagnostics), &resp.Diagnostics)
+}
+
+// Delete empties what is managed, and removes the object when nothing is left
+// in it.
+func (r *Resource[T, M, P]) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	operation := "Unable to delete " + r.kind.TypeName
+	state := P(new(M))
+	resp.Diagnostics.Append(req.State.Get(ctx, state)...)
+	limit, problems := state.Shared().Timeouts.Delete(ctx, deleteLimit)
+	resp.Diagnostics.Append(problems...)
+	owned := state.ToAPI(ctx, &resp.Diagnostics)
+	change := write[T]{
+		kind: r.kind, at: r.place(state), want: r.kind.Emptied(owned),
+		prior: r.kind.Restricted(private.Content(ctx, req.Private, owned, &resp.Diagnostics), owned),
+		etag:  private.ETag(ctx, req.Private, &resp.Diagnostics), remove: true,
+	}
+	change.api = r.connection.Client(&resp.Diagnostics, operation)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if _, err := change.do(ctx); err != nil {
+		r.kind.report(&resp.Diagnostics, operation, change.at, err)
+	}
+}
+
+// readBack reads what was written. When the server has something else, the
+// ETag of the write is kept, so that the next plan sees the difference.
+func (w write[T]) readBack(ctx context.Context, etag string, diags *diag.Diagnostics) string {
+	server, err := w.read(ctx)
+	switch {
+	case err != nil:
+		diags.AddWarning("The "+w.kind.Noun+" could not be read back",
+			"It was written, but reading it afterwards failed: "+err.Error()+"\n\nThe next plan reads it again.")
+	case !w.kind.Settled(w.want, server.content):
+		diags.AddWarning("The server has another "+w.kind.Noun+" than was written",
+			"Somebody else may have changed it at once, or the server may have changed it. The next plan shows the difference.")
+	default:
+		return server.etag
+	}
+	return etag
+}

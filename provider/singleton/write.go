@@ -1,0 +1,142 @@
+package singleton
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/wait"
+)
+
+// tries is how often a write begins anew since somebody else wrote in between
+// what this resource does not own.
+const tries = 5
+
+// write is one change of a tenant's object.
+type write[T any] struct {
+	kind Kind[T]
+	api  *client.Client
+	at   Place
+	// prior and want are what the resource owned and what it shall own.
+	prior, want T
+	// etag is the one that prior came with; empty when it is not known.
+	etag string
+	// begin is set when the resource is created, and so owned nothing.
+	begin bool
+	// overwrite allows to overwrite what was not owned before.
+	overwrite bool
+	// remove deletes the object when nothing is left in it.
+	remove bool
+}
+
+// found is the object on the server.
+type found[T any] struct {
+	content T
+	etag    string
+	exists  bool
+}
+
+// busyError tells that others kept writing what this resource does not own.
+type busyError struct{ noun string }
+
+func (e *busyError) Error() string {
+	return fmt.Sprintf("somebody else changed the %s during each of %d tries", e.noun, tries)
+}
+
+// do writes and returns the new ETag. A run that stands in the way is waited
+// for.
+func (w write[T]) do(ctx context.Context) (etag string, err error) {
+	server, read := found[T]{}, w.etag == "" || !w.kind.OwnsAll(w.want) || !w.kind.OwnsAll(w.prior)
+	for try := 0; try < tries; try++ {
+		if read {
+			if server, err = w.read(ctx); err != nil {
+				return "", err
+			}
+			if done, err := w.decide(server); done || err != nil {
+				return server.etag, err
+			}
+		}
+		etag, err = w.send(ctx, server, read)
+		if !client.HasStatus(err, http.StatusPreconditionFailed) {
+			return etag, err
+		}
+		if id := wait.InTheWay(err); id != 0 {
+			try--
+			if err := wait.UntilFree(ctx, w.api, w.at.Tenant, id); err != nil {
+				return "", err
+			}
+			continue
+		}
+		read = true
+		if err := pause(ctx, try); err != nil {
+			return "", err
+		}
+	}
+	return "", &busyError{w.kind.Noun}
+}
+
+// read gets the object. A 404 is one that does not exist: when it is the
+// tenant that does not, the write will say so.
+func (w write[T]) read(ctx context.Context) (found[T], error) {
+	content, etag, err := w.kind.Get(w.api, ctx, w.at)
+	if client.HasStatus(err, http.StatusNotFound) {
+		return found[T]{}, nil
+	}
+	return found[T]{content, etag, err == nil}, err
+}
+
+// decide reports whether nothing is left to do, or why nothing may be done.
+func (w write[T]) decide(server found[T]) (done bool, err error) {
+	if w.remove && !server.exists {
+		return true, nil
+	}
+	if found := w.relevant(w.kind.Conflicts(w.prior, server.content, w.want)); len(found) > 0 {
+		return false, &conflictError{found}
+	}
+	if w.remove && w.kind.Empty(w.kind.Merged(w.want, server.content)) {
+		return false, nil
+	}
+	return server.exists && w.kind.Settled(w.want, server.content), nil
+}
+
+func (w write[T]) relevant(all []Conflict) []Conflict {
+	var result []Conflict
+	for _, c := range all {
+		c.Taken = c.Taken || w.begin
+		if !c.Taken || !w.overwrite {
+			result = append(result, c)
+		}
+	}
+	return result
+}
+
+// send writes the whole object, since PATCH cannot delete entries. The write
+// is bound to what was read, or else to the ETag that is known.
+func (w write[T]) send(ctx context.Context, server found[T], read bool) (etag string, err error) {
+	when := client.Precondition{IfMatch: w.etag}
+	if read {
+		when = client.Precondition{IfMatch: server.etag}
+		if !server.exists {
+			when = client.Precondition{IfNoneMatch: "*"}
+		}
+	}
+	body := w.kind.Merged(w.want, server.content)
+	if w.remove && w.kind.Empty(body) {
+		return "", w.kind.Delete(w.api, ctx, w.at, when)
+	}
+	return w.kind.Put(w.api, ctx, w.at, body, when)
+}
+
+// pause lets other writers finish, longer with each try.
+func pause(ctx context.Context, try int) error {
+	longest := 100 * time.Millisecond << try
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(rand.N(longest)):
+		return nil
+	}
+}
