@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # The tests for which make test has no time:
 #
-#   tools/cli.sh tools/test-long.sh FUZZTIME
+#   tools/cli.sh tools/test-long.sh FUZZTIME SEEDS
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 fuzztime=$1
+seeds=$2
 
 echo "go.mod and go.sum are tidy (asks for modules that only tests of others need)"
 go mod tidy -diff
@@ -12,6 +13,12 @@ go mod tidy -diff
 
 echo "all tests, three times in random order"
 go test -race -count=3 -shuffle=on -timeout=1h ./...
+
+echo "deliberate faults, each of which a test must catch"
+(cd tools && go run ./mutants)
+
+echo "the kill matrix with 100 rounds each, and power cuts"
+OSUPGRADE_LONG=1 go test -race -count=1 -v -timeout=4h -run='^(TestCrashMatrix|TestPowerCuts)$' ./agent
 
 # Only packages that import rapid know its flags.
 mapfile -t properties < <(go list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... |
@@ -25,3 +32,9 @@ while IFS=: read -r file name; do
 	echo "fuzz $name of $(dirname "$file") for $fuzztime"
 	go test -run='^$' -fuzz="^$name\$" -fuzztime="$fuzztime" "./$(dirname "$file")" </dev/null
 done < <(grep -rHoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sed 's/func //; s/^\.\///')
+
+echo "four weeks of the real embedded server"
+go test ./agent/sim -run TestRealServer -count=1 -timeout=1h -sim.weeks=5
+
+echo "the simulation from $seeds seeds that make test does not play"
+go test ./agent/sim -run TestSimulation -count=1 -timeout=6h -sim.first=10001 -sim.seeds="$seeds"

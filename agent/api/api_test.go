@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
@@ -230,6 +231,26 @@ func TestTokens(t *testing.T) {
 	c.want(c.call("GET", "/v1/state/os-upgrade", "", "Authorization", reader), 200, "idle")
 	c.want(c.call("GET", "/healthz", "", "Authorization", ""), 200, "ok")
 	c.want(c.call("GET", "/readyz", "", "Authorization", ""), 200, "ok")
+}
+
+// TestTokenExpires checks that a token is good for as long as it says.
+func TestTokenExpires(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t, 0)
+	tokens, err := site.OpenTokens(c.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for left, want := range map[time.Duration]int{-time.Second: 401, time.Hour: 200} {
+		expires := time.Now().Add(left)
+		text, err := tokens.Add(api.Token{Name: "test", Tenant: "demo", Allow: api.Rights(), Expires: &expires})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a := c.call("GET", statePath, "", "Authorization", "Bearer "+text); a.status != want {
+			t.Errorf("a token that expires in %s is answered %d, not %d", left, a.status, want)
+		}
+	}
 }
 
 // TestTokenNames checks that whom a token stands for can be shown as it is.

@@ -267,8 +267,11 @@ func TestSeatOfOneWhoWasNotTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	second.seat.Store(&held{Worker: "two", Number: 1})
-	refusedAll(t, second)
-	if _, err := first.Newest(t.Context()); err != nil {
-		t.Errorf("the holder gets %v", err)
+	if err := second.Versions(t.Context(), []byte(`{}`)); !errors.Is(err, topic.ErrTaken) {
+		t.Errorf("versions of a worker without the seat: %v", err)
+	}
+	reply := message.Reply{Action: message.Prepare, Result: message.Done}
+	if err := second.Reply(t.Context(), 1, reply); !errors.Is(err, topic.ErrTaken) {
+		t.Errorf("reply of a worker without the seat: %v", err)
 	}
 }

@@ -1,0 +1,132 @@
+package main
+
+// hostFaults are faults in the worker, and in how it writes files.
+var hostFaults = []fault{
+	{
+		name: "file-is-not-synced", file: "agent/durable/durable.go",
+		old: `return d.sync(f)`, new: `return nil`,
+		by: tests("agent/durable", "TestWriteFile"),
+	},
+	{
+		name: "folder-is-not-synced", file: "agent/durable/durable.go",
+		old: `return d.syncFolder(filepath.Dir(path))`, new: `return nil`,
+		by: tests("agent/durable", "TestWriteFile"),
+	},
+	{
+		name: "file-is-written-in-place", file: "agent/durable/durable.go",
+		old: `os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")`, new: `os.Create(path)`,
+		by: tests("agent/durable", "TestWriteFile|TestWriteFileFails"),
+	},
+	{
+		name: "sum-of-journal-is-not-checked", file: "agent/worker/journal.go",
+		old: `if file.Sum != sumOf(file.Journal) {`, new: `if file.Sum == "" {`,
+		by: tests("agent/worker", "TestJournalFlippedAnywhere"),
+	},
+	{
+		name: "command-is-taken-up-twice", file: "agent/worker/machine.go",
+		old: `if r.Seq <= j.Seq {`, new: `if r.Seq < j.Seq {`,
+		by: tests("agent/worker", "TestReceive|TestCrashAnywhere"),
+	},
+	{
+		name: "command-for-another-host-counts", file: "agent/worker/machine.go",
+		old: `case command.Host != host:`, new: `case command.Host == "":`,
+		by: tests("agent/worker", "TestReceive|TestSimilarHostNames|TestHostileCommands"),
+	},
+	{
+		name: "command-of-another-run-counts", file: "agent/worker/machine.go",
+		old: `case r.Run != j.Run:`, new: `case r.Run < j.Run:`,
+		by: tests("agent/worker", "TestReceive"),
+	},
+	{
+		name: "late-command-counts", file: "agent/worker/machine.go",
+		old: `case !now.Before(j.NotAfter):`, new: `case !now.Before(j.NotAfter) && j.Run == 0:`,
+		by: tests("agent/worker", "TestReceive"),
+	},
+	{
+		name: "log-in-place-of-another-is-not-noticed", file: "agent/worker/machine.go",
+		old: `return j.Seq > 0 && j.Log != r.Log`, new: `return false`,
+		by: tests("agent/worker", "TestAnotherLog|TestReceive"),
+	},
+	{
+		name: "work-without-a-journal", file: "agent/worker/loop.go",
+		old: `"action", next.Action)
+	return w.save(ctx, next)`,
+		new: `"action", next.Action)
+	w.journal, w.fresh = next, true
+	return nil`,
+		by: tests("agent/worker", "TestCrashAnywhere|TestJournalCannotBeWritten"),
+	},
+	{
+		name: "upgrade-anew-after-a-crash", file: "agent/worker/machine.go",
+		old: `		if fresh {
+			return DoUpgrade`,
+		new: `		if fresh || j.Run > 0 {
+			return DoUpgrade`,
+		by: simulated(tests("agent/worker", "TestNext|TestCrashAnywhere")...),
+	},
+	{
+		name: "reboot-without-a-journal", file: "agent/worker/reboot.go",
+		old: `	if err := w.save(ctx, next); err != nil {
+		return err
+	}
+	w.At("before reboot")`,
+		new: `	w.journal = next
+	w.At("before reboot")`,
+		by: simulated(tests("agent/worker", "TestCrashAnywhere|TestReboot|TestRebootUnderWay")...),
+	},
+	{
+		name: "reboot-is-asked-for-twice", file: "agent/worker/reboot.go",
+		old: `	if w.journal.Asked {`, new: `	if w.journal.Asked && w.journal.Run == 0 {`,
+		by: simulated(tests("agent/worker", "TestCrashAnywhere|TestReboot|TestRebootUnderWay")...),
+	},
+	{
+		name: "boot-id-is-ignored", file: "agent/worker/machine.go",
+		old: `if bootID != j.BootID {`, new: `if bootID != "" {`,
+		by: tests("agent/worker", "TestNext|TestReboot|TestCrashAnywhere"),
+	},
+	{
+		name: "verify-is-left-out", file: "agent/worker/machine.go",
+		old: `	case outcome == strategy.Done:
+		j.Phase = Verifying
+		return j`,
+		new: `	case outcome == strategy.Done:
+		return j.answer(message.Done, nil)`,
+		by: tests("agent/worker", "TestFaults|TestAfter"),
+	},
+	{
+		name: "reply-before-its-journal", file: "agent/worker/loop.go",
+		old: `	next := w.journal.After(do, outcome, err, w.Now())
+`,
+		new: `	next := w.journal.After(do, outcome, err, w.Now())
+	if next.Phase == Answering {
+		_ = w.Station.Reply(ctx, next.Run, message.Reply{Action: next.Action, Result: next.Result})
+	}
+`,
+		by: tests("agent/worker", "TestReplyComesAfterItsJournal"),
+	},
+	{
+		name: "lost-reply-counts-as-sent", file: "agent/worker/loop.go",
+		old: `if do == DoReply && err != nil {`, new: `if do == DoReply && err != nil && w.journal.Run == 0 {`,
+		by: tests("agent/worker", "TestLostReply"),
+	},
+	{
+		name: "lost-journal-is-guessed", file: "agent/worker/newborn.go",
+		old: `open.Phase, open.Result = Answering, unknownPast`, new: `open.Phase, open.Result = begins(open.Action), ""`,
+		by: simulated(tests("agent/worker", "TestNewborn|TestNewbornNeverActs|TestLostJournal")...),
+	},
+	{
+		name: "two-workers-of-a-host-upgrade", file: "agent/worker/loop.go",
+		old: `return w.newborn || w.journal.Away || now.standing == held && now.tenure != w.journal.Tenure`, new: `return w.newborn`,
+		by: tests("agent/worker", "TestTakeovers|TestAbsence|TestTakeover"),
+	},
+	{
+		name: "drain-after-undrain", file: "agent/worker/tasks.go",
+		old: `case t.Kind == message.Drain && t.Run <= s.undrained:`, new: `case t.Kind == message.Drain && t.Run < s.undrained:`,
+		by: tests("agent/worker", "TestTakeTask|TestTasks"),
+	},
+	{
+		name: "full-disk-ends-the-worker", file: "agent/worker/save.go",
+		old: `if err != nil && !passes(err) {`, new: `if err != nil {`,
+		by: tests("agent/worker", "TestDiskFull"),
+	},
+}

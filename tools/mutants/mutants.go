@@ -1,0 +1,101 @@
+// Command mutants tests the tests: it plays deliberate faults, each a change
+// of a few lines, and demands that a test fails for each.
+//
+//	cd tools && go run ./mutants          plays all of them; takes some minutes
+//	cd tools && go run ./mutants -check   only looks whether each still applies
+//	cd tools && go run ./mutants -list
+//	cd tools && go run ./mutants -only NAME[,NAME...]
+//
+// It changes no file of the checkout: go test -overlay puts the fault in place.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	list := flag.Bool("list", false, "list the faults and play none")
+	check := flag.Bool("check", false, "look whether each fault applies and play none")
+	only := flag.String("only", "", "play the faults of these names, separated by commas")
+	flag.Parse()
+	root, err := filepath.Abs("..")
+	if err != nil {
+		return err
+	}
+	chosen, err := choose(slices.Concat(runFaults, hostFaults, logFaults, siteFaults), *only)
+	if err != nil {
+		return err
+	}
+	if err := standing(root, chosen); err != nil {
+		return err
+	}
+	switch {
+	case *check:
+		return nil
+	case *list:
+		for _, f := range chosen {
+			fmt.Printf("%-47s %s\n", f.name, f.file)
+		}
+		return nil
+	}
+	return playAll(ctx, root, chosen)
+}
+
+// choose returns the faults that are to be played; all of them by default.
+func choose(all []fault, only string) ([]fault, error) {
+	if only == "" {
+		return all, nil
+	}
+	var chosen []fault
+	for name := range strings.SplitSeq(only, ",") {
+		i := slices.IndexFunc(all, func(f fault) bool { return f.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no fault %q; -list names them", name)
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
+}
+
+// playAll plays faults one after the other and prints what came of each.
+func playAll(ctx context.Context, root string, faults []fault) error {
+	var missed []string
+	for _, f := range faults {
+		for _, by := range f.by {
+			begun := time.Now()
+			caught, err := play(ctx, root, f, by)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
+				missed = append(missed, f.name)
+				caught = "NOT CAUGHT by " + by.tests + ": " + err.Error()
+			}
+			fmt.Printf("%-47s %5.1fs  %-24s %s\n", f.name, time.Since(begun).Seconds(), by.pkg, caught)
+		}
+	}
+	if len(missed) > 0 {
+		return errors.New("not caught: " + strings.Join(slices.Compact(missed), ", "))
+	}
+	fmt.Printf("all %d faults are caught\n", len(faults))
+	return nil
+}
