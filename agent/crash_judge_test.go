@@ -136,6 +136,13 @@ func (j *judge) reset(cells ...*victim) {
 	j.visits, j.order, j.armed = map[spot]int{}, nil, cells
 }
 
+// killed reports whether a process was killed since the last reset.
+func (j *judge) killed(process string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.ContainsFunc(j.armed, func(c *victim) bool { return c.hit && c.process == process })
+}
+
 func (j *judge) count(s spot) int {
 	j.mu.Lock()
 	defer j.mu.Unlock()

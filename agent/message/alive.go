@@ -7,10 +7,12 @@ import (
 )
 
 // Heartbeat is how often a worker says that it is alive, and Silence how long
-// none may be heard before its host counts as unreachable.
+// none may be heard before its host counts as unreachable. What a site does
+// while nothing happens is to hear heartbeats: those of 10,000 hosts are to
+// cost it no more than 2 % of one core (issue 4).
 const (
-	Heartbeat = 30 * time.Second
-	Silence   = 3 * Heartbeat
+	Heartbeat = time.Minute
+	Silence   = 5 * Heartbeat / 2
 )
 
 // Alive is what a worker tells of itself, outside of the log, at its start and

@@ -37,6 +37,9 @@ const (
 	// maxPayload holds a prepare to 10,000 hosts with the longest names, in
 	// bytes.
 	maxPayload = 4 << 20
+	// pingInterval is how often a connection is asked whether it is still there
+	// that says nothing by itself: hosts say something each minute.
+	pingInterval = 5 * time.Minute
 	// startTimeout bounds the recovery of the store at start.
 	startTimeout = 2 * time.Minute
 )
@@ -169,6 +172,7 @@ func options(o Options, auth server.Authentication) (*server.Options, error) {
 		ServerName: "osupgrade-agent", NoSigs: true, NoLog: true, DontListen: o.Listen == "",
 		JetStream: true, StoreDir: o.Dir, SyncAlways: true,
 		JetStreamMaxStore: maxStore, JetStreamMaxMemory: maxMemory, MaxPayload: maxPayload,
+		PingInterval:               pingInterval,
 		JetStreamLimits:            server.JSLimitOpts{DefaultMaxConsumers: 1000},
 		CustomClientAuthentication: auth, AlwaysEnableNonce: true,
 		DisableJetStreamBanner: true, TLSConfig: o.TLS, TLS: o.TLS != nil,

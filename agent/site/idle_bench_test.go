@@ -17,10 +17,11 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/jetstream"
 )
 
 // idleTime is how long an idle site is looked at.
-const idleTime = 4 * message.Heartbeat
+const idleTime = 2 * message.Heartbeat
 
 // BenchmarkIdle is osupgrade-agent serve with hosts that are connected, each
 // over TCP with a key of its own, and say that they are alive: the share of one
@@ -115,7 +116,7 @@ func live(b *testing.B, address, name string, key nkeys.KeyPair) {
 	}
 	var nc *nats.Conn
 	for try := 0; ; try++ {
-		nc, err = nats.Connect("nats://"+address, nats.Nkey(public, key.Sign), nats.Timeout(10*time.Second), nats.ReconnectBufSize(-1))
+		nc, err = nats.Connect("nats://"+address, nats.Nkey(public, key.Sign), nats.Timeout(10*time.Second), nats.ReconnectBufSize(-1), nats.PingInterval(jetstream.PingInterval))
 		if err == nil {
 			break
 		}

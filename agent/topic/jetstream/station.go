@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -30,6 +31,10 @@ type Station struct {
 
 var _ topic.Station = (*Station)(nil)
 
+// PingInterval is how often a host asks whether its connection is still there.
+// Its heartbeats find out as well, so it need not ask often.
+const PingInterval = 5 * time.Minute
+
 // Dial opens the connection of a host; its options name the server and the
 // credentials.
 func Dial(tenant, host string, connect func(...nats.Option) (*nats.Conn, error)) (*Station, error) {
@@ -43,7 +48,7 @@ func Dial(tenant, host string, connect func(...nats.Option) (*nats.Conn, error))
 		}
 	}
 	nc, err := connect(
-		nats.CustomInboxPrefix(s.subjects.Inbox(host)),
+		nats.CustomInboxPrefix(s.subjects.Inbox(host)), nats.PingInterval(PingInterval),
 		nats.ReconnectHandler(func(*nats.Conn) { missed() }),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) { missed() }),
 	)
