@@ -7,21 +7,6 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// MaxSummaries bounds how many ended runs a Ledger remembers; the log still
-// has the others.
-const MaxSummaries = 1000
-
-// Summary is an ended run in short.
-type Summary struct {
-	Key                 uint64
-	OpenedSeq, EndedSeq uint64
-	OpenedAt, EndedAt   time.Time
-	NotAfter            time.Time
-	Trigger, By, Why    string
-	Result              Result
-	Reason              string
-}
-
 // Ledger is the fold of a whole log: one run after the other.
 type Ledger struct {
 	// LastCommand is the sequence of the last record that a controller wrote;
@@ -34,7 +19,6 @@ type Ledger struct {
 
 	newest, ended *State
 	missed        *Missed
-	past          []Summary
 }
 
 // Missed is a window that has closed without a run.
@@ -73,25 +57,6 @@ func (l *Ledger) Current() *State {
 
 // Ended returns the last run that has ended, or nil.
 func (l *Ledger) Ended() *State { return l.ended }
-
-// Past returns the ended runs, newest first.
-func (l *Ledger) Past() []Summary {
-	past := make([]Summary, 0, len(l.past))
-	for i := len(l.past) - 1; i >= 0; i-- {
-		past = append(past, l.past[i])
-	}
-	return past
-}
-
-// Find returns the ended run of a key.
-func (l *Ledger) Find(key uint64) (Summary, bool) {
-	for i := len(l.past) - 1; i >= 0; i-- {
-		if l.past[i].Key == key {
-			return l.past[i], true
-		}
-	}
-	return Summary{}, false
-}
 
 // Fold takes in the next record. An error means that it changed no run, and
 // says why. A record that was folded before is passed over in silence: a
@@ -141,18 +106,9 @@ func (l *Ledger) open(r message.Record) error {
 	return nil
 }
 
-// remember keeps the newest run in short once it has ended.
+// remember keeps the newest run once it has ended.
 func (l *Ledger) remember() {
-	s := l.newest
-	if !s.Over() {
-		return
-	}
-	l.ended = s
-	l.past = append(l.past, Summary{
-		Key: s.Key(), OpenedSeq: s.OpenedSeq, EndedSeq: s.EndedSeq, OpenedAt: s.OpenedAt, EndedAt: s.EndedAt,
-		NotAfter: s.NotAfter, Trigger: s.Trigger, By: s.By, Why: s.Why, Result: s.Result, Reason: s.Reason,
-	})
-	if len(l.past) > MaxSummaries {
-		l.past = append([]Summary(nil), l.past[len(l.past)-MaxSummaries:]...)
+	if l.newest.Over() {
+		l.ended = l.newest
 	}
 }
