@@ -36,7 +36,7 @@ type promise struct {
 }
 
 // Ask does what somebody asks of the run under way, once it is on disk, and
-// returns the run. The error is *run.Refused or run.ErrNotReady.
+// returns the run. A slot can be released after the end of a run, too. The error is *run.Refused or run.ErrNotReady.
 func (c *Controller) Ask(ctx context.Context, by string, ask run.Ask, body v1.Ask) (v1.Run, error) {
 	q := request{
 		Request: run.Request{Ask: ask, By: by, Why: body.Reason, Stage: body.Stage, Host: body.Host},
@@ -58,7 +58,7 @@ func (s *state) take(q request) error {
 	if s.alarm != nil {
 		return s.ready()
 	}
-	if s.ledger.LastSeq >= s.last && s.ledger.Current() == nil {
+	if s.ledger.LastSeq >= s.last && s.ledger.Current() == nil && (q.Ask != run.Release || s.ledger.Newest() == nil) {
 		return errNoRun()
 	}
 	s.requests = append(s.requests, q)

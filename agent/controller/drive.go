@@ -41,6 +41,24 @@ func (s *state) drive(ctx context.Context, current *run.State, now time.Time) ti
 	return step.Until.Add(-ahead)
 }
 
+// tidy writes down what becomes of the slots that hosts still hold after the end
+// of a run: they are released, or their hosts deleted. It reports whether there
+// was anything to write, and when to try again if that failed.
+func (s *state) tidy(ctx context.Context) (retryAt time.Time, wrote bool) {
+	ended := s.ledger.Newest()
+	if ended == nil {
+		s.refuseRequests(errNoRun())
+		return time.Time{}, false
+	}
+	if retryAt, wrote = s.decideRequests(ctx, ended); wrote {
+		return retryAt, true
+	}
+	if e, some := s.lost(ended); some {
+		return s.appendEvent(ctx, ended, e), true
+	}
+	return time.Time{}, false
+}
+
 func (s *state) appendCommand(ctx context.Context, current *run.State, c message.Command) time.Time {
 	kind := message.CommandHost
 	if c.Action == message.Prepare {

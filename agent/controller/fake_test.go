@@ -174,7 +174,7 @@ func (m *memory) PutRun(_ context.Context, _ string, r v1.Run) error {
 func (m *memory) Run(_ context.Context, _ string, id uint64) (v1.Run, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, r := range m.history {
+	for _, r := range slices.Backward(m.history) {
 		if r.ID == id {
 			return r, nil
 		}

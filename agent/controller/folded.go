@@ -24,7 +24,7 @@ func (s *state) folded(ctx context.Context, r message.Record) {
 	case newest.Over():
 		s.tasks.dropAll()
 		s.suspects = map[string]bool{}
-		if newest.Key() > s.kept {
+		if newest.Key() > s.kept || r.Seq > newest.EndedSeq {
 			s.past.put(s.fullView(newest))
 		}
 	case r.Seq > s.startedAt: // What was there at the start is taken up at its end.

@@ -52,11 +52,22 @@ func (s *state) forget(name string) error {
 	return nil
 }
 
-// awaits reports whether it matters to the run under way what becomes of a
-// host.
+// awaits reports whether it matters to the newest run what becomes of a host.
 func (s *state) awaits(name string) bool {
-	current := s.ledger.Current()
-	return current != nil && !s.forgotten[name] && mayHold(current, name)
+	newest := s.ledger.Newest()
+	return newest != nil && !s.forgotten[name] && mayHold(newest, name)
+}
+
+// lost returns the event that frees the slots of hosts that were deleted after
+// the end of their run; false when there are none.
+func (s *state) lost(ended *run.State) (message.Event, bool) {
+	e := message.Event{Event: message.Recovered, Reason: message.Deleted}
+	for name := range s.forgotten {
+		if ended.HoldsSlot(name) {
+			e.Hosts = append(e.Hosts, name)
+		}
+	}
+	return sortedHosts(e), len(e.Hosts) > 0
 }
 
 // isOnline reports whether a host is online now.

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -57,7 +58,7 @@ func (h *historian) kept() (id uint64, all bool) {
 func (h *historian) find(id uint64) (v1.Run, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, r := range h.pending {
+	for _, r := range slices.Backward(h.pending) {
 		if r.ID == id {
 			return r, true
 		}

@@ -57,8 +57,11 @@ func (s *state) silence(current *run.State) (message.Event, bool) {
 
 // mayHold reports whether a run waits for a member, or one holds a slot: one
 // that is deleted does neither any more.
-func mayHold(current *run.State, name string) bool {
-	h, member := current.Host(name)
+func mayHold(r *run.State, name string) bool {
+	if r.Over() {
+		return r.HoldsSlot(name)
+	}
+	h, member := r.Host(name)
 	return member && (!h.Status.Final() || !h.Slot.IsZero())
 }
 

@@ -70,6 +70,7 @@ func (s *state) idles(now time.Time, what, detail string, until time.Time) time.
 // open opens a run as it was planned.
 func (s *state) open(ctx context.Context, e message.Event, planned rollout.Planned) time.Time {
 	e.Event, e.Hosts, e.Silent, e.Exempt, e.Policy = message.Opened, planned.Hosts, planned.Silent, planned.Exempt, &planned.Policy
+	e.Unwell = s.ledger.Unwell()
 	return s.append(ctx, message.Record{Kind: message.EventRecord, Body: e.Encode()}, e.Event)
 }
 

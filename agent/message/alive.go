@@ -15,6 +15,18 @@ const (
 	Silence   = 5 * Heartbeat / 2
 )
 
+// beatSlot is what heartbeats are aligned to.
+const beatSlot = 5 * time.Second
+
+// UntilBeat is the wait at a time until a worker says again that it is alive:
+// about Heartbeat, so that it falls on a multiple of five seconds. A site then
+// wakes for many hosts at once instead of for each, which is most of what a
+// heartbeat costs it.
+func UntilBeat(now time.Time) time.Duration {
+	// What a clock shows counts here, not how long it has been running.
+	return now.Round(0).Add(Heartbeat).Truncate(beatSlot).Sub(now.Round(0))
+}
+
 // Alive is what a worker tells of itself, outside of the log, at its start and
 // at every heartbeat.
 type Alive struct {

@@ -70,6 +70,10 @@ type Event struct {
 	// Silent are the members that were not heard of when it was opened: they
 	// count as out of service until they recover (design.md 5, invariant 1).
 	Silent []string `json:"silent,omitempty"`
+	// Unwell are hosts, members or not, that were out of service when the run
+	// before ended and have not been well since: they still are (design.md 5,
+	// invariant 1).
+	Unwell []Unwell `json:"unwell,omitempty"`
 	// Exempt are hosts that are no members, and why.
 	Exempt []Exempt `json:"exempt,omitempty"`
 	// Policy is how the run goes about its hosts; nil is DefaultPolicy.
@@ -165,5 +169,5 @@ func (e Event) check() error {
 			return fmt.Errorf("policy: %w", err)
 		}
 	}
-	return nil
+	return checkUnwell(e.Unwell)
 }

@@ -17,6 +17,10 @@ func TestEventBodies(t *testing.T) {
 		`{"event":"opened","trigger":"window","hosts":["h01","h03"],"silent":["h03"],"window":"2026-11-21T01:00:00Z","not-after":"2026-11-21T05:00:00Z"}`: {
 			Event: Opened, Trigger: TriggerWindow, Hosts: []string{"h01", "h03"}, Silent: []string{"h03"}, Window: &opens, NotAfter: &end,
 		},
+		`{"event":"opened","trigger":"window","hosts":["h01"],"unwell":[{"host":"h02","since":"2026-11-21T01:00:00Z","late":"upgrade","drained":true,"checks":"after-host"}],"not-after":"2026-11-21T05:00:00Z"}`: {
+			Event: Opened, Trigger: TriggerWindow, Hosts: []string{"h01"}, NotAfter: &end,
+			Unwell: []Unwell{{Host: "h02", Since: opens, Late: Upgrade, Drained: true, Checks: AfterHost}},
+		},
 		`{"event":"opened","trigger":"manual","hosts":["h01"],"not-after":"2026-11-21T05:00:00Z"}`: {
 			Event: Opened, Trigger: TriggerManual, Hosts: []string{"h01"}, NotAfter: &end,
 		},
@@ -46,6 +50,24 @@ func TestMalformedRecovered(t *testing.T) {
 	} {
 		if _, err := DecodeEvent([]byte(body)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: the error is %v and does not say %q", body, err, want)
+		}
+	}
+}
+
+// TestMalformedUnwell checks that hosts which are not well are named, each
+// once, with what they lack.
+func TestMalformedUnwell(t *testing.T) {
+	t.Parallel()
+	for unwell, want := range map[string]string{
+		`[{"host":"a b"}]`:                     `"a b", which is not a host name`,
+		`[{"host":"h01"},{"host":"h01"}]`:      `names h01 twice`,
+		`[{"host":"h01","late":"dance"}]`:      `"dance", which is no action`,
+		`[{"host":"h01","checks":"fleet"}]`:    `"fleet", which are no checks of a host`,
+		`[{"host":"h01","since":"yesterday"}]`: "cannot read event",
+	} {
+		body := `{"event":"opened","hosts":["h01"],"not-after":"2026-11-21T05:00:00Z","unwell":` + unwell + `}`
+		if _, err := DecodeEvent([]byte(body)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: the error is %v and does not say %q", unwell, err, want)
 		}
 	}
 }

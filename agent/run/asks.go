@@ -38,6 +38,9 @@ func (s *State) Decide(q Request) (message.Event, error) {
 }
 
 func (s *State) refuses(q Request) error {
+	if s.Over() && q.Ask == Release {
+		return s.refusesReleaseAfter(q.Host)
+	}
 	if s.Over() {
 		return s.refused("run %d has ended", s.Key())
 	}

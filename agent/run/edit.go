@@ -39,12 +39,16 @@ func (s *State) count(m *member, n int) {
 	if m.step <= ready {
 		s.unstarted += n
 	}
-	if m.step == checkingBefore || m.step == ready {
+	switch {
+	case m.slot && m.takenAt.IsZero() && m.step != checkingBefore && m.step != ready:
+		g.untouched += n
+	case !m.slot && (m.step == checkingBefore || m.step == ready):
 		g.waiting += n
 	}
-	switch m.final {
-	case "":
+	if m.left() {
 		g.left += n
+	}
+	switch m.final {
 	case Upgraded:
 		g.upgraded += n
 	case HostFailed:
@@ -58,7 +62,7 @@ func (s *State) settle(m, before *member, at time.Time) {
 		s.preparedAt = at
 		s.enough()
 	}
-	if m.final != "" && before.final == "" {
+	if before.left() && !m.left() {
 		s.advance(at)
 	}
 }

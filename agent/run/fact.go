@@ -89,11 +89,11 @@ func (s *State) hear(i int, _ message.Event, at time.Time) bool {
 
 // forget drops a host that was deleted: nobody waits for it any more, nor for
 // its hook.
-func (s *State) forget(i int, _ message.Event, at time.Time) bool {
+func (s *State) forget(i int, e message.Event, at time.Time) bool {
 	if m := &s.members[i]; m.step == done && !m.out() {
 		return false
 	}
-	s.leaveBehind(i, "it was deleted", at)
+	s.leaveBehind(i, leftBehind(e), at)
 	return true
 }
 
@@ -108,7 +108,7 @@ func (s *State) released(e message.Event, r message.Record) error {
 }
 
 func (s *State) release(i int, e message.Event, at time.Time) bool {
-	s.leaveBehind(i, fmt.Sprintf("its slot was released by %s: %s", e.By, e.Why), at)
+	s.leaveBehind(i, leftBehind(e), at)
 	return true
 }
 
@@ -116,7 +116,7 @@ func (s *State) release(i int, e message.Event, at time.Time) bool {
 // its final status keeps it.
 func (s *State) leaveBehind(i int, text string, at time.Time) {
 	s.edit(i, at, func(m *member) {
-		m.slot, m.silent, m.late, m.undrain, m.unwell = false, false, "", false, ""
+		m.slot, m.silent, m.late, m.stranded, m.undrain, m.unwell = false, false, "", "", false, ""
 		if m.final == "" {
 			m.final, m.text, m.since = Skipped, text, at
 		} else if m.final != Upgraded {
@@ -224,7 +224,7 @@ func (s *State) close(i int, at time.Time) {
 	}
 	to, text := Skipped, "the run ended before its turn"
 	switch {
-	case m.slot:
+	case m.slot && m.step > ready:
 		to, text = HostFailed, "the run ended while it was "+string(m.status())
 	case m.silent:
 		to, text = Unreachable, "it was silent until the run ended"

@@ -86,6 +86,10 @@ func (s *State) foldReply(r message.Record) error {
 		return fmt.Errorf("%s was not asked to %s: it is %s", r.Host, r.Action, m.status())
 	}
 	s.changed = r.Time
+	if m.stranded != "" { // Whoever answers is at work on nothing that came before.
+		s.edit(i, r.Time, func(m *member) { m.stranded = "" })
+		s.freeSlot(i, r.Time)
+	}
 	result := answerOf(r)
 	switch {
 	case m.late != "":
@@ -156,9 +160,10 @@ func (s *State) isWell(i int, at time.Time) {
 		_ = s.move(i, undraining, at)
 		return
 	}
-	s.measure(at.Sub(m.slotAt))
+	took := at.Sub(m.takenAt)
+	s.measure(took)
 	s.edit(i, at, func(m *member) {
-		m.step, m.since, m.final, m.slot, m.took = done, at, Upgraded, false, at.Sub(m.slotAt)
+		m.step, m.since, m.final, m.slot, m.unwell, m.took = done, at, Upgraded, false, "", took
 	})
 	s.fleet.stale()
 }
@@ -171,7 +176,7 @@ func (s *State) fail(i int, text string, at time.Time) {
 	s.judge(s.members[i].name, text, at)
 	s.edit(i, at, func(m *member) {
 		if m.step == checkingBefore && !m.slot {
-			m.slot, m.slotAt = true, at
+			m.slot, m.slotAt, m.takenAt = true, at, at
 		}
 		m.unwell = s.proof(m)
 		m.final, m.text, m.since, m.step = HostFailed, text, at, m.afterwards()
@@ -199,6 +204,8 @@ func (m *member) afterwards() step {
 // well again; none when there are none, or it was not touched.
 func (s *State) proof(m *member) message.TaskKind {
 	switch {
+	case m.step <= ready && m.unwell != "":
+		return m.unwell // Since a run before.
 	case m.step == checkingBefore:
 		return message.BeforeHost
 	case m.slot && len(s.policy.Checks.AfterHost) > 0:
@@ -235,18 +242,33 @@ func (s *State) pauseByPolicy(why string, at time.Time) {
 // freeSlot frees the slot of a host that was not upgraded, once it is well.
 func (s *State) freeSlot(i int, at time.Time) {
 	m := &s.members[i]
-	if m.step == recovering && m.late == "" && !m.undrain && m.unwell == "" {
-		s.edit(i, at, func(m *member) { m.step, m.slot = done, false })
-		s.fleet.stale()
-	}
-}
-
-func (s *State) takeSlot(i int, at time.Time) {
-	if s.members[i].slot {
+	if !m.slot || m.step > ready && m.step < recovering || m.lacks() {
 		return
 	}
-	s.Phase = Upgrading
-	s.edit(i, at, func(m *member) { m.slot, m.slotAt = true, at })
+	s.edit(i, at, func(m *member) {
+		m.slot = false
+		if m.step == recovering {
+			m.step = done
+		}
+	})
+	s.fleet.stale()
+}
+
+// lacks reports whether something has yet to show that the host is well.
+func (m *member) lacks() bool {
+	return m.late != "" || m.stranded != "" || m.undrain || m.unwell != ""
+}
+
+// takeSlot has a host count as out of service for this run.
+func (s *State) takeSlot(i int, at time.Time) {
+	if !s.members[i].takenAt.IsZero() {
+		return
+	}
+	s.edit(i, at, func(m *member) {
+		if m.takenAt = at; !m.slot {
+			m.slot, m.slotAt = true, at
+		}
+	})
 }
 
 func (s *State) member(host string) (int, error) {

@@ -65,12 +65,12 @@ func (s *State) forecastStage(f *Forecast, n int, ends bool, begins time.Time, t
 	lanes, place := s.lanes(g), 0
 	for _, i := range g.order {
 		m := &s.members[i]
-		if m.final != "" || ends && !m.slot {
+		if m.final != "" || ends && !m.owes() {
 			continue
 		}
 		end := begins.Add(took * time.Duration(1+place/lanes))
-		if m.slot {
-			end = later(begins, m.slotAt.Add(took))
+		if m.owes() {
+			end = later(begins, m.takenAt.Add(took))
 		}
 		place++
 		f.Hosts[m.name], f.End = end, later(f.End, end)

@@ -149,7 +149,9 @@ func (s *State) unanswered(i int, at time.Time) {
 		s.fail(i, text, at)
 		return
 	}
-	s.edit(i, at, func(m *member) { m.final, m.text, m.step, m.since = Unreachable, "it was silent; "+text, done, at })
+	s.edit(i, at, func(m *member) {
+		m.final, m.text, m.since, m.step = Unreachable, "it was silent; "+text, at, m.afterwards()
+	})
 }
 
 // lost takes in that a host has not answered in time: it failed, and may still
@@ -166,7 +168,7 @@ func (s *State) lost(i int, e message.Event, at time.Time) {
 // turnBack takes in that the run ends before a host's upgrade.
 func (s *State) turnBack(i int, at time.Time) {
 	s.edit(i, at, func(m *member) {
-		m.slot = m.undrain
+		m.slot = m.lacks()
 		m.final, m.text, m.since, m.step, m.ranAt = Skipped, "the run ended before its upgrade", at, m.afterwards(), time.Time{}
 	})
 }

@@ -30,6 +30,15 @@ type Missed struct {
 // Missed returns the window that was missed last, or nil.
 func (l *Ledger) Missed() *Missed { return l.missed }
 
+// Unwell returns the hosts that hold a slot since the run that ended last. The
+// next one is opened with them.
+func (l *Ledger) Unwell() []message.Unwell {
+	if l.newest == nil || !l.newest.Over() {
+		return nil
+	}
+	return l.newest.Unwell()
+}
+
 // Considered is when the last window opened that had its run or was missed;
 // zero when none did. Windows before it are done with.
 func (l *Ledger) Considered() time.Time {
@@ -98,6 +107,9 @@ func (l *Ledger) open(r message.Record) error {
 	if event.Event == message.Missed {
 		l.missed = &Missed{Start: *event.Window, End: *event.NotAfter, Reason: event.Reason}
 		return nil
+	}
+	if event.Event != message.Opened && l.newest != nil {
+		return l.newest.after(event, r)
 	}
 	if event.Event != message.Opened {
 		return fmt.Errorf("event %s belongs to no run under way", event.Event)

@@ -38,9 +38,11 @@ type member struct {
 	text, note string
 
 	// slot tells that it was taken out of service, at slotAt, and is not known
-	// to be well again.
-	slot   bool
-	slotAt time.Time
+	// to be well again. It was taken out in this run at takenAt.
+	slot            bool
+	slotAt, takenAt time.Time
+	// stranded is the command of a run before that it has not answered.
+	stranded message.Action
 	// silent tells that it is not heard of, since silentAt.
 	silent   bool
 	silentAt time.Time
@@ -87,6 +89,9 @@ func (m *member) mayGo() bool { return m.step == idle && !m.silent }
 // these has its limit, so that each run ends (design.md 5, invariant 7).
 func (m *member) owes() bool { return m.step >= draining && m.step <= undraining }
 
+// left reports whether its stage waits for the host.
+func (m *member) left() bool { return m.final == "" || m.owes() }
+
 // asked returns the command that the host has yet to answer.
 func (m *member) asked() message.Action {
 	switch m.step {
@@ -114,6 +119,10 @@ func (m *member) slotSince() time.Time {
 // slotReason says why the host counts as out of service.
 func (m *member) slotReason() string {
 	switch {
+	case m.slot && m.stranded != "":
+		return "it has not answered " + string(m.stranded) + " of a run before"
+	case m.slot && m.takenAt.IsZero() && m.final != HostFailed:
+		return "it was not well when the run before ended"
 	case m.slot && m.late != "":
 		return "it has not answered " + string(m.late)
 	case m.slot && m.final != "" && m.undrain:

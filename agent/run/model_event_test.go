@@ -47,7 +47,7 @@ func (m *model) hostEvent(e message.Event, name string, at time.Time) error {
 		if err := m.start(name, at); err != nil {
 			return err
 		}
-		h.underWay, h.drained = true, m.policy.Hooks.Undrain != nil
+		h.underWay, h.drained, h.undrainTried = true, m.policy.Hooks.Undrain != nil, false
 	case message.GaveUp:
 		m.gaveUp(h, e, at)
 	}
@@ -55,7 +55,7 @@ func (m *model) hostEvent(e message.Event, name string, at time.Time) error {
 }
 
 func (m *model) leave(h *modelHost, at time.Time) {
-	h.gone, h.late, h.asked, h.underWay, h.drained, h.unwell, h.rebootDue = true, false, "", false, false, "", false
+	h.gone, h.late, h.stranded, h.asked, h.underWay, h.drained, h.unwell, h.rebootDue = true, false, false, "", false, false, "", false
 	m.stagesDone(at)
 }
 
@@ -67,7 +67,7 @@ func (m *model) gaveUp(h *modelHost, e message.Event, at time.Time) {
 			m.end(h, at)
 			return
 		}
-		m.fail(h, "", at)
+		m.fail(h, m.before(h), at)
 	case e.Action != "":
 		h.late = h.asked != ""
 		m.fail(h, m.afterKind(), at)
@@ -87,23 +87,28 @@ func (m *model) ran(o message.Outcome, at time.Time) {
 }
 
 func (m *model) outcome(h *modelHost, kind message.TaskKind, ok bool, at time.Time) {
+	if ok && kind == h.unwell {
+		h.unwell = ""
+	}
 	switch {
 	case kind == message.Undrain && ok:
 		h.drained = false
 		m.maybeDone(h, at)
+		m.stagesDone(at)
 	case kind == message.Undrain:
 		h.undrainTried = true
 		if !h.final {
 			m.fail(h, m.afterKind(), at)
 		}
-	case h.final && ok:
-		h.unwell = ""
+		m.stagesDone(at)
 	case h.final:
 	case kind == message.AfterHost && ok:
 		h.checking = false
 		m.maybeDone(h, at)
-	case kind == message.BeforeHost && !ok:
+	case kind == message.BeforeHost && !ok && h.unwell == "":
 		m.fail(h, message.BeforeHost, at)
+	case kind == message.BeforeHost && !ok:
+		m.fail(h, h.unwell, at)
 	case !ok:
 		m.fail(h, m.afterKind(), at)
 	}

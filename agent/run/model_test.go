@@ -45,16 +45,22 @@ type modelHost struct {
 	// drained, and not undrained; unwell until checks of that kind pass.
 	drained, undrainTried bool
 	unwell                message.TaskKind
-	// late: it was given up and may be at work.
-	late bool
+	// late: it was given up and may be at work; stranded: so it was in the run
+	// before, and has not answered since.
+	late, stranded bool
 }
 
-func (h *modelHost) out() bool {
-	return h.silent || h.underWay || h.late || h.slotHeld()
+func (h *modelHost) out() bool { return h.silent || h.holds() }
+
+// holds is that it is not out of service for its silence alone.
+func (h *modelHost) holds() bool {
+	return h.underWay || h.late || h.stranded || h.drained || h.unwell != ""
 }
 
-// slotHeld is a host that has had its end and is not well.
-func (h *modelHost) slotHeld() bool { return h.final && (h.drained || h.unwell != "") }
+// left is that its stage waits for it.
+func (h *modelHost) left() bool {
+	return !h.gone && (!h.final || h.drained && !h.undrainTried)
+}
 
 func newModel(e message.Event) *model {
 	m := &model{
@@ -71,13 +77,37 @@ func newModel(e message.Event) *model {
 	for _, name := range e.Silent {
 		m.hosts[name].silent = true
 	}
+	for _, u := range e.Unwell {
+		m.inherit(u)
+	}
 	return m
+}
+
+// inherit takes in a host that was not well when the run before ended.
+func (m *model) inherit(u message.Unwell) {
+	h := m.hosts[u.Host]
+	if h == nil {
+		return
+	}
+	checks := map[message.TaskKind][]message.Check{message.BeforeHost: m.policy.Checks.BeforeHost, message.AfterHost: m.policy.Checks.AfterHost}
+	h.stranded = u.Late != ""
+	h.drained = u.Drained && m.policy.Hooks.Undrain != nil
+	h.undrainTried = h.drained
+	if len(checks[u.Checks]) > 0 {
+		h.unwell = u.Checks
+	}
 }
 
 // see takes in a record that was folded, and tells what must not be.
 func (m *model) see(r message.Record, folded error) error {
+	for n, at := range m.doneAt { // A clock that is set back.
+		m.doneAt[n] = earlier(at, r.Time)
+	}
 	if m.over {
-		return unless(folded != nil, "a record counted after the end")
+		if folded == nil {
+			return m.after(r)
+		}
+		return nil
 	}
 	switch counts := folded == nil; {
 	case r.Kind == message.ReplyRecord:
@@ -86,6 +116,22 @@ func (m *model) see(r message.Record, folded error) error {
 		return m.command(r)
 	case counts:
 		return m.fact(r)
+	}
+	return nil
+}
+
+// after holds that after the end only hosts that are not well can be deleted or
+// released.
+func (m *model) after(r message.Record) error {
+	e, err := message.DecodeEvent(r.Body)
+	if err != nil || e.Event != message.Released && e.Reason != message.Deleted {
+		return fmt.Errorf("a record counted after the end: %s", r.Body)
+	}
+	for _, name := range e.Hosts {
+		if h := m.hosts[name]; h == nil || !h.holds() {
+			return fmt.Errorf("%s is let go after the end, and is well", name)
+		}
+		m.leave(m.hosts[name], r.Time)
 	}
 	return nil
 }
@@ -149,21 +195,24 @@ func (m *model) command(r message.Record) error {
 // start is that a host takes its slot now.
 func (m *model) start(name string, at time.Time) error {
 	h := m.hosts[name]
-	out, ready := 0, 0
+	out, ready, underWay := 0, 0, 0
 	for _, other := range m.hosts {
-		if other.stage == h.stage && other.out() {
+		if other.stage == h.stage && other.underWay {
+			underWay++
+		}
+		if other.stage == h.stage && other.out() && other != h {
 			out++
 		}
 		if other.prepared || other.gone {
 			ready++
 		}
-		if other.stage < h.stage && !other.final && !other.gone {
+		if other.stage < h.stage && other.left() {
 			return fmt.Errorf("%s starts before the stage before it is done", name)
 		}
 	}
 	limit := m.policy.Stages[h.stage].MaxUnavailable
 	switch {
-	case out >= limit:
+	case out >= limit && !h.holds() || underWay >= limit:
 		return fmt.Errorf("invariant 1: %s starts while %d of %d are out of service", name, out, limit)
 	case h.final || h.gone || !h.prepared || h.silent:
 		return fmt.Errorf("%s starts and is %+v", name, *h)
@@ -196,7 +245,7 @@ func (m *model) reply(r message.Record, folded error) error {
 	if !counts {
 		return nil
 	}
-	h.asked = ""
+	h.asked, h.stranded = "", false
 	if h.late {
 		h.late = false
 		return nil
@@ -215,7 +264,7 @@ func (m *model) answer(h *modelHost, reply message.Reply, r message.Record) {
 	case r.Action == message.Prepare:
 		h.answered, h.prepared = true, reply.Result == message.Done
 		if !h.prepared {
-			m.fail(h, "", r.Time)
+			m.fail(h, m.before(h), r.Time)
 		}
 	case reply.Result == message.RebootRequired && r.Action == message.Upgrade && !needless:
 		h.rebootDue = true
@@ -225,6 +274,14 @@ func (m *model) answer(h *modelHost, reply message.Reply, r message.Record) {
 	default:
 		m.fail(h, m.afterKind(), r.Time)
 	}
+}
+
+// before is what shows that a host which fails before its turn is well again.
+func (m *model) before(h *modelHost) message.TaskKind {
+	if h.unwell != "" || !h.holds() {
+		return h.unwell
+	}
+	return m.afterKind()
 }
 
 func (m *model) afterKind() message.TaskKind {
@@ -238,6 +295,7 @@ func (m *model) afterKind() message.TaskKind {
 // follows came out well.
 func (m *model) maybeDone(h *modelHost, at time.Time) {
 	if h.underWay && !h.checking && !h.drained {
+		h.unwell = ""
 		m.end(h, at)
 	}
 }
@@ -252,7 +310,7 @@ func (m *model) stagesDone(at time.Time) {
 	for n := range m.policy.Stages {
 		left := false
 		for _, h := range m.hosts {
-			left = left || h.stage == n && !h.final && !h.gone
+			left = left || h.stage == n && h.left()
 		}
 		if left {
 			return

@@ -106,8 +106,7 @@ func (s *State) begin(now time.Time) Step {
 		}
 		return step
 	}
-	g := &s.stages[s.current]
-	if i, some := s.front(ready); some && g.out < g.MaxUnavailable {
+	if i, some := s.front(ready); some && s.mayTake(i) {
 		return s.takeOut(i)
 	}
 	i, _ := s.upNext()

@@ -48,12 +48,12 @@ func (s *State) obstacle(now time.Time) obstacle {
 // next one from starting. A host that is being checked has a slot in prospect:
 // nobody else may take it.
 func (s *State) crowding(now time.Time, g *stage) obstacle {
-	if _, checked := s.front(ready); checked && g.out < g.MaxUnavailable {
+	if i, checked := s.front(ready); checked && s.mayTake(i) {
 		return nothing
 	}
 	i, some := s.upNext()
 	switch {
-	case g.out+g.waiting >= g.MaxUnavailable:
+	case !some && g.out+g.waiting >= g.MaxUnavailable, some && !g.roomFor(&s.members[i]):
 		return slots
 	case !some:
 		return absence
@@ -61,6 +61,28 @@ func (s *State) crowding(now time.Time, g *stage) obstacle {
 		return splay
 	}
 	return nothing
+}
+
+// roomFor reports whether a host may have its turn: there is a slot for it; or
+// it has one since a run before, and fewer of those are being upgraded than may
+// be.
+func (g *stage) roomFor(m *member) bool {
+	out := g.out + g.waiting
+	if m.slot {
+		out -= g.untouched
+	}
+	return out < g.MaxUnavailable
+}
+
+// mayTake reports whether a host that has had its turn may be taken out of
+// service.
+func (s *State) mayTake(i int) bool {
+	m := &s.members[i]
+	g := &s.stages[m.stage]
+	if m.slot {
+		return g.out-g.untouched <= g.MaxUnavailable
+	}
+	return g.out < g.MaxUnavailable
 }
 
 // unblocks is when time alone may change what keeps the next host from

@@ -63,6 +63,7 @@ func (p *player) span(text string) time.Duration {
 func (p *player) opening(words []string) message.Event {
 	end := epoch.Add(p.lasts)
 	e := message.Event{Event: message.Opened, Trigger: message.TriggerWindow, NotAfter: &end}
+	e.Unwell = p.ledger.Unwell()
 	silent := false
 	for _, word := range words {
 		if word == "silent" {

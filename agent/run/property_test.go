@@ -85,6 +85,15 @@ func drawOpening(rt *rapid.T) message.Event {
 			policy.NoReboot = append(policy.NoReboot, message.Exempt{Host: name, Reason: "a label"})
 		}
 	}
+	for _, name := range append([]string{"beyond"}, e.Hosts...) {
+		if rapid.IntRange(0, 9).Draw(rt, "unwell") == 0 {
+			e.Unwell = append(e.Unwell, message.Unwell{
+				Host: name, Since: epoch.Add(-time.Hour), Drained: rapid.Bool().Draw(rt, "drained"),
+				Late:   rapid.SampledFrom([]message.Action{"", message.Upgrade, message.Reboot}).Draw(rt, "late"),
+				Checks: rapid.SampledFrom([]message.TaskKind{"", message.BeforeHost, message.AfterHost}).Draw(rt, "checks"),
+			})
+		}
+	}
 	policy.MinPrepared = rapid.IntRange(0, len(e.Hosts)).Draw(rt, "min-prepared")
 	return e
 }

@@ -1,6 +1,9 @@
 package run
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // ticket is a host's place in a queue. It counts while the host has not moved
 // on.
@@ -32,8 +35,13 @@ func (s *State) front(at step) (int, bool) {
 
 // enter gives a host its place in the queue of a step.
 func (s *State) enter(i int, to step, at time.Time) {
-	if queued[to] {
-		s.queues[to] = append(s.queues[to], ticket{host: i, move: s.members[i].moves, since: at})
+	m := &s.members[i]
+	t := ticket{host: i, move: m.moves, since: at}
+	switch {
+	case to == ready && m.slot: // It needs none, so nobody without may stand before it.
+		s.queues[to] = slices.Insert(s.queues[to], 0, t)
+	case queued[to]:
+		s.queues[to] = append(s.queues[to], t)
 	}
 }
 

@@ -20,6 +20,10 @@
 // by force end all of that. No host starts while as many of its stage are out
 // of service as may be; silence that comes later may exceed that.
 //
+// Who is out of service when a run ends still is in the next one, until what it
+// lacks has come: an answer, its undrain hook, its checks. Such hosts are the
+// first of their stage, and need no further slot.
+//
 // An undrain hook is wanted for every host that was drained, and the run does
 // not end before it was tried or its limit passed; a host that was deleted is
 // past that.
@@ -126,6 +130,8 @@ type State struct {
 	// halt is why the run stops because of what failed; empty while it does
 	// not.
 	halt string
+	// beyond are hosts that are not well and no members.
+	beyond []message.Unwell
 	// frozen is the freeze because of which the run ends at NotAfter; empty when
 	// it ends because of its window.
 	frozen string
@@ -175,6 +181,9 @@ func open(r message.Record, e message.Event) *State {
 		if i, known := s.index[name]; known {
 			s.fallSilent(i, e, r.Time)
 		}
+	}
+	for _, u := range e.Unwell {
+		s.inherit(u, r.Time)
 	}
 	return s
 }

@@ -17,7 +17,7 @@ func (s *State) setBack(now time.Time) {
 	times := []*time.Time{&s.sentAt, &s.preparedAt, &s.changed, &s.fleet.passedAt, &s.fleet.ranAt}
 	for i := range s.members {
 		m := &s.members[i]
-		times = append(times, &m.since, &m.slotAt, &m.silentAt, &m.ranAt)
+		times = append(times, &m.since, &m.slotAt, &m.takenAt, &m.silentAt, &m.ranAt)
 	}
 	for i := range s.stages {
 		times = append(times, &s.stages[i].doneAt, &s.stages[i].approvedAt)

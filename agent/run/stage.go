@@ -17,11 +17,12 @@ type stage struct {
 	// have their turn now.
 	order []int
 	line  line
-	// left counts its hosts without a final status, out those that are out of
-	// service, waiting those that had their turn and have no slot yet.
-	left, out, waiting int
-	upgraded, failed   int
-	// doneAt is when the last of its hosts had its final status.
+	// left counts its hosts that are not done, out those that are out of service,
+	// waiting those that had their turn and have no slot yet, untouched those
+	// that have one since a run before and had no turn.
+	left, out, waiting, untouched int
+	upgraded, failed              int
+	// doneAt is when the last of its hosts was done.
 	doneAt     time.Time
 	approvedAt time.Time
 	// begun tells that one of its hosts had its turn.
@@ -116,7 +117,8 @@ func (s *State) starts(i int) time.Time {
 }
 
 // lineUp puts the hosts of each stage into the order in which they go: as they
-// were given, or with a splay by lot.
+// were given, or with a splay by lot; first those that are out of service since
+// a run before, because to upgrade them takes nobody else out.
 func (s *State) lineUp() {
 	for n := range s.stages {
 		g := &s.stages[n]
@@ -128,6 +130,15 @@ func (s *State) lineUp() {
 		if s.policy.Splay > 0 {
 			slices.SortStableFunc(g.order, func(a, b int) int { return cmp.Compare(s.members[a].lot, s.members[b].lot) })
 		}
+		held, free := make([]int, 0, g.Size), make([]int, 0, g.Size)
+		for _, i := range g.order {
+			if s.members[i].slot {
+				held = append(held, i)
+			} else {
+				free = append(free, i)
+			}
+		}
+		g.order = append(held, free...)
 		for k, i := range g.order {
 			s.members[i].place = k
 		}

@@ -20,11 +20,13 @@ type book struct {
 	hosts map[string]*truth
 	// trusted are the replies that an honest worker sent.
 	trusted map[replyKey]bool
-	seen    uint64
+	// unwell are the hosts that were not well when a run ended, nor since.
+	unwell map[string]unwell
+	seen   uint64
 }
 
 func newBook(w *World) *book {
-	return &book{w: w, hosts: map[string]*truth{}, trusted: map[replyKey]bool{}}
+	return &book{w: w, hosts: map[string]*truth{}, trusted: map[replyKey]bool{}, unwell: map[string]unwell{}}
 }
 
 // pass is what the log says of one run.
@@ -62,6 +64,10 @@ type part struct {
 	gaveUp map[string]bool
 	// slot tells that it was given one, begun that it had its turn.
 	slot, begun, failed bool
+	// replied tells that its answer to prepare came, holds that the run was
+	// opened with it out of service, before what it lacks since.
+	replied, holds bool
+	before         unwell
 	// ran are the outcomes of its tasks, tried which had any.
 	ran, tried map[message.TaskKind]bool
 }
@@ -103,7 +109,7 @@ func (b *book) event(r message.Record, e message.Event, sent time.Time) {
 	}
 	p := b.run
 	if p == nil || p.finished {
-		b.w.violated("event %d, %s, is of no run under way", r.Seq, e.Event)
+		b.rest(r, e)
 		return
 	}
 	for _, host := range e.Hosts {
@@ -144,6 +150,8 @@ func (p *pass) hosts(e message.Event) {
 			m.silent = true
 		case e.Event == message.Recovered && e.Reason == message.Heard:
 			m.silent = false
+		case e.Event == message.Released && m.holds && m.replied && !p.out(m):
+			// Whoever released it had not seen that it had answered and was well.
 		case e.Event == message.Recovered, e.Event == message.Released:
 			m.left, m.answered = true, true
 		case e.Event == message.GaveUp && !m.said(e.Action):
@@ -180,6 +188,7 @@ func (b *book) open(r message.Record, e message.Event) {
 		at += s.Size
 	}
 	b.run = p
+	b.inherit(p)
 	b.w.count("runs opened by " + e.Trigger)
 	if e.RetryOf != 0 {
 		b.w.count("runs that retry")
@@ -203,7 +212,7 @@ func (b *book) reply(r message.Record) {
 	result := resultOf(r)
 	switch {
 	case r.Action == message.Prepare && !m.answered:
-		m.answered, m.prepared = true, result == message.Done
+		m.answered, m.replied, m.prepared = true, true, result == message.Done
 		b.judge(p, m, result == message.Done)
 	case r.Action == message.Upgrade && m.upgrade != 0 && m.upgradeSaid == "" && m.reboot == 0:
 		m.upgradeSaid = result
@@ -254,6 +263,7 @@ func (b *book) ran(p *pass, o message.Outcome) {
 
 func (b *book) finish(p *pass, e message.Event) {
 	p.finished = true
+	b.leave(p)
 	b.w.count("result " + e.Result)
 	if p.id != 0 {
 		b.over = append(b.over, p.id)

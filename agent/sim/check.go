@@ -156,7 +156,7 @@ func (b *book) takes(r message.Record, m *part) {
 			out++
 		}
 	}
-	if out >= limit {
+	if out >= limit && !m.holds {
 		b.w.violated("invariant 1: %s takes a slot by record %d, and %d of at most %d are taken", m.host, r.Seq, out, limit)
 	}
 }
@@ -166,16 +166,11 @@ func (p *pass) out(m *part) bool {
 	switch {
 	case m.left:
 		return false
-	case m.silent:
+	case m.silent || p.unwell(m) != (unwell{}):
 		return true
-	case m.slot && p.policy.Hooks.Undrain != nil && !m.ran[message.Undrain]:
-		return true
-	case m.slot && m.upgrade == 0:
-		return !m.tried[message.Drain] || m.ran[message.Drain] && !m.gaveUp[string(message.Drain)]
-	case m.upgrade == 0:
-		return false
 	}
-	return m.awaited(p) || len(p.policy.Checks.AfterHost) > 0 && !m.ran[message.AfterHost]
+	drains := !m.tried[message.Drain] || m.ran[message.Drain] && !m.gaveUp[string(message.Drain)]
+	return m.slot && m.upgrade == 0 && drains
 }
 
 // awaited reports whether a host that was told to upgrade has yet to answer

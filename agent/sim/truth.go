@@ -2,7 +2,6 @@ package sim
 
 import (
 	"encoding/json"
-	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
@@ -138,15 +137,7 @@ func (b *book) outNow(host string, run uint64) {
 // was given up may come to its end later than the undrain that was run for it.
 func (t *truth) out(m *part, run uint64) bool {
 	drained := t.drained == run && !m.gaveUp[string(message.Drain)]
-	return drained || t.down == run || t.busy == run && !m.lost()
-}
-
-// lost reports whether a host answered that it does not know what it did: its
-// journal is lost, or another of its workers has the seat. What that one has
-// begun may still go on, and nobody can know.
-func (m *part) lost() bool {
-	const unknown = "what it did before is unknown"
-	return strings.Contains(m.upgradeSaid, unknown) || strings.Contains(m.rebootSaid, unknown)
+	return drained || t.down == run || t.busy == run
 }
 
 // honest notes that a reply is that of a worker, not of a liar.

@@ -78,13 +78,11 @@ func (f *fleet) close() {
 
 // beat keeps the fleet alive.
 func (f *fleet) beat(ctx context.Context) {
-	ticker := time.NewTicker(message.Heartbeat)
-	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-time.After(message.UntilBeat(time.Now())):
 			f.sayAlive()
 		}
 	}

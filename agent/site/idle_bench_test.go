@@ -141,7 +141,7 @@ func live(b *testing.B, address, name string, key nkeys.KeyPair) {
 		if err := nc.Publish(subjects.Alive(name), alive); err != nil {
 			slog.Error("cannot beat", "error", err)
 		}
-		time.AfterFunc(message.Heartbeat, beat)
+		time.AfterFunc(message.UntilBeat(time.Now()), beat)
 	}
 	beat()
 }

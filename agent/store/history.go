@@ -66,8 +66,35 @@ func (r *runs) stream(ctx context.Context, tenant string) (jetstream.Stream, err
 	return s, nil
 }
 
-// PutRun keeps an ended run. One that is kept already stays as it is.
+// PutRun keeps an ended run. One that is kept already stays as it is, unless
+// fewer hosts hold a slot by now: that is all that changes after the end.
 func (s *Store) PutRun(ctx context.Context, tenant string, run v1.Run) error {
+	err := s.writeRun(ctx, tenant, run, 0)
+	if !wrongRevision(err) {
+		return err
+	}
+	kept, number, err := s.readRun(ctx, tenant, run.ID)
+	if err == nil && slots(run) < slots(kept) {
+		err = s.writeRun(ctx, tenant, run, number)
+	}
+	if err != nil && !wrongRevision(err) {
+		return fmt.Errorf("cannot keep run %d of tenant %s anew: %w", run.ID, tenant, err)
+	}
+	return nil
+}
+
+// slots counts the hosts that hold a slot.
+func slots(run v1.Run) (held int) {
+	for _, h := range run.Hosts {
+		if h.Slot != nil {
+			held++
+		}
+	}
+	return held
+}
+
+// writeRun keeps a run if what is kept of it has a number, 0 for nothing.
+func (s *Store) writeRun(ctx context.Context, tenant string, run v1.Run, base uint64) error {
 	if _, err := s.runs.stream(ctx, tenant); err != nil {
 		return err
 	}
@@ -82,8 +109,7 @@ func (s *Store) PutRun(ctx context.Context, tenant string, run v1.Run) error {
 	if msg.Data, err = pack(run); err != nil {
 		return err
 	}
-	_, err = s.runs.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(0))
-	if err != nil && !wrongRevision(err) {
+	if _, err = s.runs.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(base)); err != nil {
 		return fmt.Errorf("cannot keep run %d of tenant %s: %w", run.ID, tenant, err)
 	}
 	return nil
@@ -131,26 +157,32 @@ func withShortTexts(run *v1.Run) {
 
 // Run returns a run that is kept, or ErrNotFound.
 func (s *Store) Run(ctx context.Context, tenant string, id uint64) (v1.Run, error) {
-	run, err := s.readRun(ctx, tenant, id)
+	run, _, err := s.readRun(ctx, tenant, id)
 	if err != nil {
 		return v1.Run{}, fmt.Errorf("cannot read run %d of tenant %s: %w", id, tenant, err)
 	}
 	return run, nil
 }
 
-func (s *Store) readRun(ctx context.Context, tenant string, id uint64) (run v1.Run, err error) {
+func (s *Store) readRun(ctx context.Context, tenant string, id uint64) (run v1.Run, number uint64, err error) {
 	stream, err := s.runs.stream(ctx, tenant)
 	if err != nil {
-		return run, err
+		return run, 0, err
 	}
 	msg, err := stream.GetLastMsgForSubject(ctx, runSubject(tenant, id))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return run, ErrNotFound
+		return run, 0, ErrNotFound
 	}
 	if err != nil {
-		return run, err
+		return run, 0, err
 	}
-	reader, err := gzip.NewReader(bytes.NewReader(msg.Data))
+	run, err = unpack(msg.Data)
+	return run, msg.Sequence, err
+}
+
+// unpack is the reverse of pack.
+func unpack(packed []byte) (run v1.Run, err error) {
+	reader, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
 		return run, fmt.Errorf("it is damaged: %w", err)
 	}
@@ -165,7 +197,8 @@ func (s *Store) readRun(ctx context.Context, tenant string, id uint64) (run v1.R
 }
 
 // Runs delivers the runs that are kept of a tenant, the one kept last first,
-// without their hosts and events, until deliver says that it has enough.
+// without their hosts and events, until deliver says that it has enough. One
+// that was kept anew comes twice, as it is now first.
 func (s *Store) Runs(ctx context.Context, tenant string, deliver func(v1.Run) (more bool)) error {
 	stream, err := s.runs.stream(ctx, tenant)
 	if err != nil {

@@ -58,6 +58,24 @@ func TestHistory(t *testing.T) {
 	}
 }
 
+// TestRunWithFewerSlots checks that a run whose slots were freed after its end
+// is kept anew, and not as it was before once more.
+func TestRunWithFewerSlots(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	held, freed := endedRun(7), endedRun(7)
+	held.Hosts[0].Slot = &held.OpenedAt
+	freed.Events = append(freed.Events, v1.RunEvent{Event: "released", By: "ann"})
+	for _, r := range []v1.Run{held, freed, held} {
+		if err := s.PutRun(t.Context(), "acme", r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := s.Run(t.Context(), "acme", 7); err != nil || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", freed) {
+		t.Errorf("the run is %+v, %v", got, err)
+	}
+}
+
 // TestLargeRun checks that a run whose texts are too large for one record is
 // kept with its hosts.
 func TestLargeRun(t *testing.T) {

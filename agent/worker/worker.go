@@ -210,15 +210,11 @@ func (w *Worker) listen(ctx context.Context) error {
 
 func (w *Worker) heartbeat(ctx context.Context) error {
 	w.sayAlive()
-	ticker := time.NewTicker(message.Heartbeat)
-	defer ticker.Stop()
 	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-ticker.C:
-			w.sayAlive()
+		if err := rest(ctx, message.UntilBeat(time.Now())); err != nil {
+			return err
 		}
+		w.sayAlive()
 	}
 }
 

@@ -4,17 +4,17 @@ package main
 var runFaults = []fault{
 	{
 		name: "slot-freed-while-unwell", file: "agent/run/fold.go",
-		old: `m.late == "" && !m.undrain && m.unwell == ""`, new: `m.late == "" && !m.undrain`,
+		old: `m.stranded != "" || m.undrain || m.unwell != ""`, new: `m.stranded != "" || m.undrain`,
 		by: simulated(scripts, invariants),
 	},
 	{
 		name: "slot-freed-before-late-answer", file: "agent/run/fold.go",
-		old: `m.step == recovering && m.late == "" && !m.undrain`, new: `m.step == recovering && !m.undrain`,
+		old: `return m.late != "" || m.stranded`, new: `return m.stranded`,
 		by: simulated(scripts, invariants),
 	},
 	{
 		name: "slot-freed-before-undrain", file: "agent/run/fold.go",
-		old: `m.late == "" && !m.undrain && m.unwell == ""`, new: `m.late == "" && m.unwell == ""`,
+		old: `m.stranded != "" || m.undrain || m.unwell != ""`, new: `m.stranded != "" || m.unwell != ""`,
 		by: []suite{scripts, invariants},
 	},
 	{
@@ -24,7 +24,7 @@ var runFaults = []fault{
 	},
 	{
 		name: "one-slot-too-many", file: "agent/run/obstacle.go",
-		old: `g.out+g.waiting >= g.MaxUnavailable`, new: `g.out+g.waiting > g.MaxUnavailable`,
+		old: `return out < g.MaxUnavailable`, new: `return out <= g.MaxUnavailable`,
 		by: simulated(scripts, invariants),
 	},
 	{

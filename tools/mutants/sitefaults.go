@@ -111,7 +111,7 @@ var siteFaults = []fault{
 	},
 	{
 		name: "kept-run-is-overwritten", file: "agent/store/history.go",
-		old: `jetstream.WithExpectLastSequencePerSubject(0)`, new: `jetstream.WithRetryAttempts(0)`,
+		old: `jetstream.WithExpectLastSequencePerSubject(base)`, new: `jetstream.WithRetryAttempts(0)`,
 		by: tests("agent/store", "TestHistory"),
 	},
 	{

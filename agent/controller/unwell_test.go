@@ -1,0 +1,99 @@
+package controller
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// lostUpgrade is a run that has ended because h01 never answered its upgrade:
+// h01 holds its slot since.
+func lostUpgrade(t *testing.T) (*memory, *Controller, v1.Run) {
+	t.Helper()
+	m := newMemory("h01", "h02")
+	m.rollout = &v1.Rollout{Timeouts: &v1.StepTimeouts{Upgrade: "1m"}}
+	c, r := m.begun(t, "h01", "h02")
+	m.pass(2*time.Minute, "h01", "h02")
+	r, err := c.Find(t.Context(), r.ID)
+	if err != nil || r.Result != "failed" || r.Hosts[0].Slot == nil {
+		t.Fatalf("the run is %+v, %v", r, err)
+	}
+	return m, c, r
+}
+
+// slotOf returns why a host has a slot in the run that begins next; empty when
+// it has none.
+func (m *memory) slotOf(t *testing.T, c *Controller, host int) string {
+	t.Helper()
+	r, err := c.Start(t.Context(), "test", start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Hosts[host].SlotReason
+}
+
+// TestUnwellInTheNextRun checks that who is out of service at the end of a run
+// still is in the next one, also for a controller that has just started.
+func TestUnwellInTheNextRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, _, _ := lostUpgrade(t)
+		c := m.restart(t)
+		m.beat("h01", "h02")
+		if got := m.slotOf(t, c, 0); got != "it has not answered upgrade of a run before" {
+			t.Errorf("in the next run h01 has a slot because %q", got)
+		}
+	})
+}
+
+// TestReleaseAfterTheEnd checks that a slot can be freed while no run is under
+// way, who did that being in the run's story, and only one that is held.
+func TestReleaseAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, c, r := lostUpgrade(t)
+		var refused *run.Refused
+		if got := answered(t, asking(t.Context(), c, "ann", run.Release, v1.Ask{Reason: "why not", Host: "h02"})); !errors.As(got.err, &refused) {
+			t.Errorf("the release of h02, which holds no slot, is answered with %+v, %v", got.run, got.err)
+		}
+		got := answered(t, asking(t.Context(), c, "ann", run.Release, v1.Ask{Reason: "it was reinstalled", Host: "h01"}))
+		if got.err != nil || got.run.ID != r.ID || got.run.Hosts[0].Slot != nil {
+			t.Errorf("the release of h01 is answered with %+v, %v", got.run, got.err)
+		}
+		c = m.restart(t)
+		m.beat("h01", "h02")
+		kept, err := m.Run(t.Context(), "acme", r.ID)
+		if last := kept.Events[len(kept.Events)-1]; err != nil || last.Event != "released" || last.By != "ann" {
+			t.Errorf("the story in the history ends with %+v, %v", last, err)
+		}
+		if got := m.slotOf(t, c, 0); got != "" {
+			t.Errorf("in the next run h01 has a slot because %q", got)
+		}
+	})
+}
+
+// TestDeletedAfterTheEnd checks that a host which is deleted while no run is
+// under way holds no slot any more.
+func TestDeletedAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, c, _ := lostUpgrade(t)
+		m.pass(message.Silence, "h02")
+		if err := c.Forget(t.Context(), "h01"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if want := `{"event":"recovered","hosts":["h01"],"reason":"deleted"}`; m.last() != want {
+			t.Errorf("the log ends with %s, not %s", m.last(), want)
+		}
+		m.beat("h01")
+		if got := m.slotOf(t, c, 0); got != "" {
+			t.Errorf("in the next run h01, which has come back, has a slot because %q", got)
+		}
+	})
+}
