@@ -124,7 +124,7 @@ func TestPrintConfig(t *testing.T) {
 		}
 	}
 	code, stdout, stderr = call(t, "worker", "--config", "../examples/agent/worker.yaml", "--print-config")
-	if code != exitOK || !strings.Contains(stdout, "nats-url: tls://site.example:4222") || !strings.Contains(stdout, "step-limit: 1h0m0s") {
+	if code != exitOK || !strings.Contains(stdout, "nats-url: tls://site.example:4222") || !strings.Contains(stdout, "step-limit: 1h0m0s") || !strings.Contains(stdout, "- ring=0") {
 		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
 	}
 }
