@@ -63,30 +63,23 @@ type NamedCalendar struct {
 }
 
 // Calendars returns a tenant's calendars, by name.
-func (s *Store) Calendars(ctx context.Context, tenant string) ([]NamedCalendar, error) {
-	watcher, err := s.calendars.kv.Watch(ctx, tenant+".*", jetstream.IgnoreDeletes())
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the calendars of tenant %s: %w", tenant, err)
-	}
-	defer func() { _ = watcher.Stop() }()
-	var all []NamedCalendar
-	for {
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case entry, open := <-watcher.Updates():
-			switch {
-			case !open:
-				return nil, fmt.Errorf("cannot read the calendars of tenant %s: the watch has ended", tenant)
-			case entry == nil: // The end of the initial values.
-				slices.SortFunc(all, func(a, b NamedCalendar) int { return cmp.Compare(a.Name, b.Name) })
-				return all, nil
-			}
-			calendar, err := s.calendars.decode(entry)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, NamedCalendar{keyOf(entry.Key()).name, calendar, s.calendars.revision(entry.Revision())})
+func (s *Store) Calendars(ctx context.Context, tenant string) (all []NamedCalendar, err error) {
+	var damaged error
+	err = watch(ctx, s.calendars.kv, tenant+".*", func(entry jetstream.KeyValueEntry) bool {
+		if entry == nil { // The end of the initial values.
+			return false
 		}
+		calendar, err := s.calendars.decode(entry)
+		damaged = err
+		all = append(all, NamedCalendar{keyOf(entry.Key()).name, calendar, s.calendars.revision(entry.Revision())})
+		return err == nil
+	}, jetstream.IgnoreDeletes())
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("cannot read the calendars of tenant %s: %w", tenant, err)
+	case damaged != nil:
+		return nil, damaged
 	}
+	slices.SortFunc(all, func(a, b NamedCalendar) int { return cmp.Compare(a.Name, b.Name) })
+	return all, nil
 }

@@ -44,26 +44,24 @@ func (s *Store) DeleteHost(ctx context.Context, tenant, key string) error {
 }
 
 // Hosts returns the hosts that are known of a tenant, in no order.
-func (s *Store) Hosts(ctx context.Context, tenant string) ([]Host, error) {
-	watcher, err := s.hosts.Watch(ctx, tenant+".*", jetstream.IgnoreDeletes())
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the hosts of tenant %s: %w", tenant, err)
-	}
-	defer func() { _ = watcher.Stop() }()
-	var hosts []Host
-	for {
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case entry := <-watcher.Updates():
-			if entry == nil { // The end of the initial values.
-				return hosts, nil
-			}
-			var host Host
-			if err := json.Unmarshal(entry.Value(), &host); err != nil {
-				return nil, fmt.Errorf("the stored host %s is damaged: %w", entry.Key(), err)
-			}
-			hosts = append(hosts, host)
+func (s *Store) Hosts(ctx context.Context, tenant string) (hosts []Host, err error) {
+	var damaged error
+	err = watch(ctx, s.hosts, tenant+".*", func(entry jetstream.KeyValueEntry) bool {
+		if entry == nil { // The end of the initial values.
+			return false
 		}
+		var host Host
+		if err := json.Unmarshal(entry.Value(), &host); err != nil {
+			damaged = fmt.Errorf("the stored host %s is damaged: %w", entry.Key(), err)
+		}
+		hosts = append(hosts, host)
+		return damaged == nil
+	}, jetstream.IgnoreDeletes())
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("cannot read the hosts of tenant %s: %w", tenant, err)
+	case damaged != nil:
+		return nil, damaged
 	}
+	return hosts, nil
 }

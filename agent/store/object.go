@@ -165,22 +165,11 @@ func (o *object[T]) watchAll(ctx context.Context, tenant string, see func(Seen[T
 // follow hands over the entries of some keys now, nil after them, and then each
 // that changes.
 func (o *object[T]) follow(ctx context.Context, tenant, keys string, take func(jetstream.KeyValueEntry)) error {
-	watcher, err := o.kv.Watch(ctx, keys)
-	if err != nil {
-		return fmt.Errorf("cannot watch the %s: %w", o.which(key{tenant: tenant}), err)
-	}
-	defer func() { _ = watcher.Stop() }()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case entry, open := <-watcher.Updates():
-			if !open {
-				return fmt.Errorf("the watch on the %s has ended", o.noun)
-			}
-			take(entry)
-		}
-	}
+	err := watch(ctx, o.kv, keys, func(entry jetstream.KeyValueEntry) bool {
+		take(entry)
+		return true
+	})
+	return fmt.Errorf("cannot watch the %s: %w", o.which(key{tenant: tenant}), err)
 }
 
 func (o *object[T]) seen(entry jetstream.KeyValueEntry) Seen[T] {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -24,28 +23,16 @@ func (s *Store) PutSeat(ctx context.Context, tenant, key string, body []byte, ba
 // watch began, with no body when the entry is gone. It returns when ctx ends or
 // the store is gone.
 func (s *Store) WatchSeats(ctx context.Context, tenant string, see func(key string, body []byte, number uint64)) error {
-	watcher, err := s.seats.Watch(ctx, tenant+".*")
-	if err != nil {
-		return fmt.Errorf("cannot watch the seats of tenant %s: %w", tenant, err)
-	}
-	defer func() { _ = watcher.Stop() }()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case entry, open := <-watcher.Updates():
-			switch {
-			case !open && ctx.Err() != nil:
-				return ctx.Err()
-			case !open:
-				return errors.New("the watch on the seats has ended")
-			case entry == nil:
-				see("", nil, 0)
-			case entry.Operation() != jetstream.KeyValuePut:
-				see(entry.Key()[len(tenant)+1:], nil, entry.Revision())
-			default:
-				see(entry.Key()[len(tenant)+1:], entry.Value(), entry.Revision())
-			}
+	err := watch(ctx, s.seats, tenant+".*", func(entry jetstream.KeyValueEntry) bool {
+		switch {
+		case entry == nil:
+			see("", nil, 0)
+		case entry.Operation() != jetstream.KeyValuePut:
+			see(entry.Key()[len(tenant)+1:], nil, entry.Revision())
+		default:
+			see(entry.Key()[len(tenant)+1:], entry.Value(), entry.Revision())
 		}
-	}
+		return true
+	})
+	return fmt.Errorf("cannot watch the seats of tenant %s: %w", tenant, err)
 }

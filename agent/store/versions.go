@@ -50,28 +50,19 @@ type Reported struct {
 // WatchVersions calls see with the versions of each of a tenant's hosts, now
 // and after each change. It returns when ctx ends or the store is gone.
 func (s *Store) WatchVersions(ctx context.Context, tenant string, see func(Reported)) error {
-	watcher, err := s.versions.Watch(ctx, tenant+".*")
-	if err != nil {
-		return fmt.Errorf("cannot watch the versions of tenant %s: %w", tenant, err)
-	}
-	defer func() { _ = watcher.Stop() }()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case entry, open := <-watcher.Updates():
-			switch {
-			case !open:
-				return errors.New("the watch on the versions has ended")
-			case entry == nil:
-				see(Reported{})
-			case entry.Operation() != jetstream.KeyValuePut:
-				see(Reported{Key: entry.Key()[len(tenant)+1:], At: entry.Created(), Number: entry.Revision()})
-			default:
-				see(Reported{Key: entry.Key()[len(tenant)+1:], Body: entry.Value(), At: entry.Created(), Number: entry.Revision()})
-			}
+	err := watch(ctx, s.versions, tenant+".*", func(entry jetstream.KeyValueEntry) bool {
+		if entry == nil {
+			see(Reported{})
+			return true
 		}
-	}
+		r := Reported{Key: entry.Key()[len(tenant)+1:], At: entry.Created(), Number: entry.Revision()}
+		if entry.Operation() == jetstream.KeyValuePut {
+			r.Body = entry.Value()
+		}
+		see(r)
+		return true
+	})
+	return fmt.Errorf("cannot watch the versions of tenant %s: %w", tenant, err)
 }
 
 // VersionsNumber is that of the last change of any of a tenant's versions; 0

@@ -1,0 +1,42 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// breaking is a bucket whose watches end after their first entry, as they do
+// when the store is gone.
+type breaking struct{ jetstream.KeyValue }
+
+func (breaking) Watch(context.Context, string, ...jetstream.WatchOpt) (jetstream.KeyWatcher, error) {
+	updates := make(chan jetstream.KeyValueEntry, 1)
+	updates <- host{}
+	close(updates)
+	return ended{updates: updates}, nil
+}
+
+type ended struct {
+	jetstream.KeyWatcher
+	updates chan jetstream.KeyValueEntry
+}
+
+func (e ended) Updates() <-chan jetstream.KeyValueEntry { return e.updates }
+func (ended) Stop() error                               { return nil }
+
+type host struct{ jetstream.KeyValueEntry }
+
+func (host) Value() []byte { return []byte(`{"hostname":"h01"}`) }
+
+// TestBrokenWatch checks that a list which breaks off is an error: half of the
+// hosts would be taken for all.
+func TestBrokenWatch(t *testing.T) {
+	t.Parallel()
+	s := &Store{hosts: breaking{}}
+	if hosts, err := s.Hosts(t.Context(), "acme"); !errors.Is(err, errWatchEnded) {
+		t.Errorf("the hosts are %+v, %v", hosts, err)
+	}
+}
