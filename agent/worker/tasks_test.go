@@ -155,3 +155,33 @@ func TestTaskBrokenOff(t *testing.T) {
 		}
 	})
 }
+
+// TestDrainAfterTheUpgrade checks that a worker which starts anew does not
+// drain its host for a run whose upgrade its journal has: a drain that was
+// delayed on its way would leave the host drained.
+func TestDrainAfterTheUpgrade(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		journal Journal
+		drained bool
+	}{
+		"after the upgrade":  {upgradedWith(message.Done), false},
+		"before the upgrade": {prepared(), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(r *rig) {
+				checks := slow{make(chan message.Key, 10)}
+				r.change = func(o *Options) { o.Checks = checks }
+				r.leave(c.journal)
+				task := taskOf(10, message.Drain)
+				task.Hook = &message.Hook{Timeout: message.Span(2 * time.Minute)}
+				r.station.ask(task)
+				r.life(func() bool { return len(r.station.wanted()) == 0 })
+				if got := r.station.outcomes[0]; got.OK != c.drained || len(checks.begun) > 0 != c.drained || !c.drained && got.Text != tooLateToDrain {
+					t.Errorf("it was run %d times and came out as %+v", len(checks.begun), got)
+				}
+			})
+		})
+	}
+}
