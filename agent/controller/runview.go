@@ -85,11 +85,31 @@ func runView(r *run.State, now time.Time) v1.Run {
 	for _, h := range r.Hosts() {
 		view.Hosts = append(view.Hosts, hostView(h))
 	}
-	for _, e := range r.Exempt {
-		view.Hosts = append(view.Hosts, v1.RunHost{Hostname: e.Host, Status: string(run.Skipped), Note: e.Reason})
-	}
+	view.Hosts = append(view.Hosts, leftOut(r)...)
 	foresee(r, &view, now)
 	return view
+}
+
+// leftOut are the hosts that are no members of a run: those that its rollout
+// leaves out, and others that hold a slot since a run before.
+func leftOut(r *run.State) []v1.RunHost {
+	var hosts []v1.RunHost
+	place := map[string]int{}
+	add := func(host, note string) {
+		place[host] = len(hosts)
+		hosts = append(hosts, v1.RunHost{Hostname: host, Status: string(run.Skipped), Note: note})
+	}
+	for _, e := range r.Exempt {
+		add(e.Host, e.Reason)
+	}
+	for _, u := range r.Beyond() {
+		if _, known := place[u.Host]; !known {
+			add(u.Host, "it is not in this run")
+		}
+		h := &hosts[place[u.Host]]
+		h.Slot, h.SlotReason = at(u.Since), "it was not well when a run before ended"
+	}
+	return hosts
 }
 
 func hostView(h run.Host) v1.RunHost {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -26,15 +27,15 @@ func lostUpgrade(t *testing.T) (*memory, *Controller, v1.Run) {
 	return m, c, r
 }
 
-// slotOf returns why a host has a slot in the run that begins next; empty when
+// slotOfH01 returns why h01 has a slot in the run that begins next; empty when
 // it has none.
-func (m *memory) slotOf(t *testing.T, c *Controller, host int) string {
+func (m *memory) slotOfH01(t *testing.T, c *Controller) string {
 	t.Helper()
 	r, err := c.Start(t.Context(), "test", start)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r.Hosts[host].SlotReason
+	return r.Hosts[0].SlotReason
 }
 
 // TestUnwellInTheNextRun checks that who is out of service at the end of a run
@@ -45,7 +46,7 @@ func TestUnwellInTheNextRun(t *testing.T) {
 		m, _, _ := lostUpgrade(t)
 		c := m.restart(t)
 		m.beat("h01", "h02")
-		if got := m.slotOf(t, c, 0); got != "it has not answered upgrade of a run before" {
+		if got := m.slotOfH01(t, c); got != "it has not answered upgrade of a run before" {
 			t.Errorf("in the next run h01 has a slot because %q", got)
 		}
 	})
@@ -71,7 +72,7 @@ func TestReleaseAfterTheEnd(t *testing.T) {
 		if last := kept.Events[len(kept.Events)-1]; err != nil || last.Event != "released" || last.By != "ann" {
 			t.Errorf("the story in the history ends with %+v, %v", last, err)
 		}
-		if got := m.slotOf(t, c, 0); got != "" {
+		if got := m.slotOfH01(t, c); got != "" {
 			t.Errorf("in the next run h01 has a slot because %q", got)
 		}
 	})
@@ -92,8 +93,33 @@ func TestDeletedAfterTheEnd(t *testing.T) {
 			t.Errorf("the log ends with %s, not %s", m.last(), want)
 		}
 		m.beat("h01")
-		if got := m.slotOf(t, c, 0); got != "" {
+		if got := m.slotOfH01(t, c); got != "" {
 			t.Errorf("in the next run h01, which has come back, has a slot because %q", got)
+		}
+	})
+}
+
+// TestUnwellBeyondTheRun checks that a host which holds a slot and is left out
+// of the next run is shown with its slot there, and still has it after that.
+func TestUnwellBeyondTheRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, c, _ := lostUpgrade(t)
+		m.roll(store.Seen[v1.Rollout]{Value: &v1.Rollout{Exempt: &v1.Match{Hosts: []string{"h01"}}}, Number: 2})
+		synctest.Wait()
+		r, err := c.Start(t.Context(), "test", start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h := r.Hosts[1]; h.Hostname != "h01" || h.Slot == nil || h.Status != "skipped" {
+			t.Errorf("h01, which is left out, is shown as %+v", h)
+		}
+		m.reply("h02", r.ID, message.Prepare)
+		m.reply("h02", r.ID, message.Upgrade)
+		m.roll(store.Seen[v1.Rollout]{Value: &v1.Rollout{}, Number: 3})
+		synctest.Wait()
+		if got := m.slotOfH01(t, c); got != "it has not answered upgrade of a run before" {
+			t.Errorf("in the run after that h01 has a slot because %q", got)
 		}
 	})
 }

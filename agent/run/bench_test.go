@@ -17,6 +17,7 @@ func BenchmarkRun(b *testing.B) {
 		name   string
 		change func(p *message.Policy)
 		silent bool
+		unwell bool
 	}{
 		{name: "serial", change: func(*message.Policy) {}},
 		{name: "all-at-once", change: func(p *message.Policy) { p.Stages[0].MaxUnavailable = p.Stages[0].Size }},
@@ -24,6 +25,9 @@ func BenchmarkRun(b *testing.B) {
 		{name: "checks-and-hooks", change: func(p *message.Policy) {
 			p.Checks = message.Checks{BeforeHost: check, AfterHost: check, Fleet: check}
 			p.Hooks = message.Hooks{Drain: hook, Undrain: hook}
+		}},
+		{name: "unwell", unwell: true, change: func(p *message.Policy) {
+			p.Checks, p.Stages[0].MaxUnavailable = message.Checks{BeforeHost: check, AfterHost: check}, p.Stages[0].Size
 		}},
 		{name: "splay", change: func(p *message.Policy) {
 			p.Splay, p.Stages[0].MaxUnavailable = message.Span(time.Minute), p.Stages[0].Size
@@ -35,7 +39,7 @@ func BenchmarkRun(b *testing.B) {
 				for b.Loop() {
 					policy := message.DefaultPolicy(hosts)
 					shape.change(&policy)
-					wholeRun(b, policy, shape.silent)
+					wholeRun(b, policy, shape.silent, shape.unwell)
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*hosts), "ns/host")
 			})
@@ -44,8 +48,8 @@ func BenchmarkRun(b *testing.B) {
 }
 
 // wholeRun plays a run whose hosts do everything at once. When half of them
-// are silent, these are deleted at the end.
-func wholeRun(b *testing.B, policy message.Policy, silent bool) {
+// are silent, these are deleted at the end; unwell has none be well at first.
+func wholeRun(b *testing.B, policy message.Policy, silent, unwell bool) {
 	b.Helper()
 	p := newPlayer(b)
 	end := epoch.Add(4 * time.Hour)
@@ -54,6 +58,9 @@ func wholeRun(b *testing.B, policy message.Policy, silent bool) {
 		e.Hosts = append(e.Hosts, fmt.Sprintf("h%05d", i+1))
 		if silent && i%2 == 0 {
 			e.Silent = append(e.Silent, e.Hosts[i])
+		}
+		if unwell {
+			e.Unwell = append(e.Unwell, message.Unwell{Host: e.Hosts[i], Since: epoch, Checks: message.AfterHost})
 		}
 	}
 	p.fact(e)

@@ -46,6 +46,10 @@ func (s *State) Unwell() []message.Unwell {
 	return append(hosts, s.beyond...)
 }
 
+// Beyond returns the hosts that hold a slot since a run before and are no
+// members of this one. The caller may not change them.
+func (s *State) Beyond() []message.Unwell { return s.beyond }
+
 // HoldsSlot reports whether a host holds a slot after the end of the run.
 func (s *State) HoldsSlot(host string) bool {
 	if i, member := s.index[host]; member {
