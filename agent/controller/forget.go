@@ -55,7 +55,7 @@ func (s *state) forget(name string) error {
 // awaits reports whether it matters to the newest run what becomes of a host.
 func (s *state) awaits(name string) bool {
 	newest := s.ledger.Newest()
-	return newest != nil && !s.forgotten[name] && mayHold(newest, name)
+	return newest != nil && !s.forgotten[name] && newest.Minds(name)
 }
 
 // lost returns the event that frees the slots of hosts that were deleted after

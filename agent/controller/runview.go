@@ -91,7 +91,7 @@ func runView(r *run.State, now time.Time) v1.Run {
 }
 
 // leftOut are the hosts that are no members of a run: those that its rollout
-// leaves out, and others that hold a slot since a run before.
+// leaves out, and others that are out of service.
 func leftOut(r *run.State) []v1.RunHost {
 	var hosts []v1.RunHost
 	place := map[string]int{}
@@ -102,12 +102,12 @@ func leftOut(r *run.State) []v1.RunHost {
 	for _, e := range r.Exempt {
 		add(e.Host, e.Reason)
 	}
-	for _, u := range r.Beyond() {
-		if _, known := place[u.Host]; !known {
-			add(u.Host, "it is not in this run")
+	for _, o := range r.Outsiders() {
+		if _, known := place[o.Name]; !known {
+			add(o.Name, "it is not in this run")
 		}
-		h := &hosts[place[u.Host]]
-		h.Slot, h.SlotReason = at(u.Since), "it was not well when a run before ended"
+		h := &hosts[place[o.Name]]
+		h.Slot, h.SlotReason = at(o.Slot), o.SlotReason
 	}
 	return hosts
 }

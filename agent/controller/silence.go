@@ -21,8 +21,8 @@ func (s *state) suspect(name string) { s.suspects[name] = true }
 
 // suspectAll does so for all members of a run.
 func (s *state) suspectAll(current *run.State) {
-	for _, h := range current.Hosts() {
-		s.suspect(h.Name)
+	for _, name := range current.Watched() {
+		s.suspect(name)
 	}
 }
 
@@ -33,7 +33,7 @@ func (s *state) silence(current *run.State) (message.Event, bool) {
 	for name := range s.suspects {
 		silent, matters := current.Silence(name)
 		switch {
-		case s.forgotten[name] && mayHold(current, name):
+		case s.forgotten[name] && current.Minds(name):
 			deleted = append(deleted, name)
 		case silent && s.present.online(name):
 			heard = append(heard, name)
@@ -53,16 +53,6 @@ func (s *state) silence(current *run.State) (message.Event, bool) {
 		}
 	}
 	return message.Event{}, false
-}
-
-// mayHold reports whether a run waits for a member, or one holds a slot: one
-// that is deleted does neither any more.
-func mayHold(r *run.State, name string) bool {
-	if r.Over() {
-		return r.HoldsSlot(name)
-	}
-	h, member := r.Host(name)
-	return member && (!h.Status.Final() || !h.Slot.IsZero())
 }
 
 // gathered reports whether a controller that has just started knows enough of

@@ -159,9 +159,19 @@ func (e Event) check() error {
 		}
 		seen[host] = true
 	}
+	if e.Policy != nil {
+		for _, stage := range e.Policy.Stages {
+			for _, host := range stage.Aside {
+				if !ValidHost(host) || seen[host] {
+					return fmt.Errorf("policy: stage %s has %q aside, which is not the name of a host or named before", stage.Name, host)
+				}
+				seen[host] = true
+			}
+		}
+	}
 	for _, host := range e.Silent {
 		if !seen[host] {
-			return fmt.Errorf("silent names %q, which is none of hosts", host)
+			return fmt.Errorf("silent names %q, which is none of hosts, nor aside", host)
 		}
 	}
 	if e.Policy != nil {

@@ -64,6 +64,9 @@ type Stage struct {
 	// ApprovalTimeout.
 	Approval        bool `json:"approval,omitempty"`
 	ApprovalTimeout Span `json:"approval-timeout,omitzero"`
+	// Aside are hosts of the stage that are no members, as those that a retry
+	// leaves alone: they count while they are out of service.
+	Aside []string `json:"aside,omitempty"`
 }
 
 // Exempt is a host that is left out, or its reboot, and why.

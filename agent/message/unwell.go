@@ -14,6 +14,9 @@ type Unwell struct {
 	Since time.Time `json:"since"`
 	// Late is the command that it has not answered; empty when it has.
 	Late Action `json:"late,omitempty"`
+	// Unknown tells that its answer was that nobody knows what it did: it is not
+	// touched before somebody who has looked releases it.
+	Unknown bool `json:"unknown,omitempty"`
 	// Drained tells that it was drained and not undrained.
 	Drained bool `json:"drained,omitempty"`
 	// Checks are the kind of checks that it has to pass; empty when none.

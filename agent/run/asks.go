@@ -95,7 +95,12 @@ func (s *State) refusesApproval(name string) error {
 // says so.
 func (s *State) refusesRelease(host string) error {
 	i, known := s.index[host]
-	if !known {
+	switch o := s.outsider(host); {
+	case o != nil && o.out():
+		return nil
+	case o != nil:
+		return s.refused("host %s holds no slot in run %d", host, s.Key())
+	case !known:
 		return s.refused("host %s is not in run %d", host, s.Key())
 	}
 	m := &s.members[i]
@@ -122,6 +127,9 @@ func (s *State) IsAborting() bool { return s.aborted != nil && !s.Over() }
 // whose silence says nothing: it is no member, was left out, or is out of
 // service anyway.
 func (s *State) Silence(name string) (silent, matters bool) {
+	if o := s.outsider(name); o != nil && !s.Over() {
+		return o.silent, o.stage >= 0
+	}
 	i, known := s.index[name]
 	if !known || s.Over() {
 		return false, false
@@ -130,5 +138,5 @@ func (s *State) Silence(name string) (silent, matters bool) {
 	if m.silent {
 		return true, true
 	}
-	return false, !m.slot && m.final != Skipped && m.final != Unreachable
+	return false, (!m.slot || m.step <= ready) && m.final != Skipped
 }

@@ -39,11 +39,14 @@ func (s *State) count(m *member, n int) {
 	if m.step <= ready {
 		s.unstarted += n
 	}
-	switch {
-	case m.slot && m.takenAt.IsZero() && m.step != checkingBefore && m.step != ready:
-		g.untouched += n
-	case !m.slot && (m.step == checkingBefore || m.step == ready):
-		g.waiting += n
+	if m.slot && !m.takenAt.IsZero() {
+		g.taken += n
+	}
+	if m.step == checkingBefore || m.step == ready {
+		g.turns += n
+		if !m.slot {
+			g.waiting += n
+		}
 	}
 	if m.left() {
 		g.left += n

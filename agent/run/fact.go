@@ -41,13 +41,17 @@ var facts = map[string]func(*State, message.Event, message.Record) error{
 func each(fold func(s *State, i int, e message.Event, at time.Time) bool) func(*State, message.Event, message.Record) error {
 	return func(s *State, e message.Event, r message.Record) error {
 		for _, host := range e.Hosts {
-			if _, err := s.member(host); err != nil {
+			if _, err := s.member(host); err != nil && s.outsider(host) == nil {
 				return err
 			}
 		}
 		changed := false
 		for _, host := range e.Hosts {
-			changed = fold(s, s.index[host], e, r.Time) || changed
+			if o := s.outsider(host); o != nil {
+				changed = s.happens(o, e, r.Time) || changed
+			} else {
+				changed = fold(s, s.index[host], e, r.Time) || changed
+			}
 		}
 		if !changed {
 			return fmt.Errorf("event %s changes nothing for %s", e.Event, list(e.Hosts))
@@ -116,7 +120,7 @@ func (s *State) release(i int, e message.Event, at time.Time) bool {
 // its final status keeps it.
 func (s *State) leaveBehind(i int, text string, at time.Time) {
 	s.edit(i, at, func(m *member) {
-		m.slot, m.silent, m.late, m.stranded, m.undrain, m.unwell = false, false, "", "", false, ""
+		m.slot, m.silent, m.late, m.stranded, m.unknown, m.undrain, m.unwell = false, false, "", "", false, false, ""
 		if m.final == "" {
 			m.final, m.text, m.since = Skipped, text, at
 		} else if m.final != Upgraded {

@@ -82,21 +82,21 @@ func (s *State) foldReply(r message.Record) error {
 		return err
 	}
 	m := &s.members[i]
+	result := answerOf(r)
+	ashore := s.comesAshore(i, r.Action, result, r.Time)
 	if asked := m.asked(); asked == "" || asked != r.Action {
+		if ashore {
+			return nil
+		}
 		return fmt.Errorf("%s was not asked to %s: it is %s", r.Host, r.Action, m.status())
 	}
 	s.changed = r.Time
-	if m.stranded != "" { // Whoever answers is at work on nothing that came before.
-		s.edit(i, r.Time, func(m *member) { m.stranded = "" })
-		s.freeSlot(i, r.Time)
-	}
-	result := answerOf(r)
 	switch {
 	case m.late != "":
 		s.answerLate(i, result, r.Time)
-	case r.Action != message.Prepare && strings.HasSuffix(result, message.PastUnknown):
+	case r.Action != message.Prepare && pastUnknown(result):
 		// Another worker of the host, or what it left behind, may be at work.
-		s.edit(i, r.Time, func(m *member) { m.late = r.Action })
+		s.edit(i, r.Time, func(m *member) { m.late, m.unknown = r.Action, true })
 		s.fail(i, result, r.Time)
 	case result == message.Done && r.Action == message.Prepare:
 		return s.move(i, idle, r.Time)
@@ -109,6 +109,25 @@ func (s *State) foldReply(r message.Record) error {
 	}
 	return nil
 }
+
+// comesAshore takes in that a host which never answered the run before answers
+// this one, be it too late: it is at work on nothing that came before, unless it
+// says that it does not know. It reports whether that was news.
+func (s *State) comesAshore(i int, action message.Action, result string, at time.Time) bool {
+	if s.members[i].stranded == "" || action != message.Prepare {
+		return false
+	}
+	s.edit(i, at, func(m *member) {
+		if m.unknown = m.unknown || pastUnknown(result); !m.unknown {
+			m.stranded = ""
+		}
+	})
+	s.freeSlot(i, at)
+	return s.members[i].stranded == ""
+}
+
+// pastUnknown reports whether a host answered that it does not know what it did.
+func pastUnknown(result string) bool { return strings.HasSuffix(result, message.PastUnknown) }
 
 // answerOf returns a reply's result. A reply that cannot be read is a failure:
 // the host has used up its one answer, so waiting for another is vain.
@@ -128,7 +147,9 @@ func answerOf(r message.Record) string {
 func (s *State) answerLate(i int, result string, at time.Time) {
 	s.edit(i, at, func(m *member) {
 		m.text += fmt.Sprintf("; its late answer to %s was: %s", m.late, result)
-		m.late = ""
+		if m.unknown = m.unknown || pastUnknown(result); !m.unknown {
+			m.late = ""
+		}
 	})
 	s.freeSlot(i, at)
 }
@@ -256,7 +277,7 @@ func (s *State) freeSlot(i int, at time.Time) {
 
 // lacks reports whether something has yet to show that the host is well.
 func (m *member) lacks() bool {
-	return m.late != "" || m.stranded != "" || m.undrain || m.unwell != ""
+	return m.late != "" || m.stranded != "" || m.unknown || m.undrain || m.unwell != ""
 }
 
 // takeSlot has a host count as out of service for this run.

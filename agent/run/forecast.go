@@ -82,7 +82,7 @@ func (s *State) forecastStage(f *Forecast, n int, ends bool, begins time.Time, t
 
 // lanes is how many hosts of a stage can go at once; at least one.
 func (s *State) lanes(g *stage) int {
-	free := g.MaxUnavailable
+	free := g.MaxUnavailable - g.outside
 	for _, i := range g.order {
 		if m := &s.members[i]; m.final != "" && m.out() {
 			free--

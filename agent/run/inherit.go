@@ -1,31 +1,35 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
+
+// notWell is why a host holds a slot that it has had since a run before.
+const notWell = "it was not well when the run before ended"
 
 // inherit takes in a host that was out of service when the run before ended.
 // What it would lack by a policy that is no more is not asked of it.
 func (s *State) inherit(u message.Unwell, at time.Time) {
 	i, known := s.index[u.Host]
 	if !known {
-		s.beyond = append(s.beyond, u)
+		if s.outsider(u.Host) == nil {
+			s.setAside(-1, []string{u.Host})
+		}
+		s.editOutsider(s.outsider(u.Host), at, func(o *outsider) { o.Unwell, o.slot = u, true })
 		return
 	}
 	s.edit(i, at, func(m *member) {
-		m.slot, m.slotAt, m.stranded = true, u.Since, u.Late
+		m.slot, m.slotAt, m.stranded, m.unknown = true, u.Since, u.Late, u.Unknown
 		m.undrain = u.Drained && s.policy.Hooks.Undrain != nil
 		if len(s.task(u.Checks).Checks) > 0 {
 			m.unwell = u.Checks
 		}
 	})
-	if s.members[i].stranded == "" {
-		s.freeSlot(i, at)
-	}
+	s.freeSlot(i, at)
 }
 
 // Unwell returns the hosts that still hold a slot after the end of the run, in
@@ -33,29 +37,41 @@ func (s *State) inherit(u message.Unwell, at time.Time) {
 func (s *State) Unwell() []message.Unwell {
 	var hosts []message.Unwell
 	for i := range s.members {
-		m := &s.members[i]
-		if !m.slot {
-			continue
+		if m := &s.members[i]; m.slot {
+			hosts = append(hosts, message.Unwell{
+				Host: m.name, Since: m.slotAt, Late: cmp.Or(m.late, m.stranded), Unknown: m.unknown, Drained: m.undrain, Checks: m.unwell,
+			})
 		}
-		u := message.Unwell{Host: m.name, Since: m.slotAt, Late: m.late, Drained: m.undrain, Checks: m.unwell}
-		if u.Late == "" {
-			u.Late = m.stranded
-		}
-		hosts = append(hosts, u)
 	}
-	return append(hosts, s.beyond...)
+	for k := range s.outsiders {
+		if s.outsiders[k].slot {
+			hosts = append(hosts, s.outsiders[k].Unwell)
+		}
+	}
+	return hosts
 }
-
-// Beyond returns the hosts that hold a slot since a run before and are no
-// members of this one. The caller may not change them.
-func (s *State) Beyond() []message.Unwell { return s.beyond }
 
 // HoldsSlot reports whether a host holds a slot after the end of the run.
 func (s *State) HoldsSlot(host string) bool {
-	if i, member := s.index[host]; member {
+	if i, known := s.index[host]; known {
 		return s.members[i].slot
 	}
-	return slices.ContainsFunc(s.beyond, func(u message.Unwell) bool { return u.Host == host })
+	o := s.outsider(host)
+	return o != nil && o.slot
+}
+
+// Minds reports whether it matters to a run that a host is deleted: it waits
+// for it, or counts it as out of service.
+func (s *State) Minds(host string) bool {
+	i, known := s.index[host]
+	o := s.outsider(host)
+	switch {
+	case s.Over():
+		return s.HoldsSlot(host)
+	case known:
+		return s.members[i].final == "" || s.members[i].out()
+	}
+	return o != nil && o.out()
 }
 
 // after takes in what happens after the end of the run: hosts that are not well
@@ -70,11 +86,23 @@ func (s *State) after(e message.Event, r message.Record) error {
 		}
 	}
 	for _, host := range e.Hosts {
-		s.beyond = slices.DeleteFunc(s.beyond, func(u message.Unwell) bool { return u.Host == host })
-		if i, member := s.index[host]; member {
+		if i, known := s.index[host]; known {
 			s.leaveBehind(i, leftBehind(e), r.Time)
+		} else {
+			s.happens(s.outsider(host), e, r.Time)
 		}
 	}
+	return nil
+}
+
+// answeredAfter takes in that a host answers its last command after the end of
+// the run: it is at work no more.
+func (s *State) answeredAfter(r message.Record) error {
+	i, known := s.index[r.Host]
+	if !known || r.Run != s.ID || s.members[i].asked() == "" || s.members[i].asked() != r.Action {
+		return fmt.Errorf("nobody waits for an answer of %s to %s of run %d", r.Host, r.Action, r.Run)
+	}
+	s.answerLate(i, answerOf(r), r.Time)
 	return nil
 }
 

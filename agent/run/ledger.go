@@ -91,12 +91,13 @@ func (l *Ledger) fold(r message.Record) error {
 		l.remember()
 		return err
 	}
-	switch r.Kind {
-	case message.EventRecord:
+	switch {
+	case r.Kind == message.EventRecord:
 		return l.open(r)
-	default:
-		return fmt.Errorf("record %d belongs to no run under way", r.Seq)
+	case r.Kind == message.ReplyRecord && l.newest != nil:
+		return l.newest.answeredAfter(r)
 	}
+	return fmt.Errorf("record %d belongs to no run under way", r.Seq)
 }
 
 func (l *Ledger) open(r message.Record) error {

@@ -41,8 +41,10 @@ type member struct {
 	// to be well again. It was taken out in this run at takenAt.
 	slot            bool
 	slotAt, takenAt time.Time
-	// stranded is the command of a run before that it has not answered.
+	// stranded is the command of a run before that it has not answered, unknown
+	// tells that nobody knows what it did.
 	stranded message.Action
+	unknown  bool
 	// silent tells that it is not heard of, since silentAt.
 	silent   bool
 	silentAt time.Time
@@ -81,8 +83,9 @@ func (m *member) status() Status {
 func (m *member) out() bool { return m.slot || m.silent }
 
 // mayGo reports whether the host may have its turn: one that is silent keeps
-// its place until it is heard of again.
-func (m *member) mayGo() bool { return m.step == idle && !m.silent }
+// its place until it is heard of again, one of which nobody knows what it did
+// until it was released.
+func (m *member) mayGo() bool { return m.step == idle && !m.silent && !m.unknown }
 
 // owes reports whether a run that ends has to wait for the host first: for
 // the answer to its command, for its checks or for its undrain hook. Each of
@@ -101,9 +104,11 @@ func (m *member) asked() message.Action {
 		return message.Upgrade
 	case rebooting:
 		return message.Reboot
-	default:
-		return m.late
 	}
+	if m.unknown { // What another of its workers says proves nothing.
+		return ""
+	}
+	return m.late
 }
 
 func (m *member) slotSince() time.Time {
@@ -119,10 +124,15 @@ func (m *member) slotSince() time.Time {
 // slotReason says why the host counts as out of service.
 func (m *member) slotReason() string {
 	switch {
+	case m.slot && m.unknown:
+		return "nobody knows what it did"
 	case m.slot && m.stranded != "":
 		return "it has not answered " + string(m.stranded) + " of a run before"
 	case m.slot && m.takenAt.IsZero() && m.final != HostFailed:
-		return "it was not well when the run before ended"
+		if m.silent {
+			return notWell + ", and is silent"
+		}
+		return notWell
 	case m.slot && m.late != "":
 		return "it has not answered " + string(m.late)
 	case m.slot && m.final != "" && m.undrain:

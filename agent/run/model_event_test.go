@@ -55,6 +55,7 @@ func (m *model) hostEvent(e message.Event, name string, at time.Time) error {
 }
 
 func (m *model) leave(h *modelHost, at time.Time) {
+	h.unknown = false
 	h.gone, h.late, h.stranded, h.asked, h.underWay, h.drained, h.unwell, h.rebootDue = true, false, false, "", false, false, "", false
 	m.stagesDone(at)
 }

@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -48,13 +49,15 @@ type modelHost struct {
 	// late: it was given up and may be at work; stranded: so it was in the run
 	// before, and has not answered since.
 	late, stranded bool
+	// unknown: it answered that it does not know what it did.
+	unknown bool
 }
 
 func (h *modelHost) out() bool { return h.silent || h.holds() }
 
 // holds is that it is not out of service for its silence alone.
 func (h *modelHost) holds() bool {
-	return h.underWay || h.late || h.stranded || h.drained || h.unwell != ""
+	return h.underWay || h.late || h.stranded || h.unknown || h.drained || h.unwell != ""
 }
 
 // left is that its stage waits for it.
@@ -90,7 +93,7 @@ func (m *model) inherit(u message.Unwell) {
 		return
 	}
 	checks := map[message.TaskKind][]message.Check{message.BeforeHost: m.policy.Checks.BeforeHost, message.AfterHost: m.policy.Checks.AfterHost}
-	h.stranded = u.Late != ""
+	h.stranded, h.unknown = u.Late != "", u.Unknown
 	h.drained = u.Drained && m.policy.Hooks.Undrain != nil
 	h.undrainTried = h.drained
 	if len(checks[u.Checks]) > 0 {
@@ -104,10 +107,13 @@ func (m *model) see(r message.Record, folded error) error {
 		m.doneAt[n] = earlier(at, r.Time)
 	}
 	if m.over {
-		if folded == nil {
-			return m.after(r)
+		if folded != nil {
+			return nil
 		}
-		return nil
+		if r.Kind == message.ReplyRecord {
+			return m.reply(r, folded)
+		}
+		return m.after(r)
 	}
 	switch counts := folded == nil; {
 	case r.Kind == message.ReplyRecord:
@@ -214,7 +220,7 @@ func (m *model) start(name string, at time.Time) error {
 	switch {
 	case out >= limit && !h.holds() || underWay >= limit:
 		return fmt.Errorf("invariant 1: %s starts while %d of %d are out of service", name, out, limit)
-	case h.final || h.gone || !h.prepared || h.silent:
+	case h.final || h.gone || !h.prepared || h.silent || h.unknown:
 		return fmt.Errorf("%s starts and is %+v", name, *h)
 	case m.paused || m.halted:
 		return fmt.Errorf("%s starts while the run is held up", name)
@@ -239,20 +245,29 @@ func (m *model) inTime(name string, stage int, at time.Time) error {
 func (m *model) reply(r message.Record, folded error) error {
 	h := m.hosts[r.Host]
 	counts := r.Run == m.run && h != nil && !h.gone && h.asked != "" && h.asked == r.Action
-	if counts != (folded == nil) {
-		return fmt.Errorf("invariant 4: the reply of %s to %s counts: %t; it was folded with %w", r.Host, r.Action, counts, folded)
-	}
-	if !counts {
-		return nil
-	}
-	h.asked, h.stranded = "", false
-	if h.late {
-		h.late = false
-		return nil
-	}
 	reply, err := message.DecodeReply(r.Body)
 	if err != nil || reply.Action != r.Action {
 		reply.Result = "garbage"
+	}
+	lost := strings.HasSuffix(reply.Result, message.PastUnknown)
+	if r.Run == m.run && h != nil && h.stranded && r.Action == message.Prepare {
+		counts = counts || !lost && !h.unknown
+		h.unknown = h.unknown || lost
+		h.stranded = h.unknown
+	}
+	if counts != (folded == nil) {
+		return fmt.Errorf("invariant 4: the reply of %s to %s counts: %t; it was folded with %w", r.Host, r.Action, counts, folded)
+	}
+	if !counts || h.asked != r.Action {
+		return nil
+	}
+	if h.late {
+		h.late, h.unknown, h.asked = lost, lost, ""
+		return nil
+	}
+	h.asked = ""
+	if lost && r.Action != message.Prepare {
+		h.late, h.unknown = true, true
 	}
 	m.answer(h, reply, r)
 	return nil

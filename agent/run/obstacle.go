@@ -64,14 +64,13 @@ func (s *State) crowding(now time.Time, g *stage) obstacle {
 }
 
 // roomFor reports whether a host may have its turn: there is a slot for it; or
-// it has one since a run before, and fewer of those are being upgraded than may
-// be.
+// it has one since a run before, and this run has taken fewer out of service
+// than may be.
 func (g *stage) roomFor(m *member) bool {
-	out := g.out + g.waiting
 	if m.slot {
-		out -= g.untouched
+		return g.taken+g.turns < g.MaxUnavailable
 	}
-	return out < g.MaxUnavailable
+	return g.out+g.waiting < g.MaxUnavailable
 }
 
 // mayTake reports whether a host that has had its turn may be taken out of
@@ -80,7 +79,7 @@ func (s *State) mayTake(i int) bool {
 	m := &s.members[i]
 	g := &s.stages[m.stage]
 	if m.slot {
-		return g.out-g.untouched <= g.MaxUnavailable
+		return g.taken < g.MaxUnavailable
 	}
 	return g.out < g.MaxUnavailable
 }

@@ -3,7 +3,9 @@ package run
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -39,6 +41,8 @@ func (p *player) stage(s message.Stage, words []string) message.Stage {
 			if _, err := fmt.Sscan(words[i+1], &s.MaxUnavailable); err != nil {
 				p.t.Fatalf("max %s: %v", words[i+1], err)
 			}
+		case "aside":
+			s.Aside = strings.Split(words[i+1], ",")
 		case "soak":
 			s.Soak = message.Span(p.span(words[i+1]))
 		case "approval":
@@ -70,7 +74,9 @@ func (p *player) opening(words []string) message.Event {
 			silent = true
 			continue
 		}
-		e.Hosts = append(e.Hosts, word)
+		if !p.aside(word) {
+			e.Hosts = append(e.Hosts, word)
+		}
 		if silent {
 			e.Silent = append(e.Silent, word)
 		}
@@ -85,4 +91,9 @@ func (p *player) opening(words []string) message.Event {
 		}
 	}
 	return e
+}
+
+// aside reports whether the next run sets a host aside.
+func (p *player) aside(host string) bool {
+	return slices.ContainsFunc(p.stages, func(s message.Stage) bool { return slices.Contains(s.Aside, host) })
 }

@@ -88,7 +88,7 @@ func drawOpening(rt *rapid.T) message.Event {
 	for _, name := range append([]string{"beyond"}, e.Hosts...) {
 		if rapid.IntRange(0, 9).Draw(rt, "unwell") == 0 {
 			e.Unwell = append(e.Unwell, message.Unwell{
-				Host: name, Since: epoch.Add(-time.Hour), Drained: rapid.Bool().Draw(rt, "drained"),
+				Host: name, Since: epoch.Add(-time.Hour), Drained: rapid.Bool().Draw(rt, "drained"), Unknown: rapid.IntRange(0, 3).Draw(rt, "unknown") == 0,
 				Late:   rapid.SampledFrom([]message.Action{"", message.Upgrade, message.Reboot}).Draw(rt, "late"),
 				Checks: rapid.SampledFrom([]message.TaskKind{"", message.BeforeHost, message.AfterHost}).Draw(rt, "checks"),
 			})
@@ -161,7 +161,7 @@ func (p *property) answer1() {
 }
 
 func drawResult(rt *rapid.T) string {
-	return rapid.SampledFrom([]string{message.Done, message.Done, message.Done, message.RebootRequired, message.RebootRequired, "no space left"}).Draw(rt, "result")
+	return rapid.SampledFrom([]string{message.Done, message.Done, message.Done, message.RebootRequired, message.RebootRequired, "no space left", "so " + message.PastUnknown}).Draw(rt, "result")
 }
 
 // outcome1 is a task that comes out, mostly well.

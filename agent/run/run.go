@@ -22,7 +22,10 @@
 //
 // Who is out of service when a run ends still is in the next one, until what it
 // lacks has come: an answer, its undrain hook, its checks. Such hosts are the
-// first of their stage, and need no further slot.
+// first of their stage, and need no further slot; but not more of them are
+// upgraded at once than may be out of service. One that does not know itself
+// what it did is not touched before it was released. A host that a retry leaves
+// alone counts in its stage all the same.
 //
 // An undrain hook is wanted for every host that was drained, and the run does
 // not end before it was tried or its limit passed; a host that was deleted is
@@ -130,8 +133,10 @@ type State struct {
 	// halt is why the run stops because of what failed; empty while it does
 	// not.
 	halt string
-	// beyond are hosts that are not well and no members.
-	beyond []message.Unwell
+	// outsiders are hosts that count and are no members, outside their indexes
+	// by name.
+	outsiders []outsider
+	outside   map[string]int
 	// frozen is the freeze because of which the run ends at NotAfter; empty when
 	// it ends because of its window.
 	frozen string
@@ -161,7 +166,7 @@ func open(r message.Record, e message.Event) *State {
 	s := &State{
 		OpenedSeq: r.Seq, OpenedAt: r.Time, Trigger: e.Trigger, By: e.By, Why: e.Why, RetryOf: e.RetryOf,
 		NotAfter: *e.NotAfter, Phase: Open, Exempt: e.Exempt, changed: r.Time, newest: r.Time,
-		index: make(map[string]int, len(e.Hosts)), counts: map[Status]int{}, queues: queues{}, noReboot: map[string]string{},
+		index: make(map[string]int, len(e.Hosts)), counts: map[Status]int{}, queues: queues{}, noReboot: map[string]string{}, outside: map[string]int{},
 	}
 	if e.Window != nil {
 		s.Window = *e.Window
@@ -180,6 +185,8 @@ func open(r message.Record, e message.Event) *State {
 	for _, name := range e.Silent {
 		if i, known := s.index[name]; known {
 			s.fallSilent(i, e, r.Time)
+		} else if o := s.outsider(name); o != nil {
+			s.happens(o, message.Event{Event: message.Silent}, r.Time)
 		}
 	}
 	for _, u := range e.Unwell {
@@ -198,6 +205,7 @@ func (s *State) enlist(hosts []string) {
 			s.index[name] = len(s.members)
 			s.members = append(s.members, member{name: name, stage: n})
 		}
+		s.setAside(n, planned.Aside)
 		first += planned.Size
 	}
 	s.unprepared, s.unstarted = len(s.members), len(s.members)

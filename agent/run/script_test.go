@@ -21,7 +21,8 @@ var update = flag.Bool("update", false, "write the transcripts anew")
 //	rollout {"max-failures":2}   members of message.Policy, but for its stages
 //	stage canary 1 max 1 soak 30m approval 2h
 //	                             the next stage: its name, how many hosts, and
-//	                             what differs from max 1
+//	                             what differs from max 1; aside h07,h08 names
+//	                             hosts of the stage that are no members
 //	lasts 2h                     how long it lasts, 4h if this is not said
 //
 // What happens:

@@ -5,7 +5,7 @@ import "time"
 // follow takes in the time of the next record. Where it is before that of the
 // last one, the log's clock was set back: what lies in the future by now
 // counts as of now, so that each deadline is no further away than it is long
-// (design.md 5, invariant 7).
+// (design.md 5, invariant 7). The end of the run is as far away as it was.
 func (s *State) follow(now time.Time) {
 	if now.Before(s.newest) {
 		s.setBack(now)
@@ -14,10 +14,14 @@ func (s *State) follow(now time.Time) {
 }
 
 func (s *State) setBack(now time.Time) {
+	s.NotAfter = now.Add(s.NotAfter.Sub(s.newest))
 	times := []*time.Time{&s.sentAt, &s.preparedAt, &s.changed, &s.fleet.passedAt, &s.fleet.ranAt}
 	for i := range s.members {
 		m := &s.members[i]
 		times = append(times, &m.since, &m.slotAt, &m.takenAt, &m.silentAt, &m.ranAt)
+	}
+	for k := range s.outsiders {
+		times = append(times, &s.outsiders[k].Since, &s.outsiders[k].silentAt)
 	}
 	for i := range s.stages {
 		times = append(times, &s.stages[i].doneAt, &s.stages[i].approvedAt)

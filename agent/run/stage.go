@@ -18,10 +18,11 @@ type stage struct {
 	order []int
 	line  line
 	// left counts its hosts that are not done, out those that are out of service,
-	// waiting those that had their turn and have no slot yet, untouched those
-	// that have one since a run before and had no turn.
-	left, out, waiting, untouched int
-	upgraded, failed              int
+	// outside those of them that are no members; waiting those that had their
+	// turn and have no slot yet. taken counts those that were taken out of
+	// service in this run, turns those that had their turn and were not yet.
+	left, out, outside, waiting, taken, turns int
+	upgraded, failed                          int
 	// doneAt is when the last of its hosts was done.
 	doneAt     time.Time
 	approvedAt time.Time
@@ -109,8 +110,9 @@ func (s *State) advance(at time.Time) {
 func (s *State) starts(i int) time.Time {
 	m := &s.members[i]
 	begins := later(s.reached(), s.stages[m.stage].approvedAt)
-	// A splay that is longer than half of what is left would waste the window.
-	if left := s.NotAfter.Sub(begins) / 2; s.policy.Splay > 0 && left > 0 {
+	// A splay that is longer than half of what is left would waste the window; for
+	// a host that is out of service anyway there is none.
+	if left := s.NotAfter.Sub(begins) / 2; s.policy.Splay > 0 && left > 0 && !m.slot {
 		return begins.Add(share(m.lot, min(time.Duration(s.policy.Splay), left)))
 	}
 	return begins

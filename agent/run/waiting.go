@@ -41,6 +41,9 @@ func (s *State) blocked(now time.Time) (Waiting, bool) {
 	case answers:
 		return Waiting{ForHost, s.names(func(st Status) bool { return st == Pending || st == HostPreparing }) + " to answer prepare", s.sentAt}, true
 	case pausing:
+		if s.Paused.By == message.ByRollout {
+			return Waiting{ForResume, `the rollout to let it go on: its member "paused" is true` + reason(s.Paused.Why), s.Paused.At}, true
+		}
 		return Waiting{ForResume, fmt.Sprintf("somebody to resume it: it was paused by %s%s", s.Paused.By, reason(s.Paused.Why)), s.Paused.At}, true
 	case soak:
 		before := &s.stages[s.soaks]
@@ -81,6 +84,12 @@ func (s *State) noSlot(g *stage) (Waiting, bool) {
 			since = sooner(since, m.slotSince())
 		}
 	}
+	for k := range s.outsiders {
+		if o := &s.outsiders[k]; o.out() && o.stage == s.current {
+			holders = append(holders, o.Host+" ("+o.reason()+")")
+			since = sooner(since, o.since())
+		}
+	}
 	return Waiting{ForSlot, list(holders) + " to be well again, to be released or to be deleted", since}, true
 }
 
@@ -88,17 +97,23 @@ func (s *State) noSlot(g *stage) (Waiting, bool) {
 func (s *State) waitingHosts(g *stage) (Waiting, bool) {
 	var silent []string
 	var since time.Time
+	until := " to be released or to be deleted"
 	for i := g.first; i < g.first+g.Size; i++ {
 		m := &s.members[i]
 		if w, busy := busyWith(m); busy {
 			return w, true
 		}
-		if m.step == idle && m.silent {
+		switch {
+		case m.step == idle && m.silent:
 			silent = append(silent, m.name)
 			since = sooner(since, m.silentAt)
+			until = " to come back, to be released or to be deleted"
+		case m.step == idle && m.unknown:
+			silent = append(silent, m.name+" ("+m.slotReason()+")")
+			since = sooner(since, m.slotAt)
 		}
 	}
-	return Waiting{ForHost, list(silent) + " to come back, to be released or to be deleted", since}, true
+	return Waiting{ForHost, list(silent) + until, since}, true
 }
 
 // busyWith tells what a host that is under way waits for.
