@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -15,7 +16,7 @@ import (
 // only names, if it can start now.
 func (s *state) planStart(now time.Time, request v1.Start, only map[string]bool) (rollout.Planned, error) {
 	fleet := s.fleet(only)
-	if len(fleet) == 0 && only != nil {
+	if only != nil && !slices.ContainsFunc(fleet, func(h rollout.Host) bool { return !h.Aside }) {
 		return rollout.Planned{}, &run.Refused{Run: request.RetryOf, Message: fmt.Sprintf(
 			"none of the %d hosts that run %d left is known any more under a listed worker application", len(only), request.RetryOf)}
 	}
@@ -76,6 +77,8 @@ func (s *state) startable(now time.Time, p rollout.Planned) error {
 		return &run.Refused{Message: fmt.Sprintf("the rollout leaves out all %d hosts; the first is %s: %s", len(p.Exempt), p.Exempt[0].Host, p.Exempt[0].Reason)}
 	case len(p.Hosts) == 0:
 		return &run.Refused{Message: "no host of a listed worker application is known; start a worker under one of worker-applications first"}
+	case len(p.SilentAside) > 0 && now.Before(s.started.Add(settle)):
+		return fmt.Errorf("%w: it has just started and has not heard of host %s yet", run.ErrNotReady, p.SilentAside[0])
 	case len(p.Silent) > 0 && now.Before(s.started.Add(settle)):
 		return fmt.Errorf("%w: it has just started and has not heard of host %s yet", run.ErrNotReady, p.Silent[0])
 	case len(p.Hosts) == len(p.Silent):

@@ -12,7 +12,7 @@ import (
 // that the record is about.
 func (s *state) folded(ctx context.Context, r message.Record) {
 	newest := s.ledger.Newest()
-	if newest == nil {
+	if newest == nil || isMissed(r) {
 		return
 	}
 	if newest.OpenedSeq == r.Seq {
@@ -30,6 +30,16 @@ func (s *state) folded(ctx context.Context, r message.Record) {
 	case r.Seq > s.startedAt: // What was there at the start is taken up at its end.
 		s.follow(ctx, newest, r)
 	}
+}
+
+// isMissed reports whether a record tells of a window that was missed, which
+// belongs to no run.
+func isMissed(r message.Record) bool {
+	if r.Kind != message.EventRecord {
+		return false
+	}
+	e, err := message.DecodeEvent(r.Body)
+	return err == nil && e.Event == message.Missed
 }
 
 // takeUp goes on with a run that was under way when the controller started.

@@ -25,7 +25,11 @@ func (s *state) missed(now time.Time) (message.Event, time.Time, bool) {
 	if now.Before(s.lookBackAt) {
 		return message.Event{}, s.lookBackAt, false
 	}
-	since := later(later(s.ledger.Considered().Add(1), s.scheduledAt), now.Add(-longestAbsence))
+	considered := s.ledger.Considered()
+	if considered.After(now) { // It was, by a clock that was ahead.
+		considered = now
+	}
+	since := later(later(considered.Add(1), s.scheduledAt), now.Add(-longestAbsence))
 	closed := s.closed(since, now)
 	if len(closed) == 0 {
 		s.lookBackAt = now.Add(day)

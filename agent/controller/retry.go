@@ -38,8 +38,8 @@ func (c *Controller) leftOf(ctx context.Context, id uint64) (map[string]bool, er
 // exempt reports whether a host was left out by the rollout: it was no member.
 func exempt(h v1.RunHost) bool { return h.Stage == "" }
 
-// fleet returns the hosts whose application the configuration lists (AV-14),
-// or those of them that only names; nil names all.
+// fleet returns the hosts whose application the configuration lists (AV-14);
+// those that only does not name are aside. Nil names all.
 func (s *state) fleet(only map[string]bool) []rollout.Host {
 	if s.config == nil {
 		return nil
@@ -50,9 +50,10 @@ func (s *state) fleet(only map[string]bool) []rollout.Host {
 	}
 	var hosts []rollout.Host
 	for name, h := range s.hosts {
-		if listed[h.Application] && (only == nil || only[name]) {
+		if listed[h.Application] {
 			hosts = append(hosts, rollout.Host{
 				Name: name, Application: h.Application, Role: h.Role, Labels: h.Labels, Silent: !s.present.online(name),
+				Aside: only != nil && !only[name],
 			})
 		}
 	}

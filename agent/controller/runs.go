@@ -140,9 +140,9 @@ func (s *state) newest() newest {
 	if r == nil {
 		return newest{}
 	}
-	if s.shown == nil {
+	if now := s.Now(); s.shown == nil || now.Sub(s.shownAt).Abs() > showFor {
 		v := s.view(r)
-		s.shown = &v
+		s.shown, s.shownAt = &v, now
 	}
 	return newest{view: *s.shown, seq: s.ledger.LastSeq, found: true}
 }

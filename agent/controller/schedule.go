@@ -130,7 +130,7 @@ func freezeName(o window.Opening) string {
 // freezes returns the event that has the run under way end with the next
 // freeze, if that begins before its not-after.
 func (s *state) freezes(current *run.State) (message.Event, bool) {
-	if s.config == nil || current.Phase == run.Open {
+	if s.config == nil {
 		return message.Event{}, false
 	}
 	now := s.Now()

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -69,8 +70,11 @@ func (s *state) idles(now time.Time, what, detail string, until time.Time) time.
 
 // open opens a run as it was planned.
 func (s *state) open(ctx context.Context, e message.Event, planned rollout.Planned) time.Time {
-	e.Event, e.Hosts, e.Silent, e.Exempt, e.Policy = message.Opened, planned.Hosts, planned.Silent, planned.Exempt, &planned.Policy
+	e.Event, e.Hosts, e.Silent, e.Exempt, e.Policy = message.Opened, planned.Hosts, slices.Concat(planned.Silent, planned.SilentAside), planned.Exempt, &planned.Policy
 	e.Unwell = s.ledger.Unwell()
+	if considered := s.ledger.Considered(); !considered.IsZero() {
+		e.Considered = &considered
+	}
 	return s.append(ctx, message.Record{Kind: message.EventRecord, Body: e.Encode()}, e.Event)
 }
 

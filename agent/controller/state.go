@@ -100,9 +100,10 @@ type state struct {
 	stale    bool
 	watchers map[chan struct{}]bool
 	openings []opening
-	// shown is the newest run as it was shown since the last change, so that
-	// many who watch cost one view; nil when it was not.
-	shown *v1.Run
+	// shown is the newest run as it was shown since the last change, at shownAt,
+	// so that many who watch cost one view; nil when it was not.
+	shown   *v1.Run
+	shownAt time.Time
 	// configured tells that the configuration was seen; knows is closed when
 	// all is known that was there at the start.
 	configured bool
@@ -110,6 +111,9 @@ type state struct {
 }
 
 const (
+	// showFor is how long a view is shown, though nothing changes: what it tells
+	// of the future goes by the clock.
+	showFor = 5 * time.Second
 	// longestSleep bounds the time between two looks at the clock: a suspended
 	// machine and a clock that was set raise no event that a timer sees.
 	longestSleep = time.Minute
@@ -272,7 +276,7 @@ func (s *state) decide(ctx context.Context) time.Time {
 // setBack forgets what was to be waited for by a clock that has been set back
 // since: it would be waited for until the time comes again.
 func (s *state) setBack(now time.Time) {
-	s.started, s.joined, s.retryAt, s.trimAt = now, now, time.Time{}, time.Time{}
+	s.started, s.joined, s.retryAt, s.trimAt, s.lookBackAt = now, now, time.Time{}, time.Time{}, time.Time{}
 	if !s.keepAt.IsZero() {
 		s.keepAt = now
 	}

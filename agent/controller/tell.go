@@ -8,18 +8,27 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// maxEvents bounds the story of one run: what comes after it is on the log
-// alone.
+// maxEvents bounds the story of one run: of what comes after it only that is
+// told which matters most.
 const maxEvents = 20_000
+
+// maxAsks bounds the events beyond that which somebody asked for, or which tell
+// how the run went on and ended.
+const maxAsks = 1000
 
 // tell adds a record to the story of the newest run.
 func (s *state) tell(r message.Record) {
-	if len(s.events) >= maxEvents {
+	if len(s.events) >= maxEvents+maxAsks {
 		return
 	}
-	if e, some := story(r); some {
+	if e, some := story(r); some && (len(s.events) < maxEvents || matters(e)) {
 		s.events = append(s.events, e)
 	}
+}
+
+// matters reports whether an event is told in however long a story.
+func matters(e v1.RunEvent) bool {
+	return e.By != "" || e.Event == message.Frozen || e.Event == message.Finished
 }
 
 // story says in words what a record tells; false for one that says nothing to

@@ -83,6 +83,9 @@ type Event struct {
 	// Window is when the window opened whose run this is; nil for a run
 	// outside of all windows, and in logs from before it was written down.
 	Window *time.Time `json:"window,omitempty"`
+	// Considered is when the last window opened that had its run or was missed,
+	// before this run; nil when none did.
+	Considered *time.Time `json:"considered,omitempty"`
 	// NotAfter is when the run ends at the latest; of Opened, Frozen and Missed.
 	NotAfter *time.Time `json:"not-after,omitempty"`
 

@@ -39,15 +39,15 @@ func (r *reader) count(field, text string, total int, up bool) int {
 // policy is that of a rollout with its defaults, for the hosts of its stages.
 func (r *reader) policy(from v1.Rollout, stages [][]Host) message.Policy {
 	p := message.Policy{OnFailure: from.OnFailure, Overrun: from.Overrun, Paused: from.Paused}
-	members := 0
+	size := 0
 	for i, hosts := range stages {
 		if len(hosts) > 0 {
-			p.Stages = append(p.Stages, r.stage(fmt.Sprintf("stages[%d].", i), from.Stages[i], len(hosts)))
-			members += len(hosts)
+			p.Stages = append(p.Stages, r.stage(fmt.Sprintf("stages[%d].", i), from.Stages[i], hosts))
+			size += members(hosts)
 		}
 	}
-	p.MaxFailures = max(1, r.count("max-failures", from.MaxFailures, members, false))
-	p.MinPrepared = min(members, r.count("min-prepared", from.MinPrepared, members, true))
+	p.MaxFailures = max(1, r.count("max-failures", from.MaxFailures, size, false))
+	p.MinPrepared = min(size, r.count("min-prepared", from.MinPrepared, size, true))
 	p.Splay = r.span("splay", from.Splay)
 	p.Timeouts = message.Timeouts{
 		Prepare: r.span("timeouts.prepare", from.Timeouts.Prepare),
@@ -66,12 +66,13 @@ func (r *reader) policy(from v1.Rollout, stages [][]Host) message.Policy {
 	return p
 }
 
-// stage reads one of size hosts. A stage that nobody needs to approve has no
-// time to be approved in.
-func (r *reader) stage(field string, from v1.Stage, size int) message.Stage {
+// stage reads one of some hosts, of which those aside count for what may be out
+// of service as they count when they are. A stage that nobody needs to approve
+// has no time to be approved in.
+func (r *reader) stage(field string, from v1.Stage, hosts []Host) message.Stage {
 	s := message.Stage{
-		Name: from.Name, Size: size, Approval: from.Approval,
-		MaxUnavailable: max(1, r.count(field+"max-unavailable", from.MaxUnavailable, size, false)),
+		Name: from.Name, Size: members(hosts), Approval: from.Approval,
+		MaxUnavailable: max(1, r.count(field+"max-unavailable", from.MaxUnavailable, len(hosts), false)),
 		Soak:           r.span(field+"soak", from.Soak),
 	}
 	if from.Approval {

@@ -24,6 +24,9 @@ type Host struct {
 	Labels      map[string]string
 	// Silent hosts are not heard of. They are members all the same.
 	Silent bool
+	// Aside are hosts that are not to be members: they count in their stage
+	// while they are out of service.
+	Aside bool
 }
 
 // Planned is what a run is opened with.
@@ -31,8 +34,8 @@ type Planned struct {
 	// Hosts are the members in the order in which they go: stage by stage, by
 	// name within a stage.
 	Hosts []string
-	// Silent are the members that are not heard of.
-	Silent []string
+	// Silent are the members that are not heard of, SilentAside the others.
+	Silent, SilentAside []string
 	// Exempt are the hosts that are left out, by name, and why.
 	Exempt []message.Exempt
 	Policy message.Policy
@@ -65,6 +68,7 @@ func Plan(r *v1.Rollout, hosts []Host) (Planned, error) {
 }
 
 // divide puts each host into the first stage that matches it, or leaves it out.
+// Stages in which nobody is a member are empty.
 func divide(r v1.Rollout, hosts []Host) (stages [][]Host, exempt []message.Exempt) {
 	out := compile(r.Exempt)
 	matchers := make([]*matcher, len(r.Stages))
@@ -75,6 +79,7 @@ func divide(r v1.Rollout, hosts []Host) (stages [][]Host, exempt []message.Exemp
 	for _, host := range hosts {
 		stage := slices.IndexFunc(matchers, func(m *matcher) bool { return m.matches(host) })
 		switch {
+		case host.Aside && (stage < 0 || out.matches(host)):
 		case out.matches(host):
 			exempt = append(exempt, message.Exempt{Host: host.Name, Reason: "the rollout's exempt matches " + out.words(host)})
 		case stage < 0:
@@ -83,12 +88,37 @@ func divide(r v1.Rollout, hosts []Host) (stages [][]Host, exempt []message.Exemp
 			stages[stage] = append(stages[stage], host)
 		}
 	}
+	for i := range stages {
+		if members(stages[i]) == 0 {
+			stages[i] = nil
+		}
+	}
 	return stages, exempt
+}
+
+// members counts the hosts of a stage that are not aside.
+func members(stage []Host) (n int) {
+	for _, host := range stage {
+		if !host.Aside {
+			n++
+		}
+	}
+	return n
 }
 
 // enlist writes down who takes part, stage by stage.
 func (p *Planned) enlist(stages [][]Host, noReboot *matcher) {
+	named := 0
+	for _, stage := range stages {
+		if len(stage) > 0 {
+			p.setAside(named, stage)
+			named++
+		}
+	}
 	for _, host := range slices.Concat(stages...) {
+		if host.Aside {
+			continue
+		}
 		p.Hosts = append(p.Hosts, host.Name)
 		if host.Silent {
 			p.Silent = append(p.Silent, host.Name)
@@ -97,6 +127,19 @@ func (p *Planned) enlist(stages [][]Host, noReboot *matcher) {
 			p.Policy.NoReboot = append(p.Policy.NoReboot, message.Exempt{
 				Host: host.Name, Reason: "the rollout's exempt-reboot matches " + noReboot.words(host),
 			})
+		}
+	}
+}
+
+// setAside writes down which hosts of a stage are no members.
+func (p *Planned) setAside(stage int, hosts []Host) {
+	for _, host := range hosts {
+		if !host.Aside {
+			continue
+		}
+		aside := &p.Policy.Stages[stage].Aside
+		if *aside = append(*aside, host.Name); host.Silent {
+			p.SilentAside = append(p.SilentAside, host.Name)
 		}
 	}
 }

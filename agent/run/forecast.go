@@ -40,10 +40,11 @@ type Forecast struct {
 }
 
 // Forecast tells when the run is expected to end; false when nothing is
-// measured yet. Its cost grows with the number of hosts.
+// measured yet, or the run waits for somebody. Its cost grows with the number
+// of hosts.
 func (s *State) Forecast(now time.Time) (Forecast, bool) {
 	took := s.typical()
-	if took == 0 || s.Over() || s.unprepared > 0 {
+	if took == 0 || s.Over() || s.unprepared > 0 || s.Paused != nil || !s.approved(&s.stages[s.current]) {
 		return Forecast{}, false
 	}
 	f := Forecast{End: now, Hosts: map[string]time.Time{}}

@@ -19,6 +19,8 @@ type Ledger struct {
 
 	newest, ended *State
 	missed        *Missed
+	// considered is when the last window opened that had its run or was missed.
+	considered time.Time
 }
 
 // Missed is a window that has closed without a run.
@@ -41,16 +43,7 @@ func (l *Ledger) Unwell() []message.Unwell {
 
 // Considered is when the last window opened that had its run or was missed;
 // zero when none did. Windows before it are done with.
-func (l *Ledger) Considered() time.Time {
-	var at time.Time
-	if l.missed != nil {
-		at = l.missed.Start
-	}
-	if l.newest != nil {
-		at = later(at, l.newest.Window)
-	}
-	return at
-}
+func (l *Ledger) Considered() time.Time { return l.considered }
 
 // Newest returns the run that was opened last, ended or not; nil before the
 // first.
@@ -107,6 +100,7 @@ func (l *Ledger) open(r message.Record) error {
 	}
 	if event.Event == message.Missed {
 		l.missed = &Missed{Start: *event.Window, End: *event.NotAfter, Reason: event.Reason}
+		l.considered = later(l.considered, l.missed.Start)
 		return nil
 	}
 	if event.Event != message.Opened && l.newest != nil {
@@ -116,6 +110,10 @@ func (l *Ledger) open(r message.Record) error {
 		return fmt.Errorf("event %s belongs to no run under way", event.Event)
 	}
 	l.newest = open(r, event)
+	l.considered = later(l.considered, l.newest.Window)
+	if event.Considered != nil { // What came before may be trimmed.
+		l.considered = later(l.considered, *event.Considered)
+	}
 	return nil
 }
 

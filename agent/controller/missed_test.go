@@ -1,0 +1,95 @@
+package controller
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// nightly is configured with a window from 02:00 to 03:00 each night.
+func nightly(hosts ...string) *memory {
+	m := newMemory(hosts...)
+	m.configuredAt = time.Now()
+	m.config = &v1.OSUpgrade{
+		WorkerApplications: []v1.WorkerApplication{{Name: "app"}},
+		MaintenanceWindows: []v1.MaintenanceWindow{{
+			DaysOfWeek: "Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday",
+			StartTime:  "02:00", Timezone: "UTC", Duration: "1h",
+		}},
+	}
+	return m
+}
+
+// TestNotMissed checks that a window which had its run is not taken for missed
+// after a run outside of all windows, by a controller that starts then.
+func TestNotMissed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := nightly("h01")
+		c, _ := m.control(t)
+		m.beat("h01")
+		m.pass(2*time.Hour+time.Minute, "h01")
+		m.finish(t, c)
+		m.pass(2*time.Hour, "h01")
+		if _, err := c.Start(t.Context(), "test", start); err != nil {
+			t.Fatal(err)
+		}
+		m.finish(t, c)
+		m.restart(t)
+		m.pass(time.Hour, "h01")
+		if missed := m.events(`"missed"`); len(missed) > 0 {
+			t.Errorf("the log has %q", missed)
+		}
+	})
+}
+
+// TestStoryEndsWithTheRun checks that a window which is missed later is no part
+// of the story of the run before it.
+func TestStoryEndsWithTheRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := nightly("h01", "h02")
+		c, _ := m.control(t)
+		m.beat("h01", "h02")
+		r, err := c.Start(t.Context(), "test", start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.finish(t, c)
+		m.pass(49 * time.Hour) // All are silent: two windows are missed.
+		if missed := m.events(`"missed"`); len(missed) != 2 {
+			t.Fatalf("the log has %q", missed)
+		}
+		view, err := c.Find(t.Context(), r.ID)
+		if last := view.Events[len(view.Events)-1]; err != nil || last.Event != message.Finished || m.runPuts != 1 {
+			t.Errorf("after %d writes to the history the story ends with %+v, %v", m.runPuts, last, err)
+		}
+	})
+}
+
+// TestLongStory checks that a story keeps what people did and how the run
+// ended, however much happened before.
+func TestLongStory(t *testing.T) {
+	t.Parallel()
+	s := &state{}
+	tell := func(e message.Event) { s.tell(message.Record{Kind: message.EventRecord, Body: e.Encode()}) }
+	for range maxEvents + 5 {
+		tell(message.Event{Event: message.Ran, Outcome: &message.Outcome{Run: 2, Kind: message.Fleet}})
+	}
+	tell(message.Event{Event: message.Aborted, By: "ann", Why: "enough"})
+	tell(message.Event{Event: message.Ran, Outcome: &message.Outcome{Run: 2, Kind: message.Fleet}})
+	tell(message.Event{Event: message.Finished, Result: string(run.IsAborted)})
+	if n := len(s.events); n != maxEvents+2 || s.events[n-2].By != "ann" || s.events[n-1].Event != message.Finished {
+		t.Errorf("of %d events the last ones are %+v", n, s.events[n-2:])
+	}
+	for range 2 * maxAsks {
+		tell(message.Event{Event: message.Paused, By: "ann"})
+	}
+	if n := len(s.events); n != maxEvents+maxAsks {
+		t.Errorf("there are %d events", n)
+	}
+}
