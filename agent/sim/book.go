@@ -38,6 +38,7 @@ type pass struct {
 	notAfter                           time.Time
 	members                            map[string]*part
 	order                              []string
+	asides                             map[string]*aside
 	approved                           map[string]bool
 	paused, aborted, finished, fleetOK bool
 	// failed counts the hosts that said so since somebody resumed the run,
@@ -68,6 +69,8 @@ type part struct {
 	// opened with it out of service, before what it lacks since.
 	replied, holds bool
 	before         unwell
+	// lost tells that it answered that it does not know what it did.
+	lost bool
 	// ran are the outcomes of its tasks, tried which had any.
 	ran, tried map[message.TaskKind]bool
 }
@@ -113,7 +116,7 @@ func (b *book) event(r message.Record, e message.Event, sent time.Time) {
 		return
 	}
 	for _, host := range e.Hosts {
-		if p.members[host] == nil {
+		if p.members[host] == nil && !b.outside(p, e, host) {
 			b.w.violated("event %d, %s, is of %s, which is no member", r.Seq, e.Event, host)
 			return
 		}
@@ -146,6 +149,7 @@ func (p *pass) hosts(e message.Event) {
 	for _, host := range e.Hosts {
 		m := p.members[host]
 		switch {
+		case m == nil: // It is aside.
 		case e.Event == message.Silent:
 			m.silent = true
 		case e.Event == message.Recovered && e.Reason == message.Heard:
@@ -176,7 +180,7 @@ func (b *book) open(r message.Record, e message.Event) {
 		b.w.violated("run %d is opened without a policy", r.Seq)
 		return
 	}
-	p := &pass{seq: r.Seq, opened: e, policy: *e.Policy, notAfter: *e.NotAfter, members: map[string]*part{}, order: e.Hosts, approved: map[string]bool{}, paused: e.Policy.Paused}
+	p := &pass{seq: r.Seq, opened: e, policy: *e.Policy, notAfter: *e.NotAfter, members: map[string]*part{}, order: e.Hosts, asides: map[string]*aside{}, approved: map[string]bool{}, paused: e.Policy.Paused}
 	at := 0
 	for n, s := range p.policy.Stages {
 		for _, host := range e.Hosts[at : at+s.Size] {
@@ -184,6 +188,9 @@ func (b *book) open(r message.Record, e message.Event) {
 				host: host, stage: n, silent: slices.Contains(e.Silent, host), gaveUp: map[string]bool{},
 				ran: map[message.TaskKind]bool{}, tried: map[message.TaskKind]bool{},
 			}
+		}
+		for _, host := range s.Aside {
+			p.asides[host] = &aside{stage: n, silent: slices.Contains(e.Silent, host)}
 		}
 		at += s.Size
 	}
@@ -202,6 +209,9 @@ func (b *book) reply(r message.Record) {
 	p := b.run
 	if p == nil || p.finished || r.Run != p.id {
 		b.w.count("replies that come late")
+		if p != nil && p.finished && r.Run == p.id {
+			b.afterwards(p, r)
+		}
 		return
 	}
 	m := p.members[r.Host]
@@ -210,15 +220,19 @@ func (b *book) reply(r message.Record) {
 		return
 	}
 	result := resultOf(r)
+	if r.Action == message.Prepare && m.before.answer {
+		m.before.unknown = m.before.unknown || lost(result)
+		m.replied = m.replied || !lost(result)
+	}
 	switch {
 	case r.Action == message.Prepare && !m.answered:
-		m.answered, m.replied, m.prepared = true, true, result == message.Done
+		m.answered, m.prepared = true, result == message.Done
 		b.judge(p, m, result == message.Done)
 	case r.Action == message.Upgrade && m.upgrade != 0 && m.upgradeSaid == "" && m.reboot == 0:
-		m.upgradeSaid = result
+		m.upgradeSaid, m.lost = result, lost(result)
 		b.judge(p, m, result == message.Done || result == message.RebootRequired || m.gaveUp[string(message.Upgrade)])
 	case r.Action == message.Reboot && m.reboot != 0 && m.rebootSaid == "":
-		m.rebootSaid = result
+		m.rebootSaid, m.lost = result, lost(result)
 		b.judge(p, m, result == message.Done || m.gaveUp[string(message.Reboot)])
 	default:
 		b.w.count("replies that are not asked for")

@@ -77,6 +77,9 @@ func (b *book) reboot(r message.Record, m *part) {
 }
 
 func (b *book) upgrade(r message.Record, m *part, sent time.Time) {
+	if m.before.unknown {
+		b.w.violated("%s is told to upgrade, and does not know what it did before", m.host)
+	}
 	if m.upgrade != 0 {
 		b.w.violated("invariant 2: %s is told to upgrade twice, by record %d", m.host, r.Seq)
 	}
@@ -150,7 +153,7 @@ func (b *book) others(r message.Record, m *part) {
 
 // takes checks that there is a slot (design.md 5, invariant 1).
 func (b *book) takes(r message.Record, m *part) {
-	out, limit := 0, b.run.policy.Stages[m.stage].MaxUnavailable
+	out, limit := b.outAside(m.stage), b.run.policy.Stages[m.stage].MaxUnavailable
 	for _, host := range b.run.order {
 		if o := b.run.members[host]; o != m && o.stage == m.stage && b.run.out(o) {
 			out++
@@ -166,7 +169,7 @@ func (p *pass) out(m *part) bool {
 	switch {
 	case m.left:
 		return false
-	case m.silent || p.unwell(m) != (unwell{}):
+	case m.silent || p.unwell(m) != unwellNothing:
 		return true
 	}
 	drains := !m.tried[message.Drain] || m.ran[message.Drain] && !m.gaveUp[string(message.Drain)]

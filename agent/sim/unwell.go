@@ -2,13 +2,20 @@ package sim
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
 // unwell is what a host certainly lacks when its run ends: it is out of service
 // in the next one, until that has come.
-type unwell struct{ answer, undrain, checks bool }
+type unwell struct{ answer, undrain, checks, unknown bool }
+
+// aside is a host that counts in a stage and is no member.
+type aside struct {
+	stage  int
+	silent bool
+}
 
 // unwell returns what a member lacks by now.
 func (p *pass) unwell(m *part) unwell {
@@ -21,14 +28,73 @@ func (p *pass) unwell(m *part) unwell {
 		answer:  m.before.answer && !m.replied || m.upgrade != 0 && m.awaited(p),
 		undrain: (m.before.undrain || m.slot) && !undrained,
 		checks:  (m.before.checks || m.upgrade != 0) && !checked,
+		unknown: m.before.unknown || m.lost,
 	}
+}
+
+// lost reports whether a host answered that it does not know what it did.
+func lost(result string) bool { return strings.HasSuffix(result, message.PastUnknown) }
+
+// afterwards takes in a reply that comes after the end of its run.
+func (b *book) afterwards(p *pass, r message.Record) {
+	m := p.members[r.Host]
+	u, unwell := b.unwell[r.Host]
+	if m == nil || !unwell || !m.isAwaited(r.Action) {
+		return
+	}
+	if u.answer, u.unknown = false, u.unknown || lost(resultOf(r)); u == unwellNothing {
+		delete(b.unwell, r.Host)
+		return
+	}
+	b.unwell[r.Host] = u
+}
+
+var unwellNothing unwell
+
+// isAwaited reports whether a member has yet to answer a command that it was
+// sent.
+func (m *part) isAwaited(a message.Action) bool {
+	return a == message.Upgrade && m.upgrade != 0 && m.upgradeSaid == "" || a == message.Reboot && m.reboot != 0 && m.rebootSaid == ""
+}
+
+// outside takes in an event of a host that is no member, and reports whether it
+// may have one.
+func (b *book) outside(p *pass, e message.Event, host string) bool {
+	a := p.asides[host]
+	inherits := slices.ContainsFunc(p.opened.Unwell, func(u message.Unwell) bool { return u.Host == host })
+	switch {
+	case e.Event == message.Released || e.Event == message.Recovered && e.Reason == message.Deleted:
+		delete(b.unwell, host)
+		if a != nil {
+			a.silent = false
+		}
+		return a != nil || inherits
+	case e.Event == message.Silent || e.Event == message.Recovered:
+		if a != nil {
+			a.silent = e.Event == message.Silent
+			b.w.count("event " + e.Event + " of a host aside")
+		}
+		return a != nil
+	}
+	return false
+}
+
+// outAside counts the hosts of a stage that are no members and certainly out of
+// service.
+func (b *book) outAside(stage int) (out int) {
+	for host, a := range b.run.asides {
+		if a.stage == stage && (a.silent || b.unwell[host] != unwellNothing) {
+			out++
+		}
+	}
+	return out
 }
 
 // leave notes who is not well when a run ends.
 func (b *book) leave(p *pass) {
 	for _, m := range p.members {
 		delete(b.unwell, m.host)
-		if u := p.unwell(m); u != (unwell{}) {
+		if u := p.unwell(m); u != unwellNothing {
 			b.unwell[m.host] = u
 			b.w.count("hosts that are not well when a run ends")
 		}
