@@ -123,3 +123,29 @@ func TestUnwellBeyondTheRun(t *testing.T) {
 		}
 	})
 }
+
+// TestUnwellAndSilent checks that nothing is sent to a host that is not well
+// and falls silent between its answer to prepare and its turn.
+func TestUnwellAndSilent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01", "h02")
+		m.rollout = &v1.Rollout{Checks: &v1.RolloutChecks{AfterHost: []v1.Check{{Name: "c", Type: "tcp", Address: "localhost:22"}}}}
+		c, r := m.begun(t, "h01", "h02")
+		m.answer("h01", r, message.Upgrade, "broken")
+		r, err := c.Start(t.Context(), "test", start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.answer("h01", r, message.Prepare, message.Done)
+		m.pass(10*time.Minute, "h02")
+		m.answer("h02", r, message.Prepare, message.Done)
+		if want := `{"event":"silent","hosts":["h01"]}`; len(m.events(want)) != 1 || len(m.upgrades()) != 1 {
+			t.Errorf("after %d upgrades the log ends with %s", len(m.upgrades()), m.last())
+		}
+		m.beat("h01")
+		if want := `{"action":"upgrade","host":"h01"}`; m.last() != want {
+			t.Errorf("the log ends with %s, not %s", m.last(), want)
+		}
+	})
+}

@@ -107,10 +107,10 @@ func (m *model) see(r message.Record, folded error) error {
 		m.doneAt[n] = earlier(at, r.Time)
 	}
 	if m.over {
-		if folded != nil {
-			return nil
-		}
-		if r.Kind == message.ReplyRecord {
+		switch {
+		case folded != nil:
+			return nil //nolint:nilerr // What is not folded changes nothing.
+		case r.Kind == message.ReplyRecord:
 			return m.reply(r, folded)
 		}
 		return m.after(r)

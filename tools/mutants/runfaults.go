@@ -4,7 +4,7 @@ package main
 var runFaults = []fault{
 	{
 		name: "slot-freed-while-unwell", file: "agent/run/fold.go",
-		old: `m.stranded != "" || m.undrain || m.unwell != ""`, new: `m.stranded != "" || m.undrain`,
+		old: `m.unknown || m.undrain || m.unwell != ""`, new: `m.unknown || m.undrain`,
 		by: simulated(scripts, invariants),
 	},
 	{
@@ -14,7 +14,7 @@ var runFaults = []fault{
 	},
 	{
 		name: "slot-freed-before-undrain", file: "agent/run/fold.go",
-		old: `m.stranded != "" || m.undrain || m.unwell != ""`, new: `m.stranded != "" || m.unwell != ""`,
+		old: `m.unknown || m.undrain || m.unwell != ""`, new: `m.unknown || m.unwell != ""`,
 		by: []suite{scripts, invariants},
 	},
 	{
@@ -24,7 +24,7 @@ var runFaults = []fault{
 	},
 	{
 		name: "one-slot-too-many", file: "agent/run/obstacle.go",
-		old: `return out < g.MaxUnavailable`, new: `return out <= g.MaxUnavailable`,
+		old: `return g.out+g.waiting < g.MaxUnavailable`, new: `return g.out+g.waiting <= g.MaxUnavailable`,
 		by: simulated(scripts, invariants),
 	},
 	{
@@ -132,9 +132,8 @@ var runFaults = []fault{
 	},
 	{
 		name: "past-unknown-is-a-plain-failure", file: "agent/run/fold.go",
-		old: `case r.Action != message.Prepare && strings.HasSuffix(result, message.PastUnknown):`,
-		new: `case r.Action == message.Prepare && strings.HasSuffix(result, message.PastUnknown):`,
-		by:  []suite{scripts},
+		old: `case r.Action != message.Prepare && pastUnknown(result):`, new: `case r.Action == message.Prepare && pastUnknown(result):`,
+		by: simulated(scripts, invariants),
 	},
 	{
 		name: "freeze-of-a-run-is-ignored", file: "agent/run/fact.go",

@@ -25,13 +25,43 @@ var unwellFaults = []fault{
 	},
 	{
 		name: "unwell-hosts-go-all-at-once", file: "agent/run/obstacle.go",
-		old: `out -= g.untouched`, new: `out -= g.out`,
-		by: []suite{scripts, invariants},
+		old: `return g.taken+g.turns < g.MaxUnavailable`, new: `return true`,
+		by: []suite{scripts},
 	},
 	{
 		name: "host-beyond-the-run-is-well", file: "agent/run/inherit.go",
-		old: `return append(hosts, s.beyond...)`, new: `return hosts`,
+		old: `if s.outsiders[k].slot {`, new: `if s.outsiders[k].slot && s.Over() && k < 0 {`,
+		by: simulated(scripts),
+	},
+	{
+		name: "host-aside-does-not-count", file: "agent/run/outsider.go",
+		old: "if g := &s.stages[o.stage]; o.out() {\n\t\tg.out++", new: "if g := &s.stages[o.stage]; o.out() {\n\t\tg.out += 0",
+		by: append(tests("agent/controller", "TestRetryBesideOthers"), scripts),
+	},
+	{
+		name: "who-does-not-know-goes", file: "agent/run/member.go",
+		old: `!m.silent && !m.unknown`, new: `!m.silent`,
+		by: simulated(scripts, invariants),
+	},
+	{
+		name: "answer-after-the-end-is-lost", file: "agent/run/ledger.go",
+		old: `case r.Kind == message.ReplyRecord && l.newest != nil:`, new: `case r.Kind == message.ReplyRecord && l.newest == nil:`,
 		by: []suite{scripts},
+	},
+	{
+		name: "unwell-host-is-upgraded-though-silent", file: "agent/run/asks.go",
+		old: `(!m.slot || m.step <= ready) && m.final != Skipped`, new: `!m.slot && m.final != Skipped`,
+		by: tests("agent/controller", "TestUnwellAndSilent"),
+	},
+	{
+		name: "window-is-missed-after-a-trim", file: "agent/run/ledger.go",
+		old: `l.considered = later(l.considered, *event.Considered)`, new: `_ = later(l.considered, *event.Considered)`,
+		by: tests("agent/run", "TestConsidered"),
+	},
+	{
+		name: "prepare-in-a-freeze", file: "agent/controller/schedule.go",
+		old: "func (s *state) freezes(current *run.State) (message.Event, bool) {\n\tif s.config == nil {", new: "func (s *state) freezes(current *run.State) (message.Event, bool) {\n\tif s.config == nil || current.ID == 0 {",
+		by: tests("agent/controller", "TestFreezeBeforePrepare"),
 	},
 	{
 		name: "deleted-host-keeps-its-slot", file: "agent/controller/forget.go",
