@@ -56,9 +56,11 @@ type member struct {
 	// unwell is the kind of checks that have to pass before it counts as well
 	// again; empty when none have.
 	unwell message.TaskKind
-	// attempt counts its tasks, ranAt is when the last one came out badly.
+	// attempt counts its tasks, ranAt is when the last one came out badly and
+	// trouble how; neither counts once one came out well.
 	attempt int
 	ranAt   time.Time
+	trouble string
 	took    time.Duration
 
 	// moves counts its steps, so that a ticket is known to be old.
@@ -148,8 +150,12 @@ func (m *member) slotReason() string {
 }
 
 func (s *State) view(m *member) Host {
+	reason := m.slotReason()
+	if reason != "" && m.trouble != "" && m.final != "" {
+		reason += ": " + m.trouble
+	}
 	return Host{
 		Name: m.name, Stage: s.stages[m.stage].Name, Status: m.status(), Since: m.since, Error: m.text, Note: m.note,
-		Slot: m.slotSince(), SlotReason: m.slotReason(), Took: m.took,
+		Slot: m.slotSince(), SlotReason: reason, Took: m.took,
 	}
 }

@@ -108,7 +108,7 @@ func (s *State) ran(e message.Event, r message.Record) error {
 // came moves a host on by the outcome of the task that it waits for.
 func (s *State) came(i int, o message.Outcome, at time.Time) {
 	s.edit(i, at, func(m *member) {
-		m.attempt, m.ranAt = m.attempt+1, time.Time{}
+		m.attempt, m.ranAt, m.trouble = m.attempt+1, time.Time{}, ""
 		if o.Kind == message.Undrain {
 			m.undrain = m.undrain && !o.OK
 		}
@@ -116,7 +116,7 @@ func (s *State) came(i int, o message.Outcome, at time.Time) {
 			m.unwell = ""
 		}
 		if !o.OK {
-			m.ranAt = at
+			m.ranAt, m.trouble = at, problem(o)
 		}
 		if m.final != "" {
 			m.step = recovering
