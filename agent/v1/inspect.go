@@ -51,14 +51,8 @@ func (i *inspector) span(field, text string, least, most time.Duration) {
 	if text == "" {
 		return
 	}
-	d, err := window.ParseDuration(text)
-	switch {
-	case err != nil:
+	if _, err := window.ParseDurationWithin(text, least, most); err != nil {
 		i.failed(field, text, err)
-	case d < least:
-		i.wrong(field, text, fmt.Sprintf("is too short; use %s to %s", window.FormatDuration(least), window.FormatDuration(most)))
-	case d > most:
-		i.wrong(field, text, fmt.Sprintf("is too long; use %s to %s", window.FormatDuration(least), window.FormatDuration(most)))
 	}
 }
 

@@ -10,6 +10,9 @@ import (
 // (AV-2).
 const NamePattern = `^[a-z0-9]([a-z0-9\-]*[a-z0-9])?$`
 
+// NameForm is that form in words.
+const NameForm = `use 1 to 63 of a-z, 0-9 and "-", with a letter or digit at both ends`
+
 // MaxNameLength bounds a name, in bytes, so that one fits a DNS label
 // (RFC 1035 2.3.4).
 const MaxNameLength = 63

@@ -122,6 +122,10 @@ func (i *inspector) hook(field string, h *Hook) {
 		i.script(field, h.Script, h.Args)
 		return
 	}
-	i.url(field+".url", strings.ReplaceAll(h.URL, "{host}", "host"))
+	if address := strings.ReplaceAll(h.URL, "{host}", "host"); strings.ContainsAny(address, "{}") {
+		i.wrong(field+".url", h.URL, "has braces that are not {host}, for which alone something is put in; write a brace of the address itself as %7B or %7D")
+	} else {
+		i.url(field+".url", address)
+	}
 	i.option(field+".method", h.Method, "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 }

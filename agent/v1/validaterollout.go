@@ -20,7 +20,7 @@ const (
 	maxRoles  = 100
 )
 
-const notAName = `is not a name; use 1 to 63 of a-z, 0-9 and "-", with a letter or digit at both ends`
+const notAName = "is not a name; " + NameForm
 
 // Validate returns everything that is wrong with the values, and nothing when
 // all is right.

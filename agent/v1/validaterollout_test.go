@@ -17,6 +17,7 @@ var wrongRollouts = []struct{ name, body, problem string }{
 	{"count", `{"max-failures": "two"}`, `max-failures: "two" is not a count; use a number up to 10000 such as 2, or a percentage such as 10%`},
 	{"min-prepared", `{"min-prepared": "101%"}`, `min-prepared: "101%" is not a count; use a number up to 10000 such as 2, or a percentage such as 10%`},
 	{"soak", `{"stages": [{"name": "a", "soak": "169h"}]}`, `stages[0].soak: "169h" is too long; use 0s to 7d`},
+	{"soak without end", `{"stages": [{"name": "a", "soak": "200000d"}]}`, `stages[0].soak: "200000d" is too long; use 0s to 7d`},
 	{"approval-timeout", `{"stages": [{"name": "a", "approval-timeout": "0s"}]}`, `stages[0].approval-timeout: "0s" is too short; use 1s to 7d`},
 	{"on-failure", `{"on-failure": "Stopp"}`, `on-failure: "Stopp" is not possible; use stop, pause or continue; did you mean stop?`},
 	{"overrun", `{"overrun": "hope"}`, `overrun: "hope" is not possible; use finish-host or stop`},
@@ -73,6 +74,8 @@ var wrongHooks = []struct{ name, body, problem string }{
 	{"timeout", `{"type": "exec", "script": "a", "timeout": "2d"}`, `timeout: "2d" is too long; use 1s to 1d`},
 	{"retries", `{"type": "exec", "script": "a", "retries": 21}`, `retries: 21 is out of range; use 0 to 20`},
 	{"retry-interval", `{"type": "exec", "script": "a", "retry-interval": "x"}`, `retry-interval: "x" is not a duration; use days, hours, minutes and seconds in this order, such as 4h or 1d4h18s`},
+	{"another thing in braces", `{"type": "http", "url": "http://lb/{tenant}/{host}"}`, `url: "http://lb/{tenant}/{host}" has braces that are not {host}, for which alone something is put in; write a brace of the address itself as %7B or %7D`},
+	{"a brace alone", `{"type": "http", "url": "http://lb/{host"}`, `url: "http://lb/{host" has braces that are not {host}, for which alone something is put in; write a brace of the address itself as %7B or %7D`},
 	{"no address", `{"type": "http", "url": "/{host}"}`, `url: "/host" is not an address to call; use http or https with a host, such as http://127.0.0.1:8080/healthz`},
 }
 

@@ -1,6 +1,7 @@
 package window
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -27,7 +28,7 @@ func ParseDuration(text string) (time.Duration, error) {
 		}
 		count, err := strconv.ParseInt(rest[:digits], 10, 64)
 		if err != nil || count > int64((math.MaxInt64-total)/unit.size) {
-			return 0, fmt.Errorf("%s is too long; use at most %s", quote(text), FormatDuration(math.MaxInt64))
+			return 0, &tooLong{text}
 		}
 		total += time.Duration(count) * unit.size
 		rest = rest[digits+1:]
@@ -36,6 +37,30 @@ func ParseDuration(text string) (time.Duration, error) {
 		return 0, fmt.Errorf("%s is not a duration; use days, hours, minutes and seconds in this order, such as 4h or 1d4h18s", quote(text))
 	}
 	return total, nil
+}
+
+// tooLong is the error for a text that is longer than any length of time.
+type tooLong struct{ text string }
+
+// Error implements error.
+func (e *tooLong) Error() string {
+	return fmt.Sprintf("%s is too long; use at most %s", quote(e.text), FormatDuration(math.MaxInt64))
+}
+
+// ParseDurationWithin is ParseDuration of what may last from least to most: an
+// error about a bound names these, and not what time.Duration holds.
+func ParseDurationWithin(text string, least, most time.Duration) (time.Duration, error) {
+	d, err := ParseDuration(text)
+	_, beyond := errors.AsType[*tooLong](err)
+	switch {
+	case beyond || d > most:
+		return 0, fmt.Errorf("%s is too long; use %s to %s", quote(text), FormatDuration(least), FormatDuration(most))
+	case err != nil:
+		return 0, err
+	case d < least:
+		return 0, fmt.Errorf("%s is too short; use %s to %s", quote(text), FormatDuration(least), FormatDuration(most))
+	}
+	return d, nil
 }
 
 func leadingDigits(text string) int {

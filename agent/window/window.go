@@ -8,7 +8,6 @@
 package window
 
 import (
-	"fmt"
 	"time"
 )
 
@@ -82,14 +81,5 @@ func Parse(days, start, zone, duration string) (Window, []Problem) {
 // ParseLength reads a duration that is within the limits of a window's: an
 // error says which of them it breaks.
 func ParseLength(text string) (time.Duration, error) {
-	d, err := ParseDuration(text)
-	switch {
-	case err != nil:
-		return 0, err
-	case d < MinDuration:
-		return 0, fmt.Errorf("%s is too short; use %s to %s", quote(text), FormatDuration(MinDuration), FormatDuration(MaxDuration))
-	case d > MaxDuration:
-		return 0, fmt.Errorf("%s is too long; use %s to %s", quote(text), FormatDuration(MinDuration), FormatDuration(MaxDuration))
-	}
-	return d, nil
+	return ParseDurationWithin(text, MinDuration, MaxDuration)
 }

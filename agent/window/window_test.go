@@ -46,6 +46,7 @@ func TestParseLength(t *testing.T) {
 		{"too short", "59s", `"59s" is too short; use 1m to 7d`},
 		{"nothing", "0s", `"0s" is too short; use 1m to 7d`},
 		{"too long", "7d1s", `"7d1s" is too long; use 1m to 7d`},
+		{"beyond what can be held", "106752d", `"106752d" is too long; use 1m to 7d`},
 		{"no duration", "long", `"long" is not a duration; use days, hours, minutes and seconds in this order, such as 4h or 1d4h18s`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
