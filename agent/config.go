@@ -1,9 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/alecthomas/kong"
 	"go.yaml.in/yaml/v3"
@@ -67,8 +70,31 @@ func (f *configFile) take(flags []*kong.Flag) {
 			f.values[flag.Name] = items
 		}
 	}
-	f.err = f.document.Err()
+	f.err = withForms(f.document.Err(), flags)
 }
+
+// withForms adds to what is wrong with a list the form of its entries, which a
+// document does not know.
+func withForms(err error, flags []*kong.Flag) error {
+	problems, ok := errors.AsType[document.Problems](err)
+	if !ok {
+		return err
+	}
+	told := slices.Clone(problems)
+	for i, p := range told {
+		field, _, _ := strings.Cut(p.Field, "[")
+		for _, flag := range flags {
+			if flag.Name == field && flag.IsSlice() {
+				form := strings.TrimSuffix(flag.PlaceHolder, ",...")
+				told[i].Message += fmt.Sprintf("; %s is a list of %s, such as %s: [%s]", field, form, field, listExamples[field])
+			}
+		}
+	}
+	return told
+}
+
+// listExamples are entries of the lists among the keys.
+var listExamples = map[string]string{"tenants": "acme, beta", "label": "ring=0, rack=r12"}
 
 // isSetting reports whether a flag says how to work, and not what to show
 // instead.

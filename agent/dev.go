@@ -14,18 +14,21 @@ import (
 
 // devCommand runs a site with simulated hosts (design.md 9).
 type devCommand struct {
-	Hosts  int           `help:"How many simulated hosts: h01, h02, ..." default:"3" env:"OSUPGRADE_HOSTS"`
-	Data   string        `help:"Folder for all state; the same folder goes on where it was." required:"" type:"path" env:"OSUPGRADE_DATA" placeholder:"DIR"`
-	Listen string        `help:"Where the REST API listens; port 0 takes any that is free." default:"127.0.0.1:4646" env:"OSUPGRADE_LISTEN"`
-	Step   time.Duration `help:"How long one simulated action takes." default:"2s" env:"OSUPGRADE_STEP"`
+	Hosts  int    `help:"How many simulated hosts: h01, h02, ..." default:"3" env:"OSUPGRADE_HOSTS"`
+	Data   string `help:"Folder for all state; the same folder goes on where it was." required:"" type:"path" env:"OSUPGRADE_DATA" placeholder:"DIR"`
+	Listen string `help:"Where the REST API listens; port 0 takes any that is free." default:"127.0.0.1:4646" env:"OSUPGRADE_LISTEN"`
+	Step   length `help:"How long one simulated action takes." default:"2s" env:"OSUPGRADE_STEP"`
 }
 
 // Run implements the command.
 func (c *devCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger) error {
 	if c.Hosts < 0 || c.Hosts > 10_000 {
-		return fmt.Errorf("--hosts %d is not possible; use 0 to 10000", c.Hosts)
+		return misusedf("--hosts %d is not possible; use 0 to 10000", c.Hosts)
 	}
-	d, err := dev.Start(ctx, dev.Options{Dir: c.Data, Hosts: c.Hosts, Step: c.Step, Listen: c.Listen, Version: version, Log: log})
+	if err := checkAddress("listen", c.Listen); err != nil {
+		return misused(err)
+	}
+	d, err := dev.Start(ctx, dev.Options{Dir: c.Data, Hosts: c.Hosts, Step: time.Duration(c.Step), Listen: c.Listen, Version: version, Log: log})
 	if err != nil {
 		return err
 	}

@@ -32,21 +32,25 @@ func TestErrorsSpeakTheCommandLine(t *testing.T) {
 	for name, c := range map[string]struct {
 		endpoint string
 		args     []string
+		code     int
 		want     string
 	}{
-		"no window is open":         {d.Endpoint, []string{"start"}, "no maintenance window is configured; to start now, use --override-window with --reason (POST " + path + "/start: 412 Precondition Failed)"},
-		"override without a reason": {d.Endpoint, []string{"start", "--override-window"}, "--override-window needs a --reason"},
-		"duration in a window":      {d.Endpoint, []string{"start", "--duration", "1h"}, "--duration bounds a run outside of the windows; give it with --override-window"},
-		"unknown run":               {d.Endpoint, []string{"watch", "77"}, "run 77: there is no such run (GET " + path + "/runs/77: 404 Not Found)"},
-		"forget a host that is up":  {d.Endpoint, []string{"forget", "h01"}, "host h01 is online"},
-		"forget an unknown host":    {d.Endpoint, []string{"forget", "h77"}, `host "h77" is not known (DELETE ` + path + "/hosts/h77: 404 Not Found)"},
-		"nobody answers":            {"http://127.0.0.1:1", []string{"status"}, "cannot reach the REST API: dial tcp 127.0.0.1:1: connect: connection refused (after 2 tries) (GET " + path + ")"},
-		"not a URL":                 {"127.0.0.1", []string{"status"}, `endpoint "127.0.0.1" is not an absolute http or https URL`},
+		"no window is open":         {d.Endpoint, []string{"start"}, exitFailed, "no maintenance window is configured; to start now, use --override-window with --reason (POST " + path + "/start: 412 Precondition Failed)"},
+		"override without a reason": {d.Endpoint, []string{"start", "--override-window"}, exitUsage, "--override-window needs a --reason"},
+		"duration in a window":      {d.Endpoint, []string{"start", "--duration", "1h"}, exitUsage, "--duration bounds a run outside of the windows; give it with --override-window"},
+		"unknown run":               {d.Endpoint, []string{"watch", "77"}, exitFailed, "run 77: there is no such run (GET " + path + "/runs/77: 404 Not Found)"},
+		"forget a host that is up":  {d.Endpoint, []string{"forget", "h01"}, exitFailed, "host h01 is online"},
+		"forget an unknown host":    {d.Endpoint, []string{"forget", "h77"}, exitFailed, `host "h77" is not known (DELETE ` + path + "/hosts/h77: 404 Not Found)"},
+		"nobody answers":            {"http://127.0.0.1:1", []string{"status"}, exitFailed, "cannot reach the REST API: dial tcp 127.0.0.1:1: connect: connection refused (after 2 tries) (GET " + path + ")"},
+		"no reason at all":          {d.Endpoint, []string{"start", "--override-window", "--reason", " "}, exitUsage, "--override-window needs a --reason"},
+		"duration of nothing":       {d.Endpoint, []string{"start", "--override-window", "--reason", "x", "--duration", "long"}, exitUsage, `--duration: "long" is not a duration`},
+		"duration without end":      {d.Endpoint, []string{"start", "--override-window", "--reason", "x", "--duration", "200000d"}, exitUsage, `--duration: "200000d" is too long; use 1m to 7d`},
+		"not a URL":                 {"127.0.0.1", []string{"status"}, exitUsage, `endpoint "127.0.0.1" is not an absolute http or https URL`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			code, stdout, stderr := call(t, as(t, c.endpoint, d.Token, d.Tenant, c.args...)...)
-			if code != exitFailed || !strings.HasPrefix(stderr, "osupgrade-agent: "+c.want) {
+			if code != c.code || !strings.HasPrefix(stderr, "osupgrade-agent: "+c.want) {
 				t.Errorf("exit code %d, and no word of %q:\n%s%s", code, c.want, stdout, stderr)
 			}
 		})

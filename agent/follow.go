@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
@@ -26,17 +27,21 @@ func (c *startCommand) Run(ctx context.Context, out io.Writer) error { return c.
 
 // start starts a run, of the hosts that another one left if its id is not 0.
 func (c *startCommand) start(ctx context.Context, out io.Writer, retryOf uint64) error {
+	body := v1.Start{OverrideWindow: c.OverrideWindow, Reason: c.Reason, Duration: c.Duration, RetryOf: retryOf}
+	switch {
+	case c.OverrideWindow && strings.TrimSpace(c.Reason) == "":
+		return misusedf("--override-window needs a --reason, which is kept with the run")
+	case c.Duration != "" && !c.OverrideWindow:
+		return misusedf("--duration bounds a run outside of the windows; give it with --override-window, or leave it out")
+	}
+	if err := wrongFlags(body.Validate()); err != nil {
+		return err
+	}
 	api, err := c.client()
 	if err != nil {
 		return err
 	}
-	switch {
-	case c.OverrideWindow && c.Reason == "":
-		return errors.New("--override-window needs a --reason, which is kept with the run")
-	case c.Duration != "" && !c.OverrideWindow:
-		return errors.New("--duration bounds a run outside of the windows; give it with --override-window, or leave it out")
-	}
-	run, err := api.Start(ctx, c.Tenant, v1.Start{OverrideWindow: c.OverrideWindow, Reason: c.Reason, Duration: c.Duration, RetryOf: retryOf})
+	run, err := api.Start(ctx, c.Tenant, body)
 	if err != nil {
 		return err
 	}

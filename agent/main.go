@@ -93,7 +93,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return code
 	}
 	if err != nil {
-		_, _ = fmt.Fprintf(stderr, "osupgrade-agent: %v\nSee osupgrade-agent --help.\n", err)
+		_, _ = fmt.Fprintf(stderr, "osupgrade-agent: %s\nSee osupgrade-agent --help.\n", explainUse(err))
 		return exitUsage
 	}
 	err = parsed.Run(newLog(stderr, c.LogLevel))
@@ -115,6 +115,9 @@ func report(stderr io.Writer, err error) int {
 		return exitNotCompleted
 	}
 	_, _ = fmt.Fprintln(stderr, "osupgrade-agent:", explain(err))
+	if _, ok := errors.AsType[misuse](err); ok {
+		return exitUsage
+	}
 	return exitFailed
 }
 

@@ -105,7 +105,7 @@ func newPicture(filter v1.WindowFilter, now time.Time, site *time.Location) (*pi
 		last = monthOf(clock.Wall(filter.To.Add(-1))).AddDate(0, 1, 0)
 	}
 	if last.After(first.AddDate(0, maxMonths, 0)) {
-		return nil, fmt.Errorf("--to: %s is too late for a picture; use at most %d months from --from, %s",
+		return nil, misusedf("--to: %s is too late for a picture; use at most %d months from --from, %s",
 			filter.To.In(site).Format(time.RFC3339), maxMonths, from.In(site).Format(time.RFC3339))
 	}
 	return &picture{site: site, clock: clock, first: first, last: last, days: map[time.Time]mark{}}, nil

@@ -42,7 +42,8 @@ func (o *operator) client() (*client.Client, error) {
 		}
 		options.CACertPEM = pem
 	}
-	return client.New(options)
+	api, err := client.New(options)
+	return api, misused(err)
 }
 
 // json prints a value as indented JSON.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/script"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
 
@@ -43,6 +43,9 @@ func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, out io.Wri
 	}
 	zone, err := c.check()
 	if err != nil {
+		return misused(err)
+	}
+	if err := checkScripts("checks", c.Checks); err != nil {
 		return err
 	}
 	s, err := site.Open(ctx, site.Options{
@@ -61,24 +64,22 @@ func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, out io.Wri
 
 // check tells what is wrong with the values, and returns the site's zone.
 func (c *serveCommand) check() (*time.Location, error) {
-	switch {
-	case len(c.Tenants) == 0:
+	if len(c.Tenants) == 0 {
 		return nil, fmt.Errorf("tenants is empty; name at least one")
-	case c.Listen == "":
-		return nil, fmt.Errorf("listen is empty; use an address and a port, such as 127.0.0.1:4646")
-	case c.NATSListen == "":
-		return nil, fmt.Errorf("nats-listen is empty; use an address and a port, such as 127.0.0.1:4222")
+	}
+	if err := errors.Join(checkAddress("listen", c.Listen), checkAddress("nats-listen", c.NATSListen)); err != nil {
+		return nil, err
 	}
 	for i, tenant := range c.Tenants {
-		if !v1.ValidName(tenant) {
-			return nil, fmt.Errorf("tenants: %q is not the name of a tenant; use %s", tenant, v1.NamePattern)
+		if err := checkName("tenants", tenant, "a tenant"); err != nil {
+			return nil, err
 		}
 		if slices.Contains(c.Tenants[:i], tenant) {
 			return nil, fmt.Errorf("tenants: %q stands there twice", tenant)
 		}
 	}
-	if !v1.ValidName(c.Site) {
-		return nil, fmt.Errorf("site: %q is not the name of a site; use %s", c.Site, v1.NamePattern)
+	if err := checkName("site", c.Site, "a site"); err != nil {
+		return nil, err
 	}
 	zone, err := window.ParseZone(c.Timezone)
 	if err != nil {
@@ -88,4 +89,16 @@ func (c *serveCommand) check() (*time.Location, error) {
 		return nil, fmt.Errorf("timezone: %q is what this value is to decide; use an IANA name such as Europe/Stockholm, or UTC", c.Timezone)
 	}
 	return zone.Location(time.UTC), nil
+}
+
+// checkScripts checks that a folder of scripts is there and safe, if one is
+// named: a run that first needs one of them is late to find out.
+func checkScripts(name, dir string) error {
+	if dir == "" {
+		return nil
+	}
+	if err := script.CheckFolder(dir); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
 }

@@ -28,7 +28,7 @@ type windowsCommand struct {
 func (c *windowsCommand) Run(ctx context.Context, out io.Writer) error {
 	site, filter, err := c.read()
 	if err != nil {
-		return err
+		return misused(err)
 	}
 	if c.Month {
 		return c.picture(ctx, out, site, filter)
@@ -71,7 +71,7 @@ func (c *windowsCommand) read() (*time.Location, v1.WindowFilter, error) {
 		}
 	}
 	if _, wrong := filter.Around(time.Now()); len(wrong) > 0 {
-		return nil, filter, fmt.Errorf("--%w", wrong)
+		return nil, filter, wrongFlags(wrong)
 	}
 	return site, filter, c.agree()
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/check"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/jetstream"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/exec"
 )
@@ -26,21 +25,21 @@ type workerCommand struct {
 	Config      kong.ConfigFlag `help:"YAML file with the flags below as keys." type:"path" placeholder:"FILE"`
 	PrintConfig bool            `help:"Print the effective values and exit."`
 
-	Tenant        string        `help:"Tenant that this host belongs to." required:"" env:"OSUPGRADE_TENANT"`
-	Host          string        `help:"Name of this host (default: the machine's host name)." env:"OSUPGRADE_HOST"`
-	Application   string        `help:"Worker application that this host is known under: one of worker-applications in the tenant's os-upgrade configuration." required:"" env:"OSUPGRADE_APPLICATION"`
-	State         string        `help:"Folder for the journal; must survive reboots." default:"/var/lib/osupgrade-worker" type:"path" env:"OSUPGRADE_STATE"`
-	NATSURL       string        `help:"Address of the site's log." name:"nats-url" default:"nats://127.0.0.1:4222" env:"OSUPGRADE_NATS_URL"`
-	NATSCAFile    string        `help:"Certificates to trust for it, PEM (default: the system's)." name:"nats-ca-file" type:"path" env:"OSUPGRADE_NATS_CA_FILE" placeholder:"FILE"`
-	KeyFile       string        `help:"This host's key, made by: osupgrade-agent credentials host." required:"" type:"path" env:"OSUPGRADE_KEY_FILE" placeholder:"FILE"`
-	Scripts       string        `help:"Folder of the exec strategy's scripts: versions, prepare, upgrade, resume, verify, rollback." required:"" type:"path" env:"OSUPGRADE_SCRIPTS" placeholder:"DIR"`
-	RebootCommand string        `help:"Command that reboots this machine, run by sh -c." default:"systemctl reboot" env:"OSUPGRADE_REBOOT_COMMAND"`
-	BootIDFile    string        `help:"File with the boot id." name:"boot-id-file" default:"/proc/sys/kernel/random/boot_id" type:"path" env:"OSUPGRADE_BOOT_ID_FILE"`
-	StepLimit     time.Duration `help:"Longest time that one script may take." default:"1h" env:"OSUPGRADE_STEP_LIMIT"`
-	Role          string        `help:"Role of this host, by which a rollout may choose it." env:"OSUPGRADE_ROLE"`
-	Label         []string      `help:"Label of this host, by which a rollout may choose it; may be given again." env:"OSUPGRADE_LABEL" placeholder:"KEY=VALUE"`
-	Checks        string        `help:"Folder of the scripts that a rollout's checks and hooks of type exec may name (default: none may be named)." type:"path" env:"OSUPGRADE_CHECKS" placeholder:"DIR"`
-	RebootLimit   time.Duration `help:"Longest time from the reboot command to the reboot." default:"15m" env:"OSUPGRADE_REBOOT_LIMIT"`
+	Tenant        string   `help:"Tenant that this host belongs to." required:"" env:"OSUPGRADE_TENANT"`
+	Host          string   `help:"Name of this host (default: the machine's host name)." env:"OSUPGRADE_HOST"`
+	Application   string   `help:"Worker application that this host is known under: one of worker-applications in the tenant's os-upgrade configuration." required:"" env:"OSUPGRADE_APPLICATION"`
+	State         string   `help:"Folder for the journal; must survive reboots." default:"/var/lib/osupgrade-worker" type:"path" env:"OSUPGRADE_STATE"`
+	NATSURL       string   `help:"Address of the site's log." name:"nats-url" default:"nats://127.0.0.1:4222" env:"OSUPGRADE_NATS_URL"`
+	NATSCAFile    string   `help:"Certificates to trust for it, PEM (default: the system's)." name:"nats-ca-file" type:"path" env:"OSUPGRADE_NATS_CA_FILE" placeholder:"FILE"`
+	KeyFile       string   `help:"This host's key, made by: osupgrade-agent credentials host." required:"" type:"path" env:"OSUPGRADE_KEY_FILE" placeholder:"FILE"`
+	Scripts       string   `help:"Folder of the exec strategy's scripts: versions, prepare, upgrade, resume, verify, rollback." required:"" type:"path" env:"OSUPGRADE_SCRIPTS" placeholder:"DIR"`
+	RebootCommand string   `help:"Command that reboots this machine, run by sh -c." default:"systemctl reboot" env:"OSUPGRADE_REBOOT_COMMAND"`
+	BootIDFile    string   `help:"File with the boot id." name:"boot-id-file" default:"/proc/sys/kernel/random/boot_id" type:"path" env:"OSUPGRADE_BOOT_ID_FILE"`
+	StepLimit     length   `help:"Longest time that one script may take, such as 1h or 1d." default:"1h" env:"OSUPGRADE_STEP_LIMIT"`
+	Role          string   `help:"Role of this host, by which a rollout may choose it." env:"OSUPGRADE_ROLE"`
+	Label         []string `help:"Label of this host, by which a rollout may choose it; may be given again." env:"OSUPGRADE_LABEL" placeholder:"KEY=VALUE"`
+	Checks        string   `help:"Folder of the scripts that a rollout's checks and hooks of type exec may name (default: none may be named)." type:"path" env:"OSUPGRADE_CHECKS" placeholder:"DIR"`
+	RebootLimit   length   `help:"Longest time from the reboot command to the reboot, such as 15m." default:"15m" env:"OSUPGRADE_REBOOT_LIMIT"`
 
 	labels map[string]string
 }
@@ -54,7 +53,13 @@ func (c *workerCommand) Run(ctx context.Context, parsed *kong.Context, out io.Wr
 	if c.PrintConfig {
 		return printConfig(out, parsed)
 	}
+	if err := c.ownName(); err != nil {
+		return err
+	}
 	if err := c.check(); err != nil {
+		return misused(err)
+	}
+	if err := checkScripts("checks", c.Checks); err != nil {
 		return err
 	}
 	station, err := c.dial(log)
@@ -80,37 +85,40 @@ func (c *workerCommand) sayReady(out io.Writer, held bool) {
 	}
 }
 
-// check tells what is wrong with the values, and fills in the host's name.
-func (c *workerCommand) check() (err error) {
-	if c.Host == "" {
-		if c.Host, err = os.Hostname(); err != nil {
-			return fmt.Errorf("host: cannot ask the machine for its name: %w", err)
-		}
+// ownName fills in the host's name.
+func (c *workerCommand) ownName() (err error) {
+	if c.Host != "" {
+		return nil
 	}
+	if c.Host, err = os.Hostname(); err != nil {
+		return fmt.Errorf("host: cannot ask the machine for its name: %w", err)
+	}
+	return nil
+}
+
+// check tells what is wrong with the values.
+func (c *workerCommand) check() (err error) {
 	if c.labels, err = parseLabels(c.Label); err != nil {
 		return err
 	}
 	switch {
 	case !message.ValidHost(c.Host):
 		return fmt.Errorf("host: %q is not a host name; use letters, digits, \"-\", \"_\" and \".\"", c.Host)
-	case !v1.ValidName(c.Tenant):
-		return fmt.Errorf("tenant: %q is not the name of a tenant; use %s", c.Tenant, v1.NamePattern)
-	case !v1.ValidName(c.Application):
-		return fmt.Errorf("application: %q is not the name of an application; use %s", c.Application, v1.NamePattern)
 	case c.Role != "" && !message.ValidLabel(c.Role):
 		return fmt.Errorf("role: %.200q is not possible; use %s", c.Role, labelLetters)
 	case c.StepLimit <= 0:
-		return fmt.Errorf("step-limit: %s is not possible; use a time above 0s", c.StepLimit)
+		return fmt.Errorf("step-limit: %s is not possible; use a time above 0s, such as 1h", c.StepLimit)
 	case c.RebootLimit <= 0:
-		return fmt.Errorf("reboot-limit: %s is not possible; use a time above 0s", c.RebootLimit)
+		return fmt.Errorf("reboot-limit: %s is not possible; use a time above 0s, such as 15m", c.RebootLimit)
 	}
-	return nil
+	return errors.Join(checkName("tenant", c.Tenant, "a tenant"), checkName("application", c.Application, "an application"))
 }
 
 func (c *workerCommand) open(ctx context.Context, station *jetstream.Station, out io.Writer, log *slog.Logger) (*worker.Worker, error) {
+	step := time.Duration(c.StepLimit)
 	scripts, err := exec.New(exec.Options{
 		Dir: c.Scripts, StateDir: filepath.Join(c.State, "exec"), Timeouts: exec.Timeouts{
-			Versions: c.StepLimit, Prepare: c.StepLimit, Upgrade: c.StepLimit, Resume: c.StepLimit, Verify: c.StepLimit, Rollback: c.StepLimit,
+			Versions: step, Prepare: step, Upgrade: step, Resume: step, Verify: step, Rollback: step,
 		},
 	})
 	if err != nil {
@@ -119,7 +127,7 @@ func (c *workerCommand) open(ctx context.Context, station *jetstream.Station, ou
 	return worker.Open(ctx, worker.Options{
 		Tenant: c.Tenant, Host: c.Host, Application: c.Application, Version: version, Dir: c.State,
 		Station: station, Strategy: scripts, Machine: computer{bootIDFile: c.BootIDFile, rebootCommand: c.RebootCommand},
-		Limits: worker.Limits{Step: c.StepLimit + graceLimit, Reboot: c.RebootLimit}, Log: log,
+		Limits: worker.Limits{Step: step + graceLimit, Reboot: time.Duration(c.RebootLimit)}, Log: log,
 		Role: c.Role, Labels: c.labels, Checks: &check.Runner{Scripts: c.Checks, Tenant: c.Tenant, Log: log},
 		Seated: func(held bool) { c.sayReady(out, held) }, At: crashPoint(c.Host),
 	})
