@@ -4,14 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
 // credentialsCommand makes what a client or a host proves itself with. It
@@ -21,9 +25,51 @@ type credentialsCommand struct {
 	Host  keyCommand   `cmd:"" help:"Make a key for a host and write it to a file."`
 }
 
+// siteFolder is the folder of the site that a credential is for. A mistyped one
+// would be made, and the credential be good for nothing.
+type siteFolder struct {
+	Data    string `help:"The site's folder." default:"/var/lib/osupgrade" type:"path" env:"OSUPGRADE_DATA"`
+	NewSite bool   `help:"The site has not run in this folder yet, or not with this tenant: prepare it before."`
+}
+
+// check tells whether a site has run in the folder, with a tenant.
+func (f *siteFolder) check(tenant string) error {
+	if f.NewSite {
+		return nil
+	}
+	const right = "name the folder of osupgrade-agent serve --data, or give --new-site to prepare one that has not run yet"
+	store := filepath.Join(f.Data, "store")
+	switch _, err := os.ReadDir(store); {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("data: no site has run in %s; %s", f.Data, right)
+	case err != nil:
+		return fmt.Errorf("data: %w", err)
+	case tenant == api.AnyTenant:
+		return nil
+	}
+	// A site has a log for each tenant that it has ever served.
+	logs := filepath.Join(store, "jetstream", "*", "streams")
+	found, err := filepath.Glob(filepath.Join(logs, topic.Subjects{Tenant: "*"}.Stream()))
+	if err != nil {
+		return err
+	}
+	served := make([]string, len(found))
+	for i, path := range found {
+		served[i] = strings.TrimPrefix(filepath.Base(path), topic.Subjects{}.Stream())
+	}
+	switch {
+	case len(served) == 0:
+		return fmt.Errorf("data: no site has run in %s; %s", f.Data, right)
+	case !slices.Contains(served, tenant):
+		return fmt.Errorf("tenant: the site in %s does not serve %q; use %s, or give --new-site and add it to the tenants of osupgrade-agent serve",
+			f.Data, tenant, strings.Join(served, " or "))
+	}
+	return nil
+}
+
 // tokenCommand makes a token.
 type tokenCommand struct {
-	Data   string   `help:"The site's folder." default:"/var/lib/osupgrade" type:"path" env:"OSUPGRADE_DATA"`
+	siteFolder
 	Tenant string   `help:"Tenant that it is good for; * for all." required:""`
 	Name   string   `help:"Whom it stands for; runs that it starts bear this name." required:""`
 	Allow  []string `help:"What it allows: read, write, start." default:"read,write,start" enum:"read,write,start"`
@@ -31,16 +77,19 @@ type tokenCommand struct {
 
 // Run implements the command.
 func (c *tokenCommand) Run(out io.Writer) error {
-	if c.Tenant != api.AnyTenant && !v1.ValidName(c.Tenant) {
-		return fmt.Errorf("tenant: %q is not the name of a tenant; use %s, or * for all", c.Tenant, v1.NamePattern)
+	token := api.Token{Name: c.Name, Tenant: c.Tenant}
+	for _, right := range c.Allow {
+		token.Allow = append(token.Allow, api.Right(right))
+	}
+	if err := c.misused(token); err != nil {
+		return misused(err)
+	}
+	if err := c.check(c.Tenant); err != nil {
+		return err
 	}
 	tokens, err := site.OpenTokens(c.Data)
 	if err != nil {
 		return err
-	}
-	token := api.Token{Name: c.Name, Tenant: c.Tenant}
-	for _, right := range c.Allow {
-		token.Allow = append(token.Allow, api.Right(right))
 	}
 	text, err := tokens.Add(token)
 	if err != nil {
@@ -50,9 +99,20 @@ func (c *tokenCommand) Run(out io.Writer) error {
 	return err
 }
 
+// misused tells what is wrong with the values of a token.
+func (c *tokenCommand) misused(token api.Token) error {
+	if err := token.Check(); err != nil || token.Tenant == api.AnyTenant {
+		return err
+	}
+	if err := checkName("tenant", c.Tenant, "a tenant"); err != nil {
+		return fmt.Errorf("%w, or * for all tenants", err)
+	}
+	return nil
+}
+
 // keyCommand makes a host's key.
 type keyCommand struct {
-	Data   string `help:"The site's folder." default:"/var/lib/osupgrade" type:"path" env:"OSUPGRADE_DATA"`
+	siteFolder
 	Tenant string `help:"Tenant that the host belongs to." required:""`
 	Host   string `help:"Name of the host." required:""`
 	Out    string `help:"File to write the key to; bring it to the host and keep it nowhere else." required:"" type:"path" placeholder:"FILE"`
@@ -60,8 +120,14 @@ type keyCommand struct {
 
 // Run implements the command.
 func (c *keyCommand) Run(out io.Writer) error {
-	if !v1.ValidName(c.Tenant) {
-		return fmt.Errorf("tenant: %q is not the name of a tenant; use %s", c.Tenant, v1.NamePattern)
+	if err := checkName("tenant", c.Tenant, "a tenant"); err != nil {
+		return misused(err)
+	}
+	if !message.ValidHost(c.Host) {
+		return misusedf("host: %.200q is not a host name; use letters, digits, \"-\", \"_\" and \".\"", c.Host)
+	}
+	if err := c.check(c.Tenant); err != nil {
+		return err
 	}
 	hosts, err := site.OpenHosts(c.Data)
 	if err != nil {

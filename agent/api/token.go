@@ -71,11 +71,19 @@ func validName(name string) bool {
 		!strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
+// Check tells what is wrong with a token that is to be made.
+func (t Token) Check() error {
+	if !validName(t.Name) {
+		return fmt.Errorf("name: %q is not possible; use 1 to %d printable characters", t.Name, maxName)
+	}
+	return nil
+}
+
 // Add makes a token and returns its text, which is kept nowhere else. The name
 // is refused when it is empty, too long or cannot be printed.
 func (t *Tokens) Add(token Token) (string, error) {
-	if !validName(token.Name) {
-		return "", fmt.Errorf("name: %q is not possible; use 1 to %d printable characters", token.Name, maxName)
+	if err := token.Check(); err != nil {
+		return "", err
 	}
 	secret := make([]byte, secretBytes)
 	if _, err := rand.Read(secret); err != nil {
