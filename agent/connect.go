@@ -40,7 +40,7 @@ func (c *workerCommand) dial(log *slog.Logger) (*jetstream.Station, error) {
 		// A key that is refused now may be added to the site at any time.
 		nats.IgnoreAuthErrorAbort(),
 		nats.ConnectHandler(func(*nats.Conn) { log.Info("connected to the log", "url", c.NATSURL) }),
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { log.Warn("not connected to the log", "url", c.NATSURL, "error", err) }),
+		nats.DisconnectErrHandler(own.lost),
 		nats.ReconnectErrHandler(own.failed), nats.CustomReconnectDelay(own.wait),
 	}
 	if c.NATSCAFile != "" {
@@ -91,6 +91,14 @@ func (c *contact) failed(nc *nats.Conn, err error) {
 	c.mu.Unlock()
 	if c.nats.Swap(nc) == nil {
 		c.tell(err)
+	}
+}
+
+// lost tells of a connection that has ended. One that the worker closed itself
+// is none.
+func (c *contact) lost(nc *nats.Conn, err error) {
+	if !nc.IsClosed() {
+		c.log.Warn("not connected to the log", "url", c.worker.NATSURL, "error", err)
 	}
 }
 
