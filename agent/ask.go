@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -11,30 +10,42 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
+// operation is a method of the client that asks something of a run.
+type operation func(api *client.Client, ctx context.Context, tenant string, body v1.Ask) (v1.Run, error)
+
 // asking is what the commands that ask something of the run under way share.
 type asking struct {
 	operator
 	Reason string `help:"Why; it is kept with the run." required:""`
 }
 
-// do asks, and says what came of it.
-func (c *asking) do(out io.Writer, ask func(*client.Client) (v1.Run, error), done string) error {
+// do asks, and says what came of it: done is what to say of the run.
+func (c *asking) do(ctx context.Context, out io.Writer, what string, body v1.Ask, ask operation, done func(v1.Run) string) error {
 	if strings.TrimSpace(c.Reason) == "" {
-		return errors.New("--reason is empty; say why, it is kept with the run")
+		return misusedf("--reason is empty; say why, it is kept with the run")
+	}
+	body.Reason = c.Reason
+	if wrong := body.Validate(what); len(wrong) > 0 {
+		return misused(wrong)
 	}
 	api, err := c.client()
 	if err != nil {
 		return err
 	}
-	run, err := ask(api)
+	answer, err := ask(api, ctx, c.Tenant, body)
 	if err != nil {
 		return err
 	}
 	if c.Output == "json" {
-		return c.json(out, run)
+		return c.json(out, answer)
 	}
-	_, err = fmt.Fprintf(out, "Run %d %s.\n", run.ID, done)
+	_, err = fmt.Fprintln(out, done(answer))
 	return err
+}
+
+// isNow says what became of the run that was asked.
+func isNow(words string) func(v1.Run) string {
+	return func(r v1.Run) string { return fmt.Sprintf("Run %d %s.", r.ID, words) }
 }
 
 // pauseCommand holds the run under way up.
@@ -44,9 +55,7 @@ type pauseCommand struct {
 
 // Run implements the command.
 func (c *pauseCommand) Run(ctx context.Context, out io.Writer) error {
-	return c.do(out, func(api *client.Client) (v1.Run, error) {
-		return api.Pause(ctx, c.Tenant, v1.Ask{Reason: c.Reason})
-	}, "is paused: hosts under way are finished, no other one starts until it is resumed")
+	return c.do(ctx, out, "pause", v1.Ask{}, (*client.Client).Pause, isNow("is paused: hosts under way are finished, no other one starts until it is resumed"))
 }
 
 // resumeCommand lets it go on.
@@ -56,9 +65,7 @@ type resumeCommand struct {
 
 // Run implements the command.
 func (c *resumeCommand) Run(ctx context.Context, out io.Writer) error {
-	return c.do(out, func(api *client.Client) (v1.Run, error) {
-		return api.Resume(ctx, c.Tenant, v1.Ask{Reason: c.Reason})
-	}, "goes on; the failures so far are forgiven")
+	return c.do(ctx, out, "resume", v1.Ask{}, (*client.Client).Resume, isNow("goes on; the failures so far are forgiven"))
 }
 
 // abortCommand ends it.
@@ -68,9 +75,7 @@ type abortCommand struct {
 
 // Run implements the command.
 func (c *abortCommand) Run(ctx context.Context, out io.Writer) error {
-	return c.do(out, func(api *client.Client) (v1.Run, error) {
-		return api.Abort(ctx, c.Tenant, v1.Ask{Reason: c.Reason})
-	}, "is aborted: no command is sent any more, and it ends once the hosts under way have answered or are given up")
+	return c.do(ctx, out, "abort", v1.Ask{}, (*client.Client).Abort, isNow("is aborted: no command is sent any more, and it ends once the hosts under way have answered or are given up"))
 }
 
 // approveCommand lets a stage begin.
@@ -81,9 +86,7 @@ type approveCommand struct {
 
 // Run implements the command.
 func (c *approveCommand) Run(ctx context.Context, out io.Writer) error {
-	return c.do(out, func(api *client.Client) (v1.Run, error) {
-		return api.Approve(ctx, c.Tenant, v1.Ask{Reason: c.Reason, Stage: c.Stage})
-	}, "may begin stage "+c.Stage)
+	return c.do(ctx, out, "approve", v1.Ask{Stage: c.Stage}, (*client.Client).Approve, isNow("may begin stage "+c.Stage))
 }
 
 // releaseCommand frees a slot by force.
@@ -100,7 +103,14 @@ func (c *releaseCommand) Help() string {
 
 // Run implements the command.
 func (c *releaseCommand) Run(ctx context.Context, out io.Writer) error {
-	return c.do(out, func(api *client.Client) (v1.Run, error) {
-		return api.Release(ctx, c.Tenant, v1.Ask{Reason: c.Reason, Host: c.Host})
-	}, "goes on without "+c.Host+", which is left as it is")
+	return c.do(ctx, out, "release", v1.Ask{Host: c.Host}, (*client.Client).Release, c.released)
+}
+
+// released says what a release came to. Between two runs the newest one, which
+// has ended, is that of which the host still held a slot.
+func (c *releaseCommand) released(r v1.Run) string {
+	if r.Finished() {
+		return fmt.Sprintf("The slot of host %s is free, and the host is left as it is. No run is under way.", c.Host)
+	}
+	return fmt.Sprintf("Run %d goes on without %s, which is left as it is.", r.ID, c.Host)
 }

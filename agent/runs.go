@@ -2,30 +2,33 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
 // runsCommand lists the runs, or shows one with its story.
 type runsCommand struct {
 	operator
-	ID     uint64    `arg:"" optional:"" help:"Id of one run, to show it with its hosts and its story."`
-	Result string    `help:"Only runs that ended so: completed, partial, failed, aborted or timed-out."`
-	Host   string    `help:"Only runs with this host."`
-	Since  time.Time `help:"Only runs that were opened at this time or later, such as 2026-11-21T01:00:00Z."`
-	Until  time.Time `help:"Only runs that were opened before this time."`
-	Limit  int       `help:"How many runs at most, newest first." default:"20"`
+	ID     uint64 `arg:"" optional:"" help:"Id of one run, to show it with its hosts and its story."`
+	Result string `help:"Only runs that ended so: completed, partial, failed, aborted or timed-out."`
+	Host   string `help:"Only runs with this host."`
+	Since  string `help:"Only runs that were opened at this time or later, such as 2026-11-21, which begins at midnight in UTC, or 2026-11-21T01:00:00Z." placeholder:"TIME"`
+	Until  string `help:"Only runs that were opened before this time." placeholder:"TIME"`
+	Limit  int    `help:"How many runs at most, newest first." default:"20"`
 }
 
 // Run implements the command.
 func (c *runsCommand) Run(ctx context.Context, out io.Writer) error {
-	filter := v1.RunFilter{Result: c.Result, Host: c.Host, Since: c.Since, Until: c.Until, Limit: c.Limit}
-	if wrong := filter.Validate(); len(wrong) > 0 {
-		return wrong
+	filter, err := c.filter()
+	if err != nil {
+		return misused(err)
 	}
 	api, err := c.client()
 	if err != nil {
@@ -45,7 +48,26 @@ func (c *runsCommand) Run(ctx context.Context, out io.Writer) error {
 	if c.Output == "json" {
 		return c.json(out, runs)
 	}
+	if len(runs) == 0 && filter == (v1.RunFilter{Limit: filter.Limit}) {
+		_, err := fmt.Fprintf(out, "Tenant %s has no runs yet.\n", c.Tenant)
+		return err
+	}
 	return listRuns(out, runs)
+}
+
+// filter reads the flags.
+func (c *runsCommand) filter() (v1.RunFilter, error) {
+	filter := v1.RunFilter{Result: c.Result, Host: c.Host, Limit: c.Limit}
+	var errs [2]error
+	filter.Since, errs[0] = readTime("--since", c.Since, time.UTC)
+	filter.Until, errs[1] = readTime("--until", c.Until, time.UTC)
+	if err := errors.Join(errs[:]...); err != nil {
+		return filter, err
+	}
+	if c.Limit == 0 { // In a filter it would be the server's default.
+		return filter, fmt.Errorf("--limit: 0 is out of range; use 1 to %d", v1.MaxRuns)
+	}
+	return filter, wrongFlags(filter.Validate())
 }
 
 func (c *runsCommand) one(out io.Writer, run v1.Run) error {
@@ -85,22 +107,37 @@ func showStory(table io.Writer, events []v1.RunEvent) {
 	}
 	row(table, "story", "")
 	for _, e := range events {
-		text := e.Event
-		for _, more := range []string{e.Host, by(e.By), e.Text} {
-			if more != "" {
-				text += " " + more
-			}
-		}
-		row(table, "  "+e.At.Format(time.RFC3339), text)
+		row(table, "  "+e.At.Format(time.RFC3339), storyLine(e))
 	}
 }
 
-func by(who string) string {
-	if who == "" {
-		return ""
+// storyLine says in a line what happened: a person's reason comes after a
+// colon.
+func storyLine(e v1.RunEvent) string {
+	text := e.Event
+	if e.Host != "" {
+		text += " " + e.Host
 	}
-	return "by " + who
+	if e.By != "" {
+		text += " by " + e.By
+	}
+	switch {
+	case e.Text == "":
+		return text
+	case e.Event == message.Finished && strings.HasPrefix(e.Text, abortedBy):
+		// Who aborted it, and why, stands where it was.
+		return text + " aborted"
+	case e.By == "":
+		return text + " " + e.Text
+	case e.Event == message.Opened, e.Event == message.Approved:
+		// The text begins with how it was opened, or what was approved.
+		return text + ", " + e.Text
+	}
+	return text + ": " + e.Text
 }
+
+// abortedBy is how the text of the end of a run begins that was aborted.
+const abortedBy = "aborted: aborted by "
 
 // retryCommand starts a run of the hosts that an earlier one left.
 type retryCommand struct {

@@ -112,6 +112,9 @@ func headline(r v1.Run) string {
 	if r.Result == "" {
 		return r.Phase
 	}
+	if strings.HasPrefix(r.Reason, r.Result+" ") { // Such as "aborted by ann: fire drill".
+		return r.Reason
+	}
 	return r.Result + ": " + r.Reason
 }
 
