@@ -20,7 +20,7 @@ import (
 // serveCommand runs a site. Each of its flags is also a key of the config
 // file.
 type serveCommand struct {
-	Config      kong.ConfigFlag `help:"YAML file with the flags below as keys." type:"path" placeholder:"FILE"`
+	Config      kong.ConfigFlag `help:"YAML file with the flags below as keys; a variable counts more than the file, a flag more than both." type:"path" placeholder:"FILE"`
 	PrintConfig bool            `help:"Print the effective values and exit."`
 
 	Data        string   `help:"Folder for all that the site keeps." default:"/var/lib/osupgrade" type:"path" env:"OSUPGRADE_DATA"`

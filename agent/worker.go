@@ -22,7 +22,7 @@ import (
 // workerCommand runs the worker of this host. Each of its flags is also a key
 // of the config file.
 type workerCommand struct {
-	Config      kong.ConfigFlag `help:"YAML file with the flags below as keys." type:"path" placeholder:"FILE"`
+	Config      kong.ConfigFlag `help:"YAML file with the flags below as keys; a variable counts more than the file, a flag more than both." type:"path" placeholder:"FILE"`
 	PrintConfig bool            `help:"Print the effective values and exit."`
 
 	Tenant        string   `help:"Tenant that this host belongs to." required:"" env:"OSUPGRADE_TENANT"`

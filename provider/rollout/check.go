@@ -9,7 +9,7 @@ func checksAttribute() schema.Attribute {
 		Attributes: map[string]schema.Attribute{
 			"before_host": objects("On the host, before it is taken out of service.", checkAttributes()),
 			"after_host":  objects("On the host, after its upgrade and reboot. A host that does not pass has failed, and stays out of service.", checkAttributes()),
-			"fleet":       objects("At the site, between hosts: while one does not pass, no further host is begun.", checkAttributes()),
+			"fleet":       objects("At the site, between hosts: before each host they must pass. When one does not, `on_failure` decides at once, whatever `max_failures` is: `stop` fails the run, `pause` holds it up, `continue` tries again every 30 seconds.", checkAttributes()),
 		},
 	}
 }
