@@ -116,7 +116,7 @@ func (w *World) startLog() {
 	w.log.down = false
 	w.seats.begun = time.Now()
 	for _, s := range w.seats.byHost {
-		s.heard = time.Time{}
+		s.heard, s.session = time.Time{}, nil
 	}
 	w.mu.Unlock()
 	w.note("the log's server is back")

@@ -14,6 +14,12 @@ type held struct {
 	worker string
 	number uint64
 	heard  time.Time
+	// tenure is the number with which its worker had it at first, last the
+	// worker that gave it back, when nobody has it; tenure is then that one's.
+	tenure uint64
+	last   string
+	// session is the process that it was granted to.
+	session *process
 }
 
 // seats are who works for which host; the world's lock guards them. byHost
@@ -40,7 +46,7 @@ func (w *World) heard(host, worker string) (held, bool) {
 
 // Seat implements topic.Station.
 func (s *station) Seat(ctx context.Context, worker string) error {
-	granted, err := call(ctx, s, "seat", func() (held, error) { return s.w.grant(s.m.name, worker) })
+	granted, err := call(ctx, s, "seat", func() (held, error) { return s.w.grant(s.m.name, worker, s.p) })
 	if err != nil {
 		return err
 	}
@@ -51,9 +57,10 @@ func (s *station) Seat(ctx context.Context, worker string) error {
 }
 
 // grant gives a seat that is free, with the world's lock held.
-func (w *World) grant(host, worker string) (held, error) {
+func (w *World) grant(host, worker string, session *process) (held, error) {
 	h, has := w.heard(host, worker)
 	if has {
+		w.seats.byHost[host].session = session
 		return h, nil
 	}
 	last := w.seats.begun
@@ -64,10 +71,17 @@ func (w *World) grant(host, worker string) (held, error) {
 		return held{}, fmt.Errorf("%w: worker %s", topic.ErrTaken, h.worker)
 	}
 	w.seats.given++
-	next := &held{worker: worker, number: w.seats.given, heard: time.Now()}
+	next := &held{worker: worker, number: w.seats.given, heard: time.Now(), tenure: w.seats.given, session: session}
+	if h.last == worker {
+		next.tenure = h.tenure
+		w.count("seats given to who gave them back")
+	}
 	w.seats.byHost[host] = next
 	w.note("worker %s has the seat %d of %s", worker, next.number, host)
 	w.count("seats given")
+	if h.last != "" && h.last != worker {
+		w.count("seats changed hands after they were given back")
+	}
 	if h.worker != "" {
 		w.count("seats changed hands")
 		now := *next
@@ -82,6 +96,12 @@ func (w *World) tellSeat(host string, now held) {
 
 // displaced takes in who has the seat.
 func (s *station) displaced(now held) {
+	if now.last != "" {
+		select {
+		case s.left <- struct{}{}:
+		default:
+		}
+	}
 	s.mu.Lock()
 	moved := s.mine != nil && now.worker != s.mine.worker && (now.number == 0 || now.number > s.mine.number)
 	if moved {
@@ -100,5 +120,44 @@ func (s *station) Tenure() uint64 {
 	if s.mine == nil {
 		return 0
 	}
-	return s.mine.number
+	return s.mine.tenure
 }
+
+// Leave implements topic.Tenured.
+func (s *station) Leave(ctx context.Context) error {
+	s.mu.Lock()
+	mine := s.mine
+	s.mu.Unlock()
+	if err := s.taken(); err != nil || mine == nil {
+		return err
+	}
+	if !s.w.reachable(s.m.name) {
+		return errNoReply
+	}
+	_, err := once(ctx, s, "leave", func() (bool, error) { return true, s.w.free(s.m.name, *mine, s.p) })
+	return err
+}
+
+// free frees a seat, with the world's lock held, if it is the one that the
+// caller has, in the session that has it.
+func (w *World) free(host string, mine held, session *process) error {
+	h, has := w.heard(host, mine.worker)
+	switch {
+	case !has || h.number != mine.number:
+		w.count("seats given back late")
+		return fmt.Errorf("%w: worker %s", topic.ErrTaken, h.worker)
+	case h.session != nil && h.session != session:
+		w.count("seats given back by a session of before")
+		return fmt.Errorf("%w: of another session", topic.ErrRefused)
+	}
+	w.seats.given++
+	next := held{number: w.seats.given, tenure: h.tenure, last: h.worker}
+	w.seats.byHost[host] = &next
+	w.note("worker %s gives the seat of %s back", h.worker, host)
+	w.count("seats given back")
+	w.after(0, func() { w.tellSeat(host, next) })
+	return nil
+}
+
+// Left implements topic.Tenured.
+func (s *station) Left() <-chan struct{} { return s.left }

@@ -27,8 +27,10 @@ type station struct {
 	mu   sync.Mutex
 	// mine is the seat that was granted, other who has it instead.
 	mine, other *held
-	tasks       func(message.Task)
-	asked       func()
+	// left is told when a seat was given back.
+	left  chan struct{}
+	tasks func(message.Task)
+	asked func()
 }
 
 var (
@@ -38,7 +40,7 @@ var (
 
 // connect opens a worker's station.
 func (w *World) connect(m *machine, p *process) *station {
-	s := &station{w: w, m: m, p: p, gap: make(chan struct{}, 1), came: make(chan pushed, 64)}
+	s := &station{w: w, m: m, p: p, gap: make(chan struct{}, 1), came: make(chan pushed, 64), left: make(chan struct{}, 1)}
 	w.mu.Lock()
 	w.stations[m.name] = append(w.stations[m.name], s)
 	w.mu.Unlock()

@@ -93,6 +93,15 @@ type Tenured interface {
 	// time that the seat passes to another worker, and only then: a worker that
 	// asks again, also after the site was started anew, gets the same.
 	Tenure() uint64
+	// Leave gives the seat back that Seat gave last, so that another worker need
+	// not wait until this one is silent for long enough. Whoever asks first has
+	// it then, this worker with the tenure that it had. It tries once: nobody
+	// waits for a site that is not there. What comes late, or twice, takes the
+	// seat from nobody who asked for it since.
+	Leave(ctx context.Context) error
+	// Left delivers when the seat was given back by another worker and is to be
+	// asked for again. It may be lost, and it may come for nothing.
+	Left() <-chan struct{}
 }
 
 // Ear is how a controller hears of hosts, and asks them, beside the log.

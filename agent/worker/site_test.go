@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -20,11 +21,16 @@ type site struct {
 	holder string
 	number uint64
 	heard  time.Time
-	// news is closed when the log grows.
-	news chan struct{}
+	// last gave the seat back, when nobody has it, and had it with tenure.
+	last   string
+	tenure uint64
+	// news is closed when the log grows, left when the seat is given back.
+	news, left chan struct{}
 }
 
-func newSite() *site { return &site{answers: map[string]string{}, news: make(chan struct{})} }
+func newSite() *site {
+	return &site{answers: map[string]string{}, news: make(chan struct{}), left: make(chan struct{})}
+}
 
 func (s *site) send(run uint64, c message.Command) uint64 {
 	s.mu.Lock()
@@ -49,10 +55,32 @@ func (s *site) answer(run uint64, action message.Action) string {
 func (s *site) give(worker string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.hand(worker)
+}
+
+// hand does so, with the lock held.
+func (s *site) hand(worker string) {
 	if s.holder != worker {
 		s.holder, s.number = worker, s.number+1
+		if s.last != worker {
+			s.tenure = s.number
+		}
+		s.last = ""
 	}
 	s.heard = time.Now()
+}
+
+// who has the seat.
+func (s *site) who() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.holder
+}
+
+func (s *site) tenureNow() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tenure
 }
 
 // chair is the site as one worker sees it. It may go on hearing of commands
@@ -60,7 +88,11 @@ func (s *site) give(worker string) {
 type chair struct {
 	*site
 	worker string
-	mine   uint64
+	// mine is the seat that was granted, tenure that of its worker.
+	mine, tenure uint64
+	// killed tells that the worker ends without a word, hangs that the site does
+	// not answer it.
+	killed, hangs bool
 }
 
 var (
@@ -75,10 +107,8 @@ func (c *chair) Seat(_ context.Context, worker string) error {
 	if c.holder != worker && c.holder != "" && time.Since(c.heard) < message.Silence {
 		return fmt.Errorf("%w: %s", topic.ErrTaken, c.holder)
 	}
-	if c.holder != worker {
-		c.holder, c.number = worker, c.number+1
-	}
-	c.heard, c.worker, c.mine = time.Now(), worker, c.number
+	c.hand(worker)
+	c.worker, c.mine, c.tenure = worker, c.number, c.site.tenure
 	return nil
 }
 
@@ -86,7 +116,46 @@ func (c *chair) Seat(_ context.Context, worker string) error {
 func (c *chair) Tenure() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.mine
+	return c.tenure
+}
+
+// Leave implements topic.Tenured.
+func (c *chair) Leave(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.hangs:
+		<-ctx.Done()
+		return ctx.Err()
+	case c.killed:
+		return errors.New("killed")
+	case c.holder != c.worker || c.number != c.mine:
+		return topic.ErrTaken
+	}
+	c.holder, c.last, c.number = "", c.worker, c.number+1
+	close(c.left)
+	c.left = make(chan struct{})
+	return nil
+}
+
+// end notes how the worker ends.
+func (c *chair) end(killed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.killed = killed
+}
+
+func (c *chair) hang() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hangs = true
+}
+
+// Left implements topic.Tenured.
+func (c *chair) Left() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.left
 }
 
 func (c *chair) taken() error {

@@ -17,12 +17,16 @@ import (
 // maxReply bounds a reply, in bytes: its text and what JSON makes of it.
 const maxReply = 8 * message.MaxText
 
-// headerWorker identifies the worker that calls.
-const headerWorker = "Osu-Worker"
+// headerWorker identifies the worker that calls, headerSession its process.
+const (
+	headerWorker  = "Osu-Worker"
+	headerSession = "Osu-Session"
+)
 
 // The verbs with which a host calls the gate.
 const (
 	verbSeat         = "seat"
+	verbLeave        = "leave"
 	verbReply        = "reply"
 	verbVersions     = "versions"
 	verbNewest       = "newest"
@@ -65,14 +69,16 @@ func failed(err error) answer { return answer{Error: err.Error()} }
 // answer does what a call asks for. Only the worker that has the host's seat
 // is listened to (AV-15).
 func (g *Gate) answer(ctx context.Context, host string, verb []string, msg *nats.Msg) answer {
-	worker := msg.Header.Get(headerWorker)
+	worker, session := msg.Header.Get(headerWorker), msg.Header.Get(headerSession)
 	if len(verb) == 1 && verb[0] == verbSeat {
-		return g.seats.ask(ctx, host, worker)
+		return g.seats.ask(ctx, host, worker, session)
 	}
 	if h, has := g.seats.heard(host, worker); !has {
 		return answer{Taken: true, Error: h.String()}
 	}
 	switch {
+	case len(verb) == 2 && verb[0] == verbLeave:
+		return g.seats.leave(ctx, host, worker, session, verb[1])
 	case len(verb) == 3 && verb[0] == verbReply:
 		return g.reply(ctx, host, verb[1], message.Action(verb[2]), msg.Data)
 	case len(verb) == 1 && verb[0] == verbVersions:

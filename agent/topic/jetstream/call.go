@@ -28,9 +28,7 @@ func (s *Station) ask(ctx context.Context, verb string, body []byte) (answer, er
 
 // call asks the gate until it answers, refuses, or ctx ends.
 func (s *Station) call(ctx context.Context, verb, worker string, body []byte) (answer, error) {
-	msg := nats.NewMsg(s.subjects.Call(s.host, verb))
-	msg.Data = body
-	msg.Header.Set(headerWorker, worker)
+	msg := s.message(verb, worker, body)
 	for pause := firstPause; ; pause = min(2*pause, longPause) {
 		a, err := s.once(ctx, verb, msg)
 		if err == nil || errors.Is(err, topic.ErrRefused) || errors.Is(err, topic.ErrTaken) {
@@ -42,6 +40,14 @@ func (s *Station) call(ctx context.Context, verb, worker string, body []byte) (a
 		case <-time.After(pause/2 + rand.N(pause/2)):
 		}
 	}
+}
+
+func (s *Station) message(verb, worker string, body []byte) *nats.Msg {
+	msg := nats.NewMsg(s.subjects.Call(s.host, verb))
+	msg.Data = body
+	msg.Header.Set(headerWorker, worker)
+	msg.Header.Set(headerSession, s.session)
+	return msg
 }
 
 func (s *Station) once(ctx context.Context, verb string, call *nats.Msg) (answer, error) {

@@ -3,7 +3,9 @@ package jetstream
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -31,6 +33,10 @@ type seat struct {
 	held
 	// heard is when its holder was heard of last.
 	heard time.Time
+	// session is the process of its holder that asked last; empty when none did
+	// here. leaving tells that it is being given back.
+	session string
+	leaving bool
 }
 
 // held is who has a seat, and since when. Number counts the changes of hands.
@@ -38,6 +44,19 @@ type held struct {
 	Worker string    `json:"worker"`
 	Since  time.Time `json:"since"`
 	Number uint64    `json:"number,omitempty"`
+	// Tenure is the Number with which the worker had it at first, 0 when it is
+	// this one: a worker that gave the seat back and got it again had no other
+	// one after it.
+	Tenure uint64 `json:"tenure,omitempty"`
+	// Last is who gave it back, when nobody has it; Tenure is of that worker.
+	Last string `json:"last,omitempty"`
+}
+
+func (h held) tenure() uint64 {
+	if h.Tenure != 0 {
+		return h.Tenure
+	}
+	return h.Number
 }
 
 // String says it in words.
@@ -108,20 +127,33 @@ func (s *seats) tell(host string, h held) {
 	}
 }
 
+// errLeaving means that the seat is being given back, by an earlier process of
+// the worker that asks for it.
+var errLeaving = errors.New("the seat is being given back; ask again")
+
 // ask grants the seat to a worker if nobody has it, the worker itself has it,
-// or its holder has been silent for too long.
-func (s *seats) ask(ctx context.Context, host, worker string) answer {
+// or its holder has been silent for too long. session is the worker's process.
+func (s *seats) ask(ctx context.Context, host, worker, session string) answer {
 	if worker == "" || len(worker) > maxWorker || message.CleanText(worker) != worker {
 		return refuse("%.100q does not identify a worker; use at most %d bytes of plain text", worker, maxWorker)
 	}
+	if len(session) > maxWorker {
+		return refuse("%.100q does not identify a process; use at most %d bytes", session, maxWorker)
+	}
 	h, has := s.heard(host, worker)
 	switch {
+	case has && !s.enter(host, h.Number, session):
+		return failed(errLeaving)
 	case has:
 		return answer{Seat: &h}
 	case h.Worker != "" && !s.silent(host):
-		return answer{Taken: true, Error: h.String()}
+		until := s.until(host).UTC().Format(time.RFC3339)
+		return answer{Taken: true, Error: fmt.Sprintf("%v, and until %s at the most, if that worker is not heard of again", h, until)}
 	}
 	next := held{Worker: worker, Since: time.Now().UTC()}
+	if h.Last == worker {
+		next.Tenure = h.tenure()
+	}
 	body, err := json.Marshal(next)
 	if err != nil {
 		return failed(err)
@@ -132,17 +164,75 @@ func (s *seats) ask(ctx context.Context, host, worker string) answer {
 	}
 	s.take(host, next)
 	s.heard(host, worker)
+	s.enter(host, next.Number, session)
 	return answer{Seat: &next}
+}
+
+// enter notes which process of its holder a seat was granted to, unless the
+// seat is another one by now.
+func (s *seats) enter(host string, number uint64, session string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.byHost[host]
+	if at == nil || at.Number != number || at.leaving {
+		return false
+	}
+	at.session = session
+	return true
+}
+
+// leave frees the seat with a number for whoever asks next. A call that comes
+// late is refused: the seat has another number once it was free, and one that
+// was not is of another session once its worker was started anew.
+func (s *seats) leave(ctx context.Context, host, worker, session, number string) answer {
+	left, ok := s.begin(host, worker, session, number)
+	if !ok {
+		return refuse("worker %s does not have the seat %.20q of this host in this session", worker, number)
+	}
+	next := held{Since: time.Now().UTC(), Last: worker, Tenure: left.tenure()}
+	body, err := json.Marshal(next)
+	if err == nil {
+		next.Number, err = s.keeper.PutSeat(ctx, s.log.subjects.Tenant, topic.Token(host), body, left.Number)
+	}
+	if err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if at := s.byHost[host]; at != nil && at.Number == left.Number {
+			at.leaving = false
+		}
+		return failed(err)
+	}
+	s.take(host, next)
+	return answer{}
+}
+
+// begin begins to give a seat back. While the store writes that, its worker
+// must not be told that it has the seat.
+func (s *seats) begin(host, worker, session, number string) (held, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.byHost[host]
+	if at == nil || worker == "" || at.Worker != worker || strconv.FormatUint(at.Number, 10) != number || at.leaving {
+		return held{}, false
+	}
+	if at.session != "" && at.session != session {
+		return held{}, false
+	}
+	at.leaving = true
+	return at.held, true
 }
 
 // silent reports whether the holder of a seat was not heard of for so long
 // that another may have it.
-func (s *seats) silent(host string) bool {
+func (s *seats) silent(host string) bool { return !time.Now().Before(s.until(host)) }
+
+// until is when that will be, if its holder is not heard of again.
+func (s *seats) until(host string) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last := s.begun
 	if at := s.byHost[host]; at != nil && at.heard.After(last) {
 		last = at.heard
 	}
-	return time.Since(last) >= message.Silence
+	return last.Add(message.Silence)
 }

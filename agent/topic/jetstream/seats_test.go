@@ -136,10 +136,10 @@ func TestSeatOutlivesTheGate(t *testing.T) {
 	loaded := make(chan struct{})
 	go func() { ended <- second.seats.serve(ctx, func() { close(loaded) }) }()
 	<-loaded
-	if a := second.seats.ask(t.Context(), "h01", "two"); !a.Taken {
+	if a := second.seats.ask(t.Context(), "h01", "two", ""); !a.Taken {
 		t.Errorf("the answer is %+v", a)
 	}
-	if a := second.seats.ask(t.Context(), "h01", "one"); a.Seat == nil || a.Seat.Worker != "one" || a.Seat.Since.IsZero() {
+	if a := second.seats.ask(t.Context(), "h01", "one", ""); a.Seat == nil || a.Seat.Worker != "one" || a.Seat.Since.IsZero() {
 		t.Errorf("the answer to the holder is %+v", a)
 	}
 	stop()

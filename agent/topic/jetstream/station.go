@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,6 +28,10 @@ type Station struct {
 	// seat is what was granted; nil before. other is who has the seat in its
 	// place; nil while nobody does.
 	seat, other atomic.Pointer[held]
+	// session tells this process from others of the same worker.
+	session string
+	// left is told when another worker has given the seat back.
+	left chan struct{}
 }
 
 var _ topic.Station = (*Station)(nil)
@@ -38,7 +43,7 @@ const PingInterval = 5 * time.Minute
 // Dial opens the connection of a host; its options name the server and the
 // credentials.
 func Dial(tenant, host string, connect func(...nats.Option) (*nats.Conn, error)) (*Station, error) {
-	s := &Station{subjects: topic.Subjects{Tenant: tenant}, host: host, gap: make(chan struct{}, 1)}
+	s := &Station{subjects: topic.Subjects{Tenant: tenant}, host: host, gap: make(chan struct{}, 1), session: rand.Text(), left: make(chan struct{}, 1)}
 	s.log.Store(new(string))
 	// After a lost connection or a full buffer a pushed command may be gone.
 	missed := func() {
@@ -84,8 +89,17 @@ func (s *Station) Seat(ctx context.Context, worker string) error {
 // got it may come late.
 func (s *Station) displaced(msg *nats.Msg) {
 	var now held
+	if json.Unmarshal(msg.Data, &now) != nil {
+		return
+	}
+	if now.Last != "" {
+		select {
+		case s.left <- struct{}{}:
+		default:
+		}
+	}
 	mine := s.seat.Load()
-	if mine == nil || json.Unmarshal(msg.Data, &now) != nil {
+	if mine == nil {
 		return
 	}
 	if now.Worker != mine.Worker && (now.Number == 0 || now.Number > mine.Number) {
@@ -190,14 +204,4 @@ func (s *Station) Tasks(ctx context.Context, deliver func(message.Task)) error {
 	<-ctx.Done()
 	_ = sub.Unsubscribe()
 	return ctx.Err()
-}
-
-var _ topic.Tenured = (*Station)(nil)
-
-// Tenure implements topic.Tenured.
-func (s *Station) Tenure() uint64 {
-	if mine := s.seat.Load(); mine != nil {
-		return mine.Number
-	}
-	return 0
 }
