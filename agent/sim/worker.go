@@ -6,9 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker"
 )
 
@@ -55,6 +57,7 @@ func (w *World) runWorker(m *machine, name, dir string) {
 	defer m.forget(p)
 	s := w.connect(m, p)
 	defer s.hangUp()
+	stopped := w.stopInOrder(ctx, p)
 	system := system{m, p}
 	worked, err := worker.Open(ctx, worker.Options{
 		Tenant: tenant, Host: m.name, Application: application, Version: "sim", Dir: dir,
@@ -67,6 +70,10 @@ func (w *World) runWorker(m *machine, name, dir string) {
 		err = worked.Run(ctx)
 		w.must(worked.Close())
 	}
+	if err == nil && stopped.Load() {
+		// Somebody starts it again, or does not for a while.
+		_ = sleep(w.ctx, w.dice.span("away/"+name, 0, 2*message.Silence))
+	}
 	if err == nil || p.dead() || w.ctx.Err() != nil {
 		return
 	}
@@ -78,6 +85,26 @@ func (w *World) runWorker(m *machine, name, dir string) {
 		w.must(os.Remove(filepath.Join(dir, "journal.json")))
 		w.forgets(m.name, name)
 	}
+}
+
+// stopInOrder has some workers be told to end at some time, and tells whether
+// one was.
+func (w *World) stopInOrder(ctx context.Context, p *process) *atomic.Bool {
+	var stopped atomic.Bool
+	if !w.dice.chance("stopped in order/"+p.name, 0.15) {
+		return &stopped
+	}
+	timer := time.AfterFunc(w.dice.span("stopped in order in/"+p.name, time.Second, 10*time.Minute), func() {
+		if p.dead() || w.calm.Load() {
+			return
+		}
+		w.note("%s is told to end", p.name)
+		w.count("workers stopped in order")
+		stopped.Store(true)
+		p.cancel()
+	})
+	context.AfterFunc(ctx, func() { timer.Stop() })
+	return &stopped
 }
 
 func (w *World) forgets(host, name string) {

@@ -23,6 +23,8 @@ type machine struct {
 	mu                sync.Mutex
 	upgrades, reboots map[uint64]int
 	boot              int
+	// needsNone tells that an upgrade needs no reboot.
+	needsNone bool
 	// down ends all that runs on it.
 	down func()
 }
@@ -42,16 +44,23 @@ func (m *machine) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outco
 	m.mu.Lock()
 	m.upgrades[job.Run]++
 	m.mu.Unlock()
-	return strategy.RebootRequired, rest(ctx, 3*time.Second)
+	return m.outcome(), rest(ctx, 3*time.Second)
 }
 
 func (m *machine) Resume(_ context.Context, job strategy.Job) (strategy.Outcome, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.upgrades[job.Run] > 0 {
-		return strategy.RebootRequired, nil
+		return m.outcome(), nil
 	}
 	return strategy.NotDone, nil
+}
+
+func (m *machine) outcome() strategy.Outcome {
+	if m.needsNone {
+		return strategy.Done
+	}
+	return strategy.RebootRequired
 }
 
 func (m *machine) Verify(ctx context.Context, _ strategy.Job) error { return rest(ctx, time.Second) }
@@ -88,9 +97,9 @@ type deed struct {
 	visit  int
 	worker int
 	// restart restarts the worker, after it was gone for so long; otherwise it
-	// is given the seat.
-	restart bool
-	gone    time.Duration
+	// is given the seat. One that is killed does not give its seat back.
+	restart, kill bool
+	gone          time.Duration
 }
 
 // duo are two workers of one host, each with its own state directory.
@@ -102,10 +111,44 @@ type duo struct {
 	mu      sync.Mutex
 	visits  int
 	names   [2]string
+	chairs  [2]*chair
 	stop    [2]context.CancelFunc
 	// gone is how long a worker stays away when it is stopped next.
 	gone [2]time.Duration
 	log  lockedText
+}
+
+func newDuo(t *testing.T, plan []deed) *duo {
+	d := &duo{t: t, site: newSite(), machine: &machine{upgrades: map[uint64]int{}, reboots: map[uint64]int{}}, plan: plan}
+	d.machine.down = d.down
+	return d
+}
+
+// end has a worker end, and stay away for so long.
+func (d *duo) end(i int, kill bool, gone time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.gone[i] = gone
+	d.chairs[i].end(kill)
+	d.stop[i]()
+}
+
+func (d *duo) name(i int) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.names[i]
+}
+
+// hang has the site answer a worker no more when it gives its seat back.
+func (d *duo) hang(i int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.chairs[i].hang()
+}
+
+// prepare is a command that has time for its run.
+func (d *duo) prepare() message.Command {
+	return message.Command{Action: message.Prepare, Hosts: []string{"h01"}, NotAfter: time.Now().Add(time.Hour)}
 }
 
 // at counts a visit and does what is planned for it.
@@ -118,6 +161,7 @@ func (d *duo) at(string) {
 		case p.visit != d.visits:
 		case p.restart && d.stop[p.worker] != nil:
 			d.gone[p.worker] = p.gone
+			d.chairs[p.worker].end(p.kill)
 			d.stop[p.worker]()
 		case !p.restart && d.names[p.worker] != "":
 			d.site.give(d.names[p.worker])
@@ -129,8 +173,9 @@ func (d *duo) at(string) {
 func (d *duo) down() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, stop := range d.stop {
+	for i, stop := range d.stop {
 		if stop != nil {
+			d.chairs[i].end(true)
 			stop()
 		}
 	}
@@ -140,8 +185,9 @@ func (d *duo) down() {
 func (d *duo) live(ctx context.Context, i int, dir string) {
 	for ctx.Err() == nil {
 		life, stop := context.WithCancel(ctx)
+		station := &chair{site: d.site}
 		w, err := Open(life, Options{
-			Tenant: "acme", Host: "h01", Application: "app", Dir: dir, Station: &chair{site: d.site},
+			Tenant: "acme", Host: "h01", Application: "app", Dir: dir, Station: station,
 			Strategy: d.machine, Machine: seen{d.machine, dir}, Limits: Limits{Step: time.Minute, Reboot: time.Minute},
 			// Nothing here is lost with the machine's power.
 			WriteFile: os.WriteFile, Log: slog.New(slog.NewTextHandler(&d.log, nil)), At: d.at,
@@ -152,7 +198,7 @@ func (d *duo) live(ctx context.Context, i int, dir string) {
 			return
 		}
 		d.mu.Lock()
-		d.names[i], d.stop[i] = w.identity, stop
+		d.names[i], d.chairs[i], d.stop[i] = w.identity, station, stop
 		d.mu.Unlock()
 		if err := w.Run(life); err != nil {
 			d.t.Error(err)
@@ -186,7 +232,7 @@ func (d *duo) command(run uint64, c message.Command) (uint64, string) {
 
 // oneRun goes through a run as a controller does, and returns the last answer.
 func (d *duo) oneRun() string {
-	run, answer := d.command(0, message.Command{Action: message.Prepare, Hosts: []string{"h01"}, NotAfter: time.Now().Add(time.Hour)})
+	run, answer := d.command(0, d.prepare())
 	for _, step := range []struct {
 		action message.Action
 		after  string
@@ -204,8 +250,7 @@ func (d *duo) oneRun() string {
 func play(t *testing.T, plan []deed) (visits int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		d := &duo{t: t, site: newSite(), machine: &machine{upgrades: map[uint64]int{}, reboots: map[uint64]int{}}, plan: plan}
-		d.machine.down = d.down
+		d := newDuo(t, plan)
 		ctx, stop := context.WithCancel(t.Context())
 		var workers sync.WaitGroup
 		for i := range 2 {
@@ -276,10 +321,12 @@ func TestAbsence(t *testing.T) {
 	for second := early + 1; second <= calm+early; second += 2 {
 		t.Run(fmt.Sprint("at visit ", second), func(t *testing.T) {
 			t.Parallel()
-			play(t, []deed{
-				{visit: early, worker: 0, restart: true, gone: 4 * time.Minute},
-				{visit: second, worker: 1, restart: true, gone: 8 * time.Minute},
-			})
+			for _, kill := range []bool{true, false} {
+				play(t, []deed{
+					{visit: early, worker: 0, restart: true, kill: kill, gone: 4 * time.Minute},
+					{visit: second, worker: 1, restart: true, kill: kill, gone: 8 * time.Minute},
+				})
+			}
 		})
 	}
 }
@@ -291,6 +338,7 @@ func TestTakeovers(t *testing.T) {
 		plan := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) deed {
 			return deed{
 				visit: rapid.IntRange(1, 80).Draw(rt, "visit"), worker: rapid.IntRange(0, 1).Draw(rt, "worker"), restart: rapid.Bool().Draw(rt, "restart"),
+				kill: rapid.Bool().Draw(rt, "kill"),
 				gone: rapid.SampledFrom([]time.Duration{0, 0, 45 * time.Second, 4 * time.Minute}).Draw(rt, "gone"),
 			}
 		}), 1, 8).Draw(rt, "plan")

@@ -15,6 +15,10 @@ import (
 // the site to say whose the seat is.
 const seatPatience = message.Heartbeat
 
+// leavePatience is how long a worker that ends waits for the site to take its
+// seat back.
+const leavePatience = 5 * time.Second
+
 // errMoved means that a call to the site was given up because the worker
 // stands otherwise by now.
 var errMoved = errors.New("the seat has changed")
@@ -75,7 +79,7 @@ func (w *Worker) hold(ctx context.Context) error {
 		if err := w.attend(now); err != nil {
 			return err
 		}
-		if err := rest(ctx, message.Heartbeat); err != nil {
+		if err := w.await(ctx); err != nil {
 			return err
 		}
 	}
@@ -95,10 +99,43 @@ func (w *Worker) sit(ctx context.Context) (seating, error) {
 			return seating{}, fmt.Errorf("cannot ask for this host's seat: %w", err)
 		}
 		w.standBy(err)
-		if err := rest(ctx, message.Heartbeat); err != nil {
+		if err := w.await(ctx); err != nil {
 			return seating{}, err
 		}
 	}
+}
+
+// await waits until it is time to ask for the seat again.
+func (w *Worker) await(ctx context.Context) error {
+	var left <-chan struct{}
+	if tells, ok := w.Station.(topic.Tenured); ok {
+		left = tells.Left()
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-left:
+	case <-time.After(message.Heartbeat):
+	}
+	return nil
+}
+
+// leave gives the seat back when this worker ends with nothing in hand, so that
+// one that comes in its place need not wait until it is silent for long enough.
+// Nothing depends on it: a seat that is not given back is free some time later.
+func (w *Worker) leave(ctx context.Context) {
+	counts, ok := w.Station.(topic.Tenured)
+	if !ok || w.seat.now().standing != held || !w.journal.over(w.Now()) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leavePatience)
+	defer cancel()
+	w.At("before leave")
+	if err := counts.Leave(ctx); err != nil {
+		w.Log.Info("the seat is not given back; another worker can have it once this one is silent for long enough", "host", w.Host, "silence", message.Silence, "error", err)
+		return
+	}
+	w.At("after leave")
 }
 
 // tenure is the number of the seat that Seat gave, from a site that counts.
@@ -112,7 +149,8 @@ func (w *Worker) tenure() uint64 {
 // standBy gives way to another worker and says so once.
 func (w *Worker) standBy(reason error) {
 	if _, changed := w.seat.change(taken, 0, asking, unheard, held); changed {
-		w.Log.Warn("another worker works for host "+w.Host+"; standing by", "worker", w.identity, "error", reason)
+		w.Log.Warn("another worker works for host "+w.Host+"; standing by, and asking for the seat again every "+message.Heartbeat.String(),
+			"worker", w.identity, "error", reason)
 		w.Seated(false)
 	}
 }

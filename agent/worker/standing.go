@@ -1,6 +1,10 @@
 package worker
 
-import "github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+import (
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
 
 // standing is how a worker stands towards the host's one seat (AV-15).
 type standing int
@@ -73,4 +77,33 @@ func (j Journal) begun(do Do) bool {
 	default:
 		return false
 	}
+}
+
+// over reports whether a worker that ends may give the seat to another one:
+// nothing is in hand, and no command can come that only this journal allows.
+// Between two steps of a run, as long as the next one may be sent, the seat is
+// kept: another worker can only answer that it does not know, which fails the
+// host for this run, when this one may be back in a moment.
+//
+// Whatever this says does no harm to invariant 2: a worker that gives the seat
+// back has ended, and when it is started again it goes on from here only if
+// its tenure tells that no other worker has had the seat meanwhile.
+func (j Journal) over(now time.Time) bool {
+	switch j.Phase {
+	case Idle:
+		return true
+	case Answered:
+		next := j.Action != message.Reboot && j.Result == permits(after(j.Action))
+		return !next || !now.Before(j.NotAfter)
+	default:
+		return false
+	}
+}
+
+// after returns the step that comes after an action.
+func after(a message.Action) message.Action {
+	if a == message.Prepare {
+		return message.Upgrade
+	}
+	return message.Reboot
 }

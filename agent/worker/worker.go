@@ -176,8 +176,18 @@ func (w *Worker) Close() error { return w.lock.Close() }
 
 // Run works until ctx ends, which is no error, or the log or the journal
 // fails. What it was doing then is taken up again by the next worker of the
-// state directory.
+// state directory. A worker that is told to end with nothing in hand gives the
+// host's seat back.
 func (w *Worker) Run(whole context.Context) error {
+	err := w.work(whole)
+	if err == nil && whole.Err() != nil {
+		w.leave(whole)
+	}
+	return err
+}
+
+// work works until whole ends.
+func (w *Worker) work(whole context.Context) error {
 	ctx, cancel := context.WithCancelCause(whole)
 	defer cancel(nil)
 	w.seat = newSeat(ctx)

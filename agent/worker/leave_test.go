@@ -1,0 +1,213 @@
+package worker
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// TestOver checks in which phases a worker that ends gives its seat to whoever
+// comes next.
+func TestOver(t *testing.T) {
+	t.Parallel()
+	at := func(action message.Action, phase Phase, result string) Journal {
+		return Journal{Run: 10, NotAfter: later, Seq: 12, Action: action, Phase: phase, Result: result}
+	}
+	for name, c := range map[string]struct {
+		journal Journal
+		at      time.Time
+		want    bool
+	}{
+		"before the first command":            {Journal{Seq: 9}, now, true},
+		"preparing":                           {at(message.Prepare, Preparing, ""), now, false},
+		"the answer to prepare is not sent":   {at(message.Prepare, Answering, message.Done), now, false},
+		"prepared, and its turn may come":     {at(message.Prepare, Answered, message.Done), now, false},
+		"prepared, and the run is over":       {at(message.Prepare, Answered, message.Done), later, true},
+		"it could not prepare":                {at(message.Prepare, Answered, "no mirror"), now, true},
+		"its past is not known":               {at(message.Prepare, Answered, anothersPast), now, true},
+		"upgrading":                           {at(message.Upgrade, Upgrading, ""), later, false},
+		"verifying":                           {at(message.Upgrade, Verifying, ""), later, false},
+		"rolling back":                        {at(message.Upgrade, RollingBack, "no space"), later, false},
+		"the answer to upgrade is not sent":   {at(message.Upgrade, Answering, message.Done), later, false},
+		"upgraded":                            {at(message.Upgrade, Answered, message.Done), now, true},
+		"it could not upgrade":                {at(message.Upgrade, Answered, "no space; rolled back"), now, true},
+		"upgraded, to be rebooted":            {at(message.Upgrade, Answered, message.RebootRequired), now, false},
+		"upgraded, too late to be rebooted":   {at(message.Upgrade, Answered, message.RebootRequired), later, true},
+		"rebooting":                           {at(message.Reboot, Rebooting, ""), later, false},
+		"verifying after the reboot":          {at(message.Reboot, Verifying, ""), later, false},
+		"rebooted":                            {at(message.Reboot, Answered, message.Done), now, true},
+		"rebooted, and another reboot needed": {at(message.Reboot, Answered, message.RebootRequired), now, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := c.journal.over(c.at); got != c.want {
+				t.Errorf("%v, not %v", got, c.want)
+			}
+		})
+	}
+}
+
+// TestReplaced has a worker stopped at each kind of moment while another one
+// stands by, and measures how long the host has none.
+func TestReplaced(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		// begun has the first worker at something when it is stopped.
+		begun       func(d *duo)
+		kill        bool
+		least, most time.Duration
+	}{
+		"at rest": {
+			func(*duo) {}, false, 0, time.Second,
+		},
+		"at rest, killed": {
+			func(*duo) {}, true, message.Silence - message.Heartbeat, message.Silence + message.Heartbeat,
+		},
+		"after a run": {
+			func(d *duo) { d.oneRun() }, false, 0, time.Second,
+		},
+		"between prepare and upgrade": {
+			func(d *duo) { d.command(0, d.prepare()) }, false, message.Silence - message.Heartbeat, message.Silence + message.Heartbeat,
+		},
+		"upgrading": {
+			func(d *duo) {
+				run, _ := d.command(0, d.prepare())
+				d.site.send(run, message.Command{Action: message.Upgrade, Host: "h01"})
+				time.Sleep(2 * time.Second)
+			}, false, message.Silence - message.Heartbeat, message.Silence + message.Heartbeat,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				d := newDuo(t, nil)
+				ctx, stop := context.WithCancel(t.Context())
+				var workers sync.WaitGroup
+				for i := range 2 {
+					workers.Go(func() { d.live(ctx, i, filepath.Join(t.TempDir(), "state")) })
+					time.Sleep(time.Second)
+				}
+				c.begun(d)
+				d.end(0, c.kill, time.Hour)
+				begun := time.Now()
+				for d.site.who() != d.name(1) && time.Since(begun) < time.Hour {
+					time.Sleep(100 * time.Millisecond)
+				}
+				if took := time.Since(begun); took < c.least || took > c.most {
+					t.Errorf("the other worker has the seat after %s, not after %s to %s", took, c.least, c.most)
+				}
+				time.Sleep(time.Second)
+				if got := d.oneRun(); got != message.Done {
+					t.Errorf("it answers the next run with %q", got)
+				}
+				stop()
+				workers.Wait()
+			})
+		})
+	}
+}
+
+// TestRestartInOrder checks that a worker that gave its seat back and is
+// started again goes on as if it had not: no other one had it meanwhile.
+func TestRestartInOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDuo(t, nil)
+		ctx, stop := context.WithCancel(t.Context())
+		var workers sync.WaitGroup
+		workers.Go(func() { d.live(ctx, 0, filepath.Join(t.TempDir(), "state")) })
+		time.Sleep(time.Second)
+		tenure := d.site.tenureNow()
+		d.end(0, false, time.Minute)
+		time.Sleep(time.Second)
+		if d.site.who() != "" {
+			t.Error("the seat is not given back")
+		}
+		// What is sent meanwhile is taken up: only this worker can have done it.
+		if _, answer := d.command(0, d.prepare()); answer != message.Done {
+			t.Errorf("what was sent meanwhile is answered %q", answer)
+		}
+		if got := d.site.tenureNow(); got != tenure {
+			t.Errorf("its tenure is %d after %d", got, tenure)
+		}
+		stop()
+		workers.Wait()
+	})
+}
+
+// TestWorkedMeanwhile checks that a worker that gave its seat back does not do
+// again what another one did meanwhile, which gave it back as well: the first
+// one never stood by, and learns of it from its tenure alone.
+func TestWorkedMeanwhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDuo(t, nil)
+		// The log shows a host its newest command alone: a worker that did not
+		// know better would begin that upgrade.
+		d.machine.needsNone = true
+		ctx, stop := context.WithCancel(t.Context())
+		var workers sync.WaitGroup
+		for i := range 2 {
+			workers.Go(func() { d.live(ctx, i, filepath.Join(t.TempDir(), "state")) })
+			time.Sleep(time.Second)
+		}
+		d.end(0, false, 2*time.Minute)
+		time.Sleep(time.Second)
+		if got := d.oneRun(); got != message.Done {
+			t.Errorf("the second worker answers with %q", got)
+		}
+		first := d.name(0)
+		d.end(1, false, time.Hour)
+		time.Sleep(5 * time.Minute)
+		if d.site.who() != first {
+			t.Errorf("worker %q has the seat, not the first one", d.site.who())
+		}
+		last := d.oneRun()
+		stop()
+		workers.Wait()
+		d.judge(nil, last)
+	})
+}
+
+// TestStandbyEnds checks that a worker that stands by has no seat to give back.
+func TestStandbyEnds(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		site := newSite()
+		site.give("OTHER")
+		quiet := time.Now().Add(time.Second)
+		r.change = func(o *Options) { o.Station = &chair{site: site} }
+		r.life(func() bool { return time.Now().After(quiet) })
+		if site.who() != "OTHER" || r.log.lines("standing by, and asking for the seat again every 1m0s", "OTHER") != 1 || r.log.lines("given back") != 0 {
+			t.Errorf("worker %q has the seat, and the log is:\n%s", site.who(), r.log.String())
+		}
+	})
+}
+
+// TestLeaveFails checks that a worker ends, and in time, when the site does not
+// take its seat back.
+func TestLeaveFails(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDuo(t, nil)
+		ctx, stop := context.WithCancel(t.Context())
+		var workers sync.WaitGroup
+		workers.Go(func() { d.live(ctx, 0, filepath.Join(t.TempDir(), "state")) })
+		time.Sleep(time.Second)
+		d.hang(0)
+		begun := time.Now()
+		stop()
+		workers.Wait()
+		if took := time.Since(begun); took > leavePatience {
+			t.Errorf("it ends after %s", took)
+		}
+		if n := d.log.lines("the seat is not given back"); n != 1 {
+			t.Errorf("that is told %d times:\n%s", n, d.log.String())
+		}
+	})
+}
