@@ -129,4 +129,14 @@ var hostFaults = []fault{
 		old: `if err != nil && !passes(err) {`, new: `if err != nil {`,
 		by: tests("agent/worker", "TestDiskFull"),
 	},
+	{
+		name: "seat-given-back-by-a-session-before", file: "agent/topic/jetstream/seats.go",
+		old: `if at.session != "" && at.session != session {`, new: `if at.session == "-" && at.session != session {`,
+		by: tests("agent/topic/jetstream", "TestLateLeave"),
+	},
+	{
+		name: "seat-given-back-in-mid-work", file: "agent/worker/standing.go",
+		old: "\tdefault:\n\t\treturn false\n\t}\n}\n\n// after returns", new: "\tdefault:\n\t\treturn true\n\t}\n}\n\n// after returns",
+		by: tests("agent/worker", "TestReplaced|TestOver"),
+	},
 }
