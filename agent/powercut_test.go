@@ -211,8 +211,13 @@ func (f *crashFleet) stand(name string) error {
 	f.mu.Lock()
 	cmd := f.live[name]
 	f.mu.Unlock()
-	if cmd == nil || cmd.Process.Signal(unix.SIGSTOP) != nil {
+	if cmd == nil {
 		return nil // It is down.
+	}
+	if err := cmd.Process.Signal(unix.SIGSTOP); errors.Is(err, os.ErrProcessDone) {
+		return nil
+	} else if err != nil {
+		return err
 	}
 	for range 5000 {
 		if !moves(cmd.Process.Pid) {
