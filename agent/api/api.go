@@ -69,6 +69,9 @@ type Options struct {
 	Tokens  *Tokens
 	// Healthy returns why the agent as a whole cannot work, or nil.
 	Healthy func() error
+	// Reaches returns why the agent does not reach its own log, or nil; it is
+	// nil where the log cannot be out of reach.
+	Reaches func(ctx context.Context) error
 	Log     *slog.Logger
 }
 

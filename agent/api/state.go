@@ -77,6 +77,12 @@ func (s *server) healthz(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) readyz(w http.ResponseWriter, r *http.Request) {
+	if s.Reaches != nil {
+		if err := s.Reaches(r.Context()); err != nil {
+			s.fail(w, r, err)
+			return
+		}
+	}
 	for _, controller := range s.Tenants {
 		if err := controller.Ready(r.Context()); err != nil {
 			s.fail(w, r, err)

@@ -40,6 +40,10 @@ const (
 	// pingInterval is how often a connection is asked whether it is still there
 	// that says nothing by itself: hosts say something each minute.
 	pingInterval = 5 * time.Minute
+	// dropsEach is how often it is told that something of a tenant's hosts was
+	// dropped, receiveAgain how long the agent does not hear hosts after it was
+	// cut off from them.
+	dropsEach, receiveAgain = 10 * time.Second, 100 * time.Millisecond
 	// startTimeout bounds the recovery of the store at start.
 	startTimeout = 2 * time.Minute
 )
@@ -238,6 +242,15 @@ func (s *Server) InProcessConn() (net.Conn, error) { return s.current().InProces
 // Connect connects the agent itself, inside of the process, with all rights.
 func (s *Server) Connect() (*nats.Conn, error) {
 	return s.connect("osupgrade-agent", s.own)
+}
+
+// Receive connects the agent as Connect does, for what the hosts of one tenant
+// send. It is to be used for nothing else: whatever they send without end keeps
+// this connection busy, and that of no other tenant, nor the one to the log.
+// What is larger than anything that a host has to say does not come through.
+func (s *Server) Receive(tenant string) (*nats.Conn, error) {
+	from := receiver{server: s, drops: &seldom{few: 1, span: dropsEach}}
+	return s.connect("osupgrade-agent hosts of "+tenant, s.own, nats.InProcessServer(from), nats.ReconnectWait(receiveAgain))
 }
 
 // ConnectHost connects a host of this process with that host's rights.

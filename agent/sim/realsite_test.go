@@ -31,6 +31,7 @@ type realSite struct {
 	mu         sync.Mutex
 	server     *natsd.Server
 	nats       *nats.Conn
+	receiver   *nats.Conn
 	store      *store.Store
 	controller *controller.Controller
 	stop       context.CancelFunc
@@ -55,7 +56,11 @@ func (s *realSite) open(ctx context.Context) error {
 
 // control starts the controller and the gate.
 func (s *realSite) control(ctx context.Context) error {
-	log, err := jetstream.Open(ctx, s.nats, realTenant)
+	var err error
+	if s.receiver, err = s.server.Receive(realTenant); err != nil {
+		return err
+	}
+	log, err := jetstream.OpenApart(ctx, s.nats, s.receiver, realTenant)
 	if err != nil {
 		return err
 	}
@@ -89,6 +94,9 @@ func (s *realSite) close() error {
 		s.stop()
 	}
 	s.parts.Wait()
+	if s.receiver != nil {
+		s.receiver.Close()
+	}
 	if s.nats != nil {
 		s.nats.Close()
 	}

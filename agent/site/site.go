@@ -62,10 +62,13 @@ type Site struct {
 	listener net.Listener
 	http     *http.Server
 	nats     *nats.Conn
-	stop     context.CancelFunc
-	parts    sync.WaitGroup
-	failed   chan error
-	log      *slog.Logger
+	// receivers are where the hosts of each tenant are heard.
+	receivers []*nats.Conn
+	reach     reach
+	stop      context.CancelFunc
+	parts     sync.WaitGroup
+	failed    chan error
+	log       *slog.Logger
 }
 
 // OpenHosts opens the folder of the hosts that a site in dir lets in, also
@@ -129,7 +132,7 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 		}
 	}
 	s.serve(running, api.New(api.Options{
-		Site: o.Name, Tenants: s.tenants, Store: kept, Tokens: s.tokens, Healthy: s.server.Healthy, Log: o.Log,
+		Site: o.Name, Tenants: s.tenants, Store: kept, Tokens: s.tokens, Healthy: s.server.Healthy, Reaches: s.reaches, Log: o.Log,
 	}))
 	return nil
 }
@@ -149,7 +152,12 @@ func (o Options) tls() (api, nats *tls.Config, err error) {
 
 // control starts the controller of one tenant.
 func (s *Site) control(ctx, running context.Context, o Options, kept *store.Store, tenant string) (*controller.Controller, error) {
-	log, err := jetstream.Open(ctx, s.nats, tenant)
+	hosts, err := s.server.Receive(tenant)
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect to the hosts of tenant %s: %w", tenant, err)
+	}
+	s.receivers = append(s.receivers, hosts)
+	log, err := jetstream.OpenApart(ctx, s.nats, hosts, tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -247,6 +255,9 @@ func (s *Site) Close() error {
 		errs = append(errs, s.listener.Close())
 	}
 	s.parts.Wait()
+	for _, hosts := range s.receivers {
+		hosts.Close()
+	}
 	if s.nats != nil {
 		s.nats.Close()
 	}

@@ -2,7 +2,9 @@ package site
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -83,5 +85,37 @@ func TestSecondSite(t *testing.T) {
 	o.API.Listen, o.NATS.Listen, o.Holder = s.Address(), s.NATSAddress(), "the second"
 	if _, err := Open(t.Context(), o); err == nil || !strings.Contains(err.Error(), "is in use by") || !strings.Contains(err.Error(), "the first") {
 		t.Errorf("a second site on the folder fails with: %v", err)
+	}
+}
+
+// TestReady checks that an agent that does not reach its own log is not ready,
+// however well the server is.
+func TestReady(t *testing.T) {
+	t.Parallel()
+	s, err := Open(t.Context(), Options{
+		Name: "test", Zone: time.UTC, Dir: t.TempDir(), Tenants: []string{"acme"}, API: Endpoint{Listen: "127.0.0.1:0"},
+		Holder: "a test", Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	if err := s.reaches(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.nats.Close()
+	s.reach.at = time.Time{}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Address()+"/readyz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(body), "does not reach its own log") {
+		t.Errorf("readyz answers %d: %s, %v", response.StatusCode, body, err)
 	}
 }

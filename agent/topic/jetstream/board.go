@@ -65,6 +65,7 @@ func (b *board) serve(ctx context.Context, ready func()) error {
 	if from >= b.from {
 		ready()
 	}
+	go b.log.whenBack(ctx, b.tellAll)
 	return b.log.follow(ctx, from, []string{b.log.subjects.Commands()}, func(r message.Record) {
 		b.take(r)
 		switch {
@@ -103,7 +104,7 @@ func (b *board) take(r message.Record) {
 // that there is one.
 func (b *board) push(r message.Record) {
 	// A push that is lost is made up for: the connection was lost, too, and the
-	// hosts ask again once they are back.
+	// hosts ask again once they are back, or this one is.
 	switch r.Kind {
 	case message.CommandAll:
 		b.tellAll()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
@@ -51,6 +52,10 @@ func (s *Station) message(verb, worker string, body []byte) *nats.Msg {
 }
 
 func (s *Station) once(ctx context.Context, verb string, call *nats.Msg) (answer, error) {
+	// The site does not even look at what is much larger.
+	if len(call.Data) > message.MaxVersionsBody {
+		return answer{}, fmt.Errorf("%s: %w: %d bytes; at most %d", verb, topic.ErrRefused, len(call.Data), message.MaxVersionsBody)
+	}
 	ctx, cancel := context.WithTimeout(ctx, 2*appendTimeout)
 	defer cancel()
 	msg, err := s.nats.RequestMsgWithContext(ctx, call)

@@ -34,6 +34,8 @@ func (l *Log) Listen(ctx context.Context, to topic.Listener) error {
 	if err := l.nats.Publish(l.subjects.Ask(), nil); err != nil {
 		return fmt.Errorf("cannot ask for heartbeats: %w", err)
 	}
+	// What they told meanwhile was not heard.
+	l.whenBack(ctx, func() { _ = l.nats.Publish(l.subjects.Ask(), nil) })
 	<-ctx.Done()
 	return ctx.Err()
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
@@ -22,6 +23,9 @@ const (
 	// beyond that is dropped, and an honest host asks again. 10,000 hosts ask at
 	// once when there is news.
 	callsPerHost, maxCalls, maxWaiting = 4, 1 << 16, 128 << 20
+	// maxCall bounds one call with its headers, in bytes. What is larger than
+	// what it may be, but not by much, is refused in words.
+	maxCall = 2 * message.MaxVersionsBody
 )
 
 // Keeper keeps what a host has one entry of, so that it cannot fill the log:
@@ -136,7 +140,7 @@ func (g *Gate) caller(msg *nats.Msg) (host string, verb []string, ok bool) {
 // waits, so that calls do not pile up where nobody counts them.
 func (g *Gate) admit(msg *nats.Msg) {
 	host, verb, ok := g.caller(msg)
-	if !ok || !g.begin(host, len(msg.Data)) {
+	if !ok || msg.Size() > maxCall || !g.begin(host, msg.Size()) {
 		return
 	}
 	calls := g.calls
@@ -146,7 +150,7 @@ func (g *Gate) admit(msg *nats.Msg) {
 	select {
 	case calls <- msg:
 	default:
-		g.end(host, len(msg.Data))
+		g.end(host, msg.Size())
 	}
 }
 
@@ -182,7 +186,7 @@ func (g *Gate) work(ctx context.Context, calls <-chan *nats.Msg) {
 			cancel()
 			// Who asked and is gone asks again.
 			_ = g.log.nats.Publish(msg.Reply, answer.encode())
-			g.end(host, len(msg.Data))
+			g.end(host, msg.Size())
 		}
 	}
 }

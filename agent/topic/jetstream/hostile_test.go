@@ -1,7 +1,17 @@
 package jetstream
 
 import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -88,5 +98,83 @@ func TestFlood(t *testing.T) {
 	}
 	if last, err := s.log.Last(t.Context()); err != nil || last != 0 {
 		t.Errorf("the log has %d records, %v", last, err)
+	}
+}
+
+// raw connects as a host that speaks the protocol of NATS by itself, and takes
+// no notice of what the server says.
+func (s *site) raw(host string) net.Conn {
+	s.t.Helper()
+	conn, err := s.server.InProcessConn()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = conn.Close() })
+	reader := bufio.NewReader(conn)
+	line, err := reader.ReadString('\n')
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var info struct{ Nonce string }
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(line, "INFO ")), &info); err != nil {
+		s.t.Fatal(err)
+	}
+	key := s.key(host)
+	signature, err := key.Sign([]byte(info.Nonce))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	public, err := key.PublicKey()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := fmt.Fprintf(conn, "CONNECT {\"verbose\":false,\"headers\":true,\"no_responders\":true,\"nkey\":%q,\"sig\":%q}\r\nPING\r\n",
+		public, base64.RawURLEncoding.EncodeToString(signature)); err != nil {
+		s.t.Fatal(err)
+	}
+	if line, err := reader.ReadString('\n'); err != nil || line != "PONG\r\n" {
+		s.t.Fatalf("the server says %q, %v", line, err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, reader) }()
+	return conn
+}
+
+// TestHeaders checks that headers without end, which nats.go would read in the
+// loop in which it reads the connection, reach neither the connection of the
+// agent to the log nor the one on which it hears hosts.
+func TestHeaders(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	acme := s.log.subjects
+	other := s.station("h02")
+	if _, err := other.Newest(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var bomb bytes.Buffer
+	bomb.WriteString("NATS/1.0\r\n")
+	for i := 0; bomb.Len() < 4<<20-100; i++ {
+		fmt.Fprintf(&bomb, "%06x:\r\n", i)
+	}
+	bomb.WriteString("\r\n")
+	before := s.receiver.Stats().InBytes
+	flood := s.raw("h01")
+	const bombs = 50
+	for range bombs {
+		if _, err := fmt.Fprintf(flood, "HPUB %s %s.x %d %d\r\n%s\r\n", acme.Call("h01", verbNewest), acme.Inbox("h01"), bomb.Len(), bomb.Len(), bomb.Bytes()); err != nil {
+			t.Fatal(err)
+		}
+		limited, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		if _, err := other.Newest(limited); err != nil {
+			t.Errorf("another host gets %v", err)
+		}
+		cancel()
+	}
+	for name, nc := range map[string]*nats.Conn{"log": s.agent, "hosts": s.receiver} {
+		if stats := nc.Stats(); stats.Reconnects != 0 {
+			t.Errorf("the connection to the %s was cut off %d times", name, stats.Reconnects)
+		}
+	}
+	if got := s.receiver.Stats().InBytes - before; got > uint64(bomb.Len()) {
+		t.Errorf("the agent looked at %d bytes", got)
 	}
 }

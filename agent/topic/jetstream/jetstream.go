@@ -41,9 +41,11 @@ const (
 // Log is one tenant's log for its controller.
 type Log struct {
 	subjects topic.Subjects
-	nats     *nats.Conn
-	js       jetstream.JetStream
-	stream   jetstream.Stream
+	// nats is where hosts are, js the log. They are connections of their own
+	// where hosts are not trusted.
+	nats   *nats.Conn
+	js     jetstream.JetStream
+	stream jetstream.Stream
 	// gate knows which worker each host has; nil when there is none here.
 	gate atomic.Pointer[Gate]
 	// dropped counts what hosts told that could not be read.
@@ -55,9 +57,16 @@ var (
 	_ topic.Ear = (*Log)(nil)
 )
 
-// Open makes the tenant's stream when it is missing, or brings its settings up
-// to date.
+// Open is OpenApart with one connection for both.
 func Open(ctx context.Context, nc *nats.Conn, tenant string) (*Log, error) {
+	return OpenApart(ctx, nc, nc, tenant)
+}
+
+// OpenApart makes the tenant's stream when it is missing, or brings its
+// settings up to date. What hosts send and are sent goes over a connection of
+// its own, so that a flood of theirs leaves the agent's own way to the log, and
+// that of other tenants, as it is.
+func OpenApart(ctx context.Context, nc, hosts *nats.Conn, tenant string) (*Log, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {
 		return nil, err
@@ -76,7 +85,7 @@ func Open(ctx context.Context, nc *nats.Conn, tenant string) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the log of tenant %s: %w", tenant, err)
 	}
-	return &Log{subjects: subjects, nats: nc, js: js, stream: stream}, nil
+	return &Log{subjects: subjects, nats: hosts, js: js, stream: stream}, nil
 }
 
 func streamConfig(s topic.Subjects) jetstream.StreamConfig {
@@ -179,6 +188,24 @@ func (l *Log) last(ctx context.Context, subject string) (*jetstream.RawStreamMsg
 		return nil, nil
 	}
 	return msg, err
+}
+
+// whenBack does something each time that the connection to hosts, which may be
+// lost while they have theirs, is there again.
+func (l *Log) whenBack(ctx context.Context, do func()) {
+	connected := l.nats.StatusChanged(nats.CONNECTED)
+	defer l.nats.RemoveStatusListener(connected)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case _, open := <-connected:
+			if !open {
+				return
+			}
+			do()
+		}
+	}
 }
 
 // identity tells this log from one that was made anew in its place.

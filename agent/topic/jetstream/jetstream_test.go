@@ -24,9 +24,10 @@ type site struct {
 	hosts  *natsd.Hosts
 	server *natsd.Server
 	log    *Log
-	// agent is the agent's own connection, with all rights.
-	agent *nats.Conn
-	kept  *store.Store
+	// agent is the agent's own connection, with all rights, receiver the one on
+	// which it hears hosts.
+	agent, receiver *nats.Conn
+	kept            *store.Store
 }
 
 func newSite(t *testing.T) *site {
@@ -50,12 +51,17 @@ func newSite(t *testing.T) *site {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	log, err := Open(t.Context(), nc, "acme")
+	receiver, err := server.Receive("acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(receiver.Close)
+	log, err := OpenApart(t.Context(), nc, receiver, "acme")
 	if err != nil {
 		t.Fatal(err)
 	}
 	kept := serveGate(t, log, nc)
-	return &site{t: t, hosts: hosts, server: server, log: log, agent: nc, kept: kept}
+	return &site{t: t, hosts: hosts, server: server, log: log, agent: nc, receiver: receiver, kept: kept}
 }
 
 // serveGate lets hosts in until the test ends.
@@ -70,8 +76,8 @@ func serveGate(t testing.TB, log *Log, nc *nats.Conn) *store.Store {
 	return kept
 }
 
-// connect connects as a host of tenant acme, with that host's own rights.
-func (s *site) connect(host string, options ...nats.Option) *nats.Conn {
+// key makes a key for a host of tenant acme.
+func (s *site) key(host string) nkeys.KeyPair {
 	s.t.Helper()
 	seed, err := s.hosts.Add(natsd.Identity{Tenant: "acme", Host: host})
 	if err != nil {
@@ -81,7 +87,13 @@ func (s *site) connect(host string, options ...nats.Option) *nats.Conn {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	nc, err := s.server.ConnectHost(host, key, options...)
+	return key
+}
+
+// connect connects as a host of tenant acme, with that host's own rights.
+func (s *site) connect(host string, options ...nats.Option) *nats.Conn {
+	s.t.Helper()
+	nc, err := s.server.ConnectHost(host, s.key(host), options...)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -1,0 +1,123 @@
+package natsd
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// Bounds of what the agent takes from a host, in bytes: the largest thing that
+// an honest host has to say are its versions, and its one header is the
+// worker's name. What is a little too large goes on, so that the host is told.
+const (
+	maxHeaders  = 512
+	maxFromHost = 2 * message.MaxVersionsBody
+)
+
+// maxSubject is how much of a subject that others chose is shown, in bytes.
+const maxSubject = 200
+
+// receiver connects inside of the process for what hosts send.
+type receiver struct {
+	server *Server
+	drops  *seldom
+}
+
+// InProcessConn implements nats.InProcessConnProvider.
+func (r receiver) InProcessConn() (net.Conn, error) {
+	conn, err := r.server.InProcessConn()
+	if err != nil {
+		return nil, err
+	}
+	return &sieve{Conn: conn, in: bufio.NewReaderSize(conn, 64<<10), drops: r.drops, log: r.server.o.Log}, nil
+}
+
+// sieve is a connection to the server that leaves out each message that is
+// larger than any of an honest host, before nats.go looks at it: that reads
+// headers in the loop that reads the connection, and 4 MiB of them keep it busy
+// for so long that the server cuts the connection off.
+type sieve struct {
+	net.Conn
+	in    *bufio.Reader
+	drops *seldom
+	log   *slog.Logger
+	// line is what is left to hand over of a line of the protocol, body how
+	// many bytes follow it that are none.
+	line []byte
+	body int
+}
+
+// Read implements net.Conn.
+func (s *sieve) Read(p []byte) (n int, err error) {
+	for n < len(p) && err == nil {
+		switch {
+		case len(s.line) > 0:
+			some := copy(p[n:], s.line)
+			s.line, n = s.line[some:], n+some
+		case n > 0 && s.in.Buffered() == 0:
+			return n, nil
+		case s.body > 0:
+			var some int
+			some, err = s.in.Read(p[n:min(len(p), n+s.body)])
+			s.body, n = s.body-some, n+some
+		default:
+			err = s.next()
+		}
+	}
+	return n, err
+}
+
+// next reads the next line that is to be handed over.
+func (s *sieve) next() error {
+	line, err := s.in.ReadSlice('\n')
+	if err != nil {
+		return err
+	}
+	headers, size, ok := sizes(line)
+	switch {
+	case !ok:
+		s.line = line
+	case headers <= maxHeaders && size <= maxFromHost:
+		s.line, s.body = line, size+len("\r\n")
+	default:
+		s.drop(line, headers, size)
+		_, err = s.in.Discard(size + len("\r\n"))
+	}
+	return err
+}
+
+// drop tells of a message that is left out.
+func (s *sieve) drop(line []byte, headers, size int) {
+	kept, ok := s.drops.let(time.Now())
+	if !ok {
+		return
+	}
+	subject := bytes.Fields(line)[1]
+	s.log.Warn("dropped what a host sent: it is larger than anything that a host has to say",
+		"subject", fmt.Sprintf("%.*q", maxSubject, subject), "bytes", size, "header-bytes", headers, "and-before", kept)
+}
+
+// sizes returns those of a message that a line of the server announces: "MSG
+// SUBJECT SID [REPLY] SIZE" or "HMSG SUBJECT SID [REPLY] HEADERS SIZE"; false
+// when it announces none.
+func sizes(line []byte) (headers, size int, ok bool) {
+	with := bytes.HasPrefix(line, []byte("HMSG "))
+	if !with && !bytes.HasPrefix(line, []byte("MSG ")) {
+		return 0, 0, false
+	}
+	fields := bytes.Fields(line)
+	if len(fields) < 4 {
+		return 0, 0, false
+	}
+	size, err := strconv.Atoi(string(fields[len(fields)-1]))
+	if err == nil && with {
+		headers, err = strconv.Atoi(string(fields[len(fields)-2]))
+	}
+	return headers, size, err == nil && size >= 0
+}
