@@ -37,6 +37,13 @@ const (
 	// maxPayload holds a prepare to 10,000 hosts with the longest names, in
 	// bytes.
 	maxPayload = 4 << 20
+	// maxSubTokens and maxSubs bound what somebody subscribes to: a subject of
+	// thousands of tokens costs the server 800 KB. Ours have 6 tokens, those of
+	// JetStream fewer; the agent itself subscribes to about ten for each tenant.
+	maxSubTokens, maxSubs = 16, 4096
+	// maxLine bounds a line of the protocol, in bytes: the longest is a call by a
+	// host with the longest name, which is in it twice.
+	maxLine = 2048
 	// pingInterval is how often a connection is asked whether it is still there
 	// that says nothing by itself: hosts say something each minute.
 	pingInterval = 5 * time.Minute
@@ -176,6 +183,7 @@ func options(o Options, auth server.Authentication) (*server.Options, error) {
 		ServerName: "osupgrade-agent", NoSigs: true, NoLog: true, DontListen: o.Listen == "",
 		JetStream: true, StoreDir: o.Dir, SyncAlways: true,
 		JetStreamMaxStore: maxStore, JetStreamMaxMemory: maxMemory, MaxPayload: maxPayload,
+		MaxSubTokens: maxSubTokens, MaxSubs: maxSubs, MaxControlLine: maxLine,
 		PingInterval:               pingInterval,
 		JetStreamLimits:            server.JSLimitOpts{DefaultMaxConsumers: 1000},
 		CustomClientAuthentication: auth, AlwaysEnableNonce: true,

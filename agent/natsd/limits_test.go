@@ -1,0 +1,110 @@
+package natsd
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
+)
+
+// guest is a host with a key, and what the server tells it.
+type guest struct {
+	key  nkeys.KeyPair
+	told chan error
+}
+
+func newGuest(t *testing.T, hosts *Hosts) guest {
+	t.Helper()
+	seed, err := hosts.Add(Identity{Tenant: "acme", Host: "h01"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := nkeys.FromSeed(seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return guest{key: key, told: make(chan error, 100_000)}
+}
+
+func (g guest) connect(s *Server, options ...nats.Option) (*nats.Conn, error) {
+	return s.ConnectHost("h01", g.key, append(options, nats.NoReconnect(), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		g.told <- err
+	}))...)
+}
+
+// TestSubscriptions checks that neither the tokens of a subscription nor their
+// number is without end, and that the agent has enough for hundreds of tenants.
+func TestSubscriptions(t *testing.T) {
+	t.Parallel()
+	s, hosts, err := open(t, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, inbox := newGuest(t, hosts), topic.Subjects{Tenant: "acme"}.Inbox("h01")
+	nc, err := g.connect(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	if _, err := nc.SubscribeSync(inbox + strings.Repeat(".a", maxSubTokens)); err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-g.told; !strings.Contains(err.Error(), "too many tokens") {
+		t.Errorf("deep subject: %v", err)
+	}
+	for i := range maxSubs + 1 {
+		if _, err := nc.SubscribeSync(fmt.Sprintf("%s.%d", inbox, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = nc.Flush()
+	if err := <-g.told; !errors.Is(err, nats.ErrMaxSubscriptionsExceeded) {
+		t.Errorf("too many subscriptions: %v", err)
+	}
+	own, err := s.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	for i := range 300 * 10 {
+		if _, err := own.SubscribeSync(fmt.Sprintf("%s.%d", inbox, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(own.Flush(), own.LastError()); err != nil {
+		t.Errorf("the agent itself: %v", err)
+	}
+}
+
+// TestLongestName checks that a host with the longest name can call.
+func TestLongestName(t *testing.T) {
+	t.Parallel()
+	s, _, err := open(t, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := s.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	acme, host := topic.Subjects{Tenant: strings.Repeat("t", 63)}, "h"+strings.Repeat(".", 251)+"h"
+	sub, err := own.SubscribeSync(acme.Call("*", ">"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := own.PublishRequest(acme.Call(host, "reply.18446744073709551615.prepare"), acme.Inbox(host)+".1234567890123456789012.12345678", nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sub.NextMsgWithContext(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
