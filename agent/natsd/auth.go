@@ -3,6 +3,9 @@ package natsd
 import (
 	"encoding/base64"
 	"log/slog"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
@@ -17,6 +20,18 @@ type authenticator struct {
 	own   string
 	hosts *Hosts
 	log   *slog.Logger
+	// open reports whether a connection is still there: nobody tells when one
+	// ends.
+	open func(id uint64) bool
+	mu   sync.Mutex
+	// byKey are the connections of each host key, with some that have ended.
+	byKey map[string][]uint64
+	// crowds are the lines about keys with too many connections.
+	crowds seldom
+}
+
+func newAuthenticator(own string, o Options) *authenticator {
+	return &authenticator{own: own, hosts: o.Hosts, log: o.Log, byKey: map[string][]uint64{}, crowds: seldom{few: 3, span: time.Minute}}
 }
 
 // Check is called for each new connection.
@@ -35,7 +50,27 @@ func (a *authenticator) Check(c server.ClientAuthentication) bool {
 		a.log.Warn("connection refused: no host has this key", "from", address(c), "key", public, "error", err)
 		return false
 	}
+	if !a.room(public, c.GetID()) {
+		if kept, ok := a.crowds.let(time.Now()); ok {
+			a.log.Warn("connection refused: its key has as many as it may have; was the key copied to other machines?",
+				"from", address(c), "tenant", id.Tenant, "host", id.Host, "key", public, "most", maxPerKey, "and-before", kept)
+		}
+		return false
+	}
 	c.RegisterUser(&server.User{Username: id.Tenant + "/" + id.Host, Permissions: rights(id)})
+	return true
+}
+
+// room takes note of a connection of a key, if that has room for it.
+func (a *authenticator) room(public string, id uint64) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	open := slices.DeleteFunc(a.byKey[public], func(id uint64) bool { return !a.open(id) })
+	if len(open) >= maxPerKey {
+		a.byKey[public] = open
+		return false
+	}
+	a.byKey[public] = append(open, id)
 	return true
 }
 

@@ -1,10 +1,13 @@
 package natsd
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
@@ -107,4 +110,115 @@ func TestLongestName(t *testing.T) {
 	if _, err := sub.NextMsgWithContext(t.Context()); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestConnections checks that one key has only so many connections at a time,
+// and that those that have ended do not count.
+func TestConnections(t *testing.T) {
+	t.Parallel()
+	s, hosts, err := open(t, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := newGuest(t, hosts), newGuest(t, hosts)
+	connect := func(g guest) (*nats.Conn, error) {
+		public, err := g.key.PublicKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return nats.Connect("nats://"+s.Address(), nats.Nkey(public, g.key.Sign), nats.NoReconnect())
+	}
+	for range 3 {
+		var all []*nats.Conn
+		for range maxPerKey {
+			nc, err := connect(first)
+			if err != nil {
+				t.Fatalf("connection %d: %v", len(all)+1, err)
+			}
+			all = append(all, nc)
+		}
+		if nc, err := connect(first); !errors.Is(err, nats.ErrAuthorization) {
+			nc.Close()
+			t.Errorf("connection %d: %v", maxPerKey+1, err)
+		}
+		nc, err := connect(second)
+		if err != nil {
+			t.Fatalf("another key: %v", err)
+		}
+		for _, nc := range append(all, nc) {
+			nc.Close()
+		}
+		for s.current().NumClients() > 1 { // The agent's own, for its marks.
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+// TestSilentReader checks that a connection that does not read is cut off
+// before much is kept for it.
+func TestSilentReader(t *testing.T) {
+	t.Parallel()
+	s, hosts, err := open(t, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newGuest(t, hosts)
+	acme := topic.Subjects{Tenant: "acme"}
+	reads, stop := context.WithCancel(t.Context())
+	nc, err := g.connect(s, nats.InProcessServer(deaf{s, reads, t.Context()}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	if _, err := nc.SubscribeSync(acme.Inbox("h01") + ".>"); err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	own, err := s.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	body, most := make([]byte, 1<<20), 0
+	for range 3 * maxPending / len(body) {
+		if err := errors.Join(own.Publish(acme.Inbox("h01")+".x", body), own.Flush()); err != nil {
+			t.Fatal(err)
+		}
+		all, err := s.current().Connz(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range all.Conns {
+			most = max(most, c.Pending)
+		}
+	}
+	if most > maxPending {
+		t.Errorf("%d bytes were kept", most)
+	}
+}
+
+// deaf connects, and reads nothing more after a while.
+type deaf struct {
+	server      *Server
+	reads, ends context.Context
+}
+
+func (d deaf) InProcessConn() (net.Conn, error) {
+	conn, err := d.server.InProcessConn()
+	return deafConn{conn, d}, err
+}
+
+type deafConn struct {
+	net.Conn
+	deaf
+}
+
+func (d deafConn) Read(p []byte) (int, error) {
+	if d.reads.Err() != nil {
+		<-d.ends.Done()
+	}
+	return d.Conn.Read(p)
 }

@@ -41,6 +41,13 @@ const (
 	// thousands of tokens costs the server 800 KB. Ours have 6 tokens, those of
 	// JetStream fewer; the agent itself subscribes to about ten for each tenant.
 	maxSubTokens, maxSubs = 16, 4096
+	// maxPending is what the server keeps for a connection that does not read, in
+	// bytes: four of the largest messages. Beyond that it is cut off.
+	maxPending = 4 * maxPayload
+	// maxConnections is how many there may be of all hosts, beyond which none is
+	// let in, maxPerKey how many of one key: a worker has one, and those of a
+	// host that lost its power are there until they do not answer a ping.
+	maxConnections, maxPerKey = 1 << 16, 8
 	// maxLine bounds a line of the protocol, in bytes: the longest is a call by a
 	// host with the longest name, which is in it twice.
 	maxLine = 2048
@@ -140,7 +147,8 @@ func (s *Server) start(ctx context.Context, listen string) error {
 	}
 	o := s.o
 	o.Listen = listen
-	options, err := options(o, &authenticator{own: ownKey, hosts: o.Hosts, log: o.Log})
+	auth := newAuthenticator(ownKey, o)
+	options, err := options(o, auth)
 	if err != nil {
 		return err
 	}
@@ -148,6 +156,7 @@ func (s *Server) start(ctx context.Context, listen string) error {
 	if err != nil {
 		return err
 	}
+	auth.open = func(id uint64) bool { return embedded.GetClient(id) != nil }
 	log := newLogger(o.Log)
 	embedded.SetLoggerV2(log, false, false, false)
 	embedded.Start()
@@ -183,7 +192,7 @@ func options(o Options, auth server.Authentication) (*server.Options, error) {
 		ServerName: "osupgrade-agent", NoSigs: true, NoLog: true, DontListen: o.Listen == "",
 		JetStream: true, StoreDir: o.Dir, SyncAlways: true,
 		JetStreamMaxStore: maxStore, JetStreamMaxMemory: maxMemory, MaxPayload: maxPayload,
-		MaxSubTokens: maxSubTokens, MaxSubs: maxSubs, MaxControlLine: maxLine,
+		MaxPending: maxPending, MaxConn: maxConnections, MaxSubTokens: maxSubTokens, MaxSubs: maxSubs, MaxControlLine: maxLine,
 		PingInterval:               pingInterval,
 		JetStreamLimits:            server.JSLimitOpts{DefaultMaxConsumers: 1000},
 		CustomClientAuthentication: auth, AlwaysEnableNonce: true,
