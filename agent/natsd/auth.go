@@ -26,20 +26,21 @@ type authenticator struct {
 	mu   sync.Mutex
 	// byKey are the connections of each host key, with some that have ended.
 	byKey map[string][]uint64
-	// crowds are the lines about keys with too many connections.
-	crowds seldom
+	// refusals are the lines about connections that are refused.
+	refusals seldom
 }
 
 func newAuthenticator(own string, o Options) *authenticator {
-	return &authenticator{own: own, hosts: o.Hosts, log: o.Log, byKey: map[string][]uint64{}, crowds: seldom{few: 3, span: time.Minute}}
+	return &authenticator{own: own, hosts: o.Hosts, log: o.Log, byKey: map[string][]uint64{}, refusals: seldom{few: fewLines, span: time.Minute, rest: func(kept int) {
+		o.Log.Warn("more connections refused", "connections", kept)
+	}}}
 }
 
 // Check is called for each new connection.
 func (a *authenticator) Check(c server.ClientAuthentication) bool {
 	public := c.GetOpts().Nkey
 	if !signed(public, c.GetOpts().Sig, c.GetNonce()) {
-		a.log.Warn("connection refused: its key is not proven", "from", address(c), "key", public)
-		return false
+		return a.refuse(c, "connection refused: its key is not proven")
 	}
 	if public == a.own {
 		c.RegisterUser(&server.User{Username: "agent"})
@@ -47,18 +48,22 @@ func (a *authenticator) Check(c server.ClientAuthentication) bool {
 	}
 	id, known, err := a.hosts.Find(public)
 	if err != nil || !known {
-		a.log.Warn("connection refused: no host has this key", "from", address(c), "key", public, "error", err)
-		return false
+		return a.refuse(c, "connection refused: no host has this key", "error", err)
 	}
 	if !a.room(public, c.GetID()) {
-		if kept, ok := a.crowds.let(time.Now()); ok {
-			a.log.Warn("connection refused: its key has as many as it may have; was the key copied to other machines?",
-				"from", address(c), "tenant", id.Tenant, "host", id.Host, "key", public, "most", maxPerKey, "and-before", kept)
-		}
-		return false
+		return a.refuse(c, "connection refused: its key has as many as it may have; was the key copied to other machines?",
+			"tenant", id.Tenant, "host", id.Host, "most", maxPerKey)
 	}
 	c.RegisterUser(&server.User{Username: id.Tenant + "/" + id.Host, Permissions: rights(id)})
 	return true
+}
+
+// refuse returns false, and tells why.
+func (a *authenticator) refuse(c server.ClientAuthentication, why string, more ...any) bool {
+	if a.refusals.let() {
+		a.log.Warn(why, append([]any{"from", address(c), "key", short(c.GetOpts().Nkey)}, more...)...)
+	}
+	return false
 }
 
 // room takes note of a connection of a key, if that has room for it.

@@ -58,6 +58,8 @@ const (
 	// dropped, receiveAgain how long the agent does not hear hosts after it was
 	// cut off from them.
 	dropsEach, receiveAgain = 10 * time.Second, 100 * time.Millisecond
+	// errorsEach is how often errors of a connection of the agent are told.
+	errorsEach = 2 * time.Second
 	// startTimeout bounds the recovery of the store at start.
 	startTimeout = 2 * time.Minute
 )
@@ -173,7 +175,7 @@ func (s *Server) start(ctx context.Context, listen string) error {
 
 // mark begins to keep marks.
 func (s *Server) mark(log *slog.Logger) (*marker, error) {
-	conn, err := s.connect("osupgrade-agent marks", s.own)
+	conn, err := s.connectOwn("osupgrade-agent marks")
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +260,7 @@ func (s *Server) InProcessConn() (net.Conn, error) { return s.current().InProces
 
 // Connect connects the agent itself, inside of the process, with all rights.
 func (s *Server) Connect() (*nats.Conn, error) {
-	return s.connect("osupgrade-agent", s.own)
+	return s.connectOwn("osupgrade-agent")
 }
 
 // Receive connects the agent as Connect does, for what the hosts of one tenant
@@ -266,8 +268,28 @@ func (s *Server) Connect() (*nats.Conn, error) {
 // this connection busy, and that of no other tenant, nor the one to the log.
 // What is larger than anything that a host has to say does not come through.
 func (s *Server) Receive(tenant string) (*nats.Conn, error) {
-	from := receiver{server: s, drops: &seldom{few: 1, span: dropsEach}}
-	return s.connect("osupgrade-agent hosts of "+tenant, s.own, nats.InProcessServer(from), nats.ReconnectWait(receiveAgain))
+	from := receiver{server: s, drops: &seldom{few: 1, span: dropsEach, rest: func(kept int) {
+		s.o.Log.Warn("dropped more that is larger than anything that a host has to say", "tenant", tenant, "times", kept)
+	}}}
+	return s.connectOwn("osupgrade-agent hosts of "+tenant, nats.InProcessServer(from), nats.ReconnectWait(receiveAgain))
+}
+
+// connectOwn connects the agent itself. Without a handler nats.go prints each
+// error to standard error, and hosts can cause thousands in a second.
+func (s *Server) connectOwn(name string, more ...nats.Option) (*nats.Conn, error) {
+	lines := &seldom{few: 1, span: errorsEach, rest: func(kept int) {
+		s.o.Log.Warn("more errors on a connection of the agent", "connection", name, "errors", kept)
+	}}
+	return s.connect(name, s.own, append(more, nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
+		if !lines.let() {
+			return
+		}
+		subject := ""
+		if sub != nil {
+			subject = short(sub.Subject)
+		}
+		s.o.Log.Warn("an error on a connection of the agent", "connection", name, "subject", subject, "error", err)
+	}))...)
 }
 
 // ConnectHost connects a host of this process with that host's rights.

@@ -3,11 +3,9 @@ package natsd
 import (
 	"bufio"
 	"bytes"
-	"fmt"
 	"log/slog"
 	"net"
 	"strconv"
-	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
@@ -19,9 +17,6 @@ const (
 	maxHeaders  = 512
 	maxFromHost = 2 * message.MaxVersionsBody
 )
-
-// maxSubject is how much of a subject that others chose is shown, in bytes.
-const maxSubject = 200
 
 // receiver connects inside of the process for what hosts send.
 type receiver struct {
@@ -94,13 +89,10 @@ func (s *sieve) next() error {
 
 // drop tells of a message that is left out.
 func (s *sieve) drop(line []byte, headers, size int) {
-	kept, ok := s.drops.let(time.Now())
-	if !ok {
-		return
+	if s.drops.let() {
+		s.log.Warn("dropped what a host sent: it is larger than anything that a host has to say",
+			"subject", short(string(bytes.Fields(line)[1])), "bytes", size, "header-bytes", headers)
 	}
-	subject := bytes.Fields(line)[1]
-	s.log.Warn("dropped what a host sent: it is larger than anything that a host has to say",
-		"subject", fmt.Sprintf("%.*q", maxSubject, subject), "bytes", size, "header-bytes", headers, "and-before", kept)
 }
 
 // sizes returns those of a message that a line of the server announces: "MSG
