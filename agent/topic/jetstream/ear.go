@@ -12,22 +12,35 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
+// Bounds of what hosts tell.
+const (
+	// maxAlive is more than the largest heartbeat has, in bytes: 50 labels.
+	maxAlive = 16 << 10
+	// maxTold and maxToldBytes are how much may wait of each kind: three
+	// heartbeats of each of 10,000 hosts.
+	maxTold, maxToldBytes = 1 << 15, 16 << 20
+)
+
+// told is one kind of what hosts tell.
+type told struct {
+	subject string
+	// most is how large one may be, in bytes. What is larger is not read: to
+	// decode 4 MiB only to refuse them takes the time of thousands.
+	most int
+	hear func(host string, body []byte) error
+}
+
 // Listen implements topic.Ear. What cannot be read is dropped and counted: the
 // next heartbeat comes soon, and a task is asked for again.
 func (l *Log) Listen(ctx context.Context, to topic.Listener) error {
-	for subject, hear := range map[string]func(string, []byte) error{
-		l.subjects.Alive("*"):    func(host string, body []byte) error { return l.alive(host, body, to) },
-		l.subjects.Progress("*"): func(host string, body []byte) error { return progress(host, body, to) },
-		l.subjects.Outcome("*"):  func(host string, body []byte) error { return outcome(host, body, to) },
+	for _, kind := range []told{
+		{l.subjects.Alive("*"), maxAlive, func(host string, body []byte) error { return l.alive(host, body, to) }},
+		{l.subjects.Progress("*"), maxReply, func(host string, body []byte) error { return progress(host, body, to) }},
+		{l.subjects.Outcome("*"), maxReply, func(host string, body []byte) error { return outcome(host, body, to) }},
 	} {
-		sub, err := l.nats.Subscribe(subject, func(msg *nats.Msg) {
-			host, known := teller(msg.Subject)
-			if !known || hear(host, msg.Data) != nil {
-				l.dropped.Add(1)
-			}
-		})
+		sub, err := l.listen(kind)
 		if err != nil {
-			return fmt.Errorf("cannot listen to hosts on %s: %w", subject, err)
+			return fmt.Errorf("cannot listen to hosts on %s: %w", kind.subject, err)
 		}
 		defer func() { _ = sub.Unsubscribe() }()
 	}
@@ -38,6 +51,19 @@ func (l *Log) Listen(ctx context.Context, to topic.Listener) error {
 	l.whenBack(ctx, func() { _ = l.nats.Publish(l.subjects.Ask(), nil) })
 	<-ctx.Done()
 	return ctx.Err()
+}
+
+func (l *Log) listen(kind told) (*nats.Subscription, error) {
+	sub, err := l.nats.Subscribe(kind.subject, func(msg *nats.Msg) {
+		host, known := teller(msg.Subject)
+		if !known || len(msg.Data) > kind.most || kind.hear(host, msg.Data) != nil {
+			l.dropped.Add(1)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return sub, sub.SetPendingLimits(maxTold, maxToldBytes)
 }
 
 // Dropped counts what hosts told that could not be read.

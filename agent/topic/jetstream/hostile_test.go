@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -176,5 +177,28 @@ func TestHeaders(t *testing.T) {
 	}
 	if got := s.receiver.Stats().InBytes - before; got > uint64(bomb.Len()) {
 		t.Errorf("the agent looked at %d bytes", got)
+	}
+}
+
+// TestLargeHeartbeat checks that a heartbeat that is larger than any is
+// refused unread, and that the largest of an honest worker is heard.
+func TestLargeHeartbeat(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	heard := make(chan message.Alive, 100)
+	s.listen(t, topic.Listener{Alive: func(_ string, a message.Alive) { heard <- a }})
+	largest := message.Alive{Application: strings.Repeat("a", 63), AgentVersion: strings.Repeat("\u2028", 33), Role: strings.Repeat("\u2028", 21), Labels: map[string]string{}}
+	for i := range message.MaxLabels {
+		largest.Labels[fmt.Sprintf("%063d", i)] = strings.Repeat("v", 63)
+	}
+	station := s.station("h01")
+	// It would be read, but for its size.
+	padded := message.Alive{Application: "padded"}.Encode()
+	padded = append(padded, bytes.Repeat([]byte(" "), maxAlive)...)
+	got := again(t, func() error {
+		return errors.Join(station.nats.Publish(s.log.subjects.Alive("h01"), padded), station.Alive(largest))
+	}, heard)
+	if got.Application != largest.Application || len(got.Labels) != message.MaxLabels || s.log.Dropped() == 0 {
+		t.Errorf("heard is %+v, dropped %d", got, s.log.Dropped())
 	}
 }
