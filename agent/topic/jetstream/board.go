@@ -134,18 +134,26 @@ func (b *board) newest(host string) []record {
 	return all
 }
 
+// nobody are names that stand in the place of all others, for a host of one
+// of them the other.
+var nobody = [2]string{"another-host", "some-other-host"}
+
 // part is the body of the prepare with no host but the one that asks. For one
-// that is no member another stands there, because a prepare names at least
-// one, and a host must see that it is not meant.
+// that is no member a name that tells nothing of others stands there, because a
+// prepare names at least one, and a host must see that it is not meant.
 func (b *board) part(host string) []byte {
 	if b.plain != nil {
 		return b.plain
 	}
 	c := b.command
-	if _, member := b.members[host]; member {
+	_, member := b.members[host]
+	switch {
+	case member:
 		c.Hosts = []string{host}
-	} else {
-		c.Hosts = c.Hosts[:1]
+	case host == nobody[0]:
+		c.Hosts = nobody[1:]
+	default:
+		c.Hosts = nobody[:1]
 	}
 	return c.Encode()
 }

@@ -26,13 +26,13 @@ func TestPrepareForOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for host, member := range map[string]bool{"h01": true, "h03": true, "h09": false} {
+	for host, member := range map[string]bool{"h01": true, "h03": true, "h09": false, nobody[0]: false, nobody[1]: false} {
 		newest := upTo(t, s.station(host), run)
 		got, err := message.DecodeCommand(newest[0].Body)
 		if err != nil || newest[0].Seq != run || newest[0].Kind != message.CommandAll || !got.NotAfter.Equal(whole.NotAfter) {
 			t.Fatalf("host %s gets record %d, %+v, %v", host, newest[0].Seq, got, err)
 		}
-		if len(got.Hosts) != 1 || slices.Contains(got.Hosts, host) != member {
+		if len(got.Hosts) != 1 || slices.Contains(got.Hosts, host) != member || !member && slices.Contains(whole.Hosts, got.Hosts[0]) {
 			t.Errorf("host %s is told of the hosts %v", host, got.Hosts)
 		}
 	}
