@@ -8,7 +8,9 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// space tries a disk check. It does not wait longer than ctx for a file system
+// space tries a disk check. Of a path that it cannot look at it does not tell
+// why: whoever writes a rollout is not to learn by it which files there are. It
+// does not wait longer than ctx for a file system
 // that does not answer, as one over the network may do.
 func (r *Runner) space(ctx context.Context, c message.Check) error {
 	statfs := r.statfs
@@ -19,7 +21,7 @@ func (r *Runner) space(ctx context.Context, c message.Check) error {
 	go func() {
 		var s syscall.Statfs_t
 		if err := statfs(c.Path, &s); err != nil {
-			answer <- fmt.Errorf("cannot look at %s: %w", c.Path, err)
+			answer <- fmt.Errorf("cannot look at %s; use a folder of this machine that its agent may look into", c.Path)
 			return
 		}
 		answer <- enough(s, c)

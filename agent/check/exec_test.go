@@ -192,7 +192,7 @@ func TestDisk(t *testing.T) {
 		"enough percent":    {message.Check{Path: "/var", MinFreePercent: 22}, ""},
 		"too few percent":   {message.Check{Path: "/var", MinFreePercent: 23}, fails("/var has 22.2% free; it should be 23%")},
 		"no blocks at all":  {message.Check{Path: "/proc", MinFreePercent: 1}, fails("/proc has 0.0% free; it should be 1%")},
-		"a broken one":      {message.Check{Path: "/gone"}, fails("cannot look at /gone: it is broken")},
+		"a broken one":      {message.Check{Path: "/gone"}, fails("cannot look at /gone; use a folder of this machine that its agent may look into")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -207,7 +207,12 @@ func TestARealDisk(t *testing.T) {
 	dir := t.TempDir()
 	check(t, &Runner{}, single(message.Check{Type: message.DiskCheck, Path: dir, MinFree: 1}), "")
 	gone := filepath.Join(dir, "gone")
-	check(t, &Runner{}, single(message.Check{Type: message.DiskCheck, Path: gone}), fails("cannot look at "+gone+": no such file or directory"))
+	check(t, &Runner{}, single(message.Check{Type: message.DiskCheck, Path: gone}), fails("cannot look at "+gone+"; use a folder of this machine that its agent may look into"))
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check(t, &Runner{}, single(message.Check{Type: message.DiskCheck, Path: file + "/x"}), fails("cannot look at "+file+"/x; use a folder of this machine that its agent may look into"))
 }
 
 func TestADiskThatDoesNotAnswer(t *testing.T) {

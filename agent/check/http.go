@@ -59,6 +59,9 @@ func (r *Runner) send(request *http.Request, want int, redirect func(*http.Reque
 	request.Close = true
 	request.Header.Set("User-Agent", "osupgrade-agent")
 	client := http.Client{Transport: r.Transport, CheckRedirect: redirect}
+	if client.Transport == nil {
+		client.Transport = transport()
+	}
 	response, err := client.Do(request)
 	if err != nil && request.Context().Err() != nil {
 		return errNoAnswer
@@ -95,8 +98,9 @@ func judge(response *http.Response, want int) error {
 	if status == want || want == 0 && status >= 200 && status <= 299 {
 		return nil
 	}
+	// Where on that host is not told: a path may be as good as a password.
 	if to, err := response.Location(); err == nil {
-		return fmt.Errorf("status %d, a redirect to %s, which is not followed", status, to.Host+to.Path)
+		return fmt.Errorf("status %d, a redirect to %s, which is not followed", status, to.Host)
 	}
 	return fmt.Errorf("status %d", status)
 }

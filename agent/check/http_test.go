@@ -63,7 +63,7 @@ func TestHTTP(t *testing.T) {
 		"three redirects":         {"/3", 0, ""},
 		"four redirects":          {"/4", 0, fails("it redirects more than 3 times")},
 		"a redirect as wanted":    {"/1", 302, ""},
-		"a redirect elsewhere":    {"/elsewhere", 0, fails("status 302, a redirect to other.invalid/login, which is not followed")},
+		"a redirect elsewhere":    {"/elsewhere", 0, fails("status 302, a redirect to other.invalid, which is not followed")},
 		"elsewhere, as is wanted": {"/elsewhere", 302, ""},
 		"a body without end":      {"/endless", 0, ""},
 	} {
@@ -100,7 +100,35 @@ func TestAHookFollowsNoRedirect(t *testing.T) {
 	hook.Hook.Retries, hook.Hook.Timeout = 0, span(time.Hour)
 	hook.Hook.URL = site.URL + "/1"
 	host := strings.TrimPrefix(site.URL, "http://")
-	check(t, &Runner{answer: time.Hour}, hook, "hook drain: 1 try failed; the last one said: status 302, a redirect to "+host+"/0, which is not followed")
+	check(t, &Runner{answer: time.Hour}, hook, "hook drain: 1 try failed; the last one said: status 302, a redirect to "+host+", which is not followed")
+}
+
+// TestAServerThatSpeaksFirst checks what is said of one that does not wait for
+// a request, such as one of ssh.
+func TestAServerThatSpeaksFirst(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(conn, "SSH-2.0-x\r\n")
+			time.Sleep(10 * time.Millisecond)
+			_ = conn.Close()
+		}
+	}()
+	for range 20 {
+		got := (&Runner{answer: time.Hour}).Run(t.Context(), single(message.Check{Type: message.HTTPCheck, URL: "http://" + listener.Addr().String()}))
+		if got.OK || !strings.Contains(got.Text, "malformed HTTP response") && !strings.Contains(got.Text, "reset by peer") && !strings.Contains(got.Text, "broken pipe") {
+			t.Fatalf("the outcome is %+v", got)
+		}
+	}
 }
 
 func TestTCP(t *testing.T) {
