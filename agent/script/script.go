@@ -1,7 +1,7 @@
 // Package script runs programs that an operator installed on a machine: it
 // refuses one that somebody else could have written, starts it in a session of
 // its own with a small environment, keeps the last line that it prints, and
-// ends it together with all that it started.
+// ends it together with all that it started and that has not left its group.
 //
 // It does not decide which program runs, nor what its end means.
 package script
@@ -23,7 +23,8 @@ const lastWords = time.Second
 
 // Run runs a program to its end and returns the last line that it printed, on
 // standard output or error. When ctx ends first, it is killed. With it ends its
-// process group, so nothing that it started stays behind.
+// process group: what it started stays behind only if that has left the group,
+// as setsid(1) does.
 func Run(ctx context.Context, cmd *exec.Cmd) (said string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
