@@ -78,11 +78,16 @@ type Options struct {
 // server answers requests.
 type server struct {
 	Options
+	// turns are those of each tenant to look ahead for windows.
+	turns map[string]chan struct{}
 }
 
 // New returns the API's handler.
 func New(o Options) http.Handler {
-	s := &server{Options: o}
+	s := &server{Options: o, turns: map[string]chan struct{}{}}
+	for tenant := range o.Tenants {
+		s.turns[tenant] = make(chan struct{}, looksPerTenant)
+	}
 	mux := http.NewServeMux()
 	for _, tenant := range []string{"/tenants/{tenant}", ""} {
 		config, state := "/v1/config"+tenant+"/os-upgrade", "/v1/state"+tenant+"/os-upgrade"

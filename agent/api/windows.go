@@ -9,8 +9,30 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// maxFeed bounds the windows of a feed: one an hour for a year.
-const maxFeed = 366 * 24
+const (
+	// maxFeed bounds the windows of a feed: one an hour for a year.
+	maxFeed = 366 * 24
+	// looksPerTenant is how many requests of one tenant look ahead at once, and
+	// lookWait how long another one waits for its turn: with many calendars it
+	// is the work of seconds.
+	looksPerTenant, lookWait = 2, 5 * time.Second
+)
+
+// windows asks the controller for windows when it is the tenant's turn.
+func (s *server) windows(c *call, from, to time.Time, count int) ([]v1.Window, error) {
+	late := time.NewTimer(lookWait)
+	defer late.Stop()
+	turns := s.turns[c.tenant]
+	select {
+	case turns <- struct{}{}:
+		defer func() { <-turns }()
+	case <-c.Context().Done():
+		return nil, c.Context().Err()
+	case <-late.C:
+		return nil, problem(http.StatusServiceUnavailable, "", "", "%d requests for windows of tenant %q are under way, and no more at a time; try again", looksPerTenant, c.tenant)
+	}
+	return c.controller.Windows(c.Context(), from, to, count)
+}
 
 // getWindows answers the windows ahead, or those between two times.
 func (s *server) getWindows(c *call) error {
@@ -21,7 +43,7 @@ func (s *server) getWindows(c *call) error {
 	if err != nil {
 		return err
 	}
-	windows, err := c.controller.Windows(c.Context(), filter.From, filter.To, filter.Count)
+	windows, err := s.windows(c, filter.From, filter.To, filter.Count)
 	if err != nil {
 		return err
 	}
@@ -54,7 +76,7 @@ func (s *server) getFeed(c *call) error {
 		return err
 	}
 	now := time.Now()
-	windows, err := c.controller.Windows(c.Context(), now, now.AddDate(1, 0, 0), maxFeed)
+	windows, err := s.windows(c, now, now.AddDate(1, 0, 0), maxFeed)
 	if err != nil {
 		return err
 	}

@@ -3,8 +3,12 @@ package api
 import (
 	"context"
 	"fmt"
+	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -87,6 +91,64 @@ func TestWrongWindowsQuery(t *testing.T) {
 		})
 	}
 	serve(t, &clockwork{}, Write).want("GET", acmeState+"/windows", "", 403, "does not allow to read")
+}
+
+// slow is a controller that takes as long as its client to look ahead.
+type slow struct {
+	memory
+	looks, most atomic.Int32
+}
+
+func (s *slow) Windows(ctx context.Context, _, _ time.Time, _ int) ([]v1.Window, error) {
+	now := s.looks.Add(1)
+	defer s.looks.Add(-1)
+	for most := s.most.Load(); now > most && !s.most.CompareAndSwap(most, now); most = s.most.Load() {
+	}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestManyFeeds checks that a few requests look ahead at once, that others are
+// asked to come again, and that the turn of a client that is gone is free.
+func TestManyFeeds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := &slow{}
+		s := serve(t, c, Read)
+		var clients sync.WaitGroup
+		var refused atomic.Int32
+		ctx, gone := context.WithCancel(t.Context())
+		ask := func(ctx context.Context) {
+			r := httptest.NewRequestWithContext(ctx, "GET", acmeState+"/windows.ics", nil)
+			r.Header.Set("Authorization", "Bearer "+s.token)
+			w := httptest.NewRecorder()
+			s.handler.ServeHTTP(w, r)
+			if w.Code == 503 && w.Header().Get("Retry-After") != "" && strings.Contains(w.Body.String(), "try again") {
+				refused.Add(1)
+			}
+		}
+		for range looksPerTenant {
+			clients.Go(func() { ask(ctx) })
+		}
+		synctest.Wait()
+		for range 100 {
+			clients.Go(func() { ask(ctx) })
+		}
+		time.Sleep(lookWait + time.Second)
+		if c.most.Load() != looksPerTenant || refused.Load() != 100 {
+			t.Errorf("%d look ahead at once, %d are refused", c.most.Load(), refused.Load())
+		}
+		gone()
+		clients.Wait()
+		again, stop := context.WithCancel(t.Context())
+		clients.Go(func() { ask(again) })
+		synctest.Wait()
+		if c.looks.Load() != 1 {
+			t.Error("there is no turn after the others are gone")
+		}
+		stop()
+		clients.Wait()
+	})
 }
 
 // TestFeed checks that the windows of a year can be subscribed to.

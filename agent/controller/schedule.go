@@ -79,7 +79,7 @@ func (c *Controller) Windows(ctx context.Context, from, to time.Time, count int)
 		return nil, err
 	}
 	// A plan does not change, and to look far ahead takes its time.
-	return v1.Windows(plan, from, to, count), nil
+	return v1.WindowsUntil(ctx, plan, from, to, count)
 }
 
 // outlook is the opening that is on or comes next, as seen from any time
