@@ -61,6 +61,7 @@ func (e Endpoint) listen(ctx context.Context, config *tls.Config) (net.Listener,
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %q: %w", e.Listen, err)
 	}
+	listener = limit(listener, maxCallers)
 	if config != nil {
 		return tls.NewListener(listener, config), nil
 	}
