@@ -42,8 +42,9 @@ const (
 	// JetStream fewer; the agent itself subscribes to about ten for each tenant.
 	maxSubTokens, maxSubs = 16, 4096
 	// maxPending is what the server keeps for a connection that does not read, in
-	// bytes: four of the largest messages. Beyond that it is cut off.
-	maxPending = 4 * maxPayload
+	// bytes. Beyond that it is cut off. It is the agent's own limit, too, and of
+	// 1000 hosts that all report their versions at once it must hold most.
+	maxPending = 8 * maxPayload
 	// maxConnections is how many there may be of all hosts, beyond which none is
 	// let in, maxPerKey how many of one key: a worker has one, and those of a
 	// host that lost its power are there until they do not answer a ping.

@@ -45,7 +45,7 @@ func (s *seldom) tell() {
 }
 
 // maxChosen is how much is shown of what others chose, in bytes.
-const maxChosen = 200
+const maxChosen = 400
 
 // short cuts a text that others chose.
 func short(text string) string {
