@@ -26,8 +26,8 @@ func (s *state) missed(now time.Time) (message.Event, time.Time, bool) {
 		return message.Event{}, s.lookBackAt, false
 	}
 	considered := s.ledger.Considered()
-	if considered.After(now) { // It was, by a clock that was ahead.
-		considered = now
+	if considered.After(now) { // It was, by a clock that was ahead; setBack notes when that ended.
+		considered = s.started
 	}
 	since := later(later(considered.Add(1), s.scheduledAt), now.Add(-longestAbsence))
 	closed := s.closed(since, now)

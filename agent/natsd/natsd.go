@@ -34,9 +34,9 @@ const (
 	maxStore = 1 << 50
 	// maxMemory bounds streams in memory, of which we have none, in bytes.
 	maxMemory = 64 << 20
-	// maxPayload holds a prepare to 10,000 hosts with the longest names, in
-	// bytes.
-	maxPayload = 4 << 20
+	// maxPayload holds what opens a run of 10,000 hosts with the longest names,
+	// none of them well, in bytes.
+	maxPayload = 8 << 20
 	// maxSubTokens and maxSubs bound what somebody subscribes to: a subject of
 	// thousands of tokens costs the server 800 KB. Ours have 6 tokens, those of
 	// JetStream fewer; the agent itself subscribes to about ten for each tenant.

@@ -128,7 +128,7 @@ func (s *State) IsAborting() bool { return s.aborted != nil && !s.Over() }
 // service anyway.
 func (s *State) Silence(name string) (silent, matters bool) {
 	if o := s.outsider(name); o != nil && !s.Over() {
-		return o.silent, o.stage >= 0
+		return o.silent, o.stage >= 0 && !o.gone
 	}
 	i, known := s.index[name]
 	if !known || s.Over() {
@@ -138,5 +138,5 @@ func (s *State) Silence(name string) (silent, matters bool) {
 	if m.silent {
 		return true, true
 	}
-	return false, (!m.slot || m.step <= ready) && m.final != Skipped
+	return false, (!m.slot || m.step <= ready) && m.final != Skipped && !m.gone
 }

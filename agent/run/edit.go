@@ -11,8 +11,8 @@ func (s *State) edit(i int, at time.Time, change func(*member)) {
 	change(m)
 	s.count(m, 1)
 	s.changed = at
-	if before.mayGo() != m.mayGo() {
-		s.stages[m.stage].line.change(s, i)
+	if before.mayGo() != m.mayGo() || before.slot != m.slot {
+		s.lineUpAgain(i)
 	}
 	if before.step == m.step {
 		return

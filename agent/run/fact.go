@@ -63,7 +63,7 @@ func each(fold func(s *State, i int, e message.Event, at time.Time) bool) func(*
 // fallSilent has a host count as out of service. One that is being checked
 // before its upgrade gives its turn back: it has it anew once it is heard of.
 func (s *State) fallSilent(i int, _ message.Event, at time.Time) bool {
-	if s.members[i].silent {
+	if s.members[i].silent || s.members[i].gone {
 		return false
 	}
 	s.edit(i, at, func(m *member) {
@@ -72,6 +72,7 @@ func (s *State) fallSilent(i int, _ message.Event, at time.Time) bool {
 			m.step, m.since, m.attempt = idle, at, m.attempt+1
 		}
 	})
+	s.freeSlot(i, at)
 	return true
 }
 
@@ -126,7 +127,7 @@ func (s *State) leaveBehind(i int, text string, at time.Time) {
 		} else if m.final != Upgraded {
 			m.text += "; " + text
 		}
-		m.step = done
+		m.step, m.gone = done, true
 	})
 	s.fleet.stale()
 }

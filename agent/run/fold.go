@@ -114,16 +114,16 @@ func (s *State) foldReply(r message.Record) error {
 // this one, be it too late: it is at work on nothing that came before, unless it
 // says that it does not know. It reports whether that was news.
 func (s *State) comesAshore(i int, action message.Action, result string, at time.Time) bool {
-	if s.members[i].stranded == "" || action != message.Prepare {
+	if m := &s.members[i]; m.stranded == "" || m.unknown || action != message.Prepare {
 		return false
 	}
 	s.edit(i, at, func(m *member) {
-		if m.unknown = m.unknown || pastUnknown(result); !m.unknown {
+		if m.unknown = pastUnknown(result); !m.unknown {
 			m.stranded = ""
 		}
 	})
 	s.freeSlot(i, at)
-	return s.members[i].stranded == ""
+	return true
 }
 
 // pastUnknown reports whether a host answered that it does not know what it did.
@@ -263,7 +263,8 @@ func (s *State) pauseByPolicy(why string, at time.Time) {
 // freeSlot frees the slot of a host that was not upgraded, once it is well.
 func (s *State) freeSlot(i int, at time.Time) {
 	m := &s.members[i]
-	if !m.slot || m.step > ready && m.step < recovering || m.lacks() {
+	// One that has its turn keeps it: it would need a new one at once.
+	if !m.slot || m.step > idle && m.step < recovering || m.lacks() {
 		return
 	}
 	s.edit(i, at, func(m *member) {

@@ -95,10 +95,13 @@ func (s *State) after(e message.Event, r message.Record) error {
 	return nil
 }
 
-// answeredAfter takes in that a host answers its last command after the end of
-// the run: it is at work no more.
+// answeredAfter takes in that a host answers its last command, or the prepare,
+// after the end of the run: it is at work no more.
 func (s *State) answeredAfter(r message.Record) error {
 	i, known := s.index[r.Host]
+	if known && r.Run == s.ID && s.comesAshore(i, r.Action, answerOf(r), r.Time) {
+		return nil
+	}
 	if !known || r.Run != s.ID || s.members[i].asked() == "" || s.members[i].asked() != r.Action {
 		return fmt.Errorf("nobody waits for an answer of %s to %s of run %d", r.Host, r.Action, r.Run)
 	}

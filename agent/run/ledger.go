@@ -19,7 +19,8 @@ type Ledger struct {
 
 	newest, ended *State
 	missed        *Missed
-	// considered is when the last window opened that had its run or was missed.
+	// considered is when the last window opened that had its run or was missed:
+	// the last one on the log, whatever clock it went by.
 	considered time.Time
 }
 
@@ -100,7 +101,7 @@ func (l *Ledger) open(r message.Record) error {
 	}
 	if event.Event == message.Missed {
 		l.missed = &Missed{Start: *event.Window, End: *event.NotAfter, Reason: event.Reason}
-		l.considered = later(l.considered, l.missed.Start)
+		l.considered = l.missed.Start
 		return nil
 	}
 	if event.Event != message.Opened && l.newest != nil {
@@ -110,9 +111,11 @@ func (l *Ledger) open(r message.Record) error {
 		return fmt.Errorf("event %s belongs to no run under way", event.Event)
 	}
 	l.newest = open(r, event)
-	l.considered = later(l.considered, l.newest.Window)
-	if event.Considered != nil { // What came before may be trimmed.
-		l.considered = later(l.considered, *event.Considered)
+	switch {
+	case event.Window != nil:
+		l.considered = *event.Window
+	case event.Considered != nil: // What came before may be trimmed.
+		l.considered = *event.Considered
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func (l line) Less(i, j int) bool { return l[i] < l[j] }
 func (l line) Swap(i, j int) { l[i], l[j] = l[j], l[i] }
 
 // Push implements heap.Interface.
-func (l *line) Push(place any) { *l = append(*l, place.(int)) } //nolint:forcetypeassert // only change pushes
+func (l *line) Push(place any) { *l = append(*l, place.(int)) } //nolint:forcetypeassert // only lineUpAgain pushes
 
 // Pop implements heap.Interface.
 func (l *line) Pop() any {
@@ -34,28 +34,54 @@ func (l *line) Pop() any {
 	return last
 }
 
-// change takes in that a host may go now, or may not any more.
-func (l *line) change(s *State, i int) {
-	m := &s.members[i]
-	if m.mayGo() && !m.lined {
-		heap.Push(l, m.place)
-		m.lined = true
+// The lines of a stage: of those that need a slot, and of those that have one
+// since a run before.
+const (
+	needy = iota
+	holding
+)
+
+// lineOf returns the line in which the host may stand; false when in none.
+func (m *member) lineOf() (int, bool) {
+	if m.slot {
+		return holding, m.mayGo()
 	}
-	order := s.stages[m.stage].order
-	for len(*l) > 0 && !s.members[order[(*l)[0]]].mayGo() {
-		s.members[order[(*l)[0]]].lined = false
-		heap.Pop(l)
+	return needy, m.mayGo()
+}
+
+// lineUpAgain takes in that a host may go now, may not any more, or has another
+// line.
+func (s *State) lineUpAgain(i int) {
+	m := &s.members[i]
+	g := &s.stages[m.stage]
+	if n, goes := m.lineOf(); goes && !m.lined[n] {
+		heap.Push(&g.lines[n], m.place)
+		m.lined[n] = true
+	}
+	for n := range g.lines {
+		for l := &g.lines[n]; len(*l) > 0; {
+			first := &s.members[g.order[(*l)[0]]]
+			if of, goes := first.lineOf(); goes && of == n {
+				break
+			}
+			first.lined[n] = false
+			heap.Pop(l)
+		}
 	}
 }
 
 // upNext returns the host of the current stage whose turn is next; false when
-// none can go.
+// none can go. One that holds a slot goes first if it can go now.
 func (s *State) upNext() (int, bool) {
 	g := &s.stages[s.current]
-	if len(g.line) == 0 {
-		return 0, false
+	for _, n := range []int{holding, needy} {
+		if l := g.lines[n]; len(l) > 0 {
+			if i := g.order[l[0]]; n == needy || len(g.lines[needy]) == 0 || g.roomFor(&s.members[i]) {
+				return i, true
+			}
+		}
 	}
-	return g.order[g.line[0]], true
+	return 0, false
 }
 
 // draw is a host's lot in a run: by chance, and the same whoever draws it.

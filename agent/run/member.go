@@ -45,9 +45,10 @@ type member struct {
 	// tells that nobody knows what it did.
 	stranded message.Action
 	unknown  bool
-	// silent tells that it is not heard of, since silentAt.
-	silent   bool
-	silentAt time.Time
+	// silent tells that it is not heard of, since silentAt; gone that it was
+	// deleted or released, so that its silence says nothing any more.
+	silent, gone bool
+	silentAt     time.Time
 	// late is the command that it may still answer though nobody waits for
 	// that: until it does, it may be at work.
 	late message.Action
@@ -66,10 +67,11 @@ type member struct {
 	// moves counts its steps, so that a ticket is known to be old.
 	moves int
 	// lot orders the hosts of a stage that has a splay, place is where it
-	// stands in its stage, lined tells that the stage's line has that place.
+	// stands in its stage, lined tells which of the stage's lines have that
+	// place.
 	lot   uint64
 	place int
-	lined bool
+	lined [2]bool
 }
 
 // status is what people see.

@@ -35,18 +35,19 @@ func (m *model) hostEvent(e message.Event, name string, at time.Time) error {
 	h := m.hosts[name]
 	switch e.Event {
 	case message.Silent:
-		h.silent = true
+		h.silent, h.turn = true, false
 	case message.Recovered, message.Released:
 		h.silent = false
 		if e.Reason != message.Heard {
 			m.leave(h, at)
 		}
 	case message.Turn:
-		m.begun[h.stage] = true
+		m.begun[h.stage], h.turn = true, h.holds()
 	case message.Slot:
 		if err := m.start(name, at); err != nil {
 			return err
 		}
+		h.turn = false
 		h.underWay, h.drained, h.undrainTried = true, m.policy.Hooks.Undrain != nil, false
 	case message.GaveUp:
 		m.gaveUp(h, e, at)
@@ -55,7 +56,7 @@ func (m *model) hostEvent(e message.Event, name string, at time.Time) error {
 }
 
 func (m *model) leave(h *modelHost, at time.Time) {
-	h.unknown = false
+	h.unknown, h.turn = false, false
 	h.gone, h.late, h.stranded, h.asked, h.underWay, h.drained, h.unwell, h.rebootDue = true, false, false, "", false, false, "", false
 	m.stagesDone(at)
 }

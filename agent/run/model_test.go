@@ -49,15 +49,16 @@ type modelHost struct {
 	// late: it was given up and may be at work; stranded: so it was in the run
 	// before, and has not answered since.
 	late, stranded bool
-	// unknown: it answered that it does not know what it did.
-	unknown bool
+	// unknown: it answered that it does not know what it did. turn: it had its
+	// turn while it was out of service, and keeps its slot for that.
+	unknown, turn bool
 }
 
 func (h *modelHost) out() bool { return h.silent || h.holds() }
 
 // holds is that it is not out of service for its silence alone.
 func (h *modelHost) holds() bool {
-	return h.underWay || h.late || h.stranded || h.unknown || h.drained || h.unwell != ""
+	return h.underWay || h.turn || h.late || h.stranded || h.unknown || h.drained || h.unwell != ""
 }
 
 // left is that its stage waits for it.
@@ -194,7 +195,7 @@ func (m *model) command(r message.Record) error {
 		}
 	}
 	h.upgrades++
-	h.asked, h.underWay = message.Upgrade, true
+	h.asked, h.underWay, h.turn = message.Upgrade, true, false
 	return unless(h.upgrades == 1, "invariant 2: upgrade %d of %s", h.upgrades, c.Host)
 }
 
@@ -316,7 +317,7 @@ func (m *model) maybeDone(h *modelHost, at time.Time) {
 }
 
 func (m *model) end(h *modelHost, at time.Time) {
-	h.underWay, h.final, h.rebootDue, h.checking = false, true, false, false
+	h.underWay, h.turn, h.final, h.rebootDue, h.checking = false, false, true, false, false
 	m.stagesDone(at)
 }
 

@@ -26,6 +26,10 @@ func (p *player) prepareRun(words []string, rest string) {
 	case "lasts":
 		p.lasts = p.span(words[1])
 	case "stage":
+		if words[1] == "none" {
+			p.stages = nil
+			return
+		}
 		size, err := strconv.Atoi(words[2])
 		if err != nil {
 			p.t.Fatalf("%s: %v", rest, err)

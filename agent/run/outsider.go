@@ -13,9 +13,9 @@ type outsider struct {
 	// stage is the index of its stage, -1 when it has none and counts for none.
 	stage int
 	// slot tells that it is out of service since a run before, silent that it is
-	// not heard of since silentAt.
-	slot, silent bool
-	silentAt     time.Time
+	// not heard of since silentAt, gone that it was deleted or released.
+	slot, silent, gone bool
+	silentAt           time.Time
 }
 
 func (o *outsider) out() bool { return o.slot || o.silent }
@@ -111,10 +111,10 @@ func (s *State) happens(o *outsider, e message.Event, at time.Time) bool {
 	gone := e.Event == message.Released || e.Event == message.Recovered && e.Reason == message.Deleted
 	switch {
 	case gone && o.out():
-		s.editOutsider(o, at, func(o *outsider) { o.slot, o.silent = false, false })
+		s.editOutsider(o, at, func(o *outsider) { o.slot, o.silent, o.gone = false, false, true })
 	case e.Event == message.Recovered && e.Reason == message.Heard && o.silent:
 		s.editOutsider(o, at, func(o *outsider) { o.silent = false })
-	case e.Event == message.Silent && !o.silent && o.stage >= 0:
+	case e.Event == message.Silent && !o.silent && !o.gone && o.stage >= 0:
 		s.editOutsider(o, at, func(o *outsider) { o.silent, o.silentAt = true, at })
 	default:
 		return false

@@ -22,7 +22,8 @@ var update = flag.Bool("update", false, "write the transcripts anew")
 //	stage canary 1 max 1 soak 30m approval 2h
 //	                             the next stage: its name, how many hosts, and
 //	                             what differs from max 1; aside h07,h08 names
-//	                             hosts of the stage that are no members
+//	                             hosts of the stage that are no members; stage
+//	                             none forgets those before
 //	lasts 2h                     how long it lasts, 4h if this is not said
 //
 // What happens:

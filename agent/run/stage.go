@@ -13,10 +13,10 @@ type stage struct {
 	message.Stage
 	// first is the index of its first host.
 	first int
-	// order holds its hosts in the order in which they go, line those that may
+	// order holds its hosts in the order in which they go, lines those that may
 	// have their turn now.
 	order []int
-	line  line
+	lines [2]line
 	// left counts its hosts that are not done, out those that are out of service,
 	// outside those of them that are no members; waiting those that had their
 	// turn and have no slot yet. taken counts those that were taken out of

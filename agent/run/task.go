@@ -128,7 +128,6 @@ func (s *State) came(i int, o message.Outcome, at time.Time) {
 	case !o.OK:
 		s.fail(i, problem(o), at)
 	default:
-		s.freeSlot(i, at) // It may be well since a run before.
 		s.passed(i, o.Kind, at)
 	}
 }

@@ -55,7 +55,7 @@ var unwellFaults = []fault{
 	},
 	{
 		name: "window-is-missed-after-a-trim", file: "agent/run/ledger.go",
-		old: `l.considered = later(l.considered, *event.Considered)`, new: `_ = later(l.considered, *event.Considered)`,
+		old: `l.considered = *event.Considered`, new: `_ = *event.Considered`,
 		by: tests("agent/run", "TestConsidered"),
 	},
 	{
