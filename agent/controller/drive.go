@@ -76,7 +76,7 @@ func (s *state) appendEvent(ctx context.Context, current *run.State, e message.E
 // what it is.
 func (s *state) append(ctx context.Context, r message.Record, label string) time.Time {
 	s.At("before " + label)
-	seq, err := s.Log.Append(ctx, r, s.ledger.LastCommand)
+	seq, err := s.write(ctx, r, label)
 	if err == nil {
 		s.At("after " + label)
 		s.last = seq
@@ -93,6 +93,15 @@ func (s *state) append(ctx context.Context, r message.Record, label string) time
 	s.pause = min(max(2*s.pause, firstPause), longestPause)
 	s.retryAt = s.Now().Add(s.pause)
 	return s.retryAt
+}
+
+// write appends a record. What opens a run depends on who is not well, and so
+// on every answer before it.
+func (s *state) write(ctx context.Context, r message.Record, label string) (uint64, error) {
+	if label == message.Opened {
+		return s.Log.AppendNext(ctx, r, s.ledger.LastCommand, s.ledger.LastSeq)
+	}
+	return s.Log.Append(ctx, r, s.ledger.LastCommand)
 }
 
 // unstuck notes that a record was written, or that none has to be any more.

@@ -27,6 +27,16 @@ func (m *memory) Append(_ context.Context, r message.Record, expect uint64) (uin
 	return m.lastCommand, m.appendErr
 }
 
+func (m *memory) AppendNext(ctx context.Context, r message.Record, expect, last uint64) (uint64, error) {
+	m.mu.Lock()
+	behind := last != uint64(len(m.records))
+	m.mu.Unlock()
+	if behind {
+		return 0, topic.ErrBehind
+	}
+	return m.Append(ctx, r, expect)
+}
+
 func (m *memory) add(r message.Record) uint64 {
 	r.Seq, r.Time = uint64(len(m.records)+1), time.Now()
 	m.records = append(m.records, r)

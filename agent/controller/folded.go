@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
@@ -16,6 +17,9 @@ func (s *state) folded(ctx context.Context, r message.Record) {
 		return
 	}
 	if newest.OpenedSeq == r.Seq {
+		if !s.rekeepAt.IsZero() {
+			s.rekeep(s.rekeepAt) // The story is still that of the run before.
+		}
 		s.events = nil
 	}
 	s.tell(r)
@@ -24,11 +28,28 @@ func (s *state) folded(ctx context.Context, r message.Record) {
 	case newest.Over():
 		s.tasks.dropAll()
 		s.suspects = map[string]bool{}
-		if newest.Key() > s.kept || r.Seq > newest.EndedSeq {
+		switch {
+		case r.Seq > newest.EndedSeq && s.rekeepAt.IsZero():
+			s.rekeepAt = s.Now().Add(rekeepAfter)
+		case newest.Key() > s.kept && r.Seq == newest.EndedSeq:
 			s.past.put(s.fullView(newest))
 		}
 	case r.Seq > s.startedAt: // What was there at the start is taken up at its end.
 		s.follow(ctx, newest, r)
+	}
+}
+
+// rekeepAfter is the wait until an ended run is kept anew after a change: many
+// hosts may answer after its end, and each time all of it is written.
+const rekeepAfter = time.Second
+
+// rekeep keeps the ended run anew once that is due.
+func (s *state) rekeep(now time.Time) {
+	if !s.rekeepAt.IsZero() && !now.Before(s.rekeepAt) {
+		s.rekeepAt = time.Time{}
+		if ended := s.ledger.Ended(); ended != nil {
+			s.past.put(s.fullView(ended))
+		}
 	}
 }
 

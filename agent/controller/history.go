@@ -39,9 +39,13 @@ func (h *historian) newest(ctx context.Context) (id uint64, err error) {
 	return id, err
 }
 
-// put has a run kept soon.
+// put has a run kept soon. One that waits for that already is kept as it is now.
 func (h *historian) put(r v1.Run) {
 	h.mu.Lock()
+	// The first one may be being written just now.
+	if n := len(h.pending); n > 1 && h.pending[n-1].ID == r.ID {
+		h.pending = h.pending[:n-1]
+	}
 	h.pending = append(h.pending, r)
 	h.mu.Unlock()
 	wake(h.some)

@@ -90,6 +90,9 @@ type state struct {
 	idle v1.WaitingFor
 	// alarm is why no command may be sent any more; nil when all is well.
 	alarm error
+	// rekeepAt is when the run that has ended is to be kept anew in the history;
+	// zero when it is kept as it is.
+	rekeepAt time.Time
 	// keepAt is when the guard is to be kept; zero when it is. keepPause is the
 	// wait after it could not be.
 	keepAt    time.Time
@@ -259,6 +262,8 @@ func (s *state) decide(ctx context.Context) time.Time {
 	}
 	s.listen(now)
 	wake := earlier(earlier(now.Add(longestSleep), s.keepAt), s.present.next())
+	s.rekeep(now)
+	wake = earlier(wake, s.rekeepAt)
 	if s.knows != nil || s.ready() != nil {
 		return wake // What is half read would be taken for what is.
 	}
@@ -282,6 +287,9 @@ func (s *state) setBack(now time.Time) {
 	}
 	if !s.stuckSince.IsZero() {
 		s.stuckSince = now
+	}
+	if !s.rekeepAt.IsZero() {
+		s.rekeepAt = now
 	}
 }
 

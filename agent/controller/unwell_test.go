@@ -68,6 +68,8 @@ func TestReleaseAfterTheEnd(t *testing.T) {
 		}
 		c = m.restart(t)
 		m.beat("h01", "h02")
+		time.Sleep(2 * rekeepAfter)
+		synctest.Wait()
 		kept, err := m.Run(t.Context(), "acme", r.ID)
 		if last := kept.Events[len(kept.Events)-1]; err != nil || last.Event != "released" || last.By != "ann" {
 			t.Errorf("the story in the history ends with %+v, %v", last, err)
@@ -146,6 +148,55 @@ func TestUnwellAndSilent(t *testing.T) {
 		m.beat("h01")
 		if want := `{"action":"upgrade","host":"h01"}`; m.last() != want {
 			t.Errorf("the log ends with %s, not %s", m.last(), want)
+		}
+	})
+}
+
+// TestManyAnswersAfterTheEnd checks that hosts which answer after the end of
+// their run are well then, and that the history is not written for each.
+func TestManyAnswersAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		hosts := []string{"h01", "h02", "h03", "h04"}
+		m := newMemory(hosts...)
+		m.rollout = &v1.Rollout{Stages: []v1.Stage{{Name: "all", MaxUnavailable: "100%"}}, Timeouts: &v1.StepTimeouts{Upgrade: "1m"}}
+		c, r := m.begun(t, hosts...)
+		m.pass(2*time.Minute, hosts...)
+		for _, host := range hosts {
+			m.answer(host, r, message.Upgrade, message.Done)
+		}
+		next, err := c.Start(t.Context(), "test", start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range next.Hosts {
+			if h.Slot != nil {
+				t.Errorf("in the next run %s has a slot because %q", h.Hostname, h.SlotReason)
+			}
+		}
+		synctest.Wait()
+		kept, err := m.Run(t.Context(), "acme", r.ID)
+		if err != nil || kept.Hosts[3].Slot != nil || m.runPuts != 2 || len(kept.Events) < 10 {
+			t.Errorf("after %d writes the history has %+v, %v", m.runPuts, kept, err)
+		}
+	})
+}
+
+// TestOpeningMissesNoAnswer checks that a run is not opened by what was known
+// before the last answer came.
+func TestOpeningMissesNoAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, c, r := lostUpgrade(t)
+		release := m.hold()
+		m.answer("h01", r, message.Upgrade, "this host has no journal, so "+message.PastUnknown)
+		if _, err := c.Start(t.Context(), "test", start); !errors.Is(err, run.ErrNotReady) {
+			t.Errorf("a start by a controller that is behind is answered %v", err)
+		}
+		release()
+		synctest.Wait()
+		if got := m.slotOfH01(t, c); got != "nobody knows what it did" {
+			t.Errorf("in the next run h01 has a slot because %q", got)
 		}
 	})
 }

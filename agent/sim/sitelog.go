@@ -30,6 +30,16 @@ type appended struct {
 
 // Append implements topic.Log.
 func (l siteLog) Append(ctx context.Context, r message.Record, expect uint64) (uint64, error) {
+	return l.append(ctx, r, func() bool { return l.w.log.lastCommand == expect })
+}
+
+// AppendNext implements topic.Log.
+func (l siteLog) AppendNext(ctx context.Context, r message.Record, expect, last uint64) (uint64, error) {
+	return l.append(ctx, r, func() bool { return l.w.log.lastCommand == expect && l.w.log.last() == last })
+}
+
+// append appends a record if the log is as expected.
+func (l siteLog) append(ctx context.Context, r message.Record, expected func() bool) (uint64, error) {
 	if l.p.dead() {
 		return 0, errDead
 	}
@@ -39,7 +49,7 @@ func (l siteLog) Append(ctx context.Context, r message.Record, expect uint64) (u
 	sent := l.s.clock.now()
 	done := make(chan appended, 1)
 	if arrives, ok := l.departs(); ok {
-		w.after(arrives, func() { l.arrived(r, sent, expect, done) })
+		w.after(arrives, func() { l.arrived(r, sent, expected, done) })
 	}
 	select {
 	case a := <-done:
@@ -62,9 +72,9 @@ func (l siteLog) departs() (time.Duration, bool) {
 }
 
 // arrived takes in a record, whether its sender still waits or not.
-func (l siteLog) arrived(r message.Record, sent time.Time, expect uint64, done chan<- appended) {
+func (l siteLog) arrived(r message.Record, sent time.Time, expected func() bool, done chan<- appended) {
 	w, name := l.w, l.s.name
-	a := w.take(r, sent, expect)
+	a := w.take(r, sent, expected)
 	if errors.Is(a.err, errDown) || w.fault("append: ack lost", name) || w.fault("append: hangs", name) || !l.s.link.up() {
 		return
 	}
@@ -76,10 +86,10 @@ func (l siteLog) arrived(r message.Record, sent time.Time, expect uint64, done c
 }
 
 // take writes a controller's record if it knows the newest one.
-func (w *World) take(r message.Record, sent time.Time, expect uint64) appended {
+func (w *World) take(r message.Record, sent time.Time, expected func() bool) appended {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.log.down && w.log.lastCommand != expect {
+	if !w.log.down && !expected() {
 		w.count("append refused: behind")
 		return appended{err: topic.ErrBehind}
 	}

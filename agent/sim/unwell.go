@@ -39,7 +39,8 @@ func lost(result string) bool { return strings.HasSuffix(result, message.PastUnk
 func (b *book) afterwards(p *pass, r message.Record) {
 	m := p.members[r.Host]
 	u, unwell := b.unwell[r.Host]
-	if m == nil || !unwell || !m.isAwaited(r.Action) {
+	ashore := m != nil && r.Action == message.Prepare && m.upgrade == 0 && u.answer
+	if m == nil || !unwell || !ashore && !m.isAwaited(r.Action) {
 		return
 	}
 	if u.answer, u.unknown = false, u.unknown || lost(resultOf(r)); u == unwellNothing {

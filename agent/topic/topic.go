@@ -35,6 +35,9 @@ type Log interface {
 	// fails with ErrBehind. After any other error the record may be on the log
 	// or not.
 	Append(ctx context.Context, r message.Record, expect uint64) (uint64, error)
+	// AppendNext is Append for a record that depends on all before it: the last
+	// record of any kind must have the sequence last, too.
+	AppendNext(ctx context.Context, r message.Record, expect, last uint64) (uint64, error)
 	// Follow delivers each record from a sequence on, in order, then those to
 	// come. It returns when ctx ends or the log cannot be read.
 	Follow(ctx context.Context, from uint64, deliver func(message.Record)) error

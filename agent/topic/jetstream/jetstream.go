@@ -98,6 +98,15 @@ func streamConfig(s topic.Subjects) jetstream.StreamConfig {
 
 // Append implements topic.Log.
 func (l *Log) Append(ctx context.Context, r message.Record, expect uint64) (uint64, error) {
+	return l.append(ctx, r, expect)
+}
+
+// AppendNext implements topic.Log.
+func (l *Log) AppendNext(ctx context.Context, r message.Record, expect, last uint64) (uint64, error) {
+	return l.append(ctx, r, expect, jetstream.WithExpectLastSequence(last))
+}
+
+func (l *Log) append(ctx context.Context, r message.Record, expect uint64, more ...jetstream.PublishOpt) (uint64, error) {
 	subject, err := l.subject(r)
 	if err != nil {
 		return 0, err
@@ -113,8 +122,8 @@ func (l *Log) Append(ctx context.Context, r message.Record, expect uint64) (uint
 	}
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
-	ack, err := l.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequenceForSubject(expect, l.subjects.Commands()),
-		jetstream.WithRetryAttempts(0))
+	ack, err := l.js.PublishMsg(ctx, msg, append(more,
+		jetstream.WithExpectLastSequenceForSubject(expect, l.subjects.Commands()), jetstream.WithRetryAttempts(0))...)
 	if rejected(err) {
 		return 0, topic.ErrBehind
 	}
