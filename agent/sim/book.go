@@ -20,13 +20,16 @@ type book struct {
 	hosts map[string]*truth
 	// trusted are the replies that an honest worker sent.
 	trusted map[replyKey]bool
+	// forced are the hosts that somebody released or deleted, without a look at
+	// what they do.
+	forced map[string]bool
 	// unwell are the hosts that were not well when a run ended, nor since.
 	unwell map[string]unwell
 	seen   uint64
 }
 
 func newBook(w *World) *book {
-	return &book{w: w, hosts: map[string]*truth{}, trusted: map[replyKey]bool{}, unwell: map[string]unwell{}}
+	return &book{w: w, hosts: map[string]*truth{}, trusted: map[replyKey]bool{}, unwell: map[string]unwell{}, forced: map[string]bool{}}
 }
 
 // pass is what the log says of one run.
@@ -109,6 +112,11 @@ func (b *book) event(r message.Record, e message.Event, sent time.Time) {
 	if e.Event == message.Opened {
 		b.open(r, e)
 		return
+	}
+	if e.Event == message.Released || e.Event == message.Recovered && e.Reason == message.Deleted {
+		for _, host := range e.Hosts {
+			b.forced[host] = true
+		}
 	}
 	p := b.run
 	if p == nil || p.finished {

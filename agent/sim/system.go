@@ -75,7 +75,7 @@ func (s system) begin(run uint64) *job {
 	s.m.w.mu.Lock()
 	defer s.m.w.mu.Unlock()
 	s.m.w.book.upgrading(s.m.name, s.p.name, run)
-	if s.m.job != nil {
+	if s.m.job != nil && !s.m.w.book.forced[s.m.name] {
 		s.m.w.violated("host %s: a second upgrade begins while one is at work", s.m.name)
 	}
 	j := &job{run: run, done: make(chan struct{})}
