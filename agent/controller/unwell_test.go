@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -198,5 +199,24 @@ func TestOpeningMissesNoAnswer(t *testing.T) {
 		if got := m.slotOfH01(t, c); got != "nobody knows what it did" {
 			t.Errorf("in the next run h01 has a slot because %q", got)
 		}
+	})
+}
+
+// TestOpeningBehindAnAnswer checks that a run is not opened on a log that has an
+// answer which its controller has not seen, however slowly that comes.
+func TestOpeningBehindAnAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, c, r := lostUpgrade(t)
+		release := m.hold()
+		m.answer("h01", r, message.Upgrade, message.Done)
+		before := len(m.events(`"opened"`))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, _ = c.Start(ctx, "test", start)
+		if n := len(m.events(`"opened"`)); n != before {
+			t.Errorf("it was opened all the same: %s", m.last())
+		}
+		release()
 	})
 }

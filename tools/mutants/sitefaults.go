@@ -4,9 +4,9 @@ package main
 var siteFaults = []fault{
 	{
 		name: "controller-appends-though-it-is-behind", file: "agent/controller/drive.go",
-		old: `	seq, err := s.Log.Append(ctx, r, s.ledger.LastCommand)
+		old: `	seq, err := s.write(ctx, r, label)
 `,
-		new: `	seq, err := s.Log.Append(ctx, r, s.ledger.LastCommand)
+		new: `	seq, err := s.write(ctx, r, label)
 	for n := uint64(1); n < 1000 && errors.Is(err, topic.ErrBehind); n++ {
 		seq, err = s.Log.Append(ctx, r, s.ledger.LastCommand+n)
 	}
@@ -15,7 +15,7 @@ var siteFaults = []fault{
 	},
 	{
 		name: "controller-does-not-read-what-it-appended", file: "agent/controller/drive.go",
-		old: `	seq, err := s.Log.Append(ctx, r, s.ledger.LastCommand)
+		old: `	seq, err := s.write(ctx, r, label)
 	if err == nil {
 		s.At("after " + label)
 		s.last = seq
@@ -26,6 +26,11 @@ var siteFaults = []fault{
 		s.last, s.ledger.LastSeq = seq, seq
 `,
 		by: simulated(),
+	},
+	{
+		name: "run-is-opened-before-an-answer-is-seen", file: "agent/controller/drive.go",
+		old: `if label == message.Opened {`, new: `if label == message.Finished && s.ledger.LastSeq == 0 {`,
+		by: tests("agent/controller", "TestOpeningBehindAnAnswer"),
 	},
 	{
 		name: "controller-decides-at-half-the-log", file: "agent/controller/state.go",
