@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/measure"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/jetstream"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -49,6 +51,56 @@ func BenchmarkFleet(b *testing.B) {
 			reportMemory(b, "self")
 		})
 	}
+}
+
+// BenchmarkSerial is a run of hosts that take no time, one after the other: the
+// time of each, and how many times the log's own synced append that is. Each
+// host's command and reply are two appends.
+func BenchmarkSerial(b *testing.B) {
+	const hosts = 1_000
+	s := openBench(b, b.TempDir())
+	defer func() { _ = s.Close() }()
+	configure(b, s, v1.Rollout{})
+	f := settleFleet(b, s, benchNames(hosts), map[string]uint64{})
+	defer f.close()
+	f.gather(s)
+	var took time.Duration
+	for b.Loop() {
+		f.kept.Store(0)
+		startRun(b, s)
+		until(&f.kept, hosts)
+		begun := time.Now()
+		ended(b, s)
+		took += time.Since(begun)
+	}
+	each := took / time.Duration(b.N*hosts)
+	floor := syncedAppend(b, s)
+	b.ReportMetric(float64(each.Microseconds()), "us-each")
+	b.ReportMetric(float64(floor.Microseconds()), "us-append")
+	b.ReportMetric(float64(each)/float64(floor), "appends-each")
+}
+
+// syncedAppend is how long the log takes for one record.
+func syncedAppend(b *testing.B, s *Site) time.Duration {
+	b.Helper()
+	nc, err := s.Server().Connect()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer nc.Close()
+	log, err := jetstream.Open(b.Context(), nc, "floor")
+	if err != nil {
+		b.Fatal(err)
+	}
+	const records = 2_000
+	begun, last := time.Now(), uint64(0)
+	for range records {
+		body := message.Command{Action: message.Upgrade, Host: "h00001"}.Encode()
+		if last, err = log.Append(b.Context(), message.Record{Kind: message.CommandHost, Host: "h00001", Run: 1, Body: body}, last); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return time.Since(begun) / records
 }
 
 // BenchmarkRestart is a site that is stopped in the middle of a run, and
