@@ -1,6 +1,7 @@
 package run
 
 import (
+	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -153,7 +154,7 @@ func (m *member) slotReason() string {
 
 func (s *State) view(m *member) Host {
 	reason := m.slotReason()
-	if reason != "" && m.trouble != "" && m.final != "" {
+	if reason != "" && m.final != "" && !strings.Contains(m.text, m.trouble) {
 		reason += ": " + m.trouble
 	}
 	return Host{
