@@ -163,7 +163,7 @@ func (d *duo) at(string) {
 			d.gone[p.worker] = p.gone
 			d.chairs[p.worker].end(p.kill)
 			d.stop[p.worker]()
-		case !p.restart && d.names[p.worker] != "":
+		case !p.restart && d.names[p.worker] != "" && !d.chairs[p.worker].unaware():
 			d.site.give(d.names[p.worker])
 		}
 	}

@@ -52,10 +52,12 @@ func (s *seat) now() seating {
 	return s.is
 }
 
-// change makes the worker stand otherwise, if it stands as one of from.
+// change makes the worker stand otherwise, if it stands as one of from, or has
+// the seat in another tenure: somebody else had it, and it was not told.
 func (s *seat) change(to standing, tenure uint64, from ...standing) (now seating, changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	changed = to == held && s.is.standing == held && s.is.tenure != tenure
 	for _, f := range from {
 		changed = changed || s.is.standing == f
 	}

@@ -93,6 +93,8 @@ type chair struct {
 	// killed tells that the worker ends without a word, hangs that the site does
 	// not answer it.
 	killed, hangs bool
+	// told tells that it knows that it has lost the seat.
+	told bool
 }
 
 var (
@@ -105,10 +107,11 @@ func (c *chair) Seat(_ context.Context, worker string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.holder != worker && c.holder != "" && time.Since(c.heard) < message.Silence {
+		c.told = true
 		return fmt.Errorf("%w: %s", topic.ErrTaken, c.holder)
 	}
 	c.hand(worker)
-	c.worker, c.mine, c.tenure = worker, c.number, c.site.tenure
+	c.worker, c.mine, c.tenure, c.told = worker, c.number, c.site.tenure, false
 	return nil
 }
 
@@ -160,9 +163,18 @@ func (c *chair) Left() <-chan struct{} {
 
 func (c *chair) taken() error {
 	if c.holder != c.worker {
+		c.told = true
 		return topic.ErrTaken
 	}
 	return nil
+}
+
+// unaware reports whether its worker has lost the seat and does not know: it
+// does not ask for it, so no gate gives it back.
+func (c *chair) unaware() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mine != 0 && c.holder != c.worker && !c.told
 }
 
 // Newest implements topic.Station.
