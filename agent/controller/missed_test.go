@@ -7,6 +7,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -91,5 +92,36 @@ func TestLongStory(t *testing.T) {
 	}
 	if n := len(s.events); n != maxEvents+maxAsks {
 		t.Errorf("there are %d events", n)
+	}
+}
+
+// TestMissedByAWrongClock checks that windows are written down as missed again
+// once a clock that was years ahead is corrected, each once.
+func TestMissedByAWrongClock(t *testing.T) {
+	t.Parallel()
+	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	m := nightly()
+	o := m.options(t)
+	o.Now = func() time.Time { return noon }
+	s := newState(o, newKeeper(o), nil)
+	s.configure(store.Seen[v1.OSUpgrade]{Value: m.config, At: noon.AddDate(0, -1, 0)})
+	s.heard("h01", message.Alive{Application: "app"}, noon)
+	s.setBack(noon.Add(-50 * time.Hour)) // It was corrected then.
+	ahead := noon.AddDate(4, 0, 0)
+	note := func(seq uint64, e message.Event) {
+		if err := s.ledger.Fold(message.Record{Seq: seq, Kind: message.EventRecord, Time: noon, Body: e.Encode()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	note(1, message.Event{Event: message.Missed, Window: &ahead, NotAfter: &ahead, Reason: "by the wrong clock"})
+	for n, want := range []string{"2026-11-20T02:00:00Z", "2026-11-21T02:00:00Z"} {
+		e, _, some := s.missed(noon)
+		if !some || e.Window.Format(time.RFC3339) != want {
+			t.Fatalf("missed is %+v, %t, and not the window of %s", e, some, want)
+		}
+		note(uint64(n+2), e)
+	}
+	if e, _, some := s.missed(noon); some {
+		t.Errorf("missed is %+v once more", e)
 	}
 }

@@ -220,3 +220,40 @@ func TestOpeningBehindAnAnswer(t *testing.T) {
 		release()
 	})
 }
+
+// TestReleaseOfASilentHost checks that a host which is silent and was released,
+// or deleted, is not called silent again, also by a controller that starts
+// anew, or one that never knew of the deletion.
+func TestReleaseOfASilentHost(t *testing.T) {
+	t.Parallel()
+	for name, let := range map[string]func(context.Context, *Controller) error{
+		"released": func(ctx context.Context, c *Controller) error {
+			_, err := c.Ask(ctx, "ann", run.Release, v1.Ask{Reason: "its mainboard is dead", Host: "h01"})
+			return err
+		},
+		"deleted": func(ctx context.Context, c *Controller) error { return c.Forget(ctx, "h01") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m := newMemory("h01", "h02", "h03")
+				m.rollout = &v1.Rollout{OnFailure: "continue", Timeouts: &v1.StepTimeouts{Upgrade: "5m"}}
+				c, _ := m.begun(t, "h01", "h02", "h03")
+				m.pass(10*time.Minute, "h02", "h03")
+				if err := let(t.Context(), c); err != nil {
+					t.Fatal(err)
+				}
+				m.pass(time.Minute, "h02", "h03")
+				m.restart(t)
+				m.pass(2*time.Minute, "h02", "h03")
+				// The others are, until they are heard of after the restart.
+				if said := m.events(`{"event":"silent","hosts":["h01"`); len(said) > 0 {
+					t.Errorf("the log has %q", said)
+				}
+				if want := `{"action":"upgrade","host":"h02"}`; len(m.events(want)) != 1 {
+					t.Errorf("h02 does not go; the log ends with %s", m.last())
+				}
+			})
+		})
+	}
+}
