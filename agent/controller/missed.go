@@ -17,13 +17,13 @@ const (
 )
 
 // missed returns the event of a window that has closed without a run, the
-// oldest one first; false and when to look again when there is none.
-func (s *state) missed(now time.Time) (message.Event, time.Time, bool) {
+// oldest one first; false when there is none.
+func (s *state) missed(now time.Time) (message.Event, bool) {
 	if s.config == nil || len(s.hosts) == 0 || s.scheduledAt.IsZero() {
-		return message.Event{}, time.Time{}, false
+		return message.Event{}, false
 	}
 	if now.Before(s.lookBackAt) {
-		return message.Event{}, s.lookBackAt, false
+		return message.Event{}, false
 	}
 	considered := s.ledger.Considered()
 	if considered.After(now) { // It was, by a clock that was ahead; setBack notes when that ended.
@@ -36,10 +36,10 @@ func (s *state) missed(now time.Time) (message.Event, time.Time, bool) {
 		if next, found := s.nextOpening(now); found {
 			s.lookBackAt = next.End
 		}
-		return message.Event{}, s.lookBackAt, false
+		return message.Event{}, false
 	}
 	o := closed[0]
-	return message.Event{Event: message.Missed, Window: &o.Start, NotAfter: &o.End, Reason: s.whyMissed(o)}, time.Time{}, true
+	return message.Event{Event: message.Missed, Window: &o.Start, NotAfter: &o.End, Reason: s.whyMissed(o)}, true
 }
 
 // closed returns the last windows that opened from an instant on and have

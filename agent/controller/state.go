@@ -301,7 +301,7 @@ func (s *state) act(ctx context.Context, now time.Time) time.Time {
 	if retryAt, wrote := s.tidy(ctx); wrote {
 		return retryAt
 	}
-	if e, _, some := s.missed(now); some {
+	if e, some := s.missed(now); some {
 		s.Logger.Warn("a window was missed", "tenant", s.Tenant, "opened", e.Window, "closed", e.NotAfter, "reason", e.Reason)
 		return s.append(ctx, message.Record{Kind: message.EventRecord, Body: e.Encode()}, e.Event)
 	}
