@@ -27,12 +27,12 @@ func begin(t *testing.T, dir string, hosts int) (*dev.Dev, *client.Client) {
 }
 
 // always is a window that is open at any time of the test.
-func always(duration string) v1.OSUpgrade {
+func always() v1.OSUpgrade {
 	return v1.OSUpgrade{
 		WorkerApplications: []v1.WorkerApplication{{Name: dev.Application}},
 		MaintenanceWindows: []v1.MaintenanceWindow{{
 			DaysOfWeek: "Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday",
-			StartTime:  time.Now().UTC().Add(-time.Minute).Format("15:04"), Timezone: "UTC", Duration: duration,
+			StartTime:  time.Now().UTC().Add(-time.Minute).Format("15:04"), Timezone: "UTC", Duration: "1h",
 		}},
 	}
 }
@@ -63,12 +63,15 @@ func TestWindowOpensRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	d, api := begin(t, dir, 2)
-	put(t, api, always("1h"))
+	config := always()
+	put(t, api, config)
 	run := ended(t, api)
 	if run.Result != "completed" || run.Trigger != "window" || len(run.Hosts) != 2 {
 		t.Fatalf("the window's run: %+v", run)
 	}
-	put(t, api, always("2h"))
+	// The same window, for it opens at the same time.
+	config.MaintenanceWindows[0].Duration = "2h"
+	put(t, api, config)
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -31,10 +31,7 @@ func TestReplySubject(t *testing.T) {
 	if err := s.station("h01").Versions(t.Context(), []byte(`{"event":"opened"}`)); err != nil {
 		t.Fatal(err)
 	}
-	news, err := s.agent.SubscribeSync(acme.News())
-	if err != nil {
-		t.Fatal(err)
-	}
+	news := s.hear(t, acme.News())
 	run, err := s.log.Append(t.Context(), message.Record{Kind: message.CommandAll, Body: []byte("{}")}, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -53,6 +50,9 @@ func TestReplySubject(t *testing.T) {
 		if _, err := s.agent.ChanSubscribe(target, reached); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := s.agent.Flush(); err != nil {
+		t.Fatal(err)
 	}
 	nc := s.connect("h01")
 	for _, verb := range []string{verbLastVersions, verbNewest, verbVersions, verbSeat, verbReply + ".1.prepare", "nonsense"} {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
@@ -184,10 +186,7 @@ func TestHeartbeatWithoutSeat(t *testing.T) {
 	s.displace(t, second, "two")
 	heard := make(chan string, 10)
 	s.listen(t, topic.Listener{Alive: func(_ string, a message.Alive) { heard <- a.Worker }})
-	told, err := s.agent.SubscribeSync(s.log.subjects.SeatNews("h01"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	told := s.hear(t, s.log.subjects.SeatNews("h01"))
 	for _, worker := range []string{"one", "", "two"} {
 		if err := second.Alive(message.Alive{Application: "a", Worker: worker}); err != nil {
 			t.Fatal(err)
@@ -202,13 +201,24 @@ func TestHeartbeatWithoutSeat(t *testing.T) {
 	}
 }
 
-// listen delivers what hosts tell, from when it returns.
-func (s *site) listen(t *testing.T, to topic.Listener) {
+// hear subscribes to a subject. When it returns the server knows of it, so that
+// nothing is missed that comes over another connection.
+func (s *site) hear(t *testing.T, subject string) *nats.Subscription {
 	t.Helper()
-	asked, err := s.agent.SubscribeSync(s.log.subjects.Ask())
+	sub, err := s.agent.SubscribeSync(subject)
+	if err == nil {
+		err = s.agent.Flush()
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	return sub
+}
+
+// listen delivers what hosts tell, from when it returns.
+func (s *site) listen(t *testing.T, to topic.Listener) {
+	t.Helper()
+	asked := s.hear(t, s.log.subjects.Ask())
 	go func() { _ = s.log.Listen(t.Context(), to) }()
 	if _, err := asked.NextMsgWithContext(t.Context()); err != nil {
 		t.Fatal(err)
