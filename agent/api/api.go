@@ -40,7 +40,7 @@ type Controller interface {
 	Configured(ctx context.Context, number uint64) error
 	RolloutSeen(ctx context.Context, number uint64) error
 	CalendarsSeen(ctx context.Context, number uint64) error
-	Forget(ctx context.Context, host string) error
+	Forget(ctx context.Context, by, host string) error
 }
 
 // Store is what the API needs of the store.

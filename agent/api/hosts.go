@@ -14,7 +14,7 @@ func (s *server) deleteHost(c *call) error {
 		return err
 	}
 	name := c.PathValue("host")
-	if err := c.controller.Forget(c.Context(), name); errors.Is(err, run.ErrNoHost) {
+	if err := c.controller.Forget(c.Context(), c.by, name); errors.Is(err, run.ErrNoHost) {
 		return problem(http.StatusNotFound, "host", name, "host %q is not known", name)
 	} else if err != nil {
 		return err

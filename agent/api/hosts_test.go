@@ -19,7 +19,7 @@ type forgetter struct {
 	forgotten []string
 }
 
-func (f *forgetter) Forget(_ context.Context, host string) error {
+func (f *forgetter) Forget(_ context.Context, _, host string) error {
 	switch host {
 	case "h01":
 		f.forgotten = append(f.forgotten, host)

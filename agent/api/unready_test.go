@@ -75,7 +75,7 @@ func (b broken) Find(context.Context, uint64) (v1.Run, error)         { return v
 func (b broken) Current(context.Context) (uint64, error)              { return 0, b.err }
 func (b broken) Ready(context.Context) error                          { return b.err }
 func (b broken) Configured(context.Context, uint64) error             { return b.err }
-func (b broken) Forget(context.Context, string) error                 { return b.err }
+func (b broken) Forget(context.Context, string, string) error         { return b.err }
 
 func (b broken) Newest(context.Context) (v1.Run, uint64, bool, error) {
 	return v1.Run{}, 0, false, b.err

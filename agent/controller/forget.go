@@ -3,29 +3,47 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 )
 
-// Forget deletes a host that is gone for good: no run waits for it any more.
-// It is run.ErrNoHost when none of that name is known and *run.Refused while
-// it is online. A host that comes back later is known again.
-func (c *Controller) Forget(ctx context.Context, name string) error {
+// Forget deletes a host that is gone for good: no run waits for it any more,
+// and that is on disk when it returns. by is who asks. The error is
+// run.ErrNoHost when none of that name is known, *run.Refused while it is online
+// and run.ErrNotReady when the log did not take it: asked again, it goes on. A
+// host that comes back later is known again.
+func (c *Controller) Forget(ctx context.Context, by, name string) error {
 	if err := c.attempt(ctx, func(s *state) error { return s.forgettable(name) }); err != nil {
 		return err
 	}
 	if err := c.keeper.forget(ctx, c.o.Tenant, name); err != nil {
 		return err
 	}
+	d := deletion{host: name, answer: make(chan error, 1)}
 	// The store has forgotten it, so the rest must follow, whoever waits.
-	return c.attempt(context.WithoutCancel(ctx), func(s *state) error { return s.forget(name) })
+	if err := c.attempt(context.WithoutCancel(ctx), func(s *state) error { return s.forget(by, d) }); err != nil {
+		return err
+	}
+	failed, err := await(ctx, c, d.answer)
+	if err != nil {
+		return err
+	}
+	return failed
+}
+
+// deletion is a host that the store has forgotten, and whoever waits until the
+// log has, too.
+type deletion struct {
+	host   string
+	answer chan error
 }
 
 // forgettable tells why a host cannot be deleted.
 func (s *state) forgettable(name string) error {
 	switch _, known := s.hosts[name]; {
-	case !known && !s.awaits(name):
+	case !known && !s.minds(name):
 		return fmt.Errorf("host %s: %w", name, run.ErrNoHost)
 	case s.isOnline(name):
 		return &run.Refused{Message: fmt.Sprintf(
@@ -36,7 +54,8 @@ func (s *state) forgettable(name string) error {
 
 // forget drops a host that was deleted from the store. One that came back in
 // the meantime is kept again.
-func (s *state) forget(name string) error {
+func (s *state) forget(by string, d deletion) error {
+	name := d.host
 	if err := s.forgettable(name); err != nil {
 		if h, known := s.hosts[name]; known {
 			s.keeper.put(h.Host)
@@ -44,30 +63,61 @@ func (s *state) forget(name string) error {
 		return err
 	}
 	delete(s.hosts, name)
-	s.forgotten[name] = true
+	s.forgotten[name] = by
 	delete(s.versions, name)
 	s.present.forget(name)
 	s.suspect(name)
+	s.deletions = append(s.deletions, d)
 	s.changed()
 	return nil
 }
 
-// awaits reports whether it matters to the newest run what becomes of a host.
-func (s *state) awaits(name string) bool {
+// minds reports whether it matters to the newest run what becomes of a host.
+func (s *state) minds(name string) bool {
 	newest := s.ledger.Newest()
-	return newest != nil && !s.forgotten[name] && newest.Minds(name)
+	return newest != nil && newest.Minds(name)
+}
+
+// answerDeletions answers those whose host matters to no run any more.
+func (s *state) answerDeletions() {
+	waiting := s.deletions[:0]
+	for _, d := range s.deletions {
+		switch _, back := s.hosts[d.host]; {
+		case back:
+			d.answer <- &run.Refused{Message: fmt.Sprintf("host %s has come back while it was deleted", d.host)}
+		case s.alarm != nil:
+			d.answer <- s.ready()
+		case s.ledger.LastSeq < s.last || s.minds(d.host):
+			waiting = append(waiting, d)
+		default:
+			d.answer <- nil
+		}
+	}
+	s.deletions = waiting
+}
+
+// deleted returns the event that frees the slots of hosts that were deleted, by
+// whoever has deleted the first of them; the others' comes next.
+func (s *state) deleted(hosts []string) message.Event {
+	e := sortedHosts(message.Event{Event: message.Recovered, Reason: message.Deleted, Hosts: hosts})
+	e.By = s.forgotten[e.Hosts[0]]
+	e.Hosts = slices.DeleteFunc(e.Hosts, func(name string) bool { return s.forgotten[name] != e.By })
+	return e
 }
 
 // lost returns the event that frees the slots of hosts that were deleted after
 // the end of their run; false when there are none.
 func (s *state) lost(ended *run.State) (message.Event, bool) {
-	e := message.Event{Event: message.Recovered, Reason: message.Deleted}
+	var hosts []string
 	for name := range s.forgotten {
 		if ended.HoldsSlot(name) {
-			e.Hosts = append(e.Hosts, name)
+			hosts = append(hosts, name)
 		}
 	}
-	return sortedHosts(e), len(e.Hosts) > 0
+	if len(hosts) == 0 {
+		return message.Event{}, false
+	}
+	return s.deleted(hosts), true
 }
 
 // isOnline reports whether a host is online now.

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -95,17 +96,17 @@ func TestSilentHostIsDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, c, r := blocked(t)
 		var refused *run.Refused
-		if err := c.Forget(t.Context(), "h01"); !errors.As(err, &refused) || !strings.Contains(err.Error(), "h01 is online") {
+		if err := deleted(t, c, "h01"); !errors.As(err, &refused) || !strings.Contains(err.Error(), "h01 is online") {
 			t.Errorf("to delete h01 is answered %v", err)
 		}
-		if err := c.Forget(t.Context(), "h77"); !errors.Is(err, run.ErrNoHost) {
+		if err := deleted(t, c, "h77"); !errors.Is(err, run.ErrNoHost) {
 			t.Errorf("to delete h77 is answered %v", err)
 		}
-		if err := c.Forget(t.Context(), "h03"); err != nil {
+		if err := deleted(t, c, "h03"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if e := string(m.records[len(m.records)-2].Body); e != `{"event":"recovered","hosts":["h03"],"reason":"deleted"}` {
+		if e := string(m.records[len(m.records)-2].Body); e != `{"event":"recovered","hosts":["h03"],"by":"ann","reason":"deleted"}` {
 			t.Errorf("the log has %s", e)
 		}
 		if h, _ := m.kept("h03"); h.Name != "" {
@@ -122,6 +123,14 @@ func TestSilentHostIsDeleted(t *testing.T) {
 			t.Error("a host that comes back is not kept")
 		}
 	})
+}
+
+// deleted has ann delete a host, and waits a minute for it.
+func deleted(t *testing.T, c *Controller, host string) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	return c.Forget(ctx, "ann", host)
 }
 
 // TestForgetTooLate checks that a host which comes back while it is deleted
@@ -141,11 +150,81 @@ func TestForgetTooLate(t *testing.T) {
 		t.Error("an earlier write of h01 comes after its deletion")
 	}
 	var refused *run.Refused
-	if err := s.forget("h01"); !errors.As(err, &refused) {
+	if err := s.forget("ann", deletion{host: "h01"}); !errors.As(err, &refused) {
 		t.Errorf("answered %v", err)
 	}
 	k.write(t.Context())
 	if h, _ := m.kept("h01"); h.Name == "" || s.hosts["h01"] == nil {
 		t.Error("h01 is lost")
+	}
+}
+
+// TestForgetIsOnTheLog checks that a deletion is answered only once the log has
+// it, and who deleted the host with it; and that one who could not wait can ask
+// again.
+func TestForgetIsOnTheLog(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, c, r := blocked(t)
+		m.fails(errFull, false)
+		impatient, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := c.Forget(impatient, "bob", "h03"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("while the log takes nothing the deletion is answered with %v", err)
+		}
+		answered := make(chan error, 1)
+		go func() { answered <- c.Forget(t.Context(), "ann", "h03") }()
+		m.pass(longestPause, "h01", "h02")
+		select {
+		case err := <-answered:
+			t.Errorf("asked again it is answered with %v", err)
+		default:
+		}
+		m.fails(nil, false)
+		m.pass(longestPause, "h01", "h02")
+		select {
+		case err := <-answered:
+			if got := m.events(`"deleted"`); err != nil || len(got) != 1 || got[0] != `{"event":"recovered","hosts":["h03"],"by":"ann","reason":"deleted"}` {
+				t.Errorf("the deletion is answered with %v, and the log has %q", err, got)
+			}
+		default:
+			t.Error("the deletion is not answered though the log takes it")
+		}
+		ends(t, m, c, r, "partial", "skipped")
+	})
+}
+
+// TestForgetAndBack checks that whoever deletes a host is told that it has come
+// back before the log had the deletion.
+func TestForgetAndBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, c, _ := blocked(t)
+		m.fails(errFull, false)
+		answered := make(chan error, 1)
+		go func() { answered <- c.Forget(t.Context(), "ann", "h03") }()
+		synctest.Wait()
+		m.beat("h03")
+		synctest.Wait()
+		select {
+		case err := <-answered:
+			var refused *run.Refused
+			if !errors.As(err, &refused) || !strings.Contains(err.Error(), "h03 has come back") {
+				t.Errorf("the deletion is answered with %v", err)
+			}
+		default:
+			t.Error("the deletion is not answered")
+		}
+	})
+}
+
+// TestForgottenByTwo checks that of hosts that are deleted by several people
+// each event names who did it.
+func TestForgottenByTwo(t *testing.T) {
+	t.Parallel()
+	s := newState(newMemory().options(t), nil, nil)
+	s.forgotten = map[string]string{"h01": "bob", "h02": "ann", "h03": "bob"}
+	if e := s.deleted([]string{"h03", "h02", "h01"}); e.By != "bob" || len(e.Hosts) != 2 || e.Hosts[0] != "h01" || e.Hosts[1] != "h03" {
+		t.Errorf("the event is %+v", e)
 	}
 }

@@ -137,11 +137,11 @@ func TestRunsThatAFilterChooses(t *testing.T) {
 		m.pass(time.Hour, "h01", "h02")
 		failed := m.upgraded(t, c, "no space")
 		m.pass(time.Hour, "h01", "h02")
-		if err := c.Forget(t.Context(), "h02"); err == nil {
+		if err := deleted(t, c, "h02"); err == nil {
 			t.Fatal("a host that is online is deleted")
 		}
 		m.pass(message.Silence, "h01")
-		if err := c.Forget(t.Context(), "h02"); err != nil {
+		if err := deleted(t, c, "h02"); err != nil {
 			t.Fatal(err)
 		}
 		m.beat("h01")
@@ -206,7 +206,7 @@ func TestRetry(t *testing.T) {
 		m.reply("h02", r.ID, message.Prepare)
 		m.reply("h02", r.ID, message.Upgrade)
 		m.pass(message.Silence, "h01")
-		if err := c.Forget(t.Context(), "h02"); err != nil {
+		if err := deleted(t, c, "h02"); err != nil {
 			t.Fatal(err)
 		}
 		want := fmt.Sprintf("none of the 1 hosts that run %d left is known any more under a listed worker application", failed.ID)

@@ -32,19 +32,22 @@ func (s *state) silence(current *run.State) (message.Event, bool) {
 	var gone, heard, deleted []string
 	for name := range s.suspects {
 		silent, matters := current.Silence(name)
+		_, forgotten := s.forgotten[name]
 		switch {
-		case s.forgotten[name] && current.Minds(name):
+		case forgotten && current.Minds(name):
 			deleted = append(deleted, name)
 		case silent && s.present.online(name):
 			heard = append(heard, name)
-		case !s.forgotten[name] && !silent && matters && !s.present.online(name):
+		case !forgotten && !silent && matters && !s.present.online(name):
 			gone = append(gone, name)
 		default:
 			delete(s.suspects, name)
 		}
 	}
+	if len(deleted) > 0 {
+		return s.deleted(deleted), true
+	}
 	for _, e := range []message.Event{
-		{Event: message.Recovered, Reason: message.Deleted, Hosts: deleted},
 		{Event: message.Recovered, Reason: message.Heard, Hosts: heard},
 		{Event: message.Silent, Hosts: gone},
 	} {
@@ -65,7 +68,7 @@ func (s *state) gathered(current *run.State, now time.Time) bool {
 	}
 	for name := range s.suspects {
 		silent, matters := current.Silence(name)
-		if matters && !silent && !s.forgotten[name] && !s.present.online(name) {
+		if _, forgotten := s.forgotten[name]; matters && !silent && !forgotten && !s.present.online(name) {
 			return false
 		}
 	}

@@ -53,7 +53,7 @@ func TestDeletedHostFreesItsSlot(t *testing.T) {
 		if w := m.waiting(t, c, r.ID); w.What != "slot" || len(m.upgrades()) != 1 {
 			t.Fatalf("the run waits for %+v", w)
 		}
-		if err := c.Forget(t.Context(), "h01"); err != nil {
+		if err := deleted(t, c, "h01"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -72,12 +72,12 @@ func TestUpgradedHostIsDeleted(t *testing.T) {
 		c, r := m.begun(t, "h01", "h02")
 		m.reply("h01", r.ID, message.Upgrade)
 		m.pass(message.Silence, "h02")
-		if err := c.Forget(t.Context(), "h01"); err != nil {
+		if err := deleted(t, c, "h01"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
 		silent, recovered := len(m.events(`"silent"`)), m.events(`"recovered"`)
-		if silent != 1 || len(recovered) != 1 || recovered[0] != `{"event":"recovered","hosts":["h01"],"reason":"deleted"}` {
+		if silent != 1 || len(recovered) != 1 || recovered[0] != `{"event":"recovered","hosts":["h01"],"by":"ann","reason":"deleted"}` {
 			t.Errorf("the log has %d events silent, and %s", silent, recovered)
 		}
 		m.reply("h02", r.ID, message.Upgrade)

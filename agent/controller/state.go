@@ -46,10 +46,10 @@ type state struct {
 	rolledOut   bool
 	rolloutSeen mark
 	hosts       map[string]*host
-	// forgotten are the hosts that were deleted, and not heard of since. One
-	// that is merely not known may be at work: it was not kept yet when the
-	// controller before this one died.
-	forgotten map[string]bool
+	// forgotten are the hosts that were deleted, and not heard of since, and who
+	// has deleted them. One that is merely not known may be at work: it was not
+	// kept yet when the controller before this one died.
+	forgotten map[string]string
 	// present is who is online, suspects whose presence the run may not know.
 	present  presence
 	suspects map[string]bool
@@ -59,9 +59,11 @@ type state struct {
 	past    *historian
 	// kept is the newest run that was in the history at the start.
 	kept uint64
-	// requests wait to be decided on, promises for their event to come back.
-	requests []request
-	promises []promise
+	// requests wait to be decided on, promises and deletions for their event to
+	// come back.
+	requests  []request
+	promises  []promise
+	deletions []deletion
 	// events tell what happened in the newest run, for people.
 	events   []v1.RunEvent
 	versions map[string]reported
@@ -129,7 +131,7 @@ const (
 
 func newState(o Options, k *keeper, knows chan struct{}) *state {
 	s := &state{
-		Options: o, hosts: map[string]*host{}, forgotten: map[string]bool{}, versions: map[string]reported{}, keeper: k, started: o.Now(),
+		Options: o, hosts: map[string]*host{}, forgotten: map[string]string{}, versions: map[string]reported{}, keeper: k, started: o.Now(),
 		watchers: map[chan struct{}]bool{}, knows: knows, present: newPresence(), suspects: map[string]bool{},
 		calendars: map[string]*calendar.Calendar{}, calendarErrs: map[string]error{},
 	}
@@ -257,6 +259,7 @@ func (s *state) decide(ctx context.Context) time.Time {
 		s.setBack(now)
 	}
 	s.looked = now
+	s.answerDeletions()
 	if !s.keepAt.IsZero() && !now.Before(s.keepAt) {
 		s.keep()
 	}

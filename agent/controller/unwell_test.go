@@ -88,11 +88,11 @@ func TestDeletedAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, c, _ := lostUpgrade(t)
 		m.pass(message.Silence, "h02")
-		if err := c.Forget(t.Context(), "h01"); err != nil {
+		if err := deleted(t, c, "h01"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if want := `{"event":"recovered","hosts":["h01"],"reason":"deleted"}`; m.last() != want {
+		if want := `{"event":"recovered","hosts":["h01"],"by":"ann","reason":"deleted"}`; m.last() != want {
 			t.Errorf("the log ends with %s, not %s", m.last(), want)
 		}
 		m.beat("h01")
@@ -231,7 +231,7 @@ func TestReleaseOfASilentHost(t *testing.T) {
 			_, err := c.Ask(ctx, "ann", run.Release, v1.Ask{Reason: "its mainboard is dead", Host: "h01"})
 			return err
 		},
-		"deleted": func(ctx context.Context, c *Controller) error { return c.Forget(ctx, "h01") },
+		"deleted": func(ctx context.Context, c *Controller) error { return c.Forget(ctx, "ann", "h01") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

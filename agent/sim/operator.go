@@ -50,7 +50,7 @@ func (w *World) act(ctx context.Context, c *controller.Controller) {
 			OverrideWindow: true, Reason: "again", Duration: "10m", RetryOf: w.book.ended(w.dice.n("operator run", 3)),
 		})
 	case "delete":
-		err = c.Forget(ctx, host)
+		err = c.Forget(ctx, "operator", host)
 	case "rollout":
 		w.shelf.setRollout(w.draw("rollout"))
 	}

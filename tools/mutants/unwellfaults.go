@@ -73,4 +73,9 @@ var unwellFaults = []fault{
 		old: `return m.final == "" || m.owes()`, new: `return m.final == ""`,
 		by: []suite{scripts},
 	},
+	{
+		name: "deletion-is-answered-before-the-log-has-it", file: "agent/controller/forget.go",
+		old: `case s.ledger.LastSeq < s.last || s.minds(d.host):`, new: `case s.ledger.LastSeq < s.last:`,
+		by: tests("agent/controller", "TestForgetIsOnTheLog"),
+	},
 }
