@@ -158,7 +158,7 @@ func (s *server) admit(c *call, needs Right) error {
 		return err
 	}
 	if !v1.ValidName(c.tenant) {
-		return badRequest("tenant", c.tenant, "is not the name of a tenant; use "+v1.NamePattern)
+		return badRequest("tenant", c.tenant, "is not the name of a tenant; "+v1.NameForm)
 	}
 	controller, known := s.Tenants[c.tenant]
 	if !known {

@@ -226,7 +226,7 @@ func TestTokens(t *testing.T) {
 	c.want(c.call("GET", statePath, "", "Authorization", other), 403, "is not good for tenant")
 	c.want(c.call("GET", statePath, "", "Authorization", all), 200, "idle")
 	c.want(c.call("GET", "/v1/config/tenants/nobody/os-upgrade", "", "Authorization", all), 404, `tenant \"nobody\" does not exist`)
-	c.want(c.call("GET", "/v1/config/tenants/No_Body/os-upgrade", "", "Authorization", all), 400, "is not the name of a tenant")
+	c.want(c.call("GET", "/v1/config/tenants/No_Body/os-upgrade", "", "Authorization", all), 400, `is not the name of a tenant; use 1 to 63 of a-z, 0-9`)
 	c.want(c.call("GET", "/v1/state/os-upgrade", "", "Authorization", all), 400, "name one")
 	c.want(c.call("GET", "/v1/state/os-upgrade", "", "Authorization", reader), 200, "idle")
 	c.want(c.call("GET", "/healthz", "", "Authorization", ""), 200, "ok")
