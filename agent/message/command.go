@@ -3,6 +3,8 @@ package message
 import (
 	"fmt"
 	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/strict"
 )
 
 // Command is what the controller tells hosts to do.
@@ -37,7 +39,7 @@ func (c Command) Encode() []byte {
 // what would be right.
 func DecodeCommand(data []byte) (Command, error) {
 	var body commandBody
-	if err := decode(data, &body); err != nil {
+	if err := strict.JSON(data, &body); err != nil {
 		return Command{}, fmt.Errorf("cannot read command: %w", err)
 	}
 	switch body.Action {

@@ -7,11 +7,8 @@
 package message
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"time"
 )
 
@@ -91,19 +88,6 @@ func ValidHost(name string) bool {
 
 func alphanumeric(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-}
-
-// decode reads exactly one JSON object of known members into value.
-func decode(body []byte, value any) error {
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(value); err != nil {
-		return err
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("more follows after the JSON object")
-	}
-	return nil
 }
 
 // encode writes a value of this package's own types, which always can be.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/strict"
 )
 
 // Results of a reply that are not error text (AV-63, AV-67).
@@ -29,7 +31,7 @@ func (r Reply) Encode() []byte { return encode(r) }
 // DecodeReply reads a reply's JSON body.
 func DecodeReply(data []byte) (Reply, error) {
 	var reply Reply
-	if err := decode(data, &reply); err != nil {
+	if err := strict.JSON(data, &reply); err != nil {
 		return Reply{}, fmt.Errorf("cannot read reply: %w", err)
 	}
 	if !reply.Action.Known() {

@@ -3,6 +3,8 @@ package message
 import (
 	"fmt"
 	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/strict"
 )
 
 // TaskKind says what a task is for.
@@ -73,7 +75,7 @@ func (t Task) Encode() []byte { return encode(t) }
 // DecodeTask reads the JSON body.
 func DecodeTask(data []byte) (Task, error) {
 	var t Task
-	if err := decode(data, &t); err != nil {
+	if err := strict.JSON(data, &t); err != nil {
 		return Task{}, fmt.Errorf("cannot read task: %w", err)
 	}
 	switch {
@@ -112,7 +114,7 @@ func (o Outcome) Encode() []byte { return encode(o) }
 // DecodeOutcome reads the JSON body.
 func DecodeOutcome(data []byte) (Outcome, error) {
 	var o Outcome
-	if err := decode(data, &o); err != nil {
+	if err := strict.JSON(data, &o); err != nil {
 		return Outcome{}, fmt.Errorf("cannot read outcome: %w", err)
 	}
 	if !o.Kind.Known() || o.Run == 0 {

@@ -1,7 +1,6 @@
 package natsd
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/strict"
 )
 
 // Identity is the host that a key belongs to.
@@ -91,9 +91,7 @@ func (h *Hosts) Find(public string) (Identity, bool, error) {
 		return Identity{}, false, fmt.Errorf("cannot look up host key %s: %w", public, err)
 	}
 	var file hostFile
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&file); err != nil {
+	if err := strict.JSON(body, &file); err != nil {
 		return Identity{}, false, fmt.Errorf("cannot read %s: %w", h.path(public), err)
 	}
 	if file.Sum != "" && file.Sum != file.sum(public) {

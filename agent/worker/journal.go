@@ -1,17 +1,16 @@
 package worker
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/strict"
 )
 
 // Phase is what the journal says the worker is at.
@@ -94,29 +93,17 @@ func sumOf(body []byte) string {
 
 func decodeJournal(body []byte) (Journal, error) {
 	var file sealed
-	if err := decodeStrictly(body, &file); err != nil {
+	if err := strict.JSON(body, &file); err != nil {
 		return Journal{}, err
 	}
 	if file.Sum != sumOf(file.Journal) {
 		return Journal{}, errors.New("its sum is wrong")
 	}
 	var journal Journal
-	if err := decodeStrictly(file.Journal, &journal); err != nil {
+	if err := strict.JSON(file.Journal, &journal); err != nil {
 		return Journal{}, err
 	}
 	return journal, journal.check()
-}
-
-func decodeStrictly(body []byte, value any) error {
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(value); err != nil {
-		return err
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("more follows after the JSON object")
-	}
-	return nil
 }
 
 // encode returns what a journal file holds.

@@ -8,7 +8,6 @@
 package guard
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/strict"
 )
 
 // Mark is a place in the log and the hash of everything up to it.
@@ -55,9 +55,7 @@ func Open(path string) (*Guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the guard of the log: %w", err)
 	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&g.kept); err != nil || !g.begin() {
+	if err := strict.JSON(body, &g.kept); err != nil || !g.begin() {
 		return nil, fmt.Errorf("the guard %s of the log is damaged; compare the log with a backup before removing it", path)
 	}
 	return g, nil

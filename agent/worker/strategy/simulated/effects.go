@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/strict"
 )
 
 // Effect is a line of effects.log: something that the host has done, once for
@@ -49,7 +50,7 @@ func parseEffects(data []byte) ([]Effect, error) {
 			return effects, nil
 		}
 		var e Effect
-		if err := decode(line, &e); err != nil {
+		if err := strict.JSON(line, &e); err != nil {
 			return nil, fmt.Errorf("line %d: %w", number, err)
 		}
 		effects, data = append(effects, e), rest

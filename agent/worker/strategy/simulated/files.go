@@ -1,15 +1,14 @@
 package simulated
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/strict"
 )
 
 const (
@@ -27,7 +26,7 @@ func (h *Host) read(name string, to any) error {
 	if err != nil {
 		return err
 	}
-	if err := decode(data, to); err != nil {
+	if err := strict.JSON(data, to); err != nil {
 		return fmt.Errorf("cannot read %s: %w", h.path(name), err)
 	}
 	return nil
@@ -40,19 +39,6 @@ func (h *Host) write(name string, from any) error {
 		return fmt.Errorf("cannot write %s: %w", h.path(name), err)
 	}
 	return durable.WriteFile(h.path(name), append(data, '\n'), 0o644)
-}
-
-// decode reads exactly one JSON value with known keys.
-func decode(data []byte, to any) error {
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(to); err != nil {
-		return err
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is more after the JSON value; a file holds exactly one")
-	}
-	return nil
 }
 
 func exists(path string) bool {

@@ -232,7 +232,7 @@ func TestUnreadableFolder(t *testing.T) {
 		"packages nested":    {"packages.json", `{"a":{"b":"1"}}`, "packages.json: json: cannot unmarshal object"},
 		"packages cut":       {"packages.json", `{"a":`, "packages.json: unexpected EOF"},
 		"packages empty":     {"packages.json", `{}`, "it names no package; it should be like"},
-		"packages twice":     {"packages.json", `{"a":"1"}{}`, "there is more after the JSON value"},
+		"packages twice":     {"packages.json", `{"a":"1"}{}`, "more follows after the JSON value"},
 		"version empty":      {"packages.json", `{"a":""}`, `package "a" has version ""`},
 		"boot id":            {"boot-id", "1", `"1" is not a UUID`},
 		"unknown action":     {"faults.json", `{"format":"fail"}`, `"format" is not an action; use one of prepare, reboot,`},
