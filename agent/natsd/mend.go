@@ -39,7 +39,7 @@ func (s *Server) watch(ctx context.Context) {
 			return
 		case <-looks.C:
 		}
-		err := healthy(s.current())
+		err := healthy(s.current().Healthz)
 		if err == nil {
 			found = 0
 			continue

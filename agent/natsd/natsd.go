@@ -234,23 +234,7 @@ func ready(ctx context.Context, s *server.Server, log *logger) error {
 			return fmt.Errorf("it was not ready after %s", startTimeout)
 		}
 	}
-	return healthy(s)
-}
-
-func healthy(s *server.Server) error {
-	health := s.Healthz(&server.HealthzOptions{})
-	if health.Status == "ok" {
-		return nil
-	}
-	return fmt.Errorf("its store is not healthy: %s", health.Error)
-}
-
-// Healthy returns an error when the server cannot take records.
-func (s *Server) Healthy() error {
-	if err := healthy(s.current()); err != nil {
-		return err
-	}
-	return s.space()
+	return healthy(s.Healthz)
 }
 
 // Address is where workers connect, host:port; empty without a listener.
