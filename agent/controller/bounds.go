@@ -78,11 +78,17 @@ func (s *state) startable(now time.Time, p rollout.Planned) error {
 	case len(p.Hosts) == 0:
 		return &run.Refused{Message: "no host of a listed worker application is known; start a worker under one of worker-applications first"}
 	case len(p.SilentAside) > 0 && now.Before(s.started.Add(settle)):
-		return fmt.Errorf("%w: it has just started and has not heard of host %s yet", run.ErrNotReady, p.SilentAside[0])
+		return s.unheard(p.SilentAside[0])
 	case len(p.Silent) > 0 && now.Before(s.started.Add(settle)):
-		return fmt.Errorf("%w: it has just started and has not heard of host %s yet", run.ErrNotReady, p.Silent[0])
+		return s.unheard(p.Silent[0])
 	case len(p.Hosts) == len(p.Silent):
 		return &run.Refused{Message: fmt.Sprintf("none of the %d hosts is online; host %s was not heard of for %s", len(p.Silent), p.Silent[0], message.Silence)}
 	}
 	return nil
+}
+
+// unheard is the error of what depends on whether a host is there, while a
+// controller that has just started cannot know that.
+func (s *state) unheard(name string) error {
+	return fmt.Errorf("%w: it has just started and has not heard of host %s yet; ask again at %s", run.ErrNotReady, name, stamp(s.started.Add(settle)).Format(time.RFC3339))
 }

@@ -8,13 +8,9 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 )
 
-const (
-	// askAgain is the wait before a host is asked again for a task whose
-	// outcome has not come: either may be lost.
-	askAgain = 5 * time.Second
-	// sitePlaces is how many tasks are run at the site at once.
-	sitePlaces = 64
-)
+// askAgain is the wait before a host is asked again for a task whose outcome has
+// not come: either may be lost.
+const askAgain = 5 * time.Second
 
 // errands are the tasks that the run wants now: each is asked for until it has
 // its outcome or is wanted no more. What it knows is nowhere else, and need
@@ -25,32 +21,59 @@ type errands struct {
 	places chan struct{}
 	// under holds what is under way, by host; the fleet's has no host.
 	under map[string]*errand
+	// ends are closed at the end of what was run last for a host at the site.
+	ends map[string]<-chan struct{}
 	// came holds the outcomes that are not on the log yet.
 	came map[string]message.Outcome
 }
 
+// errand is a task that is wanted until unwant, and ends at cancel at the
+// latest.
 type errand struct {
-	key    message.Key
-	onSite bool
-	cancel context.CancelFunc
+	key            message.Key
+	onSite         bool
+	unwant, cancel context.CancelFunc
 }
 
 func newErrands(o Options, post func(context.Context, func(*state)) error) *errands {
 	return &errands{
-		Options: o, post: post, places: make(chan struct{}, sitePlaces), under: map[string]*errand{}, came: map[string]message.Outcome{},
+		Options: o, post: post, places: make(chan struct{}, message.SiteTasks), under: map[string]*errand{},
+		ends: map[string]<-chan struct{}{}, came: map[string]message.Outcome{},
 	}
 }
 
 // want has a task run from a time on, in place of what was wanted of its host
-// before.
+// before. A drain that has begun at the site comes to its end all the same, and
+// the task after it: whoever was told to take a host out of service may do so
+// though nobody waits for that any more.
 func (e *errands) want(ctx context.Context, t message.Task, from time.Time) {
-	if now := e.under[t.Host]; now != nil && now.key == t.Key() {
+	switch now := e.under[t.Host]; {
+	case now == nil:
+	case now.key == t.Key():
 		return
+	case now.onSite && now.key.Kind == message.Drain:
+		now.unwant()
+		delete(e.under, t.Host)
 	}
 	e.drop(t.Host)
-	ctx, cancel := context.WithCancel(ctx)
-	e.under[t.Host] = &errand{key: t.Key(), onSite: t.OnSite(), cancel: cancel}
-	go e.run(ctx, t, from)
+	life, cancel := context.WithCancel(ctx)
+	wanted, unwant := context.WithCancel(life)
+	e.under[t.Host] = &errand{key: t.Key(), onSite: t.OnSite(), unwant: unwant, cancel: cancel}
+	if !t.OnSite() {
+		go e.ask(wanted, t, from)
+		return
+	}
+	before, ended := e.ends[t.Host], make(chan struct{})
+	e.ends[t.Host] = ended
+	go func() {
+		defer cancel()
+		e.waitUntil(wanted, from)
+		if before != nil {
+			<-before
+		}
+		e.run(wanted, life, t)
+		close(ended)
+	}()
 }
 
 // drop ends what is wanted of a host.
@@ -68,33 +91,39 @@ func (e *errands) dropAll() {
 	}
 }
 
-// run asks for a task, or runs it at the site.
-func (e *errands) run(ctx context.Context, t message.Task, from time.Time) {
-	// A clock that was set back does not put it off for long.
-	pause(ctx, min(from.Sub(e.Now()), longestSleep))
-	if !t.OnSite() {
-		e.ask(ctx, t)
-		return
+// run runs a task at the site that is wanted still.
+func (e *errands) run(wanted, life context.Context, t message.Task) {
+	if t.Kind != message.Fleet {
+		select {
+		case e.places <- struct{}{}:
+			defer func() { <-e.places }()
+		case <-wanted.Done():
+			return
+		}
 	}
-	select {
-	case e.places <- struct{}{}:
-		defer func() { <-e.places }()
-	case <-ctx.Done():
+	if wanted.Err() != nil {
 		return
 	}
 	e.At("before site task")
 	o := t.Outcome(false, "this site runs no checks and hooks")
 	if e.Site != nil {
-		o = e.Site.Run(ctx, t)
+		o = e.Site.Run(life, t)
 	}
-	if ctx.Err() == nil {
+	if wanted.Err() == nil {
 		e.At("after site task")
-		_ = e.post(ctx, func(s *state) { s.outcome(t.Host, o, true) })
+		_ = e.post(wanted, func(s *state) { s.outcome(t.Host, o, true) })
 	}
 }
 
-// ask asks a host until the task is wanted no more.
-func (e *errands) ask(ctx context.Context, t message.Task) {
+// waitUntil waits until a time. A clock that was set back does not put it off
+// for long.
+func (e *errands) waitUntil(ctx context.Context, from time.Time) {
+	pause(ctx, min(from.Sub(e.Now()), longestSleep))
+}
+
+// ask asks a host from a time on until the task is wanted no more.
+func (e *errands) ask(ctx context.Context, t message.Task, from time.Time) {
+	e.waitUntil(ctx, from)
 	for ctx.Err() == nil {
 		e.At("before ask")
 		if err := e.Ear.Ask(t); err != nil {

@@ -12,8 +12,8 @@ import (
 // Forget deletes a host that is gone for good: no run waits for it any more,
 // and that is on disk when it returns. by is who asks. The error is
 // run.ErrNoHost when none of that name is known, *run.Refused while it is online
-// and run.ErrNotReady when the log did not take it: asked again, it goes on. A
-// host that comes back later is known again.
+// and run.ErrNotReady when that is not known yet or the log did not take it:
+// asked again, it goes on. A host that comes back later is known again.
 func (c *Controller) Forget(ctx context.Context, by, name string) error {
 	if err := c.attempt(ctx, func(s *state) error { return s.forgettable(name) }); err != nil {
 		return err
@@ -42,12 +42,15 @@ type deletion struct {
 
 // forgettable tells why a host cannot be deleted.
 func (s *state) forgettable(name string) error {
-	switch _, known := s.hosts[name]; {
+	h, known := s.hosts[name]
+	switch {
 	case !known && !s.minds(name):
 		return fmt.Errorf("host %s: %w", name, run.ErrNoHost)
 	case s.isOnline(name):
 		return &run.Refused{Message: fmt.Sprintf(
 			"host %s is online; stop its worker first, and wait until it was not heard of for %s", name, message.Silence)}
+	case (!known || h.seen.IsZero()) && s.Now().Before(s.started.Add(settle)):
+		return s.unheard(name)
 	}
 	return nil
 }

@@ -228,3 +228,30 @@ func TestForgottenByTwo(t *testing.T) {
 		t.Errorf("the event is %+v", e)
 	}
 }
+
+// TestForgetAfterARestart checks that no host is deleted of which a controller
+// that has just started cannot know whether it is at work.
+func TestForgetAfterARestart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01", "h02")
+		m.begun(t, "h01", "h02")
+		c := m.restart(t)
+		if err := deleted(t, c, "h01"); !errors.Is(err, run.ErrNotReady) || !strings.Contains(err.Error(), "not heard of host h01 yet") {
+			t.Errorf("before h01 was heard of its deletion is answered with %v", err)
+		}
+		m.beat("h01", "h02")
+		var refused *run.Refused
+		if err := deleted(t, c, "h01"); !errors.As(err, &refused) {
+			t.Errorf("the deletion of h01, which is at work, is answered with %v", err)
+		}
+		if n := len(m.upgrades()); n != 1 {
+			t.Errorf("%d hosts are upgraded", n)
+		}
+		c = m.restart(t)
+		m.pass(settle, "h02")
+		if err := deleted(t, c, "h01"); err != nil {
+			t.Errorf("the deletion of h01, which was not heard of, is answered with %v", err)
+		}
+	})
+}

@@ -53,6 +53,10 @@ func (t Task) Key() Key { return Key{t.Run, t.Kind, t.Host, t.Attempt} }
 // OnSite reports whether the task is run at the site, not on the host.
 func (t Task) OnSite() bool { return t.Kind == Fleet || t.Hook != nil && t.Hook.On == OnSite }
 
+// SiteTasks is how many hooks of one tenant are run at the site at once. The
+// others wait for their turn.
+const SiteTasks = 64
+
 // taskGrace is added to the time that a task may take, for what it takes to
 // ask for it and to hear of its outcome.
 const taskGrace = 30 * time.Second

@@ -18,7 +18,7 @@ func (s *State) edit(i int, at time.Time, change func(*member)) {
 		return
 	}
 	m.moves++
-	s.enter(i, m.step, at)
+	s.enter(i, before.step, m.step, at)
 	s.leave(before.step)
 	s.settle(m, &before, at)
 }

@@ -33,7 +33,17 @@ func (s *State) limit(action message.Action, task message.TaskKind) time.Duratio
 	case message.Reboot:
 		return time.Duration(s.policy.Timeouts.Reboot)
 	}
-	return s.task(task).Limit()
+	return s.taskLimit(task)
+}
+
+// taskLimit is the longest wait for the outcome of a task. What is run at the
+// site may have to wait for its place there, once for each hook before it.
+func (s *State) taskLimit(kind message.TaskKind) time.Duration {
+	t := s.task(kind)
+	if t.OnSite() {
+		return t.Limit() * time.Duration(1+(len(s.members)-1)/message.SiteTasks)
+	}
+	return t.Limit()
 }
 
 // overdue returns the event that gives up what has taken too long; false and
@@ -137,7 +147,7 @@ func (s *State) noOutcome(m *member, e message.Event) message.Outcome {
 	if e.Reason != "" {
 		return t.Outcome(false, "no outcome yet: "+e.Reason)
 	}
-	return t.Outcome(false, fmt.Sprintf("no outcome within %s", t.Limit()))
+	return t.Outcome(false, fmt.Sprintf("no outcome within %s", s.taskLimit(e.Task)))
 }
 
 // unanswered takes in that a host has not answered prepare: it is not upgraded

@@ -3,6 +3,8 @@ package run
 import (
 	"slices"
 	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
 // ticket is a host's place in a queue. It counts while the host has not moved
@@ -34,15 +36,31 @@ func (s *State) front(at step) (int, bool) {
 }
 
 // enter gives a host its place in the queue of a step.
-func (s *State) enter(i int, to step, at time.Time) {
+func (s *State) enter(i int, from, to step, at time.Time) {
 	m := &s.members[i]
 	t := ticket{host: i, move: m.moves, since: at}
 	switch {
+	case to == undraining:
+		if from == draining { // That comes to its end first, though nobody waits for it.
+			t.since = later(at, m.takenAt.Add(s.taskLimit(message.Drain)))
+		}
+		s.queues[to] = slices.Insert(s.queues[to], s.placeOf(t), t)
 	case to == ready && m.slot: // It needs none, so nobody without may stand before it.
 		s.queues[to] = slices.Insert(s.queues[to], 0, t)
 	case queued[to]:
 		s.queues[to] = append(s.queues[to], t)
 	}
+}
+
+// placeOf is where a ticket stands in the queue of those that are undrained: of
+// those whose drain has to end first, each has the later time.
+func (s *State) placeOf(t ticket) int {
+	queue := s.queues[undraining]
+	i := len(queue)
+	for i > 0 && queue[i-1].since.After(t.since) {
+		i--
+	}
+	return i
 }
 
 // leave drops the tickets at the front of a step's queue that count no more.

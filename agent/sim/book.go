@@ -317,7 +317,7 @@ func (b *book) underWay() (under bool, opened uint64, notAfter time.Time, rest t
 	}
 	times := p.policy.Timeouts
 	rest = time.Duration(times.Prepare + times.Upgrade + times.Reboot)
-	rest += message.Task{Checks: p.policy.Checks.AfterHost}.Limit() + 2*message.Task{Hook: p.policy.Hooks.Undrain}.Limit()
+	rest += message.Task{Checks: p.policy.Checks.AfterHost}.Limit() + 2*message.Task{Hook: p.policy.Hooks.Undrain}.Limit() + message.Task{Hook: p.policy.Hooks.Drain}.Limit()
 	return true, p.seq, p.notAfter, rest
 }
 

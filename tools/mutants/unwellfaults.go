@@ -78,4 +78,19 @@ var unwellFaults = []fault{
 		old: `case s.ledger.LastSeq < s.last || s.minds(d.host):`, new: `case s.ledger.LastSeq < s.last:`,
 		by: tests("agent/controller", "TestForgetIsOnTheLog"),
 	},
+	{
+		name: "host-is-deleted-that-may-be-at-work", file: "agent/controller/forget.go",
+		old: `s.Now().Before(s.started.Add(settle)):`, new: `s.Now().Before(s.started):`,
+		by: tests("agent/controller", "TestForgetAfterARestart"),
+	},
+	{
+		name: "undrain-before-the-drain-has-ended", file: "agent/controller/errands.go",
+		old: `e.ends[t.Host] = ended`, new: `_ = ended`,
+		by: tests("agent/controller", "TestUndrainAfterTheDrain"),
+	},
+	{
+		name: "hook-is-given-up-while-it-waits-for-its-place", file: "agent/run/giveup.go",
+		old: `time.Duration(1+(len(s.members)-1)/message.SiteTasks)`, new: `time.Duration(min(1, 1+(len(s.members)-1)/message.SiteTasks))`,
+		by: tests("agent/controller", "TestManyHooksAtTheSite"),
+	},
 }

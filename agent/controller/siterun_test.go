@@ -1,0 +1,132 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// siteHooks is a rollout of all hosts at once that are drained and undrained at
+// the site.
+func siteHooks() *v1.Rollout {
+	hook := &v1.Hook{Type: "exec", Script: "balance", On: "site", Timeout: "30s"}
+	return &v1.Rollout{
+		Stages: []v1.Stage{{Name: "all", MaxUnavailable: "100%"}}, OnFailure: "continue",
+		Hooks: &v1.RolloutHooks{Drain: hook, Undrain: hook},
+	}
+}
+
+// TestManyHooksAtTheSite checks that a hook which has to wait for its place
+// among many others is not given up for that.
+func TestManyHooksAtTheSite(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var names []string
+		for i := range 10 * message.SiteTasks {
+			names = append(names, fmt.Sprintf("h%03d", i))
+		}
+		m := newMemory(names...)
+		m.obedient, m.rollout = true, siteHooks()
+		m.site = func(_ context.Context, t message.Task) message.Outcome {
+			time.Sleep(20 * time.Second)
+			return t.Outcome(true, "")
+		}
+		c, _ := m.control(t)
+		m.beat(names...)
+		r, err := c.Start(t.Context(), "test", start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.pass(20*time.Minute, names...)
+		if r, err = c.Find(t.Context(), r.ID); err != nil || r.Result != "completed" {
+			t.Errorf("the run has come to %s (%s), %v", r.Result, r.Reason, err)
+		}
+	})
+}
+
+// balancer is where hosts are put out of service and back into it. To put one
+// out of service takes it a while, and it does so though nobody waits for it.
+type balancer struct {
+	mu  sync.Mutex
+	out map[string]bool
+}
+
+func (b *balancer) run(ctx context.Context, task message.Task) message.Outcome {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if task.Kind == message.Drain {
+			time.Sleep(10 * time.Second)
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.out[task.Host] = task.Kind == message.Drain
+	}()
+	select {
+	case <-done:
+		return task.Outcome(true, "")
+	case <-ctx.Done():
+		return task.Outcome(false, "interrupted")
+	}
+}
+
+// TestUndrainAfterTheDrain checks that a host whose drain is under way when it
+// is wanted no more is undrained after that has come to its end: the other way
+// round it would stay out of service.
+func TestUndrainAfterTheDrain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01", "h02")
+		b := balancer{out: map[string]bool{}}
+		m.rollout, m.site = siteHooks(), b.run
+		c, r := m.begun(t, "h01", "h02")
+		time.Sleep(5 * time.Second)
+		if got := answered(t, asking(t.Context(), c, "ann", run.Abort, why)); got.err != nil {
+			t.Fatal(got.err)
+		}
+		m.pass(time.Minute, "h01", "h02")
+		r, err := c.Find(t.Context(), r.ID)
+		if err != nil || r.Result != "aborted" || r.Hosts[0].Slot != nil {
+			t.Errorf("the run has come to %+v, %v", r, err)
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.out["h01"] || b.out["h02"] {
+			t.Errorf("out of service are %v", b.out)
+		}
+		if n := len(m.siteTasks()); n != 4 {
+			t.Errorf("the site has run %d tasks", n)
+		}
+	})
+}
+
+// TestStopWhileDraining checks that a drain ends with the controller.
+func TestStopWhileDraining(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01")
+		ended := make(chan struct{})
+		end := sync.OnceFunc(func() { close(ended) })
+		m.rollout = siteHooks()
+		m.site = func(ctx context.Context, task message.Task) message.Outcome {
+			<-ctx.Done()
+			end()
+			return task.Outcome(false, "interrupted")
+		}
+		m.begun(t, "h01")
+		m.restart(t)
+		synctest.Wait()
+		select {
+		case <-ended:
+		default:
+			t.Error("the drain goes on")
+		}
+	})
+}
