@@ -79,8 +79,9 @@ type Station interface {
 	// Alive and Progress tell what is kept nowhere; they may be lost.
 	Alive(a message.Alive) error
 	Progress(p message.Progress) error
-	// Asked delivers each request of the controller to say Alive at once, and
-	// one after each time that the connection was lost.
+	// Asked delivers each request of the controller to say Alive at once, one
+	// at first, in the place of those that came before, and one after each time
+	// that the connection was lost.
 	Asked(ctx context.Context, deliver func()) error
 	// Tasks delivers the tasks that the controller wants done; the same one
 	// again until it has its outcome.

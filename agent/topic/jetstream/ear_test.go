@@ -122,7 +122,33 @@ func TestAsked(t *testing.T) {
 	station := s.station("h01")
 	asked := make(chan struct{}, 1000)
 	go func() { _ = station.Asked(t.Context(), func() { asked <- struct{}{} }) }()
+	<-asked
 	// There is no controller here yet that asks.
 	again(t, station.nats.ForceReconnect, asked)
 	again(t, func() error { return s.agent.Publish(s.log.subjects.Ask(), nil) }, asked)
+}
+
+// TestAskedBefore checks that a host which said that it is alive before anybody
+// heard it, and did not listen yet when it was asked, is heard all the same.
+func TestAskedBefore(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	station := s.station("h01")
+	alive := func() {
+		if err := station.Alive(message.Alive{Application: "app"}); err != nil {
+			t.Error(err)
+		}
+	}
+	alive()
+	if err := station.nats.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	heard := make(chan string, 100)
+	s.listen(t, topic.Listener{Alive: func(host string, _ message.Alive) { heard <- host }})
+	go func() { _ = station.Asked(t.Context(), alive) }()
+	select {
+	case <-heard:
+	case <-time.After(message.Heartbeat):
+		t.Error("it is not heard before its next heartbeat")
+	}
 }

@@ -177,6 +177,9 @@ func (s *Station) Asked(ctx context.Context, deliver func()) error {
 		return fmt.Errorf("cannot listen for who asks: %w", err)
 	}
 	defer func() { _ = sub.Unsubscribe() }()
+	// A controller that asked before this was not heard, nor may it have heard a
+	// heartbeat of before: it listens first and asks second, as is done here.
+	deliver()
 	for {
 		select {
 		case <-ctx.Done():
