@@ -29,10 +29,15 @@ func TestWatchOneRun(t *testing.T) {
 	const tenant = "acme"
 	underWay := v1.Run{ID: 5, Phase: "upgrading", Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgrading"}}}
 	finish := func(s *fakeapi.Server, result string) { s.FinishRun(tenant, 5, result, "so it is") }
-	// overtake lets the watcher miss the end of run 5: what it hears next is
-	// of run 7.
-	overtake := func(s *fakeapi.Server, then func()) {
-		s.Inject("GET", "/runs/5", fakeapi.First(func() {}), fakeapi.First(then))
+	// asks has something happen between the first question about run 5 and the
+	// second; overtake is why there is a second: the watcher misses the end of
+	// run 5, for what it hears next is of run 7.
+	asks := func(then func(s *fakeapi.Server)) func(s *fakeapi.Server) {
+		return func(s *fakeapi.Server) {
+			s.Inject("GET", "/runs/5", fakeapi.First(func() {}), fakeapi.First(func() { then(s) }))
+		}
+	}
+	overtake := func(s *fakeapi.Server) {
 		s.AwaitStreams(1)
 		s.AddRun(tenant, v1.Run{ID: 7, Phase: "preparing"})
 	}
@@ -53,9 +58,9 @@ func TestWatchOneRun(t *testing.T) {
 		"ends while followed":    {nil, func(s *fakeapi.Server) { s.AwaitStreams(1); finish(s, "completed") }, "5", exitOK, "h01  upgraded"},
 		"fails while followed":   {nil, func(s *fakeapi.Server) { s.AwaitStreams(1); finish(s, "failed") }, "5", exitNotCompleted, "run 5: failed"},
 		"the one under way":      {nil, func(s *fakeapi.Server) { s.AwaitStreams(1); finish(s, "completed") }, "", exitOK, "run 5: completed"},
-		"ends unseen":            {nil, func(s *fakeapi.Server) { overtake(s, func() { finish(s, "completed") }) }, "5", exitOK, "run 5: completed"},
-		"fails unseen":           {nil, func(s *fakeapi.Server) { overtake(s, func() { finish(s, "failed") }) }, "5", exitNotCompleted, "run 5: failed"},
-		"two at once":            {nil, func(s *fakeapi.Server) { overtake(s, func() {}) }, "5", exitFailed, "has not ended, though a later one has begun"},
+		"ends unseen":            {asks(func(s *fakeapi.Server) { finish(s, "completed") }), overtake, "5", exitOK, "run 5: completed"},
+		"fails unseen":           {asks(func(s *fakeapi.Server) { finish(s, "failed") }), overtake, "5", exitNotCompleted, "run 5: failed"},
+		"two at once":            {nil, overtake, "5", exitFailed, "has not ended, though a later one has begun"},
 		"waits for the next one": {func(s *fakeapi.Server) { finish(s, "failed") }, nextOne, "", exitOK, "run 9: completed"},
 	} {
 		t.Run(name, func(t *testing.T) {
