@@ -26,7 +26,7 @@ func TestReadme(t *testing.T) {
 	if found == nil {
 		t.Fatal("the README has no walk")
 	}
-	api, log := freePort(t), freePort(t)
+	api, log := freePorts(t)
 	script := strings.NewReplacer("/tmp/try", t.TempDir(), "127.0.0.1:4646", api).Replace(found[1])
 	cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script) //nolint:gosec // our own README
 	cmd.Dir = ".."
@@ -54,18 +54,24 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// freePort returns an address that nobody listens on. It lies below the ports
-// that the kernel gives out by itself (ip(7)), so that no other test is given
-// it before the walk takes it.
-func freePort(t *testing.T) string {
+// freePorts returns two addresses that nobody listens on. They lie below the
+// ports that the kernel gives out by itself (ip(7)), so that no other test is
+// given them before the walk takes them.
+func freePorts(t *testing.T) (first, second string) {
 	t.Helper()
+	var found []string
 	for range 100 {
 		address := fmt.Sprintf("127.0.0.1:%d", 20_000+rand.N(10_000))
-		if listener, err := net.Listen("tcp", address); err == nil { //nolint:noctx // ends at once
-			_ = listener.Close()
-			return address
+		listener, err := net.Listen("tcp", address) //nolint:noctx // ends at once
+		if err != nil {
+			continue
+		}
+		// It is held until there are both, so that they are not the same.
+		defer func() { _ = listener.Close() }()
+		if found = append(found, address); len(found) == 2 {
+			return found[0], found[1]
 		}
 	}
-	t.Fatal("there is no free port")
-	return ""
+	t.Fatal("there are no free ports")
+	return "", ""
 }
