@@ -225,14 +225,8 @@ func TestTryIsBounded(t *testing.T) {
 
 func TestConnectionThatWasRefused(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := "http://" + l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	// A port of chance that was closed again may be another test's by now.
+	const address = "http://127.0.0.1:1"
 	s, err := Options{Endpoint: address, Token: "secret-word", Retries: 2}.check()
 	if err != nil {
 		t.Fatal(err)
