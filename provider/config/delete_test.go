@@ -38,7 +38,9 @@ func TestAccConfig_deleteGivesUpInTime(t *testing.T) {
 	t.Parallel()
 	api, server := acctest.Fake(t)
 	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
-		{Config: server.Config(block(complete + "\n timeouts = { delete = \"1s\" }"))},
+		// The answer that names the run must come within it, and later all of the
+		// deletion, however busy the machine.
+		{Config: server.Config(block(complete + "\n timeouts = { delete = \"5s\" }"))},
 		{
 			PreConfig:   func() { api.AddRun(acctest.Tenant, v1.Run{Phase: "upgrading"}) },
 			Config:      server.Config(nothing),

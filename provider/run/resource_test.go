@@ -182,19 +182,22 @@ func TestAccRun_waitsForTheRunUnderWay(t *testing.T) {
 	}}})
 }
 
+// soonOver is a time limit that is over while a run is waited for. The request
+// that starts the run must be answered within it, however busy the machine.
+const soonOver = `timeouts = { create = "5s" }`
+
 func TestAccRun_timeIsOver(t *testing.T) {
 	t.Parallel()
 	api, server := withHosts(t, "completed", "")
 	api.OnStart(func(string, v1.Run) {})
-	config := server.Config(block("triggers = {}\n timeouts = { create = \"1s\" }"))
 	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
-		{Config: config, ExpectError: regexp.MustCompile(`(?s)Unable to wait for the end of osupgrade_run.*Run 41 of\s+tenant\s+acme\s+was\s+started,\s+but\s+it\s+did\s+not\s+end\s+within\s+timeouts.create`)},
+		{Config: server.Config(block("triggers = {}\n " + soonOver)), ExpectError: regexp.MustCompile(`(?s)Unable to wait for the end of osupgrade_run.*Run 41 of\s+tenant\s+acme\s+was\s+started,\s+but\s+it\s+did\s+not\s+end\s+within\s+timeouts.create`)},
 		{
 			PreConfig: func() {
 				api.FinishRun(acctest.Tenant, 41, "completed", "")
 				ends(api, "completed", "")
 			},
-			Config:           config,
+			Config:           server.Config(block("triggers = {}")),
 			ConfigPlanChecks: planned(plancheck.ResourceActionReplace),
 			Check:            attribute("run_id", "42"),
 		},
@@ -288,7 +291,7 @@ func TestAccRun_deletingLeavesTheRunGoing(t *testing.T) {
 			return nil
 		},
 		Steps: []resource.TestStep{
-			{Config: server.Config(block("timeouts = { create = \"1s\" }")), ExpectError: regexp.MustCompile(`did\s+not\s+end`)},
+			{Config: server.Config(block(soonOver)), ExpectError: regexp.MustCompile(`did\s+not\s+end`)},
 			{Config: server.Config("# nothing"), Check: runs(api, 1)},
 		},
 	})
