@@ -88,7 +88,11 @@ func (s *site) listening(t *testing.T, station *Station) <-chan error {
 	ended, begun := make(chan error, 1), make(chan struct{})
 	once := sync.OnceFunc(func() { close(begun) })
 	go func() { ended <- station.Commands(t.Context(), func(message.Record) { once() }) }()
-	<-begun
+	select {
+	case <-begun:
+	case err := <-ended:
+		t.Fatalf("it does not begin to listen: %v", err)
+	}
 	return ended
 }
 
@@ -263,6 +267,27 @@ func TestSeatNewsOfBefore(t *testing.T) {
 		station.displaced(natsMsg(s.log.subjects.SeatNews("h01"), body))
 		if got := station.taken() != nil; got != lost {
 			t.Errorf("after %s the seat is lost: %v", body, got)
+		}
+	}
+}
+
+// TestSeatNewsMeanwhile checks the same of news that is read while the worker
+// gets its seat.
+func TestSeatNewsMeanwhile(t *testing.T) {
+	t.Parallel()
+	station := &Station{}
+	news := natsMsg("", `{"worker":"two","number":8}`)
+	for range 2_000 {
+		station.granted(&held{Worker: "one", Number: 7})
+		read := make(chan struct{})
+		go func() {
+			station.displaced(news)
+			close(read)
+		}()
+		station.granted(&held{Worker: "one", Number: 9})
+		<-read
+		if err := station.taken(); err != nil {
+			t.Fatalf("the seat that came after is lost: %v", err)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,6 +29,8 @@ type Station struct {
 	// seat is what was granted; nil before. other is who has the seat in its
 	// place; nil while nobody does.
 	seat, other atomic.Pointer[held]
+	// seating is held by who changes them.
+	seating sync.Mutex
 	// session tells this process from others of the same worker.
 	session string
 	// left is told when another worker has given the seat back.
@@ -80,9 +83,16 @@ func (s *Station) Seat(ctx context.Context, worker string) error {
 	if a.Seat == nil || a.Seat.Worker != worker {
 		return fmt.Errorf("%s: %w: the answer grants no seat", verbSeat, topic.ErrRefused)
 	}
-	s.seat.Store(a.Seat)
-	s.other.Store(nil)
+	s.granted(a.Seat)
 	return nil
+}
+
+// granted takes in that this worker has a seat.
+func (s *Station) granted(mine *held) {
+	s.seating.Lock()
+	defer s.seating.Unlock()
+	s.seat.Store(mine)
+	s.other.Store(nil)
 }
 
 // displaced takes in who has the seat now. What was said before this worker
@@ -98,6 +108,8 @@ func (s *Station) displaced(msg *nats.Msg) {
 		default:
 		}
 	}
+	s.seating.Lock()
+	defer s.seating.Unlock()
 	mine := s.seat.Load()
 	if mine == nil {
 		return
