@@ -95,6 +95,7 @@ func TestWatchCalendars(t *testing.T) {
 	seen := make(chan store.SeenCalendar)
 	ended := make(chan error, 1)
 	go func() {
+		defer close(seen)
 		ended <- s.WatchCalendars(ctx, "acme", func(c store.SeenCalendar) { seen <- c })
 	}()
 	want := func(name string, there bool, number uint64) {

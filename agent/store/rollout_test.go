@@ -77,6 +77,7 @@ func TestWatchRollout(t *testing.T) {
 	seen := make(chan store.Seen[v1.Rollout])
 	ended := make(chan error, 1)
 	go func() {
+		defer close(seen)
 		ended <- s.WatchRollout(ctx, "acme", func(r store.Seen[v1.Rollout]) { seen <- r })
 	}()
 	if r := <-seen; r.Value != nil || r.Number != 0 || r.Err != nil {

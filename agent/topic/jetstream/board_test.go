@@ -63,7 +63,10 @@ func TestNewRun(t *testing.T) {
 	s := newSite(t)
 	station := s.station("h01")
 	got := make(chan message.Record, 10)
-	go func() { _ = station.Commands(t.Context(), func(r message.Record) { got <- r }) }()
+	go func() {
+		defer close(got)
+		_ = station.Commands(t.Context(), func(r message.Record) { got <- r })
+	}()
 	first, err := s.log.Append(t.Context(), prepare("h01"), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -97,6 +100,7 @@ func comes(t *testing.T, got <-chan message.Record, seq uint64) {
 			t.Fatalf("record %d comes before record %d", r.Seq, seq)
 		}
 	}
+	t.Fatalf("record %d does not come any more", seq)
 }
 
 // TestGateAfterRestart checks that a gate which comes second knows what is on

@@ -198,7 +198,11 @@ func TestCommandsAfterAbsence(t *testing.T) {
 	got := make(chan message.Record, 10)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- s.station("h01").Commands(ctx, func(r message.Record) { got <- r }) }()
+	station := s.station("h01")
+	go func() {
+		defer close(got)
+		ended <- station.Commands(ctx, func(r message.Record) { got <- r })
+	}()
 	expect(t, got, run, 0, string(prepare("h01").Body))
 	expect(t, got, mine, run, `"upgrade h01"`)
 	newest, err := s.log.Append(t.Context(), message.Record{Kind: message.CommandHost, Host: "h01", Run: run, Body: []byte(`"reboot h01"`)}, mine)
@@ -225,6 +229,7 @@ func expect(t *testing.T, got <-chan message.Record, seq, run uint64, body strin
 		}
 		return
 	}
+	t.Fatalf("record %d does not come any more", seq)
 }
 
 // TestFollow checks that a reader gets every record from its place on, in
