@@ -52,7 +52,11 @@ func TestDemo(t *testing.T) {
 			if err != nil || len(found) > 0 {
 				break
 			}
-			time.Sleep(10 * time.Millisecond)
+			select {
+			case err := <-ended:
+				t.Fatalf("it ended before it came to that: %v", err)
+			case <-time.After(10 * time.Millisecond):
+			}
 		}
 		interrupt()
 		if err := <-ended; err == nil {
