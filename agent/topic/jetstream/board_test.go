@@ -88,6 +88,22 @@ func TestNewRun(t *testing.T) {
 	}
 }
 
+// expect waits for a record. Older ones may come before it, because some come
+// twice.
+func expect(t *testing.T, got <-chan message.Record, seq, run uint64, body string) {
+	t.Helper()
+	for r := range got {
+		if r.Seq < seq {
+			continue
+		}
+		if r.Seq != seq || r.Run != run || string(r.Body) != body || r.Time.IsZero() || r.Log == "" {
+			t.Fatalf("got record %d of run %d at %s: %s", r.Seq, r.Run, r.Time, r.Body)
+		}
+		return
+	}
+	t.Fatalf("record %d does not come any more", seq)
+}
+
 // comes waits for a record; others may come before it, because some come
 // twice.
 func comes(t *testing.T, got <-chan message.Record, seq uint64) {

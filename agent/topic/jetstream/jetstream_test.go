@@ -216,22 +216,6 @@ func TestCommandsAfterAbsence(t *testing.T) {
 	}
 }
 
-// expect waits for a record. Older ones may come before it, because some come
-// twice.
-func expect(t *testing.T, got <-chan message.Record, seq, run uint64, body string) {
-	t.Helper()
-	for r := range got {
-		if r.Seq < seq {
-			continue
-		}
-		if r.Seq != seq || r.Run != run || string(r.Body) != body || r.Time.IsZero() || r.Log == "" {
-			t.Fatalf("got record %d of run %d at %s: %s", r.Seq, r.Run, r.Time, r.Body)
-		}
-		return
-	}
-	t.Fatalf("record %d does not come any more", seq)
-}
-
 // TestFollow checks that a reader gets every record from its place on, in
 // order, strange subjects included, and the run of a reply from its subject;
 // and that reading a part gives the same.
