@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -16,16 +15,9 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/jetstream"
 )
 
-const (
-	// reconnectWait is the least time between two attempts to connect, and
-	// reconnectJitter by how much it may be longer, so that the hosts of a
-	// site that comes back do not all come at once.
-	reconnectWait   = time.Second
-	reconnectJitter = 2 * time.Second
-	// toldEach is how many attempts lie between two that are told of: about
-	// half a minute.
-	toldEach = 15
-)
+// toldEach is how many attempts lie between two that are told of: half a minute
+// at first, and up to two of them later.
+const toldEach = 5
 
 // dial connects to the log. It waits for a site that is not up yet: a host may
 // well boot before it.
@@ -35,14 +27,14 @@ func (c *workerCommand) dial(log *slog.Logger) (*jetstream.Station, error) {
 		return nil, err
 	}
 	own := &contact{worker: c, log: log}
-	options := []nats.Option{
-		nats.Name(c.Tenant + "/" + c.Host), nats.Nkey(public, key.Sign), nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true),
+	options := append(jetstream.Patience(),
+		nats.Name(c.Tenant+"/"+c.Host), nats.Nkey(public, key.Sign), nats.RetryOnFailedConnect(true),
 		// A key that is refused now may be added to the site at any time.
 		nats.IgnoreAuthErrorAbort(),
 		nats.ConnectHandler(func(*nats.Conn) { log.Info("connected to the log", "url", c.NATSURL) }),
 		nats.DisconnectErrHandler(own.lost),
 		nats.ReconnectErrHandler(own.failed), nats.CustomReconnectDelay(own.wait),
-	}
+	)
 	if c.NATSCAFile != "" {
 		options = append(options, nats.RootCAs(c.NATSCAFile))
 	}
@@ -115,7 +107,7 @@ func (c *contact) wait(attempts int) time.Duration {
 		}
 		c.tell(err)
 	}
-	return reconnectWait + rand.N(reconnectJitter)
+	return jetstream.ReconnectDelay(attempts)
 }
 
 func (c *contact) tell(err error) {

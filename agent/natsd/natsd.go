@@ -55,6 +55,10 @@ const (
 	// pingInterval is how often a connection is asked whether it is still there
 	// that says nothing by itself: hosts say something each minute.
 	pingInterval = 5 * time.Minute
+	// letInWithin is how long a connection may take until it is let in. With the
+	// server's own two seconds ten thousand hosts that come back at once are all
+	// cut off before their handshakes are done, and never get in.
+	letInWithin = 15 * time.Second
 	// dropsEach is how often it is told that something of a tenant's hosts was
 	// dropped, receiveAgain how long the agent does not hear hosts after it was
 	// cut off from them.
@@ -196,7 +200,7 @@ func options(o Options, auth server.Authentication) (*server.Options, error) {
 		JetStream: true, StoreDir: o.Dir, SyncAlways: true,
 		JetStreamMaxStore: maxStore, JetStreamMaxMemory: maxMemory, MaxPayload: maxPayload,
 		MaxPending: maxPending, MaxConn: maxConnections, MaxSubTokens: maxSubTokens, MaxSubs: maxSubs, MaxControlLine: maxLine,
-		PingInterval:               pingInterval,
+		PingInterval: pingInterval, TLSTimeout: letInWithin.Seconds(), AuthTimeout: letInWithin.Seconds(),
 		JetStreamLimits:            server.JSLimitOpts{DefaultMaxConsumers: 1000},
 		CustomClientAuthentication: auth, AlwaysEnableNonce: true,
 		DisableJetStreamBanner: true, TLSConfig: o.TLS, TLS: o.TLS != nil,
@@ -288,7 +292,7 @@ func (s *Server) connect(name string, key nkeys.KeyPair, more ...nats.Option) (*
 		return nil, err
 	}
 	all := append([]nats.Option{
-		nats.Name(name), nats.InProcessServer(s), nats.Nkey(public, key.Sign), nats.MaxReconnects(-1),
+		nats.Name(name), nats.InProcessServer(s), nats.Nkey(public, key.Sign), nats.MaxReconnects(-1), nats.Timeout(letInWithin),
 	}, more...)
 	return nats.Connect("", all...)
 }

@@ -27,7 +27,7 @@ import (
 
 // certificate makes a self-signed certificate for 127.0.0.1 and returns its
 // files.
-func certificate(t *testing.T) (certFile, keyFile string) {
+func certificate(t testing.TB) (certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
