@@ -24,6 +24,9 @@ type opening struct {
 
 // openWhenDue opens a run when a window has one due.
 func (s *state) openWhenDue(ctx context.Context, now time.Time) time.Time {
+	if err := s.unreadable(); err != nil {
+		return s.idles(now, "window", fmt.Sprintf("what cannot be read to be mended: %v", err), time.Time{})
+	}
 	span, found := s.nextOpening(now)
 	if !found {
 		s.idle = v1.WaitingFor{}
@@ -118,8 +121,11 @@ func (s *state) start(ctx context.Context, by string, request v1.Start, only map
 	if err := s.ready(); err != nil {
 		return err
 	}
-	if s.config == nil {
+	if s.config == nil && s.configErr == nil {
 		return run.ErrNotConfigured
+	}
+	if err := s.unreadable(); err != nil {
+		return &run.Refused{Message: err.Error()}
 	}
 	now := s.Now()
 	switch current := s.ledger.Current(); {

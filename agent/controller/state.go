@@ -193,7 +193,7 @@ func (s *state) fold(ctx context.Context, r message.Record) {
 	if s.keepAt.IsZero() {
 		s.keepAt = s.Now().Add(keepAfter)
 	}
-	s.clock.fold(r)
+	s.clock.fold(r, s.Now(), r.Seq > s.startedAt)
 	if err := s.ledger.Fold(r); err != nil {
 		s.Logger.Warn("record ignored", "tenant", s.Tenant, "record", r.Seq, "host", r.Host, "reason", err)
 	} else {

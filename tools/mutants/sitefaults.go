@@ -56,18 +56,18 @@ var siteFaults = []fault{
 		by: tests("agent/controller", "TestLogThatWentBackwards|TestAsksAtAnAlarm|TestAlarmIsShown|TestAlarmWithoutARun"),
 	},
 	{
-		name: "freeze-at-a-start-is-ignored", file: "agent/controller/schedule.go",
+		name: "freeze-at-a-start-is-ignored", file: "agent/controller/freeze.go",
 		old: `case found && freeze.Contains(now):`, new: `case found && freeze.Contains(now) && s.config == nil:`,
 		by: tests("agent/controller", "TestFreezeWins"),
 	},
 	{
-		name: "freeze-during-a-run-is-ignored", file: "agent/controller/schedule.go",
+		name: "freeze-during-a-run-is-ignored", file: "agent/controller/freeze.go",
 		old: `if !found || !freeze.Start.Before(current.NotAfter) {`, new: `if !found || !freeze.Start.Before(current.OpenedAt) {`,
 		by: tests("agent/controller", "TestFreezeDuringARun"),
 	},
 	{
 		name: "unreadable-calendar-is-ignored", file: "agent/controller/schedule.go",
-		old: `if s.configErr != nil || len(s.calendarErrs) > 0 || s.config == nil {`, new: `if s.configErr != nil || s.config == nil {`,
+		old: `if s.unreadable() != nil || s.config == nil {`, new: `if s.configErr != nil || s.config == nil {`,
 		by: tests("agent/controller", "TestUnreadableCalendar"),
 	},
 	{

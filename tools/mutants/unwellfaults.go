@@ -59,8 +59,8 @@ var unwellFaults = []fault{
 		by: tests("agent/run", "TestConsidered"),
 	},
 	{
-		name: "prepare-in-a-freeze", file: "agent/controller/schedule.go",
-		old: "func (s *state) freezes(current *run.State) (message.Event, bool) {\n\tif s.config == nil {", new: "func (s *state) freezes(current *run.State) (message.Event, bool) {\n\tif s.config == nil || current.ID == 0 {",
+		name: "prepare-in-a-freeze", file: "agent/controller/freeze.go",
+		old: `if !found || !freeze.Start.Before(current.NotAfter) {`, new: `if !found || current.ID == 0 || !freeze.Start.Before(current.NotAfter) {`,
 		by: tests("agent/controller", "TestFreezeBeforePrepare"),
 	},
 	{
