@@ -94,6 +94,9 @@ type Event struct {
 	// Window is when the window opened whose run this is; nil for a run
 	// outside of all windows, and in logs from before it was written down.
 	Window *time.Time `json:"window,omitempty"`
+	// WindowEnd is when that window closes, as far as was known then; nil as
+	// Window, and then NotAfter stands for it.
+	WindowEnd *time.Time `json:"window-end,omitempty"`
 	// Considered is when the last window opened that had its run or was missed,
 	// before this run; nil when none did.
 	Considered *time.Time `json:"considered,omitempty"`

@@ -93,8 +93,9 @@ type State struct {
 	NotAfter time.Time
 	// Window is when the window opened whose run it is; zero when it was
 	// opened outside of all windows, or the log is from before this was
-	// written down.
-	Window time.Time
+	// written down. WindowEnd is when that was to close, zero as Window is.
+	Window, WindowEnd time.Time
+
 	Phase  Phase
 	Result Result
 	Reason string
@@ -169,7 +170,10 @@ func open(r message.Record, e message.Event) *State {
 		index: make(map[string]int, len(e.Hosts)), counts: map[Status]int{}, queues: queues{}, noReboot: map[string]string{}, outside: map[string]int{},
 	}
 	if e.Window != nil {
-		s.Window = *e.Window
+		s.Window, s.WindowEnd = *e.Window, *e.NotAfter
+	}
+	if e.WindowEnd != nil {
+		s.WindowEnd = *e.WindowEnd
 	}
 	s.policy = message.DefaultPolicy(len(e.Hosts))
 	if e.Policy != nil {

@@ -35,4 +35,24 @@ var freezeFaults = []fault{
 		old: `if e.By != message.ByAgent {`, new: `if e.By != "" {`,
 		by: []suite{scripts},
 	},
+	{
+		name: "window-that-was-moved-has-two-runs", file: "agent/controller/due.go",
+		old: `return f.span.Start.Before(f.changed) && f.span.Start.Before(f.lastEnd)`, new: `return false`,
+		by: tests("agent/controller", "TestEditOfAnOpenWindow"),
+	},
+	{
+		name: "window-that-is-to-come-has-no-run", file: "agent/controller/due.go",
+		old: `return f.span.Start.Before(f.changed) && f.span.Start.Before(f.lastEnd)`, new: `return f.span.Start.Before(f.lastEnd)`,
+		by: tests("agent/controller", "TestEditOfAnOpenWindow"),
+	},
+	{
+		name: "window-that-is-added-has-no-run", file: "agent/controller/due.go",
+		old: `return f.span.Start.Before(f.changed) && f.span.Start.Before(f.lastEnd)`, new: `return f.span.Start.Before(f.changed) && !f.last.IsZero()`,
+		by: tests("agent/controller", "TestWindowsThatHadNoRun"),
+	},
+	{
+		name: "window-ends-with-the-reserve", file: "agent/run/run.go",
+		old: `s.WindowEnd = *e.WindowEnd`, new: `_ = *e.WindowEnd`,
+		by: tests("agent/controller", "TestEditWithinTheReserve"),
+	},
 }

@@ -72,10 +72,10 @@ var siteFaults = []fault{
 	},
 	{
 		name: "second-run-in-one-window", file: "agent/controller/start.go",
-		old: `	case newest.Window.IsZero():
-		return newest.OpenedAt`,
-		new: `	case newest.Window.IsZero() || newest.Over():
-		return newest.OpenedAt.Add(-24 * time.Hour)`,
+		old: `case !f.last.Before(f.span.Start):
+		return true`,
+		new: `case !f.last.Before(f.span.Start):
+		return f.last.After(f.span.Start)`,
 		by: tests("agent/controller", "TestOneRunPerWindow"),
 	},
 	{
