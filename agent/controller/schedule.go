@@ -59,7 +59,8 @@ func (c *Controller) watchCalendars(ctx context.Context) error {
 // reschedule adds windows and calendars up anew. at is when what has changed
 // was written: windows before that were not these.
 func (s *state) reschedule(at time.Time) {
-	s.scheduledAt, s.lookBackAt, s.ahead, s.freezing = later(s.scheduledAt, at), time.Time{}, outlook{}, outlook{}
+	s.scheduledAt, s.lookBackAt = later(s.scheduledAt, at), time.Time{}
+	s.ahead, s.after, s.freezing = outlook{}, outlook{}, outlook{}
 	var calendars []*calendar.Calendar
 	for _, name := range slices.Sorted(maps.Keys(s.calendars)) {
 		calendars = append(calendars, s.calendars[name])
@@ -120,6 +121,16 @@ func (o *outlook) look(plan window.Plan, now time.Time) (window.Opening, bool) {
 // nextOpening returns the window that is open or opens next.
 func (s *state) nextOpening(now time.Time) (window.Opening, bool) {
 	return s.ahead.look(s.schedule, now)
+}
+
+// nextUpgrade returns the window that gets a run next: the one that is open
+// until its run has ended, then the one after it.
+func (s *state) nextUpgrade(now time.Time) (window.Opening, bool) {
+	next, found := s.nextOpening(now)
+	if found && next.Contains(now) && s.ledger.Current() == nil && hadRun(s.facts(now, next.Span)) {
+		return s.after.look(s.schedule, next.End)
+	}
+	return next, found
 }
 
 const day = 24 * time.Hour

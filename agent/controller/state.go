@@ -33,8 +33,9 @@ type state struct {
 	scheduledAt time.Time
 	// lookBackAt is when to look again for windows that were missed.
 	lookBackAt time.Time
-	// ahead is the window that is open or opens next, freezing the freeze.
-	ahead, freezing outlook
+	// ahead is the window that is open or opens next, after the one that follows
+	// a window that had its run, freezing the freeze.
+	ahead, after, freezing outlook
 	// revision is how far the configuration was read, reports how far the
 	// versions were, and reported tells that those of the start are all seen.
 	revision, reports mark

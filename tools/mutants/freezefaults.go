@@ -55,4 +55,9 @@ var freezeFaults = []fault{
 		old: `s.WindowEnd = *e.WindowEnd`, new: `_ = *e.WindowEnd`,
 		by: tests("agent/controller", "TestEditWithinTheReserve"),
 	},
+	{
+		name: "next-upgrade-is-one-that-was", file: "agent/controller/view.go",
+		old: `s.nextUpgrade(now)`, new: `s.nextOpening(now)`,
+		by: tests("agent/controller", "TestNextUpgradeAfterTheRun"),
+	},
 }

@@ -71,7 +71,7 @@ var siteFaults = []fault{
 		by: tests("agent/controller", "TestUnreadableCalendar"),
 	},
 	{
-		name: "second-run-in-one-window", file: "agent/controller/start.go",
+		name: "second-run-in-one-window", file: "agent/controller/due.go",
 		old: `case !f.last.Before(f.span.Start):
 		return true`,
 		new: `case !f.last.Before(f.span.Start):
