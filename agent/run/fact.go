@@ -178,13 +178,17 @@ func (s *State) pause(e message.Event, r message.Record) error {
 	return nil
 }
 
-// resume lets the run go on, and forgives what failed so far: whoever resumes
-// has seen it. The fleet may have changed since, so its checks pass anew.
-func (s *State) resume(_ message.Event, r message.Record) error {
+// resume lets the run go on. A person who resumes it has seen what failed so
+// far, and forgives it; the rollout does not look. The fleet may have changed
+// since, so its checks pass anew.
+func (s *State) resume(e message.Event, r message.Record) error {
 	if s.Paused == nil {
 		return fmt.Errorf("run %d is not paused", s.Key())
 	}
-	s.Paused, s.changed, s.forgiven = nil, r.Time, s.failures
+	s.Paused, s.changed = nil, r.Time
+	if e.By != message.ByRollout {
+		s.forgiven = s.failures
+	}
 	s.fleet.stale()
 	return nil
 }

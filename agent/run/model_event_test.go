@@ -13,7 +13,9 @@ func (m *model) event(e message.Event, at time.Time) error {
 	case message.Paused:
 		m.paused = true
 	case message.Resumed:
-		m.paused, m.failures = false, 0
+		if m.paused = false; e.By != message.ByRollout {
+			m.failures = 0
+		}
 	case message.Aborted:
 		m.aborted = true
 	case message.Approved:

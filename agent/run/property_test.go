@@ -135,7 +135,7 @@ func drawSpan(rt *rapid.T, label string, most time.Duration) time.Duration {
 func (p *property) random() {
 	happens := []func(){
 		p.answer1, p.answer1, p.answer1, p.answer1, p.outcome1, p.outcome1, p.outcome1, p.outcome1,
-		p.anyReply, p.anyEvent, p.hostChanges, p.someoneAsks, p.timePasses, p.timePasses, p.repeats,
+		p.anyReply, p.anyEvent, p.hostChanges, p.someoneAsks, p.rolloutAsks, p.timePasses, p.timePasses, p.repeats,
 	}
 	happens[rapid.IntRange(0, len(happens)-1).Draw(p.rt, "happens")]()
 }
@@ -236,6 +236,18 @@ func (p *property) someoneAsks() {
 	q.Stage = rapid.SampledFrom(p.model.policy.Stages).Draw(p.rt, "stage").Name
 	if e, err := run.Decide(q); err == nil {
 		p.must(message.Record{Kind: message.EventRecord, Body: e.Encode()})
+	}
+}
+
+// rolloutAsks is a rollout that holds the run up, or lets it go on again.
+func (p *property) rolloutAsks() {
+	run := p.ledger.Current()
+	switch {
+	case run == nil:
+	case run.Paused == nil:
+		p.fact(message.Event{Event: message.Paused, By: message.ByRollout})
+	case run.Paused.By == message.ByRollout:
+		p.fact(message.Event{Event: message.Resumed, By: message.ByRollout})
 	}
 }
 

@@ -32,7 +32,7 @@
 // past that.
 //
 // At max-failures a run stops (hosts under way are finished, their reboots
-// included, the rest is skipped), pauses (whoever resumes it forgives what
+// included, the rest is skipped), pauses (a person who resumes it forgives what
 // failed), or goes on.
 //
 // No command follows not-after or an abort. Hosts under way are waited for, up

@@ -58,6 +58,11 @@ var runFaults = []fault{
 		by: simulated(scripts, invariants),
 	},
 	{
+		name: "rollout-forgives-failures", file: "agent/run/fact.go",
+		old: `if e.By != message.ByRollout {`, new: `if e.By != "" {`,
+		by: []suite{scripts},
+	},
+	{
 		name: "failed-host-is-not-undrained", file: "agent/run/fold.go",
 		old: `case m.undrain && m.step != undraining:`, new: `case m.undrain && m.step == draining:`,
 		by: []suite{scripts},
