@@ -246,7 +246,7 @@ func (s *State) judge(host, text string, at time.Time) {
 	}
 	switch s.policy.OnFailure {
 	case message.Stop:
-		s.halt = why
+		s.stop(why, at)
 	case message.Pause:
 		s.pauseByPolicy(why, at)
 	}

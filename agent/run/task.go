@@ -184,9 +184,7 @@ func (s *State) fleetRan(o message.Outcome, at time.Time) error {
 	s.fleet.ranAt, s.fleet.text = at, o.Text
 	switch s.policy.OnFailure {
 	case message.Stop:
-		if s.halt == "" {
-			s.halt = problem(o)
-		}
+		s.stop(problem(o), at)
 	case message.Pause:
 		s.pauseByPolicy(problem(o), at)
 	}

@@ -63,6 +63,16 @@ var runFaults = []fault{
 		by: []suite{scripts},
 	},
 	{
+		name: "late-failure-stops-the-run", file: "agent/run/ending.go",
+		old: `s.halt == "" && !s.overAt(at)`, new: `s.halt == ""`,
+		by: []suite{scripts},
+	},
+	{
+		name: "stopped-run-is-timed-out", file: "agent/run/ending.go",
+		old: `case s.halt != "":`, new: `case s.halt != "" && !s.overAt(now):`,
+		by: []suite{scripts},
+	},
+	{
 		name: "failed-host-is-not-undrained", file: "agent/run/fold.go",
 		old: `case m.undrain && m.step != undraining:`, new: `case m.undrain && m.step == draining:`,
 		by: []suite{scripts},
