@@ -16,6 +16,9 @@ func (m *model) event(e message.Event, at time.Time) error {
 		if m.paused = false; e.By != message.ByRollout {
 			m.failures = 0
 		}
+		for _, h := range m.hosts {
+			h.checkedAt = time.Time{}
+		}
 	case message.Aborted:
 		m.aborted = true
 	case message.Approved:
@@ -93,6 +96,9 @@ func (m *model) ran(o message.Outcome, at time.Time) {
 func (m *model) outcome(h *modelHost, kind message.TaskKind, ok bool, at time.Time) {
 	if ok && kind == h.unwell {
 		h.unwell = ""
+	}
+	if kind == message.BeforeHost && ok {
+		h.checkedAt = at
 	}
 	switch {
 	case kind == message.Undrain && ok:

@@ -18,7 +18,9 @@
 // its late answer has come, it is undrained and its checks pass, which are
 // tried again every 30 s; a silent one while it is silent. Deletion and release
 // by force end all of that. No host starts while as many of its stage are out
-// of service as may be; silence that comes later may exceed that.
+// of service as may be; silence that comes later may exceed that. What the
+// checks before it have shown counts for a while, and not beyond a pause: they
+// pass anew before a host that had to wait for its slot.
 //
 // Who is out of service when a run ends still is in the next one, until what it
 // lacks has come: an answer, its undrain hook, its checks. Such hosts are the

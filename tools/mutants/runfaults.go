@@ -99,13 +99,28 @@ var runFaults = []fault{
 	},
 	{
 		name: "checks-of-fleet-are-ignored", file: "agent/run/next.go",
-		old: `s.fleetTask(); wanted {`, new: `s.fleetTask(); wanted && s.counts[Upgraded] > 0 {`,
+		old: `s.fleetTask(now); wanted {`, new: `s.fleetTask(now); wanted && s.counts[Upgraded] > 0 {`,
 		by: simulated(scripts),
 	},
 	{
 		name: "checks-before-host-are-ignored", file: "agent/run/next.go",
-		old: `if len(s.policy.Checks.BeforeHost) > 0 {`, new: `if len(s.policy.Checks.BeforeHost) > 1 {`,
+		old: `return len(s.policy.Checks.BeforeHost) > 0 &&`, new: `return len(s.policy.Checks.BeforeHost) > 1 &&`,
 		by: simulated(scripts),
+	},
+	{
+		name: "checks-before-host-never-go-stale", file: "agent/run/next.go",
+		old: `(m.step != ready || !s.stillCounts(m.passedAt, now))`, new: `m.step != ready`,
+		by: []suite{scripts, invariants},
+	},
+	{
+		name: "checks-before-host-outlast-a-pause", file: "agent/run/fact.go",
+		old: `s.members[t.host].passedAt = time.Time{}`, new: `_ = t`,
+		by: []suite{scripts, invariants},
+	},
+	{
+		name: "checks-of-fleet-never-go-stale", file: "agent/run/task.go",
+		old: `s.stillCounts(passed, now) && !passed.Before`, new: `!passed.IsZero() && !passed.Before`,
+		by: []suite{scripts},
 	},
 	{
 		name: "checks-after-host-are-ignored", file: "agent/run/fold.go",
