@@ -117,7 +117,7 @@ func (s *state) outcome(host string, o message.Outcome, fromSite bool) {
 // ran returns the event of an outcome that is not on the log yet.
 func (s *state) ran(current *run.State) (message.Event, bool) {
 	for host, o := range s.tasks.came {
-		if !current.Awaits(o, s.Now()) {
+		if !current.Awaits(o) {
 			s.tasks.drop(host)
 			continue
 		}

@@ -54,9 +54,18 @@ const (
 	Deleted = "deleted"
 )
 
-// ByRollout is who paused or resumed a run when the rollout's member "paused"
-// did.
-const ByRollout = "rollout"
+// Who paused or resumed a run when nobody did.
+const (
+	// ByRollout is the rollout's member "paused".
+	ByRollout = "rollout"
+	// ByAgent is the agent, while it cannot read the configuration, a calendar or
+	// the rollout. Nobody gives a token such a name.
+	ByAgent = "the agent itself"
+)
+
+// GoesOn reports whether a run that somebody has paused goes on by itself once
+// they let it.
+func GoesOn(by string) bool { return by == ByRollout || by == ByAgent }
 
 // Event is a fact of a run. The members that count depend on Event.
 type Event struct {

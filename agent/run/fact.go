@@ -180,14 +180,14 @@ func (s *State) pause(e message.Event, r message.Record) error {
 }
 
 // resume lets the run go on. A person who resumes it has seen what failed so
-// far, and forgives it; the rollout does not look. The fleet may have changed
+// far, and forgives it; the rollout and the agent do not look. The fleet may have changed
 // since, so its checks pass anew, and those before hosts that have no slot yet.
 func (s *State) resume(e message.Event, r message.Record) error {
 	if s.Paused == nil {
 		return fmt.Errorf("run %d is not paused", s.Key())
 	}
 	s.Paused, s.changed = nil, r.Time
-	if e.By != message.ByRollout {
+	if !message.GoesOn(e.By) {
 		s.forgiven = s.failures
 	}
 	for _, t := range s.queues[ready] {

@@ -253,9 +253,9 @@ func (s *State) judge(host, text string, at time.Time) {
 }
 
 // pauseByPolicy pauses the run because of what failed. A person who has paused
-// it will see that before resuming it; the rollout does not look.
+// it will see that before resuming it; the rollout and the agent do not look.
 func (s *State) pauseByPolicy(why string, at time.Time) {
-	if s.Paused == nil || s.Paused.By == message.ByRollout {
+	if s.Paused == nil || message.GoesOn(s.Paused.By) {
 		s.Paused = &Pausing{By: byPolicy, Why: message.CleanText(why), At: at}
 	}
 }

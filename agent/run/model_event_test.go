@@ -13,7 +13,7 @@ func (m *model) event(e message.Event, at time.Time) error {
 	case message.Paused:
 		m.paused = true
 	case message.Resumed:
-		if m.paused = false; e.By != message.ByRollout {
+		if m.paused = false; !message.GoesOn(e.By) {
 			m.failures = 0
 		}
 		for _, h := range m.hosts {

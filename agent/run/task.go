@@ -71,15 +71,13 @@ func (s *State) task(kind message.TaskKind) message.Task {
 	return t
 }
 
-// Awaits reports whether the outcome of a task is still to be written down at a
-// time.
-func (s *State) Awaits(o message.Outcome, now time.Time) bool {
+// Awaits reports whether the outcome of a task is still to be written down.
+func (s *State) Awaits(o message.Outcome) bool {
 	if o.Run != s.ID || s.Over() {
 		return false
 	}
 	if o.Kind == message.Fleet {
-		_, wanted := s.fleetTask(now)
-		return wanted && o.Attempt == s.fleet.attempt
+		return s.awaitsFleet(o)
 	}
 	t, _, wanted := s.Task(o.Host)
 	return wanted && t.Key() == o.Key()
@@ -185,7 +183,7 @@ func (f *fleet) stale() {
 }
 
 func (s *State) fleetRan(o message.Outcome, at time.Time) error {
-	if _, wanted := s.fleetTask(at); !wanted || o.Attempt != s.fleet.attempt {
+	if !s.awaitsFleet(o) {
 		return fmt.Errorf("nobody waits for the outcome of fleet %d", o.Attempt)
 	}
 	s.changed = at
@@ -202,6 +200,12 @@ func (s *State) fleetRan(o message.Outcome, at time.Time) error {
 		s.pauseByPolicy(problem(o), at)
 	}
 	return nil
+}
+
+// awaitsFleet reports whether an outcome is that of the next checks of the fleet.
+// When these are wanted is up to the clock of whoever asked for them.
+func (s *State) awaitsFleet(o message.Outcome) bool {
+	return len(s.policy.Checks.Fleet) > 0 && o.Attempt == s.fleet.attempt
 }
 
 // fleetTask returns the checks of the fleet if they have to pass before the

@@ -41,6 +41,9 @@ func (s *State) blocked(now time.Time) (Waiting, bool) {
 	case answers:
 		return Waiting{ForHost, s.names(func(st Status) bool { return st == Pending || st == HostPreparing }) + " to answer prepare", s.sentAt}, true
 	case pausing:
+		if s.Paused.By == message.ByAgent {
+			return Waiting{ForResume, "what cannot be read to be mended: " + s.Paused.Why, s.Paused.At}, true
+		}
 		if s.Paused.By == message.ByRollout {
 			return Waiting{ForResume, `the rollout to let it go on: its member "paused" is true` + reason(s.Paused.Why), s.Paused.At}, true
 		}

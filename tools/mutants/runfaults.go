@@ -59,8 +59,13 @@ var runFaults = []fault{
 	},
 	{
 		name: "rollout-forgives-failures", file: "agent/run/fact.go",
-		old: `if e.By != message.ByRollout {`, new: `if e.By != "" {`,
+		old: `if !message.GoesOn(e.By) {`, new: `if e.By != message.ByAgent {`,
 		by: []suite{scripts},
+	},
+	{
+		name: "damage-of-a-paused-rollout-is-not-told", file: "agent/controller/rollout.go",
+		old: `case hold == nil || hold.By != now.By ||`, new: `case hold == nil ||`,
+		by: tests("agent/controller", "TestUnreadableRolloutIsTold"),
 	},
 	{
 		name: "late-failure-stops-the-run", file: "agent/run/ending.go",
