@@ -88,8 +88,11 @@ type State struct {
 	// OpenedSeq is the sequence of the event that opened it.
 	OpenedSeq uint64
 	OpenedAt  time.Time
-	Trigger   string
-	By, Why   string
+	// LastSeq is the sequence of the last record that changed it, also after its
+	// end.
+	LastSeq uint64
+	Trigger string
+	By, Why string
 	// RetryOf is the run whose failed and skipped hosts these are; 0 for none.
 	RetryOf  uint64
 	NotAfter time.Time
@@ -166,7 +169,7 @@ const byPolicy = "on-failure"
 // open makes the run that an event opened. Members go in the order given.
 func open(r message.Record, e message.Event) *State {
 	s := &State{
-		OpenedSeq: r.Seq, OpenedAt: r.Time, Trigger: e.Trigger, By: e.By, Why: e.Why, RetryOf: e.RetryOf,
+		OpenedSeq: r.Seq, OpenedAt: r.Time, LastSeq: r.Seq, Trigger: e.Trigger, By: e.By, Why: e.Why, RetryOf: e.RetryOf,
 		NotAfter: *e.NotAfter, Phase: Open, Exempt: e.Exempt, changed: r.Time, newest: r.Time,
 		index: make(map[string]int, len(e.Hosts)), counts: map[Status]int{}, queues: queues{}, noReboot: map[string]string{}, outside: map[string]int{},
 	}
