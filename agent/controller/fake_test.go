@@ -194,7 +194,7 @@ func (m *memory) WatchRollout(ctx context.Context, _ string, see func(store.Seen
 	return ctx.Err()
 }
 
-func (m *memory) PutRun(_ context.Context, _ string, r v1.Run) error {
+func (m *memory) PutRun(_ context.Context, _ string, r v1.Run, _ uint64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.runPuts++

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/rollout"
@@ -62,7 +63,8 @@ func (s *state) hold() *message.Event {
 	}
 	switch {
 	case s.rolloutErr != nil:
-		return &message.Event{Event: message.Paused, By: message.ByRollout, Why: message.CleanText("it cannot be read: " + s.rolloutErr.Error())}
+		why := fmt.Sprintf("the rollout cannot be read: %v; write it anew", s.rolloutErr)
+		return &message.Event{Event: message.Paused, By: message.ByAgent, Why: message.CleanText(why)}
 	case s.rollout != nil && s.rollout.Paused:
 		return &message.Event{Event: message.Paused, By: message.ByRollout}
 	}

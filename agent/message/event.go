@@ -58,8 +58,8 @@ const (
 const (
 	// ByRollout is the rollout's member "paused".
 	ByRollout = "rollout"
-	// ByAgent is the agent, while it cannot read the configuration or a calendar.
-	// Nobody gives a token such a name.
+	// ByAgent is the agent, while it cannot read the configuration, a calendar or
+	// the rollout. Nobody gives a token such a name.
 	ByAgent = "the agent itself"
 )
 

@@ -132,7 +132,8 @@ func (s *State) leaveBehind(i int, text string, at time.Time) {
 	s.fleet.stale()
 }
 
-// turn has a host checked before anything else.
+// turn has a host checked before anything else, also one whose checks have passed
+// and count no more.
 func (s *State) turn(i int, _ message.Event, at time.Time) bool {
 	return s.hasTurn(i) && s.move(i, checkingBefore, at) == nil
 }
@@ -179,15 +180,18 @@ func (s *State) pause(e message.Event, r message.Record) error {
 }
 
 // resume lets the run go on. A person who resumes it has seen what failed so
-// far, and forgives it. The fleet may have changed since, so its checks pass
-// anew.
+// far, and forgives it; the rollout and the agent do not look. The fleet may have changed
+// since, so its checks pass anew, and those before hosts that have no slot yet.
 func (s *State) resume(e message.Event, r message.Record) error {
 	if s.Paused == nil {
 		return fmt.Errorf("run %d is not paused", s.Key())
 	}
 	s.Paused, s.changed = nil, r.Time
-	if e.By != message.ByAgent {
+	if !message.GoesOn(e.By) {
 		s.forgiven = s.failures
+	}
+	for _, t := range s.queues[ready] {
+		s.members[t.host].passedAt = time.Time{}
 	}
 	s.fleet.stale()
 	return nil

@@ -16,6 +16,14 @@ func (s *State) Fold(r message.Record) error {
 		return fmt.Errorf("run %d has ended", s.Key())
 	}
 	s.follow(r.Time)
+	err := s.takeIn(r)
+	if err == nil {
+		s.LastSeq = r.Seq
+	}
+	return err
+}
+
+func (s *State) takeIn(r message.Record) error {
 	switch r.Kind {
 	case message.CommandAll, message.CommandHost:
 		return s.foldCommand(r)
@@ -246,7 +254,7 @@ func (s *State) judge(host, text string, at time.Time) {
 	}
 	switch s.policy.OnFailure {
 	case message.Stop:
-		s.halt = why
+		s.stop(why, at)
 	case message.Pause:
 		s.pauseByPolicy(why, at)
 	}

@@ -164,7 +164,7 @@ func (s *State) waitingAt(now time.Time) (Waiting, bool) {
 	if s.obstacle(now) != nothing {
 		return s.blocked(now)
 	}
-	if _, wanted := s.fleetTask(); wanted {
+	if _, wanted := s.fleetTask(now); wanted {
 		w := Waiting{ForCheck, taskWords[message.Fleet], s.changed}
 		if s.fleet.text != "" {
 			w.Detail += ", which failed: " + s.fleet.text

@@ -85,7 +85,7 @@ var siteFaults = []fault{
 	},
 	{
 		name: "run-is-lost-to-the-history", file: "agent/controller/history.go",
-		old: `tenant, r); err != nil {`, new: `tenant, r); err != nil && ctx.Err() != nil {`,
+		old: `tenant, r.Run, r.asOf); err != nil {`, new: `tenant, r.Run, r.asOf); err != nil && ctx.Err() != nil {`,
 		by: tests("agent/controller", "TestHistoryThatCannotBeKept"),
 	},
 	{
