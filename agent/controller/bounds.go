@@ -35,7 +35,7 @@ func (s *state) bounds(now time.Time, request v1.Start) (message.Event, error) {
 	var e message.Event
 	switch open := found && !now.Before(span.Start); {
 	case open:
-		e.Window, e.NotAfter = &span.Start, &span.End
+		e.Window, e.WindowEnd, e.NotAfter = &span.Start, &span.End, &span.End
 	case !request.OverrideWindow && found:
 		return e, &run.Refused{Message: fmt.Sprintf(
 			`no maintenance window is open; the next one opens at %s; to start now, send "override-window": true with a "reason"`,

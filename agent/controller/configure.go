@@ -8,7 +8,8 @@ import (
 )
 
 // configure takes in the tenant's configuration. One that cannot be read
-// closes all windows: what it meant to forbid is unknown.
+// closes all windows and holds up the run under way: what it meant to forbid is
+// unknown.
 func (s *state) configure(seen store.Seen[v1.OSUpgrade]) {
 	s.config, s.windows, s.configErr = nil, nil, seen.Err
 	if seen.Err == nil && seen.Value != nil {
@@ -16,7 +17,7 @@ func (s *state) configure(seen store.Seen[v1.OSUpgrade]) {
 		s.windows, s.configErr = s.config.Windows()
 	}
 	if s.configErr != nil {
-		s.Logger.Error("the configuration cannot be used; no window is open", "tenant", s.Tenant, "error", s.configErr)
+		s.Logger.Error("the configuration cannot be used; no window is open and no run goes on", "tenant", s.Tenant, "error", s.configErr)
 	}
 	s.reschedule(seen.At)
 	s.configured = true

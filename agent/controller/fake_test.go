@@ -40,9 +40,12 @@ type memory struct {
 	// rollout is the tenant's, seeRollout whoever watches it; history are the
 	// runs in the history.
 	rollout *v1.Rollout
-	// calendars are the tenant's, by name; seeCalendar is told of each change.
+	// calendars are the tenant's, by name, as written at calendarsAt; seeCalendar
+	// is told of each change, and seeConfig of each of the configuration.
 	calendars   map[string]v1.Calendar
+	calendarsAt time.Time
 	seeCalendar func(store.SeenCalendar)
+	seeConfig   func(store.Seen[v1.OSUpgrade])
 	seeRollout  func(store.Seen[v1.Rollout])
 	history     []v1.Run
 	// runPuts counts the writes to the history that were tried, and refuseRuns
@@ -63,6 +66,8 @@ type memory struct {
 	asked, atSite []message.Task
 	site          func(context.Context, message.Task) message.Outcome
 	topic.Listener
+	// skew is how wrong the clock of the site is, which is the log's, too.
+	skew time.Duration
 	// obedient has hosts answer each command at once.
 	obedient bool
 	// folder is where the guard of the log keeps its file.
@@ -74,7 +79,9 @@ type memory struct {
 }
 
 func newMemory(hosts ...string) *memory {
-	m := &memory{first: 1, grown: make(chan struct{}), hosts: map[string]store.Host{}, versions: map[string][]byte{}}
+	m := &memory{
+		first: 1, grown: make(chan struct{}), hosts: map[string]store.Host{}, versions: map[string][]byte{}, calendars: map[string]v1.Calendar{},
+	}
 	m.config = &v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "app"}}}
 	for _, name := range hosts {
 		m.hosts[topic.Token(name)] = store.Host{Tenant: "acme", Name: name, Application: "app"}
@@ -130,7 +137,35 @@ func (m *memory) roll(seen store.Seen[v1.Rollout]) {
 	synctest.Wait()
 }
 
+// configure has the configuration change, now.
+func (m *memory) configure(seen store.Seen[v1.OSUpgrade]) {
+	m.mu.Lock()
+	see := m.seeConfig
+	m.config, m.configuredAt, seen.At = seen.Value, time.Now(), time.Now()
+	m.mu.Unlock()
+	see(seen)
+	synctest.Wait()
+}
+
+// putCalendar has a calendar change, now; one without a value or an error is
+// deleted.
+func (m *memory) putCalendar(seen store.SeenCalendar) {
+	m.mu.Lock()
+	see := m.seeCalendar
+	delete(m.calendars, seen.Name)
+	if seen.Value != nil {
+		m.calendars[seen.Name] = *seen.Value
+	}
+	seen.At, m.calendarsAt = time.Now(), time.Now()
+	m.mu.Unlock()
+	see(seen)
+	synctest.Wait()
+}
+
 func (m *memory) WatchConfig(ctx context.Context, _ string, see func(store.Seen[v1.OSUpgrade])) error {
+	m.mu.Lock()
+	m.seeConfig = see
+	m.mu.Unlock()
 	see(store.Seen[v1.OSUpgrade]{Value: m.config, Number: 1, At: m.configuredAt})
 	<-ctx.Done()
 	return ctx.Err()
@@ -142,7 +177,7 @@ func (m *memory) WatchCalendars(ctx context.Context, _ string, see func(store.Se
 	kept := maps.Clone(m.calendars)
 	m.mu.Unlock()
 	for name, c := range kept {
-		see(store.SeenCalendar{Name: name, Value: &c, Number: 1})
+		see(store.SeenCalendar{Name: name, Value: &c, Number: 1, At: m.calendarsAt})
 	}
 	see(store.SeenCalendar{})
 	<-ctx.Done()
@@ -159,7 +194,7 @@ func (m *memory) WatchRollout(ctx context.Context, _ string, see func(store.Seen
 	return ctx.Err()
 }
 
-func (m *memory) PutRun(_ context.Context, _ string, r v1.Run) error {
+func (m *memory) PutRun(_ context.Context, _ string, r v1.Run, _ uint64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.runPuts++
@@ -262,7 +297,7 @@ func (m *memory) options(t testing.TB) Options {
 		t.Fatal(err)
 	}
 	o := Options{
-		Tenant: "acme", Zone: time.UTC, Log: m, Ear: m, Guard: g, Store: m, Now: time.Now,
+		Tenant: "acme", Zone: time.UTC, Log: m, Ear: m, Guard: g, Store: m, Now: m.clock,
 		Logger: slog.New(slog.DiscardHandler), At: func(string) {},
 	}
 	if m.logger != nil {
@@ -274,11 +309,30 @@ func (m *memory) options(t testing.TB) Options {
 	return o
 }
 
+// clock is that of the site.
+func (m *memory) clock() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return time.Now().Add(m.skew)
+}
+
+// setClock has the clock of the site be wrong by so much.
+func (m *memory) setClock(skew time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.skew = skew
+}
+
 // control runs a controller until the test ends, or stop is called. It must be
 // called in a bubble.
 func (m *memory) control(t *testing.T) (c *Controller, stop func()) {
 	t.Helper()
-	c = New(m.options(t))
+	return m.run(t, m.options(t))
+}
+
+func (m *memory) run(t *testing.T, o Options) (c *Controller, stop func()) {
+	t.Helper()
+	c = New(o)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {

@@ -38,7 +38,7 @@ func (m *memory) AppendNext(ctx context.Context, r message.Record, expect, last 
 }
 
 func (m *memory) add(r message.Record) uint64 {
-	r.Seq, r.Time = uint64(len(m.records)+1), time.Now()
+	r.Seq, r.Time = uint64(len(m.records)+1), time.Now().Add(m.skew)
 	m.records = append(m.records, r)
 	close(m.grown)
 	m.grown = make(chan struct{})

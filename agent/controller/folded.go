@@ -32,7 +32,7 @@ func (s *state) folded(ctx context.Context, r message.Record) {
 		case r.Seq > newest.EndedSeq && s.rekeepAt.IsZero():
 			s.rekeepAt = s.Now().Add(rekeepAfter)
 		case newest.Key() > s.kept && r.Seq == newest.EndedSeq:
-			s.past.put(s.fullView(newest))
+			s.past.put(s.fullView(newest), newest.LastSeq)
 		}
 	case r.Seq > s.startedAt: // What was there at the start is taken up at its end.
 		s.follow(ctx, newest, r)
@@ -48,7 +48,7 @@ func (s *state) rekeep(now time.Time) {
 	if !s.rekeepAt.IsZero() && !now.Before(s.rekeepAt) {
 		s.rekeepAt = time.Time{}
 		if ended := s.ledger.Ended(); ended != nil {
-			s.past.put(s.fullView(ended))
+			s.past.put(s.fullView(ended), ended.LastSeq)
 		}
 	}
 }

@@ -19,8 +19,14 @@ type historian struct {
 	some   chan struct{}
 	mu     sync.Mutex
 	// pending are the runs that are not kept yet, reached the last that is.
-	pending []v1.Run
+	pending []endedRun
 	reached uint64
+}
+
+// endedRun is a run as of a record of the log.
+type endedRun struct {
+	v1.Run
+	asOf uint64
 }
 
 func newHistorian(o Options) *historian {
@@ -40,13 +46,13 @@ func (h *historian) newest(ctx context.Context) (id uint64, err error) {
 }
 
 // put has a run kept soon. One that waits for that already is kept as it is now.
-func (h *historian) put(r v1.Run) {
+func (h *historian) put(r v1.Run, asOf uint64) {
 	h.mu.Lock()
 	// The first one may be being written just now.
 	if n := len(h.pending); n > 1 && h.pending[n-1].ID == r.ID {
 		h.pending = h.pending[:n-1]
 	}
-	h.pending = append(h.pending, r)
+	h.pending = append(h.pending, endedRun{r, asOf})
 	h.mu.Unlock()
 	wake(h.some)
 }
@@ -64,7 +70,7 @@ func (h *historian) find(id uint64) (v1.Run, bool) {
 	defer h.mu.Unlock()
 	for _, r := range slices.Backward(h.pending) {
 		if r.ID == id {
-			return r, true
+			return r.Run, true
 		}
 	}
 	return v1.Run{}, false
@@ -102,7 +108,7 @@ func (h *historian) write(ctx context.Context) bool {
 		r := h.pending[0]
 		h.mu.Unlock()
 		h.at("before history")
-		if err := h.store.PutRun(ctx, h.tenant, r); err != nil {
+		if err := h.store.PutRun(ctx, h.tenant, r.Run, r.asOf); err != nil {
 			h.logger.Warn("cannot keep the run in the history; trying again", "tenant", h.tenant, "run", r.ID, "error", err)
 			return false
 		}
@@ -119,7 +125,7 @@ func (h *historian) unkept() []v1.Run {
 	defer h.mu.Unlock()
 	runs := make([]v1.Run, 0, len(h.pending))
 	for i := len(h.pending) - 1; i >= 0; i-- {
-		runs = append(runs, h.pending[i])
+		runs = append(runs, h.pending[i].Run)
 	}
 	return runs
 }

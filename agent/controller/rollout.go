@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/rollout"
@@ -39,19 +40,33 @@ func (s *state) plan(hosts []rollout.Host) (rollout.Planned, error) {
 }
 
 // held returns the event that pauses or resumes the run under way because the
-// rollout says so; false when it says what is.
+// rollout says so, or because something cannot be read; false when the run is
+// paused, or not, for what holds it up now. What somebody has paused is left to
+// them.
 func (s *state) held(current *run.State) (message.Event, bool) {
-	hold := s.rolloutErr != nil || s.rollout != nil && s.rollout.Paused
+	hold, now := s.hold(), current.Paused
 	switch {
 	case current.IsAborting():
-	case hold && current.Paused == nil:
-		e := message.Event{Event: message.Paused, By: message.ByRollout}
-		if s.rolloutErr != nil {
-			e.Why = message.CleanText("it cannot be read: " + s.rolloutErr.Error())
-		}
-		return e, true
-	case !hold && current.Paused != nil && current.Paused.By == message.ByRollout:
-		return message.Event{Event: message.Resumed, By: message.ByRollout}, true
+	case now == nil && hold != nil:
+		return *hold, true
+	case now == nil || !message.GoesOn(now.By):
+	case hold == nil || hold.By != now.By || hold.By == message.ByAgent && hold.Why != now.Why:
+		return message.Event{Event: message.Resumed, By: now.By}, true
 	}
 	return message.Event{}, false
+}
+
+// hold is what holds up every run now; nil when nothing does.
+func (s *state) hold() *message.Event {
+	if err := s.unreadable(); err != nil {
+		return &message.Event{Event: message.Paused, By: message.ByAgent, Why: message.CleanText(err.Error())}
+	}
+	switch {
+	case s.rolloutErr != nil:
+		why := fmt.Sprintf("the rollout cannot be read: %v; write it anew", s.rolloutErr)
+		return &message.Event{Event: message.Paused, By: message.ByAgent, Why: message.CleanText(why)}
+	case s.rollout != nil && s.rollout.Paused:
+		return &message.Event{Event: message.Paused, By: message.ByRollout}
+	}
+	return nil
 }

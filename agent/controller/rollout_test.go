@@ -32,7 +32,7 @@ func TestRolloutHoldsTheRun(t *testing.T) {
 		event string
 	}{
 		"paused":     {held, `{"event":"paused","by":"rollout"}`},
-		"unreadable": {broken, `{"event":"paused","by":"rollout","why":"it cannot be read: it is damaged"}`},
+		"unreadable": {broken, `{"event":"paused","by":"the agent itself","why":"the rollout cannot be read: it is damaged; write it anew"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -49,7 +49,7 @@ func TestRolloutHoldsTheRun(t *testing.T) {
 					t.Errorf("there are %d events and %d upgrades", n, len(m.upgrades()))
 				}
 				m.roll(let)
-				if want := `{"action":"upgrade","host":"h02"}`; m.last() != want || len(m.events(`{"event":"resumed","by":"rollout"}`)) != 1 {
+				if want := `{"action":"upgrade","host":"h02"}`; m.last() != want || len(m.events(`"event":"resumed"`)) != 1 {
 					t.Errorf("the log ends with %s, not %s", m.last(), want)
 				}
 				if _, err := controller.Ask(t.Context(), "ann", run.Abort, why); err != nil {
@@ -92,6 +92,40 @@ func TestRolloutAndSomebodyHoldTheRun(t *testing.T) {
 			t.Errorf("resume is answered with %v", err)
 		}
 	})
+}
+
+// TestUnreadableRolloutIsTold checks that a run which is held up because the
+// rollout cannot be read says just that, also when the rollout had paused it
+// before; and that it is the rollout's again once that can be read.
+func TestUnreadableRolloutIsTold(t *testing.T) {
+	t.Parallel()
+	const damage = "the rollout cannot be read: it is damaged; write it anew"
+	for name, before := range map[string]store.Seen[v1.Rollout]{"of a rollout that let it go on": let, "of one that held it up": held} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m := newMemory("h01", "h02")
+				c, r := m.begun(t, "h01", "h02")
+				m.roll(before)
+				m.roll(broken)
+				if w := m.waiting(t, c, r.ID); w.What != run.ForResume || w.Detail != "what cannot be read to be mended: "+damage {
+					t.Errorf("it waits for %+v", w)
+				}
+				if _, err := c.Ask(t.Context(), "ann", run.Resume, why); err == nil || !strings.Contains(err.Error(), "goes on once that is mended: "+damage) {
+					t.Errorf("resume is answered with %v", err)
+				}
+				m.reply("h01", r.ID, message.Upgrade)
+				m.roll(held)
+				if w := m.waiting(t, c, r.ID); !strings.Contains(w.Detail, `its member "paused" is true`) {
+					t.Errorf("once it is mended it waits for %+v", w)
+				}
+				m.roll(broken)
+				if len(m.upgrades()) != 1 {
+					t.Errorf("another host is begun: %s", m.last())
+				}
+			})
+		})
+	}
 }
 
 // TestRolloutIsSeenLate checks that a controller which has just started does

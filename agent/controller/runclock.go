@@ -14,9 +14,24 @@ type runClock struct {
 	// newest is the time of the newest record, by the log's clock, read when it
 	// was folded, by one that nobody sets.
 	newest, read time.Time
+	// behind is how far the controller's clock was behind the log's when that
+	// record came; 0 when it was there before the controller was, and so tells
+	// nothing of its clock.
+	behind time.Duration
 }
 
-func (c *runClock) fold(r message.Record) { c.newest, c.read = r.Time, time.Now() }
+// slack is by how much two clocks may drift between two records before one is
+// taken for set back.
+const slack = time.Second
+
+// fold takes in a record that came when the controller's clock showed now; live
+// tells that it has just been written.
+func (c *runClock) fold(r message.Record, now time.Time, live bool) {
+	c.newest, c.read, c.behind = r.Time, time.Now(), 0
+	if live {
+		c.behind = max(0, r.Time.Sub(now))
+	}
+}
 
 // ahead is how far the run is ahead of a clock that shows now.
 func (c *runClock) ahead(now time.Time) time.Duration {
@@ -24,4 +39,16 @@ func (c *runClock) ahead(now time.Time) time.Duration {
 		return 0
 	}
 	return max(0, c.newest.Add(time.Since(c.read)).Sub(now))
+}
+
+// forFreezes is the time that decides which freeze is on or comes next, for a
+// clock that shows now. One that is behind the log's by as much as ever is
+// wrong, and the log's counts. One that has fallen behind since the newest
+// record was set back, and so may be the log's: what it shows counts, until
+// there is a record to tell.
+func (c *runClock) forFreezes(now time.Time) time.Time {
+	if ahead := c.ahead(now); ahead <= c.behind+slack {
+		return now.Add(ahead)
+	}
+	return now
 }

@@ -2,21 +2,21 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/calendar"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
 
 // setCalendar takes in one of the tenant's calendars. While one cannot be read
-// no window is open: it may be a freeze.
+// no window is open and no run goes on: it may be a freeze.
 func (s *state) setCalendar(seen store.SeenCalendar) {
 	if seen.Name == "" { // The end of those that were there at the start.
 		s.calendarsSeen = true
@@ -37,7 +37,7 @@ func (s *state) setCalendar(seen store.SeenCalendar) {
 	}
 	if err != nil {
 		s.calendarErrs[seen.Name] = err
-		s.Logger.Error("a calendar cannot be used; no window is open", "tenant", s.Tenant, "calendar", seen.Name, "error", err)
+		s.Logger.Error("a calendar cannot be used; no window is open and no run goes on", "tenant", s.Tenant, "calendar", seen.Name, "error", err)
 	}
 	s.reschedule(seen.At)
 	s.calendarRevision.reach(seen.Number)
@@ -59,16 +59,32 @@ func (c *Controller) watchCalendars(ctx context.Context) error {
 // reschedule adds windows and calendars up anew. at is when what has changed
 // was written: windows before that were not these.
 func (s *state) reschedule(at time.Time) {
-	s.scheduledAt, s.lookBackAt, s.ahead, s.freezing = later(s.scheduledAt, at), time.Time{}, outlook{}, outlook{}
-	s.schedule = window.Plan{Site: s.Zone}
-	if s.configErr != nil || len(s.calendarErrs) > 0 || s.config == nil {
-		return
-	}
+	s.scheduledAt, s.lookBackAt = later(s.scheduledAt, at), time.Time{}
+	s.ahead, s.after, s.freezing = outlook{}, outlook{}, outlook{}
 	var calendars []*calendar.Calendar
 	for _, name := range slices.Sorted(maps.Keys(s.calendars)) {
 		calendars = append(calendars, s.calendars[name])
 	}
 	s.schedule = v1.Plan(s.windows, calendars, s.Zone)
+	if s.unreadable() != nil || s.config == nil { // A freeze that can be read is one all the same.
+		s.schedule.Windows, s.schedule.Allow = nil, nil
+	}
+}
+
+// unreadable returns what of all that decides when a run may be under way
+// cannot be read, and what to do; nil when all can.
+func (s *state) unreadable() error {
+	var all []string
+	if s.configErr != nil {
+		all = append(all, fmt.Sprintf("the configuration cannot be read: %v; write it anew", s.configErr))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.calendarErrs)) {
+		all = append(all, fmt.Sprintf("calendar %s cannot be read: %v; write it anew or delete it", name, s.calendarErrs[name]))
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(all, ", and "))
 }
 
 // Windows returns the openings that overlap the time between two instants: at
@@ -107,54 +123,14 @@ func (s *state) nextOpening(now time.Time) (window.Opening, bool) {
 	return s.ahead.look(s.schedule, now)
 }
 
-// nextFreeze returns the freeze that is on or comes next. Freezes that overlap
-// or touch are one.
-func (s *state) nextFreeze(now time.Time) (window.Opening, bool) {
-	return s.freezing.look(window.Plan{Allow: s.schedule.Freezes, Site: s.schedule.Site}, now)
+// nextUpgrade returns the window that gets a run next: the one that is open
+// until its run has ended, then the one after it.
+func (s *state) nextUpgrade(now time.Time) (window.Opening, bool) {
+	next, found := s.nextOpening(now)
+	if found && next.Contains(now) && s.ledger.Current() == nil && hadRun(s.facts(now, next.Span)) {
+		return s.after.look(s.schedule, next.End)
+	}
+	return next, found
 }
 
 const day = 24 * time.Hour
-
-// freezeName is what people know a freeze by.
-func freezeName(o window.Opening) string {
-	if len(o.Open) == 0 {
-		return "without a name"
-	}
-	name := o.Open[0].Source.Calendar
-	if summary := o.Open[0].Source.Summary; summary != "" {
-		name += " (" + summary + ")"
-	}
-	return name
-}
-
-// freezes returns the event that has the run under way end with the next
-// freeze, if that begins before its not-after.
-func (s *state) freezes(current *run.State) (message.Event, bool) {
-	if s.config == nil {
-		return message.Event{}, false
-	}
-	now := s.Now()
-	freeze, found := s.nextFreeze(now)
-	if !found || !freeze.Start.Before(current.NotAfter) {
-		return message.Event{}, false
-	}
-	at := later(freeze.Start, current.OpenedAt)
-	if !at.Before(current.NotAfter) {
-		return message.Event{}, false
-	}
-	return message.Event{Event: message.Frozen, NotAfter: &at, Reason: message.CleanText(freezeName(freeze))}, true
-}
-
-// frozen refuses a start in a freeze, which wins over whoever starts, and cuts
-// a run that would reach into the next one.
-func (s *state) frozen(now time.Time, e *message.Event) error {
-	freeze, found := s.nextFreeze(now)
-	switch {
-	case found && freeze.Contains(now):
-		return &run.Refused{Message: fmt.Sprintf("freeze %s is on until %s, and wins over every window and every start; change or delete its calendar to start now",
-			freezeName(freeze), freeze.End.UTC().Format(time.RFC3339))}
-	case found && freeze.Start.Before(*e.NotAfter):
-		e.NotAfter = &freeze.Start
-	}
-	return nil
-}

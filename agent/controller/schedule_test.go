@@ -63,7 +63,7 @@ func TestFreezeDuringARun(t *testing.T) {
 		m.mu.Unlock()
 		see(store.SeenCalendar{Name: "quarter", Value: &freeze, Number: 2})
 		synctest.Wait()
-		want := `{"event":"frozen","not-after":"2000-01-01T00:30:00Z","reason":"quarter (stocktaking)"}`
+		want := `{"event":"frozen","not-after":"2000-01-01T00:30:00Z","until":"2000-01-01T01:30:00Z","reason":"quarter (stocktaking)"}`
 		if m.last() != want {
 			t.Fatalf("the log ends with %s, not %s", m.last(), want)
 		}

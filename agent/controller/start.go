@@ -10,6 +10,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/rollout"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
 
 // overrideDuration bounds a run that is started outside of a window and names
@@ -24,12 +25,15 @@ type opening struct {
 
 // openWhenDue opens a run when a window has one due.
 func (s *state) openWhenDue(ctx context.Context, now time.Time) time.Time {
+	if err := s.unreadable(); err != nil {
+		return s.idles(now, "window", fmt.Sprintf("what cannot be read to be mended: %v", err), time.Time{})
+	}
 	span, found := s.nextOpening(now)
 	if !found {
 		s.idle = v1.WaitingFor{}
 		return time.Time{}
 	}
-	f := facts{now: now, span: span.Span, last: s.lastWindow(), started: s.started, joined: s.joined}
+	f := s.facts(now, span.Span)
 	// To plan costs more the more hosts there are.
 	if is, at := owed(f); !is {
 		s.idle = v1.WaitingFor{}
@@ -55,7 +59,7 @@ func (s *state) openWhenDue(ctx context.Context, now time.Time) time.Time {
 	}
 	s.idle = v1.WaitingFor{}
 	s.Logger.Info("window is open; opening a run", "tenant", s.Tenant, "hosts", f.members, "silent", f.silent, "not-after", end)
-	return s.open(ctx, message.Event{Trigger: message.TriggerWindow, Window: &span.Start, NotAfter: &end}, planned)
+	return s.open(ctx, message.Event{Trigger: message.TriggerWindow, Window: &span.Start, WindowEnd: &span.End, NotAfter: &end}, planned)
 }
 
 // idles notes, once, why an open window has no run.
@@ -78,17 +82,17 @@ func (s *state) open(ctx context.Context, e message.Event, planned rollout.Plann
 	return s.append(ctx, message.Record{Kind: message.EventRecord, Body: e.Encode()}, e.Event)
 }
 
-// lastWindow returns when the window opened that got a run last, or when that
-// run was opened if nothing better is known.
-func (s *state) lastWindow() time.Time {
+// facts are what is known of an opening but for the fleet.
+func (s *state) facts(now time.Time, span window.Span) facts {
+	f := facts{now: now, span: span, changed: s.scheduledAt, started: s.started, joined: s.joined}
 	switch newest := s.ledger.Newest(); {
 	case newest == nil:
-		return time.Time{}
 	case newest.Window.IsZero():
-		return newest.OpenedAt
+		f.last = newest.OpenedAt
 	default:
-		return newest.Window
+		f.last, f.lastEnd = newest.Window, newest.WindowEnd
 	}
+	return f
 }
 
 // Start opens a run by hand and returns it once its prepare is on the log
@@ -118,8 +122,11 @@ func (s *state) start(ctx context.Context, by string, request v1.Start, only map
 	if err := s.ready(); err != nil {
 		return err
 	}
-	if s.config == nil {
+	if s.config == nil && s.configErr == nil {
 		return run.ErrNotConfigured
+	}
+	if err := s.unreadable(); err != nil {
+		return &run.Refused{Message: err.Error()}
 	}
 	now := s.Now()
 	switch current := s.ledger.Current(); {

@@ -33,8 +33,9 @@ type state struct {
 	scheduledAt time.Time
 	// lookBackAt is when to look again for windows that were missed.
 	lookBackAt time.Time
-	// ahead is the window that is open or opens next, freezing the freeze.
-	ahead, freezing outlook
+	// ahead is the window that is open or opens next, after the one that follows
+	// a window that had its run, freezing the freeze.
+	ahead, after, freezing outlook
 	// revision is how far the configuration was read, reports how far the
 	// versions were, and reported tells that those of the start are all seen.
 	revision, reports mark
@@ -193,7 +194,7 @@ func (s *state) fold(ctx context.Context, r message.Record) {
 	if s.keepAt.IsZero() {
 		s.keepAt = s.Now().Add(keepAfter)
 	}
-	s.clock.fold(r)
+	s.clock.fold(r, s.Now(), r.Seq > s.startedAt)
 	if err := s.ledger.Fold(r); err != nil {
 		s.Logger.Warn("record ignored", "tenant", s.Tenant, "record", r.Seq, "host", r.Host, "reason", err)
 	} else {

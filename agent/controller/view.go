@@ -33,7 +33,7 @@ func (s *state) stateView(now time.Time) v1.State {
 	if s.config != nil {
 		view.OSUpgrade = *s.config
 	}
-	if span, found := s.nextOpening(now); found {
+	if span, found := s.nextUpgrade(now); found {
 		at := stamp(span.Start)
 		view.NextUpgradeAt, view.NextUpgradeIn = &at, window.FormatDuration(max(0, span.Start.Sub(now)))
 	}

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
@@ -37,4 +38,32 @@ func TestNextUpgrade(t *testing.T) {
 	if view := s.stateView(friday); view.NextUpgradeIn != "" || view.NextUpgradeAt != nil {
 		t.Errorf("without a window there is %s, %v", view.NextUpgradeIn, view.NextUpgradeAt)
 	}
+}
+
+// TestNextUpgradeAfterTheRun checks that a window which is open counts as the
+// next one until its run has ended, and then the one after it does: what is told
+// is when hosts are upgraded next.
+func TestNextUpgradeAfterTheRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01")
+		m.config = daily([2]string{"00:00", "2h"}, [2]string{"22:00", "1h"})
+		c, _ := m.control(t)
+		m.pass(time.Minute, "h01")
+		tells := func(when, in, at string) {
+			t.Helper()
+			s, err := c.State(t.Context())
+			if err != nil || s.NextUpgradeIn != in || s.NextUpgradeAt == nil || s.NextUpgradeAt.Format("15:04") != at {
+				t.Errorf("%s the next upgrade is in %s, at %s, %v; want in %s, at %s", when, s.NextUpgradeIn, s.NextUpgradeAt, err, in, at)
+			}
+		}
+		tells("while the run is under way", "0s", "00:00")
+		m.finish(t, c)
+		tells("when it has ended", "21h59m", "22:00")
+		c = m.restart(t)
+		m.beat("h01")
+		tells("after a restart", "21h59m", "22:00")
+		m.pass(3*time.Hour, "h01")
+		tells("when the window has closed", "18h59m", "22:00")
+	})
 }

@@ -81,7 +81,7 @@ func TestWindowOpensRun(t *testing.T) {
 		t.Error("a site started again on its folder has another token")
 	}
 	state, err := api.State(t.Context(), dev.Tenant, "")
-	if err != nil || state.Status != "idle" || state.NextUpgradeIn != "0s" || len(state.ScheduledWorkers) != 2 {
+	if err != nil || state.Status != "idle" || state.NextUpgradeAt == nil || !state.NextUpgradeAt.After(run.OpenedAt) || len(state.ScheduledWorkers) != 2 {
 		t.Errorf("state is %+v, %v", state, err)
 	}
 	runs, err := api.Runs(t.Context(), dev.Tenant, v1.RunFilter{})

@@ -31,7 +31,7 @@ const (
 	Resumed  = "resumed"
 	Aborted  = "aborted"
 	// Frozen tells that a freeze ends the run earlier: NotAfter is when it
-	// begins, Reason its name.
+	// begins, Until when it ends, Reason its name.
 	Frozen = "frozen"
 	// Missed tells of a window that has closed without a run: Window and NotAfter
 	// are when it was open, Reason why.
@@ -54,9 +54,18 @@ const (
 	Deleted = "deleted"
 )
 
-// ByRollout is who paused or resumed a run when the rollout's member "paused"
-// did.
-const ByRollout = "rollout"
+// Who paused or resumed a run when nobody did.
+const (
+	// ByRollout is the rollout's member "paused".
+	ByRollout = "rollout"
+	// ByAgent is the agent, while it cannot read the configuration, a calendar or
+	// the rollout. Nobody gives a token such a name.
+	ByAgent = "the agent itself"
+)
+
+// GoesOn reports whether a run that somebody has paused goes on by itself once
+// they let it.
+func GoesOn(by string) bool { return by == ByRollout || by == ByAgent }
 
 // Event is a fact of a run. The members that count depend on Event.
 type Event struct {
@@ -85,11 +94,17 @@ type Event struct {
 	// Window is when the window opened whose run this is; nil for a run
 	// outside of all windows, and in logs from before it was written down.
 	Window *time.Time `json:"window,omitempty"`
+	// WindowEnd is when that window closes, as far as was known then; nil as
+	// Window, and then NotAfter stands for it.
+	WindowEnd *time.Time `json:"window-end,omitempty"`
 	// Considered is when the last window opened that had its run or was missed,
 	// before this run; nil when none did.
 	Considered *time.Time `json:"considered,omitempty"`
 	// NotAfter is when the run ends at the latest; of Opened, Frozen and Missed.
 	NotAfter *time.Time `json:"not-after,omitempty"`
+	// Until is when the freeze ends, of Frozen; nil in logs from before it was
+	// written down.
+	Until *time.Time `json:"until,omitempty"`
 
 	// By and Why are who asked for it, and the reason given (AV-81).
 	By  string `json:"by,omitempty"`

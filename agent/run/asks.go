@@ -69,6 +69,8 @@ func (s *State) refusesResume() error {
 	switch {
 	case s.Paused == nil:
 		return s.refused("run %d is not paused", s.Key())
+	case s.Paused.By == message.ByAgent:
+		return s.refused("run %d is paused by the agent itself, and goes on once that is mended: %s", s.Key(), s.Paused.Why)
 	case s.Paused.By == message.ByRollout:
 		return s.refused(`run %d is paused by the rollout; set its member "paused" to false`, s.Key())
 	}

@@ -63,7 +63,7 @@ func (s *State) count(m *member, n int) {
 func (s *State) settle(m, before *member, at time.Time) {
 	if before.step <= preparing && s.unprepared == 0 && s.ID != 0 && s.preparedAt.IsZero() && !s.Over() {
 		s.preparedAt = at
-		s.enough()
+		s.enough(at)
 	}
 	if before.left() && !m.left() {
 		s.advance(at)

@@ -13,10 +13,10 @@ func (s *State) ending(now time.Time) (Result, bool) {
 	switch {
 	case s.aborted != nil:
 		return IsAborted, true
-	case s.overAt(now):
-		return TimedOut, true
 	case s.halt != "":
 		return Failed, true
+	case s.overAt(now):
+		return TimedOut, true
 	case s.Phase == Open || s.unprepared > 0 || s.stages[s.current].left == 0:
 		return "", false
 	}
@@ -31,6 +31,8 @@ func (s *State) why(result Result, now time.Time) string {
 		return fmt.Sprintf("aborted by %s: %s", s.aborted.By, s.aborted.Why)
 	case result == TimedOut:
 		return s.timedOut()
+	case result == Failed && s.overAt(s.changed): // It was still at work then.
+		return s.halt + "; " + s.whyOver()
 	case result == Failed:
 		return s.halt
 	case s.expired(now):
@@ -55,25 +57,38 @@ func (s *State) approvalEnds(g *stage) time.Time {
 }
 
 func (s *State) timedOut() string {
-	reason := "not-after " + stamp(s.NotAfter) + " has passed"
-	if s.frozen != "" {
-		reason = fmt.Sprintf("freeze %s began at %s", s.frozen, stamp(s.NotAfter))
-	}
+	reason := s.whyOver()
 	if waiting, ok := s.waitingAt(s.NotAfter.Add(-1)); ok {
 		reason += "; the run was waiting for " + waiting.Detail
 	}
 	return reason
 }
 
+// whyOver says in words that no command is sent any more, and why.
+func (s *State) whyOver() string {
+	if s.frozen != "" {
+		return fmt.Sprintf("freeze %s began at %s", s.frozen, stamp(s.NotAfter))
+	}
+	return "not-after " + stamp(s.NotAfter) + " has passed"
+}
+
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // enough stops the run once all hosts have answered prepare, or were given up,
 // and too few are prepared (AV-79).
-func (s *State) enough() {
+func (s *State) enough(at time.Time) {
 	// Nobody waits for what an operator has left out.
-	if n := s.counts[Prepared]; n+s.counts[Skipped] < s.policy.MinPrepared && s.halt == "" {
-		s.halt = fmt.Sprintf("%d of %d hosts prepared, and min-prepared is %d; not prepared: %s",
-			n, len(s.members), s.policy.MinPrepared, s.names(func(st Status) bool { return st != Prepared }))
+	if n := s.counts[Prepared]; n+s.counts[Skipped] < s.policy.MinPrepared {
+		s.stop(fmt.Sprintf("%d of %d hosts prepared, and min-prepared is %d; not prepared: %s",
+			n, len(s.members), s.policy.MinPrepared, s.names(func(st Status) bool { return st != Prepared })), at)
+	}
+}
+
+// stop has no further host start because of what failed. What fails after
+// not-after stops nothing: the run has come too late by then.
+func (s *State) stop(why string, at time.Time) {
+	if s.halt == "" && !s.overAt(at) {
+		s.halt = why
 	}
 }
 

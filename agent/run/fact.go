@@ -132,7 +132,8 @@ func (s *State) leaveBehind(i int, text string, at time.Time) {
 	s.fleet.stale()
 }
 
-// turn has a host checked before anything else.
+// turn has a host checked before anything else, also one whose checks have passed
+// and count no more.
 func (s *State) turn(i int, _ message.Event, at time.Time) bool {
 	return s.hasTurn(i) && s.move(i, checkingBefore, at) == nil
 }
@@ -178,13 +179,20 @@ func (s *State) pause(e message.Event, r message.Record) error {
 	return nil
 }
 
-// resume lets the run go on, and forgives what failed so far: whoever resumes
-// has seen it. The fleet may have changed since, so its checks pass anew.
-func (s *State) resume(_ message.Event, r message.Record) error {
+// resume lets the run go on. A person who resumes it has seen what failed so
+// far, and forgives it; the rollout and the agent do not look. The fleet may have changed
+// since, so its checks pass anew, and those before hosts that have no slot yet.
+func (s *State) resume(e message.Event, r message.Record) error {
 	if s.Paused == nil {
 		return fmt.Errorf("run %d is not paused", s.Key())
 	}
-	s.Paused, s.changed, s.forgiven = nil, r.Time, s.failures
+	s.Paused, s.changed = nil, r.Time
+	if !message.GoesOn(e.By) {
+		s.forgiven = s.failures
+	}
+	for _, t := range s.queues[ready] {
+		s.members[t.host].passedAt = time.Time{}
+	}
 	s.fleet.stale()
 	return nil
 }
@@ -198,8 +206,12 @@ func (s *State) abort(e message.Event, r message.Record) error {
 }
 
 // freeze has the run end when a freeze begins, be it one that nobody knew of
-// when the run was opened.
+// when the run was opened. Whether it is over is told by the log's clock alone:
+// whoever wrote the event may go by one that is wrong.
 func (s *State) freeze(e message.Event, r message.Record) error {
+	if e.Until != nil && !r.Time.Before(*e.Until) {
+		return fmt.Errorf("freeze %s was over at %s", e.Reason, stamp(*e.Until))
+	}
 	if !e.NotAfter.Before(s.NotAfter) {
 		return fmt.Errorf("run %d ends at %s anyway, before %s", s.Key(), stamp(s.NotAfter), stamp(*e.NotAfter))
 	}

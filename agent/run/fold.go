@@ -16,6 +16,14 @@ func (s *State) Fold(r message.Record) error {
 		return fmt.Errorf("run %d has ended", s.Key())
 	}
 	s.follow(r.Time)
+	err := s.takeIn(r)
+	if err == nil {
+		s.LastSeq = r.Seq
+	}
+	return err
+}
+
+func (s *State) takeIn(r message.Record) error {
 	switch r.Kind {
 	case message.CommandAll, message.CommandHost:
 		return s.foldCommand(r)
@@ -246,16 +254,16 @@ func (s *State) judge(host, text string, at time.Time) {
 	}
 	switch s.policy.OnFailure {
 	case message.Stop:
-		s.halt = why
+		s.stop(why, at)
 	case message.Pause:
 		s.pauseByPolicy(why, at)
 	}
 }
 
 // pauseByPolicy pauses the run because of what failed. A person who has paused
-// it will see that before resuming it; the rollout does not look.
+// it will see that before resuming it; the rollout and the agent do not look.
 func (s *State) pauseByPolicy(why string, at time.Time) {
-	if s.Paused == nil || s.Paused.By == message.ByRollout {
+	if s.Paused == nil || message.GoesOn(s.Paused.By) {
 		s.Paused = &Pausing{By: byPolicy, Why: message.CleanText(why), At: at}
 	}
 }

@@ -92,6 +92,7 @@ func (s *State) after(e message.Event, r message.Record) error {
 			s.happens(s.outsider(host), e, r.Time)
 		}
 	}
+	s.LastSeq = r.Seq
 	return nil
 }
 
@@ -100,12 +101,14 @@ func (s *State) after(e message.Event, r message.Record) error {
 func (s *State) answeredAfter(r message.Record) error {
 	i, known := s.index[r.Host]
 	if known && r.Run == s.ID && s.comesAshore(i, r.Action, answerOf(r), r.Time) {
+		s.LastSeq = r.Seq
 		return nil
 	}
 	if !known || r.Run != s.ID || s.members[i].asked() == "" || s.members[i].asked() != r.Action {
 		return fmt.Errorf("nobody waits for an answer of %s to %s of run %d", r.Host, r.Action, r.Run)
 	}
 	s.answerLate(i, answerOf(r), r.Time)
+	s.LastSeq = r.Seq
 	return nil
 }
 

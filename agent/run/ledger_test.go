@@ -1,6 +1,7 @@
 package run
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -28,6 +29,31 @@ func TestConsidered(t *testing.T) {
 		var l Ledger
 		if err := l.Fold(opened(c.event)); err != nil || !l.Considered().Equal(c.want) {
 			t.Errorf("%s: considered is %s, %v", name, l.Considered(), err)
+		}
+	}
+}
+
+// TestLastSeq checks that a run knows the last record that changed it, also
+// after its end, and passes over those that change nothing.
+func TestLastSeq(t *testing.T) {
+	t.Parallel()
+	p := newPlayer(t)
+	for n, c := range []struct {
+		line    string
+		changes bool
+	}{
+		{"open h01", true},
+		{"reply h01 prepare done", true},
+		{"reply h01 prepare done", false},
+		{"silent h02", false},
+		{"at 2h", true}, // It is given up, and the run ends.
+		{"silent h01", false},
+		{"reply h01 upgrade done", true},
+		{"reply h01 upgrade done", false},
+	} {
+		p.line(strings.Fields(c.line), c.line)
+		if last := uint64(len(p.log)); (p.ledger.Newest().LastSeq == last) != c.changes {
+			t.Errorf("after line %d, %q, the last record that changes the run is %d of %d", n+1, c.line, p.ledger.Newest().LastSeq, last)
 		}
 	}
 }

@@ -63,7 +63,10 @@ type member struct {
 	attempt int
 	ranAt   time.Time
 	trouble string
-	took    time.Duration
+	// passedAt is when the checks before it passed, zero when they have to pass
+	// anew.
+	passedAt time.Time
+	took     time.Duration
 
 	// moves counts its steps, so that a ticket is known to be old.
 	moves int

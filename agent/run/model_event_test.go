@@ -13,7 +13,12 @@ func (m *model) event(e message.Event, at time.Time) error {
 	case message.Paused:
 		m.paused = true
 	case message.Resumed:
-		m.paused, m.failures = false, 0
+		if m.paused = false; !message.GoesOn(e.By) {
+			m.failures = 0
+		}
+		for _, h := range m.hosts {
+			h.checkedAt = time.Time{}
+		}
 	case message.Aborted:
 		m.aborted = true
 	case message.Approved:
@@ -91,6 +96,9 @@ func (m *model) ran(o message.Outcome, at time.Time) {
 func (m *model) outcome(h *modelHost, kind message.TaskKind, ok bool, at time.Time) {
 	if ok && kind == h.unwell {
 		h.unwell = ""
+	}
+	if kind == message.BeforeHost && ok {
+		h.checkedAt = at
 	}
 	switch {
 	case kind == message.Undrain && ok:

@@ -52,6 +52,9 @@ type modelHost struct {
 	// unknown: it answered that it does not know what it did. turn: it had its
 	// turn while it was out of service, and keeps its slot for that.
 	unknown, turn bool
+	// checkedAt is when the checks before it passed, zero when that says nothing
+	// of now.
+	checkedAt time.Time
 }
 
 func (h *modelHost) out() bool { return h.silent || h.holds() }
@@ -106,6 +109,9 @@ func (m *model) inherit(u message.Unwell) {
 func (m *model) see(r message.Record, folded error) error {
 	for n, at := range m.doneAt { // A clock that is set back.
 		m.doneAt[n] = earlier(at, r.Time)
+	}
+	for _, h := range m.hosts {
+		h.checkedAt = earlier(h.checkedAt, r.Time)
 	}
 	if m.over {
 		switch {
@@ -223,6 +229,8 @@ func (m *model) start(name string, at time.Time) error {
 		return fmt.Errorf("invariant 1: %s starts while %d of %d are out of service", name, out, limit)
 	case h.final || h.gone || !h.prepared || h.silent || h.unknown:
 		return fmt.Errorf("%s starts and is %+v", name, *h)
+	case len(m.policy.Checks.BeforeHost) > 0 && at.Sub(h.checkedAt) > 13*time.Minute:
+		return fmt.Errorf("%s starts, and its checks passed at %s", name, h.checkedAt)
 	case m.paused || m.halted:
 		return fmt.Errorf("%s starts while the run is held up", name)
 	case ready < m.policy.MinPrepared:

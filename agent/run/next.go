@@ -99,21 +99,28 @@ func (s *State) begin(now time.Time) Step {
 	if s.obstacle(now) != nothing {
 		return Step{Until: s.unblocks(now)}
 	}
-	if task, wanted := s.fleetTask(); wanted {
+	if task, wanted := s.fleetTask(now); wanted {
 		step := Step{Until: s.unblocks(now), Fleet: &task, FleetFrom: s.fleetFrom()}
 		if now.Before(step.FleetFrom) {
 			step.Until = sooner(step.Until, step.FleetFrom)
 		}
 		return step
 	}
-	if i, some := s.front(ready); some && s.mayTake(i) {
-		return s.takeOut(i)
+	i, some := s.front(ready)
+	if !some || !s.mayTake(i) {
+		i, _ = s.upNext()
 	}
-	i, _ := s.upNext()
-	if len(s.policy.Checks.BeforeHost) > 0 {
+	if s.unchecked(i, now) {
 		return note(message.Event{Event: message.Turn, Hosts: []string{s.members[i].name}})
 	}
 	return s.takeOut(i)
+}
+
+// unchecked reports whether the checks before a host have yet to pass, or to
+// pass anew.
+func (s *State) unchecked(i int, now time.Time) bool {
+	m := &s.members[i]
+	return len(s.policy.Checks.BeforeHost) > 0 && (m.step != ready || !s.stillCounts(m.passedAt, now))
 }
 
 // takeOut gives a host its slot, last of all that comes before its upgrade.

@@ -135,7 +135,7 @@ func drawSpan(rt *rapid.T, label string, most time.Duration) time.Duration {
 func (p *property) random() {
 	happens := []func(){
 		p.answer1, p.answer1, p.answer1, p.answer1, p.outcome1, p.outcome1, p.outcome1, p.outcome1,
-		p.anyReply, p.anyEvent, p.hostChanges, p.someoneAsks, p.timePasses, p.timePasses, p.repeats,
+		p.anyReply, p.anyEvent, p.hostChanges, p.someoneAsks, p.nobodyAsks, p.timePasses, p.timePasses, p.repeats,
 	}
 	happens[rapid.IntRange(0, len(happens)-1).Draw(p.rt, "happens")]()
 }
@@ -236,6 +236,20 @@ func (p *property) someoneAsks() {
 	q.Stage = rapid.SampledFrom(p.model.policy.Stages).Draw(p.rt, "stage").Name
 	if e, err := run.Decide(q); err == nil {
 		p.must(message.Record{Kind: message.EventRecord, Body: e.Encode()})
+	}
+}
+
+// nobodyAsks is a rollout that holds the run up or cannot be read, or lets it go
+// on again.
+func (p *property) nobodyAsks() {
+	run := p.ledger.Current()
+	switch {
+	case run == nil:
+	case run.Paused == nil:
+		by := rapid.SampledFrom([]string{message.ByRollout, message.ByAgent}).Draw(p.rt, "holds it up")
+		p.fact(message.Event{Event: message.Paused, By: by, Why: "because"})
+	case message.GoesOn(run.Paused.By):
+		p.fact(message.Event{Event: message.Resumed, By: run.Paused.By})
 	}
 }
 

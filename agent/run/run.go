@@ -18,7 +18,9 @@
 // its late answer has come, it is undrained and its checks pass, which are
 // tried again every 30 s; a silent one while it is silent. Deletion and release
 // by force end all of that. No host starts while as many of its stage are out
-// of service as may be; silence that comes later may exceed that.
+// of service as may be; silence that comes later may exceed that. What the
+// checks before it have shown counts for a while, and not beyond a pause: they
+// pass anew before a host that had to wait for its slot.
 //
 // Who is out of service when a run ends still is in the next one, until what it
 // lacks has come: an answer, its undrain hook, its checks. Such hosts are the
@@ -32,7 +34,7 @@
 // past that.
 //
 // At max-failures a run stops (hosts under way are finished, their reboots
-// included, the rest is skipped), pauses (whoever resumes it forgives what
+// included, the rest is skipped), pauses (a person who resumes it forgives what
 // failed), or goes on.
 //
 // No command follows not-after or an abort. Hosts under way are waited for, up
@@ -86,15 +88,19 @@ type State struct {
 	// OpenedSeq is the sequence of the event that opened it.
 	OpenedSeq uint64
 	OpenedAt  time.Time
-	Trigger   string
-	By, Why   string
+	// LastSeq is the sequence of the last record that changed it, also after its
+	// end.
+	LastSeq uint64
+	Trigger string
+	By, Why string
 	// RetryOf is the run whose failed and skipped hosts these are; 0 for none.
 	RetryOf  uint64
 	NotAfter time.Time
 	// Window is when the window opened whose run it is; zero when it was
 	// opened outside of all windows, or the log is from before this was
-	// written down.
-	Window time.Time
+	// written down. WindowEnd is when that was to close, zero as Window is.
+	Window, WindowEnd time.Time
+
 	Phase  Phase
 	Result Result
 	Reason string
@@ -164,12 +170,15 @@ const byPolicy = "on-failure"
 // open makes the run that an event opened. Members go in the order given.
 func open(r message.Record, e message.Event) *State {
 	s := &State{
-		OpenedSeq: r.Seq, OpenedAt: r.Time, Trigger: e.Trigger, By: e.By, Why: e.Why, RetryOf: e.RetryOf,
+		OpenedSeq: r.Seq, OpenedAt: r.Time, LastSeq: r.Seq, Trigger: e.Trigger, By: e.By, Why: e.Why, RetryOf: e.RetryOf,
 		NotAfter: *e.NotAfter, Phase: Open, Exempt: e.Exempt, changed: r.Time, newest: r.Time,
 		index: make(map[string]int, len(e.Hosts)), counts: map[Status]int{}, queues: queues{}, noReboot: map[string]string{}, outside: map[string]int{},
 	}
 	if e.Window != nil {
-		s.Window = *e.Window
+		s.Window, s.WindowEnd = *e.Window, *e.NotAfter
+	}
+	if e.WindowEnd != nil {
+		s.WindowEnd = *e.WindowEnd
 	}
 	s.policy = message.DefaultPolicy(len(e.Hosts))
 	if e.Policy != nil {

@@ -18,7 +18,7 @@ func (s *State) setBack(now time.Time) {
 	times := []*time.Time{&s.sentAt, &s.preparedAt, &s.changed, &s.fleet.passedAt, &s.fleet.ranAt}
 	for i := range s.members {
 		m := &s.members[i]
-		times = append(times, &m.since, &m.slotAt, &m.takenAt, &m.silentAt, &m.ranAt)
+		times = append(times, &m.since, &m.slotAt, &m.takenAt, &m.silentAt, &m.ranAt, &m.passedAt)
 	}
 	for k := range s.outsiders {
 		times = append(times, &s.outsiders[k].Since, &s.outsiders[k].silentAt)

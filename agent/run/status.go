@@ -35,7 +35,7 @@ const (
 	// idle is prepared and before its turn.
 	idle
 	// checkingBefore is before the outcome of the checks before it, ready
-	// before its slot.
+	// before its slot; one that is ready for too long is checked anew.
 	checkingBefore
 	ready
 	// draining is before the outcome of the drain hook, drained before the
@@ -63,7 +63,7 @@ var moves = map[step][]step{
 	preparing:      {idle},
 	idle:           {checkingBefore, draining, upgrading},
 	checkingBefore: {idle, ready, recovering},
-	ready:          {idle, draining, upgrading},
+	ready:          {idle, checkingBefore, draining, upgrading},
 	draining:       {drained, undraining, recovering},
 	drained:        {upgrading, undraining, recovering},
 	upgrading:      {rebootDue, checkingAfter, undraining, recovering},

@@ -77,8 +77,7 @@ func (s *State) Awaits(o message.Outcome) bool {
 		return false
 	}
 	if o.Kind == message.Fleet {
-		_, wanted := s.fleetTask()
-		return wanted && o.Attempt == s.fleet.attempt
+		return s.awaitsFleet(o)
 	}
 	t, _, wanted := s.Task(o.Host)
 	return wanted && t.Key() == o.Key()
@@ -136,6 +135,7 @@ func (s *State) came(i int, o message.Outcome, at time.Time) {
 func (s *State) passed(i int, kind message.TaskKind, at time.Time) {
 	switch kind {
 	case message.BeforeHost:
+		s.members[i].passedAt = at
 		_ = s.move(i, ready, at)
 	case message.Drain:
 		_ = s.move(i, drained, at)
@@ -164,6 +164,17 @@ type fleet struct {
 	text string
 }
 
+// validFor is how long what checks have shown counts, beside what checks take.
+const validFor = 10 * time.Minute
+
+// stillCounts reports whether checks that have passed say anything of now. Other
+// checks may have been waited for since; if these could make them stale, the two
+// would wait for each other for ever.
+func (s *State) stillCounts(passed, now time.Time) bool {
+	valid := validFor + s.task(message.BeforeHost).Limit() + s.task(message.Fleet).Limit()
+	return !passed.IsZero() && now.Sub(passed) <= valid
+}
+
 // stale has the checks pass anew before the next host starts. What is being
 // checked now does not count: it may have been looked at before the change.
 func (f *fleet) stale() {
@@ -172,7 +183,7 @@ func (f *fleet) stale() {
 }
 
 func (s *State) fleetRan(o message.Outcome, at time.Time) error {
-	if _, wanted := s.fleetTask(); !wanted || o.Attempt != s.fleet.attempt {
+	if !s.awaitsFleet(o) {
 		return fmt.Errorf("nobody waits for the outcome of fleet %d", o.Attempt)
 	}
 	s.changed = at
@@ -184,20 +195,24 @@ func (s *State) fleetRan(o message.Outcome, at time.Time) error {
 	s.fleet.ranAt, s.fleet.text = at, o.Text
 	switch s.policy.OnFailure {
 	case message.Stop:
-		if s.halt == "" {
-			s.halt = problem(o)
-		}
+		s.stop(problem(o), at)
 	case message.Pause:
 		s.pauseByPolicy(problem(o), at)
 	}
 	return nil
 }
 
+// awaitsFleet reports whether an outcome is that of the next checks of the fleet.
+// When these are wanted is up to the clock of whoever asked for them.
+func (s *State) awaitsFleet(o message.Outcome) bool {
+	return len(s.policy.Checks.Fleet) > 0 && o.Attempt == s.fleet.attempt
+}
+
 // fleetTask returns the checks of the fleet if they have to pass before the
 // next host starts; false when they have, or there are none.
-func (s *State) fleetTask() (message.Task, bool) {
+func (s *State) fleetTask(now time.Time) (message.Task, bool) {
 	passed := s.fleet.passedAt
-	if len(s.policy.Checks.Fleet) == 0 || !passed.IsZero() && !passed.Before(s.reached()) {
+	if len(s.policy.Checks.Fleet) == 0 || s.stillCounts(passed, now) && !passed.Before(s.reached()) {
 		return message.Task{}, false
 	}
 	t := s.task(message.Fleet)

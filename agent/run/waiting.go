@@ -41,6 +41,9 @@ func (s *State) blocked(now time.Time) (Waiting, bool) {
 	case answers:
 		return Waiting{ForHost, s.names(func(st Status) bool { return st == Pending || st == HostPreparing }) + " to answer prepare", s.sentAt}, true
 	case pausing:
+		if s.Paused.By == message.ByAgent {
+			return Waiting{ForResume, "what cannot be read to be mended: " + s.Paused.Why, s.Paused.At}, true
+		}
 		if s.Paused.By == message.ByRollout {
 			return Waiting{ForResume, `the rollout to let it go on: its member "paused" is true` + reason(s.Paused.Why), s.Paused.At}, true
 		}
@@ -161,7 +164,7 @@ func (s *State) waitingAt(now time.Time) (Waiting, bool) {
 	if s.obstacle(now) != nothing {
 		return s.blocked(now)
 	}
-	if _, wanted := s.fleetTask(); wanted {
+	if _, wanted := s.fleetTask(now); wanted {
 		w := Waiting{ForCheck, taskWords[message.Fleet], s.changed}
 		if s.fleet.text != "" {
 			w.Detail += ", which failed: " + s.fleet.text

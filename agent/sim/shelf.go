@@ -21,11 +21,13 @@ type shelf struct {
 	hosts    map[string]store.Host
 	versions map[string]store.Reported
 	reported uint64
+	// runs are the history, runsAsOf how far each goes.
 	runs     []v1.Run
+	runsAsOf map[uint64]uint64
 }
 
 func newShelf() *shelf {
-	return &shelf{changed: make(chan struct{}), hosts: map[string]store.Host{}, versions: map[string]store.Reported{}}
+	return &shelf{changed: make(chan struct{}), hosts: map[string]store.Host{}, versions: map[string]store.Reported{}, runsAsOf: map[uint64]uint64{}}
 }
 
 // change changes what is on the shelf.
@@ -218,18 +220,22 @@ func (s siteStore) DeleteHost(_ context.Context, _, key string) error {
 }
 
 // PutRun implements controller.Store.
-func (s siteStore) PutRun(_ context.Context, _ string, r v1.Run) error {
+func (s siteStore) PutRun(_ context.Context, _ string, r v1.Run, asOf uint64) error {
 	if err := s.write(); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, kept := range s.runs {
+	for i, kept := range s.runs {
 		if kept.ID == r.ID {
+			if s.runsAsOf[r.ID] < asOf {
+				s.runs[i], s.runsAsOf[r.ID] = r, asOf
+				s.w.count("runs kept anew in the history")
+			}
 			return nil
 		}
 	}
-	s.runs = append(s.runs, r)
+	s.runs, s.runsAsOf[r.ID] = append(s.runs, r), asOf
 	s.w.count("runs kept in the history")
 	return nil
 }

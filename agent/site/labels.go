@@ -64,10 +64,10 @@ func (s labelledStore) PutHost(ctx context.Context, key string, host store.Host)
 	return s.Store.PutHost(ctx, key, host)
 }
 
-func (s labelledStore) PutRun(ctx context.Context, tenant string, r v1.Run) error {
+func (s labelledStore) PutRun(ctx context.Context, tenant string, r v1.Run, asOf uint64) error {
 	s.at("before history")
 	defer s.at("after history")
-	return s.Store.PutRun(ctx, tenant, r)
+	return s.Store.PutRun(ctx, tenant, r, asOf)
 }
 
 // labelledKeeper tells of each write that the gate does for a host.

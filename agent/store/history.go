@@ -36,6 +36,14 @@ const (
 // not unpack what it does not show.
 const headerSummary = "Osu-Summary"
 
+// headerAsOf holds the sequence of the last record of the log that a run as it
+// is kept takes in; absent in runs from before this was written down.
+const headerAsOf = "Osu-As-Of"
+
+// maxTries bounds how often a run is compared with what others keep of it at the
+// same time.
+const maxTries = 5
+
 // runs are the streams of ended runs, one for each tenant.
 type runs struct {
 	js      jetstream.JetStream
@@ -66,21 +74,39 @@ func (r *runs) stream(ctx context.Context, tenant string) (jetstream.Stream, err
 	return s, nil
 }
 
-// PutRun keeps an ended run. One that is kept already stays as it is, unless
-// fewer hosts hold a slot by now: that is all that changes after the end.
-func (s *Store) PutRun(ctx context.Context, tenant string, run v1.Run) error {
-	err := s.writeRun(ctx, tenant, run, 0)
-	if !wrongRevision(err) {
-		return err
+// PutRun keeps an ended run as it is as of a record of the log. One that is kept
+// already is replaced by a later state of it alone, whoever comes first: hosts
+// may answer, be released or deleted after its end.
+func (s *Store) PutRun(ctx context.Context, tenant string, run v1.Run, asOf uint64) error {
+	err := s.writeRun(ctx, tenant, run, asOf, 0)
+	for range maxTries {
+		if !wrongRevision(err) {
+			return err
+		}
+		kept, readErr := s.readRun(ctx, tenant, run.ID)
+		if readErr != nil {
+			return fmt.Errorf("cannot keep run %d of tenant %s anew: %w", run.ID, tenant, readErr)
+		}
+		if newer, wrong := kept.olderThan(run, asOf); wrong != nil || !newer {
+			return wrong
+		}
+		err = s.writeRun(ctx, tenant, run, asOf, kept.Sequence)
 	}
-	kept, number, err := s.readRun(ctx, tenant, run.ID)
-	if err == nil && slots(run) < slots(kept) {
-		err = s.writeRun(ctx, tenant, run, number)
+	return err
+}
+
+// keptRun is a run as the stream has it.
+type keptRun struct{ *jetstream.RawStreamMsg }
+
+// olderThan reports whether what is kept of a run is of before a record of the
+// log. Where it does not say so, it is if more hosts hold a slot: after the end
+// none takes one.
+func (k keptRun) olderThan(run v1.Run, asOf uint64) (bool, error) {
+	if kept, err := strconv.ParseUint(k.Header.Get(headerAsOf), 10, 64); err == nil {
+		return kept < asOf, nil
 	}
-	if err != nil && !wrongRevision(err) {
-		return fmt.Errorf("cannot keep run %d of tenant %s anew: %w", run.ID, tenant, err)
-	}
-	return nil
+	kept, err := unpack(k.Data)
+	return slots(run) < slots(kept), err
 }
 
 // slots counts the hosts that hold a slot.
@@ -94,7 +120,7 @@ func slots(run v1.Run) (held int) {
 }
 
 // writeRun keeps a run if what is kept of it has a number, 0 for nothing.
-func (s *Store) writeRun(ctx context.Context, tenant string, run v1.Run, base uint64) error {
+func (s *Store) writeRun(ctx context.Context, tenant string, run v1.Run, asOf, base uint64) error {
 	if _, err := s.runs.stream(ctx, tenant); err != nil {
 		return err
 	}
@@ -106,6 +132,9 @@ func (s *Store) writeRun(ctx context.Context, tenant string, run v1.Run, base ui
 		return err
 	}
 	msg.Header.Set(headerSummary, string(header))
+	if asOf > 0 {
+		msg.Header.Set(headerAsOf, strconv.FormatUint(asOf, 10))
+	}
 	if msg.Data, err = pack(run); err != nil {
 		return err
 	}
@@ -157,27 +186,27 @@ func withShortTexts(run *v1.Run) {
 
 // Run returns a run that is kept, or ErrNotFound.
 func (s *Store) Run(ctx context.Context, tenant string, id uint64) (v1.Run, error) {
-	run, _, err := s.readRun(ctx, tenant, id)
+	kept, err := s.readRun(ctx, tenant, id)
+	if err != nil {
+		return v1.Run{}, fmt.Errorf("cannot read run %d of tenant %s: %w", id, tenant, err)
+	}
+	run, err := unpack(kept.Data)
 	if err != nil {
 		return v1.Run{}, fmt.Errorf("cannot read run %d of tenant %s: %w", id, tenant, err)
 	}
 	return run, nil
 }
 
-func (s *Store) readRun(ctx context.Context, tenant string, id uint64) (run v1.Run, number uint64, err error) {
+func (s *Store) readRun(ctx context.Context, tenant string, id uint64) (keptRun, error) {
 	stream, err := s.runs.stream(ctx, tenant)
 	if err != nil {
-		return run, 0, err
+		return keptRun{}, err
 	}
 	msg, err := stream.GetLastMsgForSubject(ctx, runSubject(tenant, id))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return run, 0, ErrNotFound
+		return keptRun{}, ErrNotFound
 	}
-	if err != nil {
-		return run, 0, err
-	}
-	run, err = unpack(msg.Data)
-	return run, msg.Sequence, err
+	return keptRun{msg}, err
 }
 
 // unpack is the reverse of pack.

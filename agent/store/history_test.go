@@ -28,13 +28,13 @@ func TestHistory(t *testing.T) {
 		t.Fatalf("a run that is not there: %v", err)
 	}
 	for _, id := range []uint64{7, 12, 30} {
-		if err := s.PutRun(t.Context(), "acme", endedRun(id)); err != nil {
+		if err := s.PutRun(t.Context(), "acme", endedRun(id), id+5); err != nil {
 			t.Fatal(err)
 		}
 	}
 	changed := endedRun(12)
 	changed.Result = "failed"
-	if err := s.PutRun(t.Context(), "acme", changed); err != nil {
+	if err := s.PutRun(t.Context(), "acme", changed, 17); err != nil {
 		t.Fatalf("the same run again: %v", err)
 	}
 	if got, err := s.Run(t.Context(), "acme", 12); err != nil || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", endedRun(12)) {
@@ -58,21 +58,57 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestRunWithFewerSlots checks that a run whose slots were freed after its end
-// is kept anew, and not as it was before once more.
-func TestRunWithFewerSlots(t *testing.T) {
+// TestRunThatChangesAfterItsEnd checks that a later state of an ended run takes
+// the place of an earlier one, and never the other way: a host may answer after
+// the end, and still hold its slot.
+func TestRunThatChangesAfterItsEnd(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	lost, answered, freed := endedRun(7), endedRun(7), endedRun(7)
+	lost.Hosts[0].Slot, lost.Hosts[0].SlotReason = &lost.OpenedAt, "it has not answered upgrade"
+	answered.Hosts[0].Slot, answered.Hosts[0].Error = &lost.OpenedAt, "its late answer to upgrade was: done"
+	freed.Events = append(freed.Events, v1.RunEvent{Event: "released", By: "ann"})
+	for n, c := range []struct {
+		put   v1.Run
+		asOf  uint64
+		keeps v1.Run
+	}{
+		{lost, 20, lost},
+		{answered, 21, answered},
+		{lost, 20, answered},
+		{freed, 30, freed},
+		{answered, 21, freed},
+		{lost, 30, freed},
+	} {
+		if err := s.PutRun(t.Context(), "acme", c.put, c.asOf); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.Run(t.Context(), "acme", 7); err != nil || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", c.keeps) {
+			t.Errorf("after write %d the run is %+v, %v", n+1, got, err)
+		}
+	}
+}
+
+// TestRunKeptByAnOlderAgent checks that a run which was kept without a word on
+// how far it goes is kept anew when fewer hosts hold a slot, and not otherwise.
+func TestRunKeptByAnOlderAgent(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	held, freed := endedRun(7), endedRun(7)
 	held.Hosts[0].Slot = &held.OpenedAt
 	freed.Events = append(freed.Events, v1.RunEvent{Event: "released", By: "ann"})
-	for _, r := range []v1.Run{held, freed, held} {
-		if err := s.PutRun(t.Context(), "acme", r); err != nil {
+	for n, c := range []struct {
+		put     v1.Run
+		asOf    uint64
+		stories int
+	}{{held, 0, 1}, {held, 20, 1}, {freed, 30, 2}, {held, 20, 2}} {
+		c.put.Reason = fmt.Sprint("write ", n)
+		if err := s.PutRun(t.Context(), "acme", c.put, c.asOf); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if got, err := s.Run(t.Context(), "acme", 7); err != nil || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", freed) {
-		t.Errorf("the run is %+v, %v", got, err)
+		if got, err := s.Run(t.Context(), "acme", 7); err != nil || len(got.Events) != c.stories || got.Reason == "write 1" {
+			t.Errorf("after write %d the run is %+v, %v", n, got, err)
+		}
 	}
 }
 
@@ -94,7 +130,7 @@ func TestLargeRun(t *testing.T) {
 		text := noise[i%texts*length:][:length]
 		run.Hosts = append(run.Hosts, v1.RunHost{Hostname: fmt.Sprintf("h%04d", i), Status: "failed", Error: string(text)})
 	}
-	if err := s.PutRun(t.Context(), "acme", run); err != nil {
+	if err := s.PutRun(t.Context(), "acme", run, 9); err != nil {
 		t.Fatal(err)
 	}
 	got, err := s.Run(t.Context(), "acme", 7)

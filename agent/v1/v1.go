@@ -49,11 +49,12 @@ type State struct {
 	// verifying, paused, aborting (AV-34). Other systems may say others.
 	Status string `json:"status"`
 	// NextUpgradeIn is the time until the next window opens, such as
-	// "1d4h18s"; "0s" while one is open, absent when none will (AV-35).
+	// "1d4h18s"; "0s" while one is open whose run has not ended, absent when
+	// none will (AV-35).
 	NextUpgradeIn string `json:"next-upgrade-in,omitempty"`
 	// NextUpgradeAt is when that window opens or, while it is open, when it
-	// did: it stands still between two windows, so that Terraform sees no
-	// change where there is none.
+	// did: it stands still between two runs, so that Terraform sees no change
+	// where there is none.
 	NextUpgradeAt *time.Time `json:"next-upgrade-at,omitempty"`
 	// ScheduledWorkers lists the hosts that would take part now (AV-36).
 	ScheduledWorkers []ScheduledWorker `json:"scheduled-workers"`

@@ -25,8 +25,8 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 			"maintenance_windows": windowsAttribute(),
 			"status": source.Text("What is done now: `idle`, `waiting`, `preparing`, `upgrading`, `rebooting`, `verifying`, `paused` or `aborting`. " +
 				"Other systems may say others."),
-			"next_upgrade_in":   source.Text("The time until the next window opens, such as `1d4h18s`; `0s` while one is open, null when none will."),
-			"next_upgrade_at":   source.Text("When the next window opens or, while one is open, when that did, as in RFC 3339; null when none will or the server does not say."),
+			"next_upgrade_in":   source.Text("The time until the next window opens, such as `1d4h18s`; `0s` while one is open whose run has not ended, null when none will."),
+			"next_upgrade_at":   source.Text("When the next window opens or, while one is open whose run has not ended, when that did, as in RFC 3339; null when none will or the server does not say."),
 			"scheduled_workers": workersAttribute(),
 			"last_upgrade_info": lastAttribute(),
 		},

@@ -58,6 +58,26 @@ var runFaults = []fault{
 		by: simulated(scripts, invariants),
 	},
 	{
+		name: "rollout-forgives-failures", file: "agent/run/fact.go",
+		old: `if !message.GoesOn(e.By) {`, new: `if e.By != message.ByAgent {`,
+		by: []suite{scripts},
+	},
+	{
+		name: "damage-of-a-paused-rollout-is-not-told", file: "agent/controller/rollout.go",
+		old: `case hold == nil || hold.By != now.By ||`, new: `case hold == nil ||`,
+		by: tests("agent/controller", "TestUnreadableRolloutIsTold"),
+	},
+	{
+		name: "late-failure-stops-the-run", file: "agent/run/ending.go",
+		old: `s.halt == "" && !s.overAt(at)`, new: `s.halt == ""`,
+		by: []suite{scripts},
+	},
+	{
+		name: "stopped-run-is-timed-out", file: "agent/run/ending.go",
+		old: `case s.halt != "":`, new: `case s.halt != "" && !s.overAt(now):`,
+		by: []suite{scripts},
+	},
+	{
 		name: "failed-host-is-not-undrained", file: "agent/run/fold.go",
 		old: `case m.undrain && m.step != undraining:`, new: `case m.undrain && m.step == draining:`,
 		by: []suite{scripts},
@@ -84,13 +104,28 @@ var runFaults = []fault{
 	},
 	{
 		name: "checks-of-fleet-are-ignored", file: "agent/run/next.go",
-		old: `s.fleetTask(); wanted {`, new: `s.fleetTask(); wanted && s.counts[Upgraded] > 0 {`,
+		old: `s.fleetTask(now); wanted {`, new: `s.fleetTask(now); wanted && s.counts[Upgraded] > 0 {`,
 		by: simulated(scripts),
 	},
 	{
 		name: "checks-before-host-are-ignored", file: "agent/run/next.go",
-		old: `if len(s.policy.Checks.BeforeHost) > 0 {`, new: `if len(s.policy.Checks.BeforeHost) > 1 {`,
+		old: `return len(s.policy.Checks.BeforeHost) > 0 &&`, new: `return len(s.policy.Checks.BeforeHost) > 1 &&`,
 		by: simulated(scripts),
+	},
+	{
+		name: "checks-before-host-never-go-stale", file: "agent/run/next.go",
+		old: `(m.step != ready || !s.stillCounts(m.passedAt, now))`, new: `m.step != ready`,
+		by: []suite{scripts, invariants},
+	},
+	{
+		name: "checks-before-host-outlast-a-pause", file: "agent/run/fact.go",
+		old: `s.members[t.host].passedAt = time.Time{}`, new: `_ = t`,
+		by: []suite{scripts, invariants},
+	},
+	{
+		name: "checks-of-fleet-never-go-stale", file: "agent/run/task.go",
+		old: `s.stillCounts(passed, now) && !passed.Before`, new: `!passed.IsZero() && !passed.Before`,
+		by: []suite{scripts},
 	},
 	{
 		name: "checks-after-host-are-ignored", file: "agent/run/fold.go",

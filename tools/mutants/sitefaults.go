@@ -56,26 +56,26 @@ var siteFaults = []fault{
 		by: tests("agent/controller", "TestLogThatWentBackwards|TestAsksAtAnAlarm|TestAlarmIsShown|TestAlarmWithoutARun"),
 	},
 	{
-		name: "freeze-at-a-start-is-ignored", file: "agent/controller/schedule.go",
+		name: "freeze-at-a-start-is-ignored", file: "agent/controller/freeze.go",
 		old: `case found && freeze.Contains(now):`, new: `case found && freeze.Contains(now) && s.config == nil:`,
 		by: tests("agent/controller", "TestFreezeWins"),
 	},
 	{
-		name: "freeze-during-a-run-is-ignored", file: "agent/controller/schedule.go",
+		name: "freeze-during-a-run-is-ignored", file: "agent/controller/freeze.go",
 		old: `if !found || !freeze.Start.Before(current.NotAfter) {`, new: `if !found || !freeze.Start.Before(current.OpenedAt) {`,
 		by: tests("agent/controller", "TestFreezeDuringARun"),
 	},
 	{
 		name: "unreadable-calendar-is-ignored", file: "agent/controller/schedule.go",
-		old: `if s.configErr != nil || len(s.calendarErrs) > 0 || s.config == nil {`, new: `if s.configErr != nil || s.config == nil {`,
+		old: `if s.unreadable() != nil || s.config == nil {`, new: `if s.configErr != nil || s.config == nil {`,
 		by: tests("agent/controller", "TestUnreadableCalendar"),
 	},
 	{
-		name: "second-run-in-one-window", file: "agent/controller/start.go",
-		old: `	case newest.Window.IsZero():
-		return newest.OpenedAt`,
-		new: `	case newest.Window.IsZero() || newest.Over():
-		return newest.OpenedAt.Add(-24 * time.Hour)`,
+		name: "second-run-in-one-window", file: "agent/controller/due.go",
+		old: `case !f.last.Before(f.span.Start):
+		return true`,
+		new: `case !f.last.Before(f.span.Start):
+		return f.last.After(f.span.Start)`,
 		by: tests("agent/controller", "TestOneRunPerWindow"),
 	},
 	{
@@ -85,7 +85,7 @@ var siteFaults = []fault{
 	},
 	{
 		name: "run-is-lost-to-the-history", file: "agent/controller/history.go",
-		old: `tenant, r); err != nil {`, new: `tenant, r); err != nil && ctx.Err() != nil {`,
+		old: `tenant, r.Run, r.asOf); err != nil {`, new: `tenant, r.Run, r.asOf); err != nil && ctx.Err() != nil {`,
 		by: tests("agent/controller", "TestHistoryThatCannotBeKept"),
 	},
 	{

@@ -49,6 +49,21 @@ var unwellFaults = []fault{
 		by: []suite{scripts},
 	},
 	{
+		name: "late-answer-does-not-reach-the-history", file: "agent/run/inherit.go",
+		old: "s.answerLate(i, answerOf(r), r.Time)\n\ts.LastSeq = r.Seq", new: `s.answerLate(i, answerOf(r), r.Time)`,
+		by: tests("agent/run", "TestLastSeq"),
+	},
+	{
+		name: "history-goes-back", file: "agent/store/history.go",
+		old: `kept < asOf, nil`, new: `kept != asOf, nil`,
+		by: tests("agent/store", "TestRunThatChangesAfterItsEnd"),
+	},
+	{
+		name: "history-ignores-what-comes-after-the-end", file: "agent/store/history.go",
+		old: `kept < asOf, nil`, new: `kept > asOf, nil`,
+		by: tests("agent/store", "TestRunThatChangesAfterItsEnd|TestRunKeptByAnOlderAgent"),
+	},
+	{
 		name: "unwell-host-is-upgraded-though-silent", file: "agent/run/asks.go",
 		old: `(!m.slot || m.step <= ready) && m.final != Skipped`, new: `!m.slot && m.final != Skipped`,
 		by: tests("agent/controller", "TestUnwellAndSilent"),
@@ -59,8 +74,8 @@ var unwellFaults = []fault{
 		by: tests("agent/run", "TestConsidered"),
 	},
 	{
-		name: "prepare-in-a-freeze", file: "agent/controller/schedule.go",
-		old: "func (s *state) freezes(current *run.State) (message.Event, bool) {\n\tif s.config == nil {", new: "func (s *state) freezes(current *run.State) (message.Event, bool) {\n\tif s.config == nil || current.ID == 0 {",
+		name: "prepare-in-a-freeze", file: "agent/controller/freeze.go",
+		old: `if !found || !freeze.Start.Before(current.NotAfter) {`, new: `if !found || current.ID == 0 || !freeze.Start.Before(current.NotAfter) {`,
 		by: tests("agent/controller", "TestFreezeBeforePrepare"),
 	},
 	{
