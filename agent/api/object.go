@@ -44,6 +44,8 @@ type stored[T any] struct {
 	value    T
 	revision store.Revision
 	exists   bool
+	// damaged is why the value of one that exists cannot be read.
+	damaged error
 }
 
 func (st stored[T]) tag() string { return etag(st.revision) }
@@ -76,8 +78,11 @@ func only[T any](o *object[T]) func(*call) (*object[T], error) {
 
 func (o *object[T]) stored(ctx context.Context, tenant string) (stored[T], error) {
 	value, revision, err := o.read(ctx, tenant)
-	if errors.Is(err, store.ErrNotFound) {
+	switch {
+	case errors.Is(err, store.ErrNotFound):
 		return stored[T]{}, nil
+	case errors.Is(err, store.ErrDamaged):
+		return stored[T]{revision: revision, exists: true, damaged: err}, nil
 	}
 	return stored[T]{value: value, revision: revision, exists: err == nil}, err
 }
@@ -91,6 +96,11 @@ func (o *object[T]) mismatch(c *call, now stored[T]) error {
 		return problem(http.StatusPreconditionFailed, "", "", "tenant %q has no %s, so If-Match cannot hold", c.tenant, o.noun)
 	}
 	return problem(http.StatusPreconditionFailed, "", "", "the %s of tenant %q is there with ETag %s; read it again before you change it", o.noun, c.tenant, now.tag())
+}
+
+// unreadable is the error of who wants to know what is stored.
+func (o *object[T]) unreadable(now stored[T]) error {
+	return problem(http.StatusInternalServerError, "", "", "%v; write it anew with PUT, or delete it", now.damaged)
 }
 
 // answerGet answers GET (AV-6, AV-8, AV-9).
@@ -113,8 +123,11 @@ func (o *object[T]) answerGet(c *call) error {
 	case http.StatusPreconditionFailed:
 		return o.mismatch(c, now)
 	}
-	if !now.exists {
+	switch {
+	case !now.exists:
 		return o.missing(c)
+	case now.damaged != nil:
+		return o.unreadable(now)
 	}
 	c.w.Header().Set("ETag", now.tag())
 	return o.server.sendFields(c, now.value)
@@ -132,8 +145,11 @@ func (o *object[T]) answerPut(c *call) error {
 func (o *object[T]) answerPatch(c *call) error {
 	return o.write(c, func(body []byte, now stored[T]) (T, error) {
 		merged, err := o.patch(now.value, c.Header.Get("Content-Type"), body)
-		if err == nil && !now.exists {
+		switch {
+		case err == nil && !now.exists:
 			err = o.missing(c)
+		case now.damaged != nil:
+			err = o.unreadable(now)
 		}
 		return merged, err
 	})

@@ -75,7 +75,7 @@ func (o *object[T]) decode(entry jetstream.KeyValueEntry) (T, error) {
 	var value T
 	if err := json.Unmarshal(entry.Value(), &value); err != nil {
 		var none T
-		return none, fmt.Errorf("the stored %s is damaged: %w", o.which(keyOf(entry.Key())), err)
+		return none, fmt.Errorf("the stored %s %w: %w", o.which(keyOf(entry.Key())), ErrDamaged, err)
 	}
 	return value, nil
 }

@@ -27,6 +27,8 @@ var (
 	// ErrConflict means that the entry has another revision than the one that
 	// the write was based on.
 	ErrConflict = errors.New("changed in the meantime")
+	// ErrDamaged means that what is there cannot be read. It can be replaced.
+	ErrDamaged = errors.New("is damaged")
 	// ErrFull means that there may be no more of the kind.
 	ErrFull = errors.New("there are too many")
 )

@@ -1,0 +1,74 @@
+package api_test
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
+)
+
+// damage writes what cannot be read in the place of an object of a real site.
+func damage(t *testing.T, s *site.Site, bucket, key string) {
+	t.Helper()
+	nc, err := s.Server().Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kv, err := js.KeyValue(t.Context(), bucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kv.Put(t.Context(), key, []byte(`{"worker-`)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDamagedObject checks that what is stored and cannot be read is told of,
+// and can be written anew or deleted, which is what people are told to do.
+func TestDamagedObject(t *testing.T) {
+	t.Parallel()
+	s, err := site.Open(t.Context(), site.Options{
+		Name: "test", Zone: time.UTC, Dir: t.TempDir(), Tenants: []string{"demo"}, API: site.Endpoint{Listen: "127.0.0.1:0"},
+		Holder: "a test", Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	token, err := s.Tokens().Add(api.Token{Name: "test", Tenant: "demo", Allow: api.Rights()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &caller{t: t, dev: &dev.Dev{Endpoint: "http://" + s.Address(), Token: token}}
+	calendar := configPath + "/calendars/freeze"
+	for _, o := range []struct{ path, bucket, key, body string }{
+		{configPath, "osu-config", "demo", body},
+		{configPath + "/rollout", "osu-rollout", "demo", `{}`},
+		{calendar, "osu-calendar", "demo.freeze", `{"kind":"freeze","events":[{"start":"2026-12-24","duration":"2d","all-day":true,"summary":"Christmas"}]}`},
+	} {
+		damage(t, s, o.bucket, o.key)
+		told := c.want(c.call("GET", o.path, ""), 500, "is damaged")
+		c.want(told, 500, "write it anew with PUT, or delete it")
+		c.want(c.call("PATCH", o.path, `{}`), 500, "is damaged")
+		c.want(c.call("PUT", o.path, o.body, "If-None-Match", "*"), 412, "is there with ETag")
+		c.want(c.call("PUT", o.path, o.body), 204, "")
+		c.want(c.call("GET", o.path, ""), 200, "")
+		damage(t, s, o.bucket, o.key)
+		c.want(c.call("DELETE", o.path, ""), 204, "")
+		c.want(c.call("GET", o.path, ""), 404, "")
+	}
+}
