@@ -131,7 +131,10 @@ func foresee(r *run.State, view *v1.Run, now time.Time) {
 			view.Hosts[i].ExpectedEnd = at(end)
 		}
 	}
-	if f.Left > 0 {
+	switch {
+	case f.Left > 0:
 		view.Forecast = fmt.Sprintf("%d hosts are not expected to be done by %s", f.Left, r.NotAfter.UTC().Format(time.RFC3339))
+	case f.Waits != "":
+		view.Forecast = "its end cannot be foreseen: it waits for " + f.Waits
 	}
 }

@@ -1,10 +1,12 @@
 package controller
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -65,5 +67,34 @@ func TestNextUpgradeAfterTheRun(t *testing.T) {
 		tells("after a restart", "21h59m", "22:00")
 		m.pass(3*time.Hour, "h01")
 		tells("when the window has closed", "18h59m", "22:00")
+	})
+}
+
+// TestForecastIsTold checks that a run tells when its hosts are expected to be
+// done, and why no end is foreseen while one of them is silent.
+func TestForecastIsTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01", "h02", "h03")
+		m.rollout = &v1.Rollout{Stages: []v1.Stage{{Name: "all", MaxUnavailable: "2"}}}
+		c, r := m.begun(t, "h01", "h02", "h03")
+		m.pass(10*time.Minute, "h01", "h02", "h03")
+		m.reply("h02", r.ID, message.Upgrade)
+		view, err := c.Find(t.Context(), r.ID)
+		if err != nil || view.ExpectedEnd == nil || view.Hosts[2].ExpectedEnd == nil || view.Forecast != "" {
+			t.Errorf("it ends at %v: %q, %v", view.ExpectedEnd, view.Forecast, err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01", "h02", "h03")
+		m.rollout = &v1.Rollout{Stages: []v1.Stage{{Name: "all", MaxUnavailable: "2"}}}
+		c, r := m.begun(t, "h01", "h02", "h03")
+		m.pass(10*time.Minute, "h01", "h02")
+		m.reply("h01", r.ID, message.Upgrade)
+		m.pass(time.Minute, "h01", "h02")
+		view, err := c.Find(t.Context(), r.ID)
+		if want := "its end cannot be foreseen: it waits for h03 (it is silent)"; err != nil || view.ExpectedEnd != nil || !strings.HasPrefix(view.Forecast, want) {
+			t.Errorf("it ends at %v: %q, %v", view.ExpectedEnd, view.Forecast, err)
+		}
 	})
 }

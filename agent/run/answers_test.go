@@ -40,7 +40,11 @@ func (p *player) answer(question string) {
 			p.out.WriteString("= unknown\n")
 			return
 		}
-		fmt.Fprintf(&p.out, "= %d not done in time, ends at %s\n", f.Left, f.End.Sub(epoch))
+		ends := "ends at " + f.End.Sub(epoch).String()
+		if f.Waits != "" {
+			ends = "waits for " + f.Waits
+		}
+		fmt.Fprintf(&p.out, "= %d not done in time, %s\n", f.Left, ends)
 		for _, h := range run.Hosts() {
 			if end, some := f.Hosts[h.Name]; some {
 				fmt.Fprintf(&p.out, "= %s %s\n", h.Name, end.Sub(epoch))

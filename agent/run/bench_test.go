@@ -104,3 +104,34 @@ func (p *player) follow(step Step) {
 		}
 	}
 }
+
+// BenchmarkForecast is the forecast of a run over many hosts, half of which are
+// under way: its time per host must stay the same however many there are.
+func BenchmarkForecast(b *testing.B) {
+	for _, hosts := range []int{1000, 10_000} {
+		b.Run(fmt.Sprintf("%d-hosts", hosts), func(b *testing.B) {
+			p := newPlayer(b)
+			policy := message.DefaultPolicy(hosts)
+			policy.Stages[0].MaxUnavailable = hosts / 2
+			end := epoch.Add(4 * time.Hour)
+			e := message.Event{Event: message.Opened, Trigger: message.TriggerWindow, NotAfter: &end, Policy: &policy}
+			for i := range hosts {
+				e.Hosts = append(e.Hosts, fmt.Sprintf("h%06d", i+1))
+			}
+			p.fact(e)
+			p.take(p.ledger.Current(), p.ledger.Current().Next(p.now))
+			p.follow(Step{Act: Send, Command: message.Command{Action: message.Prepare, Hosts: e.Hosts}})
+			for range hosts / 2 {
+				p.take(p.ledger.Current(), p.ledger.Current().Next(p.now))
+			}
+			p.now = p.now.Add(time.Minute)
+			p.reply(p.ledger.Newest().ID, "h000001", "upgrade", message.Reply{Action: message.Upgrade, Result: message.Done}.Encode())
+			for b.Loop() {
+				if _, known := p.ledger.Newest().Forecast(p.now); !known {
+					b.Fatal("there is no forecast")
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*hosts), "ns/host")
+		})
+	}
+}

@@ -32,73 +32,39 @@ func (s *State) fits(now time.Time) bool {
 // Forecast is when a run is expected to end, if hosts go on to take as long as
 // those before.
 type Forecast struct {
-	// End is of the whole run, Hosts of each member that is not done, by name.
+	// End is of the whole run. It is zero while that waits for what nobody can
+	// foresee, which Waits says in words.
 	End   time.Time
+	Waits string
+	// Hosts are the ends of the members that are not done, by name; those that
+	// wait for what nobody can foresee have none.
 	Hosts map[string]time.Time
 	// Left counts the hosts that are expected not to be done by not-after.
 	Left int
 }
 
 // Forecast tells when the run is expected to end; false when nothing is
-// measured yet, or the run waits for somebody. Its cost grows with the number
-// of hosts.
+// measured yet, or the run waits for anything but hosts at work and time. Its
+// cost grows with the number of hosts.
 func (s *State) Forecast(now time.Time) (Forecast, bool) {
 	took := s.typical()
-	if took == 0 || s.Over() || s.unprepared > 0 || s.Paused != nil || !s.approved(&s.stages[s.current]) {
+	if took == 0 || s.Over() || s.unprepared > 0 {
 		return Forecast{}, false
 	}
-	f := Forecast{End: now, Hosts: map[string]time.Time{}}
+	p := &prospect{State: s, f: Forecast{Hosts: make(map[string]time.Time, s.unstarted+s.owing)}, took: took, last: now}
 	_, ends := s.ending(now)
-	for n := range s.stages {
-		s.forecastStage(&f, n, ends, later(f.End, now), took)
-	}
-	return f, true
-}
-
-// forecastStage adds a stage that begins at a time: its hosts go as many at
-// once as it allows, but for the slots that are held by hosts which are not
-// well. In a run that ends, those go that are out of service.
-func (s *State) forecastStage(f *Forecast, n int, ends bool, begins time.Time, took time.Duration) {
-	g := &s.stages[n]
-	if n > 0 && g.left > 0 {
-		begins = later(begins, s.soaked(n, begins))
-	}
-	lanes, place := s.lanes(g), 0
-	for _, i := range g.order {
-		m := &s.members[i]
-		if m.final != "" || ends && !m.owes() {
-			continue
-		}
-		end := begins.Add(took * time.Duration(1+place/lanes))
-		if m.owes() {
-			end = later(begins, m.takenAt.Add(took))
-		}
-		place++
-		f.Hosts[m.name], f.End = end, later(f.End, end)
-		if end.After(s.NotAfter) {
-			f.Left++
+	begins := later(now, s.reached())
+	for n := s.current; n < len(s.stages) && p.f.Waits == ""; n++ {
+		if g := &s.stages[n]; g.left > 0 {
+			c := p.crew(g, now)
+			if !ends && c.toBegin() {
+				p.begin(n, c, begins, now)
+			}
+			begins = later(begins, p.last.Add(time.Duration(g.Soak)))
 		}
 	}
-}
-
-// lanes is how many hosts of a stage can go at once; at least one.
-func (s *State) lanes(g *stage) int {
-	free := g.MaxUnavailable - g.outside
-	for _, i := range g.order {
-		if m := &s.members[i]; m.final != "" && m.out() {
-			free--
-		}
+	if p.f.Waits == "" {
+		p.f.End = p.last
 	}
-	return max(1, free)
-}
-
-// soaked is when a stage may begin for the sake of the soak before it.
-func (s *State) soaked(n int, begins time.Time) time.Time {
-	if n <= s.current {
-		return later(begins, s.soakEnds)
-	}
-	if before := &s.stages[n-1]; before.left > 0 {
-		return begins.Add(time.Duration(before.Soak))
-	}
-	return begins
+	return p.f, p.f.Waits == "" || len(p.f.Hosts) > 0
 }

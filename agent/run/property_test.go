@@ -301,6 +301,9 @@ func (p *property) check() {
 	if err := p.model.compare(s); err != nil {
 		p.rt.Fatalf("%v", err)
 	}
+	if err := foreseen(s, p.now); err != nil {
+		p.rt.Fatalf("the forecast at %s: %v", p.now.Sub(epoch), err)
+	}
 	counts := map[Status]int{}
 	for _, h := range s.Hosts() {
 		counts[h.Status]++
@@ -316,4 +319,29 @@ func (p *property) check() {
 	if s.Result == Completed && counts[Upgraded] != s.Size() {
 		p.rt.Fatalf("a run is completed with %v", counts)
 	}
+}
+
+// foreseen holds that a forecast is of the future, and that there is none of the
+// end while the run waits for anything but hosts at work and time.
+func foreseen(s *State, now time.Time) error {
+	f, known := s.Forecast(now)
+	if !known {
+		return nil
+	}
+	for name, at := range f.Hosts {
+		h, _ := s.Host(name)
+		switch m := &s.members[s.index[name]]; {
+		case at.Before(now) || !f.End.IsZero() && at.After(f.End):
+			return fmt.Errorf("%s is done at %s, and the run at %s", name, at, f.End)
+		case h.Status.Final() || !m.owes() && (m.silent || m.unknown):
+			return fmt.Errorf("%s has one, and is %+v", name, h)
+		}
+	}
+	w, _ := s.Waiting(now)
+	_, ends := s.ending(now)
+	stuck := !ends && (w.What == ForSlot || w.What == ForApproval || w.What == ForResume && s.unstarted > 0)
+	if stuck && (f.Waits == "" || !f.End.IsZero()) {
+		return fmt.Errorf("the run ends at %s, and waits for %s", f.End, w.Detail)
+	}
+	return unless(f.End.IsZero() == (f.Waits != ""), "it ends at %s, and waits for %q", f.End, f.Waits)
 }

@@ -109,7 +109,11 @@ func (s *State) advance(at time.Time) {
 // draws it.
 func (s *State) starts(i int) time.Time {
 	m := &s.members[i]
-	begins := later(s.reached(), s.stages[m.stage].approvedAt)
+	return s.splays(m, later(s.reached(), s.stages[m.stage].approvedAt))
+}
+
+// splays is when a host may start whose stage begins at a time.
+func (s *State) splays(m *member, begins time.Time) time.Time {
 	// A splay that is longer than half of what is left would waste the window; for
 	// a host that is out of service anyway there is none.
 	if left := s.NotAfter.Sub(begins) / 2; s.policy.Splay > 0 && left > 0 && !m.slot {

@@ -41,13 +41,7 @@ func (s *State) blocked(now time.Time) (Waiting, bool) {
 	case answers:
 		return Waiting{ForHost, s.names(func(st Status) bool { return st == Pending || st == HostPreparing }) + " to answer prepare", s.sentAt}, true
 	case pausing:
-		if s.Paused.By == message.ByAgent {
-			return Waiting{ForResume, "what cannot be read to be mended: " + s.Paused.Why, s.Paused.At}, true
-		}
-		if s.Paused.By == message.ByRollout {
-			return Waiting{ForResume, `the rollout to let it go on: its member "paused" is true` + reason(s.Paused.Why), s.Paused.At}, true
-		}
-		return Waiting{ForResume, fmt.Sprintf("somebody to resume it: it was paused by %s%s", s.Paused.By, reason(s.Paused.Why)), s.Paused.At}, true
+		return s.pausing(), true
 	case soak:
 		before := &s.stages[s.soaks]
 		return Waiting{ForSoak, fmt.Sprintf("stage %s to soak until %s", before.Name, stamp(s.soakEnds)), before.doneAt}, true
@@ -63,6 +57,18 @@ func (s *State) blocked(now time.Time) (Waiting, bool) {
 	case emptiness, shortage:
 	}
 	return s.anyBusy()
+}
+
+// pausing says in words who has to let a paused run go on.
+func (s *State) pausing() Waiting {
+	p := s.Paused
+	switch p.By {
+	case message.ByAgent:
+		return Waiting{ForResume, "what cannot be read to be mended: " + p.Why, p.At}
+	case message.ByRollout:
+		return Waiting{ForResume, `the rollout to let it go on: its member "paused" is true` + reason(p.Why), p.At}
+	}
+	return Waiting{ForResume, fmt.Sprintf("somebody to resume it: it was paused by %s%s", p.By, reason(p.Why)), p.At}
 }
 
 func reason(why string) string {

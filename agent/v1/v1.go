@@ -169,9 +169,11 @@ type Run struct {
 	// Paused is who holds the run up, and why; absent when nobody does.
 	Paused string `json:"paused,omitempty"`
 	// ExpectedEnd is when the run ends if the hosts to come take as long as
-	// those before; absent while nothing is known of that.
+	// those before; absent while nothing is known of that, or it waits for what
+	// nobody can foresee.
 	ExpectedEnd *time.Time `json:"expected-end,omitempty"`
-	// Forecast says in words when the rest does not fit before not-after.
+	// Forecast says in words when the rest does not fit before not-after, or why
+	// the end cannot be foreseen.
 	Forecast   string      `json:"forecast,omitempty"`
 	WaitingFor *WaitingFor `json:"waiting-for,omitempty"`
 	Stages     []RunStage  `json:"stages,omitempty"`

@@ -148,6 +148,26 @@ var runFaults = []fault{
 		by: []suite{scripts},
 	},
 	{
+		name: "forecast-of-a-slot-that-nobody-frees", file: "agent/run/prospect.go",
+		old: `p.queue(c, c.free, g.MaxUnavailable-c.lost,`, new: `p.queue(c, c.free, max(1, g.MaxUnavailable-c.lost),`,
+		by: []suite{scripts},
+	},
+	{
+		name: "forecast-of-a-silent-host", file: "agent/run/prospect.go",
+		old: `case m.final == "" && (m.silent || m.unknown):`, new: `case m.final == "" && m.unknown:`,
+		by: []suite{scripts, invariants},
+	},
+	{
+		name: "forecast-without-splay", file: "agent/run/prospect.go",
+		old: `l.take(p.splays(m, splayed), p.took)`, new: `l.take(splayed, p.took)`,
+		by: []suite{scripts},
+	},
+	{
+		name: "forecast-without-soak", file: "agent/run/forecast.go",
+		old: `p.last.Add(time.Duration(g.Soak))`, new: `p.last`,
+		by: []suite{scripts},
+	},
+	{
 		name: "reboot-of-an-exempt-host", file: "agent/run/fold.go",
 		old: `if !skip {`, new: `if !skip || reason != "" {`,
 		by: simulated(scripts),
