@@ -20,6 +20,9 @@ func (s *state) drive(ctx context.Context, current *run.State, now time.Time) ti
 	if !s.gathered(current, now) {
 		return s.started.Add(settle)
 	}
+	if now.Before(s.judgeAt) {
+		return s.judgeAt
+	}
 	for _, fact := range []func(*run.State) (message.Event, bool){s.silence, s.freezes, s.held, s.ran} {
 		if e, some := fact(current); some {
 			return s.appendEvent(ctx, current, e)

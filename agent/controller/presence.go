@@ -30,6 +30,14 @@ func (p presence) hear(name string, at time.Time) {
 	p.place[name] = p.order.PushBack(heardOf{name, at})
 }
 
+// hearAll notes that all who are online still are.
+func (p presence) hearAll(at time.Time) {
+	for e := p.order.Front(); e != nil; e = e.Next() {
+		h, _ := e.Value.(heardOf)
+		e.Value = heardOf{h.name, at}
+	}
+}
+
 func (p presence) forget(name string) {
 	if e, known := p.place[name]; known {
 		p.order.Remove(e)

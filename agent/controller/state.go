@@ -100,8 +100,9 @@ type state struct {
 	// wait after it could not be.
 	keepAt    time.Time
 	keepPause time.Duration
-	// looked is when the last decision was made.
-	looked time.Time
+	// looked is when the last decision was made, due when the next was to be made
+	// at the latest, and judgeAt when hosts may be given up again.
+	looked, due, judgeAt time.Time
 	// stale tells that something has changed since the last decision.
 	stale    bool
 	watchers map[chan struct{}]bool
@@ -177,7 +178,8 @@ func (s *state) loop(ctx context.Context, asked <-chan func(*state), in *inbox) 
 func (s *state) refresh(ctx context.Context, timer *time.Timer) {
 	if s.stale {
 		s.stale = false
-		timer.Reset(s.decide(ctx).Sub(s.Now()))
+		s.due = later(s.decide(ctx), s.Now())
+		timer.Reset(s.due.Sub(s.Now()))
 	}
 }
 
@@ -259,6 +261,7 @@ func (s *state) decide(ctx context.Context) time.Time {
 	if now.Before(s.looked) {
 		s.setBack(now)
 	}
+	s.wasAway(now)
 	s.looked = now
 	s.answerDeletions()
 	if !s.keepAt.IsZero() && !now.Before(s.keepAt) {
@@ -286,6 +289,7 @@ func (s *state) decide(ctx context.Context) time.Time {
 // since: it would be waited for until the time comes again.
 func (s *state) setBack(now time.Time) {
 	s.started, s.joined, s.retryAt, s.trimAt, s.lookBackAt = now, now, time.Time{}, time.Time{}, time.Time{}
+	s.due, s.judgeAt = time.Time{}, time.Time{}
 	if !s.keepAt.IsZero() {
 		s.keepAt = now
 	}

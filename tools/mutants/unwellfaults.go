@@ -108,4 +108,14 @@ var unwellFaults = []fault{
 		old: `time.Duration(1+(len(s.members)-1)/message.SiteTasks)`, new: `time.Duration(min(1, 1+(len(s.members)-1)/message.SiteTasks))`,
 		by: tests("agent/controller", "TestManyHooksAtTheSite"),
 	},
+	{
+		name: "judges-before-it-has-read-what-hosts-said", file: "agent/controller/away.go",
+		old: `s.judgeAt = now.Add(catchingUp)`, new: `s.judgeAt = now`,
+		by: tests("agent/controller", "TestAway"),
+	},
+	{
+		name: "nobody-was-heard-while-it-was-away", file: "agent/controller/away.go",
+		old: `s.present.hearAll(now)`, new: ``,
+		by: tests("agent/controller", "TestAway"),
+	},
 }

@@ -1,0 +1,65 @@
+package controller
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// TestAway checks that a controller which was stopped for longer than hosts may
+// be silent, and than a step may take, first reads what they have said
+// meanwhile.
+func TestAway(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		stopped time.Duration
+		gaveUp  int
+	}{
+		"beyond the step's time":   {time.Minute, 0},
+		"beyond a host's silence":  {2 * message.Silence, 0},
+		"for an hour":              {time.Hour, 0},
+		"but nobody has an answer": {time.Minute, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m := newMemory("h01", "h02")
+				m.rollout = &v1.Rollout{Timeouts: &v1.StepTimeouts{Upgrade: "30s"}}
+				_, r := m.begun(t, "h01", "h02")
+				m.setClock(c.stopped)
+				m.beat("h03") // It is new, so that all is looked at again.
+				if c.gaveUp == 0 {
+					m.reply("h01", r.ID, message.Upgrade)
+				}
+				m.beat("h01", "h02")
+				m.pass(2*catchingUp, "h01", "h02")
+				if n := len(m.events(`"gave-up"`)); n != c.gaveUp || len(m.events(`"silent"`)) != 0 {
+					t.Errorf("%d hosts are given up; the log has %q", n, m.events(`"gave-up"`))
+				}
+			})
+		})
+	}
+}
+
+// TestLateAgainAndAgain checks that a controller on a machine that is too busy
+// for it does not wait for ever before it judges.
+func TestLateAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 22, 1, 0, 0, 0, time.UTC)
+	s := newState(newMemory().options(t), nil, nil)
+	s.looked, s.due = now, now
+	judged := 0
+	for range 100 {
+		now = now.Add(3 * time.Second)
+		if s.wasAway(now); !now.Before(s.judgeAt) {
+			judged++
+		}
+		s.looked, s.due = now, now.Add(time.Millisecond)
+	}
+	if judged < 50 {
+		t.Errorf("it judged %d of 100 times", judged)
+	}
+}
