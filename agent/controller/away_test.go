@@ -34,7 +34,6 @@ func TestAway(t *testing.T) {
 				if c.gaveUp == 0 {
 					m.reply("h01", r.ID, message.Upgrade)
 				}
-				m.beat("h01", "h02")
 				m.pass(2*catchingUp, "h01", "h02")
 				if n := len(m.events(`"gave-up"`)); n != c.gaveUp || len(m.events(`"silent"`)) != 0 {
 					t.Errorf("%d hosts are given up; the log has %q", n, m.events(`"gave-up"`))
