@@ -9,6 +9,7 @@ import (
 
 // listen notes who has fallen silent.
 func (s *state) listen(now time.Time) {
+	s.wasAway(now)
 	for _, name := range s.present.expire(now) {
 		s.Logger.Warn("host is silent", "tenant", s.Tenant, "host", name, "for", message.Silence)
 		s.suspect(name)

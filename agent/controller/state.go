@@ -261,13 +261,12 @@ func (s *state) decide(ctx context.Context) time.Time {
 	if now.Before(s.looked) {
 		s.setBack(now)
 	}
-	s.wasAway(now)
+	s.listen(now)
 	s.looked = now
 	s.answerDeletions()
 	if !s.keepAt.IsZero() && !now.Before(s.keepAt) {
 		s.keep()
 	}
-	s.listen(now)
 	wake := earlier(earlier(now.Add(longestSleep), s.keepAt), s.present.next())
 	s.rekeep(now)
 	wake = earlier(wake, s.rekeepAt)
