@@ -17,6 +17,9 @@ const (
 // up may have answered long ago. One that is late all the time judges between
 // two such pauses all the same.
 func (s *state) wasAway(now time.Time) {
+	if s.judgeAt.After(now.Add(catchingUp)) {
+		s.judgeAt = time.Time{} // The clock was set back since.
+	}
 	late := now.Sub(later(s.looked, s.due))
 	if s.due.IsZero() || late < away || now.Before(s.judgeAt.Add(longestSleep)) {
 		return

@@ -62,3 +62,16 @@ func TestLateAgainAndAgain(t *testing.T) {
 		t.Errorf("it judged %d of 100 times", judged)
 	}
 }
+
+// TestAwayAndSetBack checks that a clock which was years ahead for a moment
+// keeps nobody from judging.
+func TestAwayAndSetBack(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 22, 1, 0, 0, 0, time.UTC)
+	s := newState(newMemory().options(t), nil, nil)
+	s.looked, s.due = now, now
+	s.listen(now.AddDate(2, 0, 0))
+	if s.listen(now.Add(time.Second)); now.Add(time.Second).Before(s.judgeAt) {
+		t.Errorf("it judges at %s", s.judgeAt)
+	}
+}
