@@ -47,18 +47,21 @@ func newErrands(o Options, post func(context.Context, func(*state)) error) *erra
 // the task after it: whoever was told to take a host out of service may do so
 // though nobody waits for that any more.
 func (e *errands) want(ctx context.Context, t message.Task, from time.Time) {
-	switch now := e.under[t.Host]; {
-	case now == nil:
-	case now.key == t.Key():
+	now := e.under[t.Host]
+	if now != nil && now.key == t.Key() {
 		return
-	case now.onSite && now.key.Kind == message.Drain:
+	}
+	life, cancel := context.WithCancel(ctx)
+	wanted, unwant := context.WithCancel(life)
+	next := &errand{key: t.Key(), onSite: t.OnSite(), unwant: unwant, cancel: cancel}
+	if now != nil && now.onSite && now.key.Kind == message.Drain {
 		now.unwant()
+		// Once nobody wants the undrain any more, another controller has done it.
+		next.cancel = func() { cancel(); now.cancel() }
 		delete(e.under, t.Host)
 	}
 	e.drop(t.Host)
-	life, cancel := context.WithCancel(ctx)
-	wanted, unwant := context.WithCancel(life)
-	e.under[t.Host] = &errand{key: t.Key(), onSite: t.OnSite(), unwant: unwant, cancel: cancel}
+	e.under[t.Host] = next
 	if !t.OnSite() {
 		go e.ask(wanted, t, from)
 		return
@@ -74,6 +77,13 @@ func (e *errands) want(ctx context.Context, t message.Task, from time.Time) {
 		e.run(wanted, life, t)
 		close(ended)
 	}()
+}
+
+// over ends a task that has its outcome, which may be another controller's.
+func (e *errands) over(o message.Outcome) {
+	if now := e.under[o.Host]; now != nil && now.key == o.Key() {
+		e.drop(o.Host)
+	}
 }
 
 // drop ends what is wanted of a host.

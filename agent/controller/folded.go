@@ -85,6 +85,11 @@ func (s *state) follow(ctx context.Context, current *run.State, r message.Record
 	}
 	tasks := hasTasks(current.Policy())
 	s.overhear(r)
+	if r.Kind == message.EventRecord {
+		if e, err := message.DecodeEvent(r.Body); err == nil && e.Outcome != nil {
+			s.tasks.over(*e.Outcome)
+		}
+	}
 	for _, host := range about(r) {
 		s.suspect(host)
 		if tasks {

@@ -130,3 +130,34 @@ func TestStopWhileDraining(t *testing.T) {
 		}
 	})
 }
+
+// TestDrainThatAnotherHasDone checks that a drain ends whose outcome another
+// controller has on the log: that one goes on to the undrain, and does not know
+// of this.
+func TestDrainThatAnotherHasDone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01")
+		ended := make(chan struct{})
+		end := sync.OnceFunc(func() { close(ended) })
+		m.rollout = siteHooks()
+		m.site = func(ctx context.Context, task message.Task) message.Outcome {
+			if task.Kind == message.Drain {
+				<-ctx.Done()
+				end()
+			}
+			return task.Outcome(true, "")
+		}
+		_, r := m.begun(t, "h01")
+		o := message.Outcome{Run: r.ID, Kind: message.Drain, Host: "h01", Text: "it failed"}
+		if _, err := m.Append(t.Context(), message.Record{Kind: message.EventRecord, Run: r.ID, Body: message.Event{Event: message.Ran, Outcome: &o}.Encode()}, m.lastCommand); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		select {
+		case <-ended:
+		default:
+			t.Error("the drain goes on")
+		}
+	})
+}

@@ -118,4 +118,9 @@ var unwellFaults = []fault{
 		old: `s.present.hearAll(now)`, new: ``,
 		by: tests("agent/controller", "TestAway"),
 	},
+	{
+		name: "drain-goes-on-that-another-has-done", file: "agent/controller/folded.go",
+		old: `s.tasks.over(*e.Outcome)`, new: `_ = e.Outcome`,
+		by: tests("agent/controller", "TestDrainThatAnotherHasDone"),
+	},
 }
