@@ -24,7 +24,7 @@ var logFaults = []fault{
 	},
 	{
 		name: "seat-is-not-asked-for", file: "agent/topic/jetstream/answer.go",
-		old: `g.seats.heard(host, worker); !has {`, new: `g.seats.heard(host, worker); !has && host == "" {`,
+		old: `g.seats.heard(host, worker, session); !has {`, new: `g.seats.heard(host, worker, session); !has && host == "" {`,
 		by: tests("agent/topic/jetstream", "TestSeatOfOneWhoWasNotTold"),
 	},
 	{

@@ -88,39 +88,4 @@ var unwellFaults = []fault{
 		old: `return m.final == "" || m.owes()`, new: `return m.final == ""`,
 		by: []suite{scripts},
 	},
-	{
-		name: "deletion-is-answered-before-the-log-has-it", file: "agent/controller/forget.go",
-		old: `case s.ledger.LastSeq < s.last || s.minds(d.host):`, new: `case s.ledger.LastSeq < s.last:`,
-		by: tests("agent/controller", "TestForgetIsOnTheLog"),
-	},
-	{
-		name: "host-is-deleted-that-may-be-at-work", file: "agent/controller/forget.go",
-		old: `s.Now().Before(s.started.Add(settle)):`, new: `s.Now().Before(s.started):`,
-		by: tests("agent/controller", "TestForgetAfterARestart"),
-	},
-	{
-		name: "undrain-before-the-drain-has-ended", file: "agent/controller/errands.go",
-		old: `e.ends[t.Host] = ended`, new: `_ = ended`,
-		by: tests("agent/controller", "TestUndrainAfterTheDrain"),
-	},
-	{
-		name: "hook-is-given-up-while-it-waits-for-its-place", file: "agent/run/giveup.go",
-		old: `time.Duration(1+(len(s.members)-1)/message.SiteTasks)`, new: `time.Duration(min(1, 1+(len(s.members)-1)/message.SiteTasks))`,
-		by: tests("agent/controller", "TestManyHooksAtTheSite"),
-	},
-	{
-		name: "judges-before-it-has-read-what-hosts-said", file: "agent/controller/away.go",
-		old: `s.judgeAt = now.Add(catchingUp)`, new: `s.judgeAt = now`,
-		by: tests("agent/controller", "TestAway"),
-	},
-	{
-		name: "nobody-was-heard-while-it-was-away", file: "agent/controller/away.go",
-		old: `s.present.hearAll(now)`, new: ``,
-		by: tests("agent/controller", "TestAway"),
-	},
-	{
-		name: "drain-goes-on-that-another-has-done", file: "agent/controller/folded.go",
-		old: `s.tasks.over(*e.Outcome)`, new: `_ = e.Outcome`,
-		by: tests("agent/controller", "TestDrainThatAnotherHasDone"),
-	},
 }

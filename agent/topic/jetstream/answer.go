@@ -73,7 +73,7 @@ func (g *Gate) answer(ctx context.Context, host string, verb []string, msg *nats
 	if len(verb) == 1 && verb[0] == verbSeat {
 		return g.seats.ask(ctx, host, worker, session)
 	}
-	if h, has := g.seats.heard(host, worker); !has {
+	if h, has := g.seats.heard(host, worker, session); !has {
 		return answer{Taken: true, Error: h.String()}
 	}
 	switch {

@@ -27,16 +27,16 @@ type told struct {
 	// most is how large one may be, in bytes. What is larger is not read: to
 	// decode 4 MiB only to refuse them takes the time of thousands.
 	most int
-	hear func(host string, body []byte) error
+	hear func(host string, msg *nats.Msg) error
 }
 
 // Listen implements topic.Ear. What cannot be read is dropped and counted: the
 // next heartbeat comes soon, and a task is asked for again.
 func (l *Log) Listen(ctx context.Context, to topic.Listener) error {
 	for _, kind := range []told{
-		{l.subjects.Alive("*"), maxAlive, func(host string, body []byte) error { return l.alive(host, body, to) }},
-		{l.subjects.Progress("*"), maxReply, func(host string, body []byte) error { return progress(host, body, to) }},
-		{l.subjects.Outcome("*"), maxReply, func(host string, body []byte) error { return outcome(host, body, to) }},
+		{l.subjects.Alive("*"), maxAlive, func(host string, msg *nats.Msg) error { return l.alive(host, msg, to) }},
+		{l.subjects.Progress("*"), maxReply, func(host string, msg *nats.Msg) error { return progress(host, msg.Data, to) }},
+		{l.subjects.Outcome("*"), maxReply, func(host string, msg *nats.Msg) error { return outcome(host, msg.Data, to) }},
 	} {
 		sub, err := l.listen(kind)
 		if err != nil {
@@ -56,7 +56,7 @@ func (l *Log) Listen(ctx context.Context, to topic.Listener) error {
 func (l *Log) listen(kind told) (*nats.Subscription, error) {
 	sub, err := l.nats.Subscribe(kind.subject, func(msg *nats.Msg) {
 		host, known := teller(msg.Subject)
-		if !known || len(msg.Data) > kind.most || kind.hear(host, msg.Data) != nil {
+		if !known || len(msg.Data) > kind.most || kind.hear(host, msg) != nil {
 			l.dropped.Add(1)
 		}
 	})
@@ -70,12 +70,12 @@ func (l *Log) listen(kind told) (*nats.Subscription, error) {
 func (l *Log) Dropped() uint64 { return l.dropped.Load() }
 
 // alive delivers a heartbeat, but not one of a worker that works for nobody.
-func (l *Log) alive(host string, body []byte, to topic.Listener) error {
-	a, err := message.DecodeAlive(body)
+func (l *Log) alive(host string, msg *nats.Msg, to topic.Listener) error {
+	a, err := message.DecodeAlive(msg.Data)
 	if err != nil {
 		return err
 	}
-	if gate := l.gate.Load(); gate == nil || gate.heard(host, a.Worker) {
+	if gate := l.gate.Load(); gate == nil || gate.heard(host, a.Worker, msg.Header.Get(headerSession)) {
 		to.Alive(host, a)
 	}
 	return nil

@@ -75,8 +75,8 @@ func NewGate(log *Log, keeper Keeper) *Gate {
 
 // heard notes a heartbeat and reports whether it counts. A worker that has
 // lost the seat is told so.
-func (g *Gate) heard(host, worker string) bool {
-	h, has := g.seats.heard(host, worker)
+func (g *Gate) heard(host, worker, session string) bool {
+	h, has := g.seats.heard(host, worker, session)
 	if !has {
 		g.seats.tell(host, h)
 	}

@@ -33,9 +33,11 @@ type seat struct {
 	held
 	// heard is when its holder was heard of last.
 	heard time.Time
-	// session is the process of its holder that asked last; empty when none did
-	// here. leaving tells that it is being given back.
+	// session is the process of its holder that has it; empty when none was heard
+	// here. former are those that had it before, the newest last. leaving tells
+	// that it is being given back.
 	session string
+	former  []string
 	leaving bool
 }
 
@@ -50,6 +52,9 @@ type held struct {
 	Tenure uint64 `json:"tenure,omitempty"`
 	// Last is who gave it back, when nobody has it; Tenure is of that worker.
 	Last string `json:"last,omitempty"`
+	// Session is the process of the worker that has it, for other processes of
+	// the same worker; it is not kept.
+	Session string `json:"session,omitempty"`
 }
 
 func (h held) tenure() uint64 {
@@ -61,8 +66,12 @@ func (h held) tenure() uint64 {
 
 // String says it in words.
 func (h held) String() string {
-	if h.Worker == "" {
+	switch {
+	case h.Worker == "":
 		return "nobody has the seat of this host; ask for it first"
+	case h.Session != "":
+		return fmt.Sprintf("another process of worker %s has the seat of this host; when that is another machine, one is a copy of the other: "+
+			"give it a name and a key of its own, and remove its state folder", h.Worker)
 	}
 	return fmt.Sprintf("worker %s has the seat of this host since %s", h.Worker, h.Since.UTC().Format(time.RFC3339))
 }
@@ -104,19 +113,35 @@ func (s *seats) take(host string, h held) {
 	}
 }
 
-// heard notes a sign of life of a worker and reports whether it has the seat.
-func (s *seats) heard(host, worker string) (held, bool) {
+// heard notes a sign of life of a process of a worker and reports whether it
+// has the seat.
+func (s *seats) heard(host, worker, session string) (held, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.byHost[host]
+	switch {
+	case at == nil:
+		return held{}, worker == ""
+	case at.Worker != worker:
+		return at.held, false
+	case !at.is(session):
+		other := at.held
+		other.Session = at.session
+		return other, false
+	}
+	at.heard = time.Now()
+	return at.held, true
+}
+
+// who returns the holder of a seat, and whether it is a worker.
+func (s *seats) who(host, worker string) (held, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := s.byHost[host]
 	if at == nil {
-		return held{}, worker == ""
+		return held{}, false
 	}
-	if at.Worker != worker {
-		return at.held, false
-	}
-	at.heard = time.Now()
-	return at.held, true
+	return at.held, at.Worker == worker
 }
 
 // tell has a host's workers know which of them has the seat.
@@ -140,12 +165,10 @@ func (s *seats) ask(ctx context.Context, host, worker, session string) answer {
 	if len(session) > maxWorker {
 		return refuse("%.100q does not identify a process; use at most %d bytes", session, maxWorker)
 	}
-	h, has := s.heard(host, worker)
+	h, has := s.who(host, worker)
 	switch {
-	case has && !s.enter(host, h.Number, session):
-		return failed(errLeaving)
 	case has:
-		return answer{Seat: &h}
+		return s.enter(host, h.Number, session)
 	case h.Worker != "" && !s.silent(host):
 		until := s.until(host).UTC().Format(time.RFC3339)
 		return answer{Taken: true, Error: fmt.Sprintf("%v, and until %s at the most, if that worker is not heard of again", h, until)}
@@ -163,22 +186,7 @@ func (s *seats) ask(ctx context.Context, host, worker, session string) answer {
 		return failed(err)
 	}
 	s.take(host, next)
-	s.heard(host, worker)
-	s.enter(host, next.Number, session)
-	return answer{Seat: &next}
-}
-
-// enter notes which process of its holder a seat was granted to, unless the
-// seat is another one by now.
-func (s *seats) enter(host string, number uint64, session string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	at := s.byHost[host]
-	if at == nil || at.Number != number || at.leaving {
-		return false
-	}
-	at.session = session
-	return true
+	return s.enter(host, next.Number, session)
 }
 
 // leave frees the seat with a number for whoever asks next. A call that comes

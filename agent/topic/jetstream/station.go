@@ -114,7 +114,9 @@ func (s *Station) displaced(msg *nats.Msg) {
 	if mine == nil {
 		return
 	}
-	if now.Worker != mine.Worker && (now.Number == 0 || now.Number > mine.Number) {
+	switch {
+	case now.Worker != mine.Worker && (now.Number == 0 || now.Number > mine.Number),
+		now.Worker == mine.Worker && now.Session != "" && now.Session != s.session && now.Number >= mine.Number:
 		s.other.Store(&now)
 	}
 }
@@ -159,7 +161,10 @@ func (s *Station) LastVersions(ctx context.Context) ([]byte, error) {
 
 // Alive implements topic.Station.
 func (s *Station) Alive(a message.Alive) error {
-	return s.nats.Publish(s.subjects.Alive(s.host), a.Encode())
+	msg := nats.NewMsg(s.subjects.Alive(s.host))
+	msg.Data = a.Encode()
+	msg.Header.Set(headerSession, s.session)
+	return s.nats.PublishMsg(msg)
 }
 
 // Progress implements topic.Station.
