@@ -42,10 +42,16 @@ type marker struct {
 // startMarker begins to keep marks: it hears of each write to a bucket or to
 // the history as it is made. conn is closed with it.
 func startMarker(s *server.Server, dir string, conn *nats.Conn, failed func(error)) (*marker, error) {
+	kept, err := readMarks(dir)
+	if err != nil {
+		return nil, err
+	}
 	m := &marker{
-		nats: s, path: filepath.Join(dir, marksName), conn: conn,
+		nats: s, kept: kept, path: filepath.Join(dir, marksName), conn: conn,
 		changed: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
+	// What was acknowledged last before the store was opened again has no mark.
+	m.wake()
 	for _, subject := range []string{"$KV.>", "osu-runs.>"} {
 		if _, err := conn.Subscribe(subject, func(*nats.Msg) { m.wake() }); err != nil {
 			return nil, fmt.Errorf("cannot listen for writes: %w", err)
@@ -85,21 +91,21 @@ func (m *marker) run(failed func(error)) {
 	}
 }
 
-// mark writes how far each stream has come.
+// mark writes how far each stream has come. While one is ill it leaves the marks
+// as they are: once the disk was full, the server may count the record that it
+// could not write, as it does with the first one of a block, and a mark of a
+// record that nobody was ever told of would be found missing for good.
 func (m *marker) mark() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	info, err := m.nats.Jsz(&server.JSzOptions{Accounts: true, Streams: true})
+	marks, err := m.reached()
 	if err != nil {
-		return fmt.Errorf("cannot ask how far the streams have come: %w", err)
+		return err
 	}
-	marks := map[string]uint64{}
-	for _, account := range info.AccountDetails {
-		for _, stream := range account.Streams {
-			if stream.State.LastSeq > 0 {
-				marks[account.Id+"/"+stream.Name] = stream.State.LastSeq
-			}
-		}
+	// Asked after how far they have come: a record that failed before that makes
+	// its stream ill until it is opened again.
+	if err := healthy(m.nats.Healthz); err != nil {
+		return err
 	}
 	if maps.Equal(marks, m.kept) {
 		return nil
@@ -113,6 +119,23 @@ func (m *marker) mark() error {
 	}
 	m.kept = marks
 	return nil
+}
+
+// reached returns how far the server says that each stream has come.
+func (m *marker) reached() (map[string]uint64, error) {
+	info, err := m.nats.Jsz(&server.JSzOptions{Accounts: true, Streams: true})
+	if err != nil {
+		return nil, fmt.Errorf("cannot ask how far the streams have come: %w", err)
+	}
+	marks := map[string]uint64{}
+	for _, account := range info.AccountDetails {
+		for _, stream := range account.Streams {
+			if stream.State.LastSeq > 0 {
+				marks[account.Id+"/"+stream.Name] = stream.State.LastSeq
+			}
+		}
+	}
+	return marks, nil
 }
 
 // close may be called again, and on none.

@@ -77,8 +77,7 @@ func (s *Server) writable() error {
 func (s *Server) reopen(ctx context.Context) error {
 	s.marks.close()
 	shutDown(s.current())
-	// What was being written when the disk was full counts as not written.
-	if err := checkStreams(s.dir, false); err != nil {
+	if err := unwritten(s.dir); err != nil {
 		return err
 	}
 	return s.start(ctx, s.address)

@@ -307,6 +307,11 @@ func (s *Server) Close() error {
 	s.stop()
 	s.watching.Wait()
 	s.marks.close()
+	// After its last words an ill store is as a crash would leave it.
+	finish := seal
+	if !s.current().Running() || healthy(s.current().Healthz) != nil {
+		finish = unwritten
+	}
 	shutDown(s.current())
-	return errors.Join(seal(s.dir), s.lock.Close())
+	return errors.Join(finish(s.dir), s.lock.Close())
 }

@@ -42,7 +42,7 @@ func unseal(dir string) error {
 	path := filepath.Join(dir, sealName)
 	body, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return checkStreams(dir, false)
+		return unwritten(dir)
 	}
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func checksums(dir string) (map[string]string, error) {
 			return fs.SkipAll
 		case err != nil:
 			return err
-		case entry.Name() == "index.db" || !entry.Type().IsRegular():
+		case entry.Name() == indexName || !entry.Type().IsRegular():
 			return nil
 		}
 		body, err := os.ReadFile(path)
