@@ -217,7 +217,8 @@ func (w diskWrite) refused(t *testing.T, s *Server, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := log.Open(t.Context(), nc, "acme"); err != nil {
+	l, err := log.Open(t.Context(), nc, "acme")
+	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := kept.Run(t.Context(), "acme", 1); !errors.Is(err, store.ErrNotFound) {
@@ -234,6 +235,9 @@ func (w diskWrite) refused(t *testing.T, s *Server, dir string) {
 	}
 	if seq, err := w.publish(t, s); err == nil {
 		t.Fatalf("a full disk takes record %d", seq)
+	}
+	if last, err := l.Last(t.Context()); err != nil || w.stream == "OSU_acme" && last != uint64(w.before) {
+		t.Errorf("the log ends at record %d, %v", last, err)
 	}
 	if err := os.Remove(full); err != nil {
 		t.Fatal(err)

@@ -237,7 +237,10 @@ func (s *Store) Runs(ctx context.Context, tenant string, deliver func(v1.Run) (m
 	if err != nil {
 		return fmt.Errorf("cannot list the runs of tenant %s: %w", tenant, err)
 	}
-	for seq := info.State.LastSeq; info.State.Msgs > 0 && seq >= info.State.FirstSeq; seq-- {
+	// On a full disk the server may call a record the last one that it could not
+	// write (Log.Last).
+	for left := info.State.Msgs; left > 0; left-- {
+		seq := info.State.FirstSeq + left - 1
 		msg, err := stream.GetMsg(ctx, seq)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil // The oldest went while this was read.

@@ -160,7 +160,13 @@ func (l *Log) Last(ctx context.Context) (uint64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("cannot ask for the last record: %w", err)
 	}
-	return info.State.LastSeq, nil
+	// Not what the server calls the last one: when the disk is full that may be a
+	// record that it could not write, and nobody would ever read so far. None is
+	// taken out but the oldest.
+	if info.State.Msgs == 0 {
+		return 0, nil
+	}
+	return info.State.FirstSeq + info.State.Msgs - 1, nil
 }
 
 // First implements topic.Log.
