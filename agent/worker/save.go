@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"syscall"
 	"time"
 
@@ -29,9 +30,9 @@ func (w *Worker) save(ctx context.Context, next Journal) error {
 	return nil
 }
 
-// write writes the journal, and waits for a disk that is full or ill: without
-// its record nothing may be done, and a worker that ended would not be there
-// when the disk is well.
+// write writes the journal, and waits for a disk that is full, ill or read-only:
+// without its record nothing may be done, and a worker that ended would not be
+// there when the disk is well.
 func (w *Worker) write(ctx context.Context, next Journal) error {
 	w.At("before journal")
 	for pause, told := firstRest, false; ; pause = min(2*pause, longRest) {
@@ -59,9 +60,11 @@ func (w *Worker) write(ctx context.Context, next Journal) error {
 	return nil
 }
 
-// passes reports whether an error of the disk may pass by itself.
+// passes reports whether a disk may be well again without us: it is full, ill,
+// or was made read-only for being ill (ext4's errors=remount-ro).
 func passes(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EIO)
+	of := func(cause error) bool { return errors.Is(err, cause) }
+	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS}, of)
 }
 
 func (w *Worker) alarm(next Journal, err error) {

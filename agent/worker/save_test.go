@@ -15,12 +15,12 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// TestDiskFull fills the disk at each write of the journal in a run and checks
-// that nothing is done without its record, that one alarm is told, and that
-// the worker goes on soon after there is space.
+// TestDiskFull fills the disk, or makes it ill or read-only, at each write of the
+// journal in a run, and checks that nothing is done without its record, that one
+// alarm is told, and that the worker goes on soon after the disk is well.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
-	for _, cause := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO} {
+	for _, cause := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS} {
 		for write := 1; write <= 3; write++ {
 			t.Run(fmt.Sprintf("%v at write %d", cause, write), func(t *testing.T) {
 				t.Parallel()
@@ -80,7 +80,7 @@ func fullAt(r *rig, cause error, write int) {
 func TestJournalCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
-		broken := errors.New("read-only file system")
+		broken := errors.New("permission denied")
 		r.leave(prepared())
 		r.now = func() time.Time { return now }
 		r.change = func(o *Options) {

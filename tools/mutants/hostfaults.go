@@ -130,6 +130,11 @@ var hostFaults = []fault{
 		by: tests("agent/worker", "TestDiskFull"),
 	},
 	{
+		name: "read-only-disk-ends-the-worker", file: "agent/worker/save.go",
+		old: `syscall.EIO, syscall.EROFS}`, new: `syscall.EIO}`,
+		by: tests("agent/worker", "TestDiskFull"),
+	},
+	{
 		name: "seat-given-back-by-a-session-before", file: "agent/topic/jetstream/seats.go",
 		old: `if at.session != "" && at.session != session {`, new: `if at.session == "-" && at.session != session {`,
 		by: tests("agent/topic/jetstream", "TestLateLeave"),
