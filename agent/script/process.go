@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+	"time"
 )
 
 // Process is a program that was started. State and Err count once Exited is
@@ -39,6 +40,34 @@ func (p *Process) wait(cmd *exec.Cmd) {
 		p.Err = fmt.Errorf("cannot learn how the script ended: %w", err)
 	}
 	p.State = cmd.ProcessState
+}
+
+// Notice is how long to wait for news that may be there already. After a pause
+// of this process (SIGSTOP, a frozen machine) the end of its time is known at
+// once, but that of a program only when somebody has asked the system.
+const Notice = time.Second
+
+// Ended reports whether the program has ended, also where nobody has taken
+// note of that yet.
+func (p *Process) Ended() bool {
+	select {
+	case <-p.Exited:
+		return true
+	case <-time.After(Notice):
+		return false
+	}
+}
+
+// Kill ends the program and its group, and reports whether the program was
+// ended by it: one that had ended before keeps its status.
+func (p *Process) Kill() bool {
+	p.Signal(syscall.SIGKILL)
+	<-p.Exited
+	if p.Err != nil {
+		return false
+	}
+	status, ok := p.State.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
 // Signal reaches every process of the group. Its only error for a child of

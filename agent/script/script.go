@@ -47,10 +47,9 @@ func Run(ctx context.Context, cmd *exec.Cmd) (said string, err error) {
 	}
 	// No other group can have its number: it has ended this instant, or lives on
 	// in what the program left behind.
-	p.Signal(syscall.SIGKILL)
-	<-p.Exited
+	killed := p.Kill()
 	said = heard.await(reader)
-	if err != nil {
+	if killed && err != nil {
 		return said, err
 	}
 	return said, p.failure()

@@ -122,6 +122,39 @@ func TestTheWholeGroupIsKilledWhenItsTimeEnds(t *testing.T) {
 	}
 }
 
+// late is a context whose time is over once nobody has a named pipe open any
+// more: the program that had it has ended by then, and that is news as well.
+type late struct {
+	context.Context
+	t    *testing.T
+	pipe string
+	err  error
+}
+
+func (l *late) Done() <-chan struct{} {
+	untilGone(l.t, open(l.t, l.pipe))
+	l.err = context.DeadlineExceeded
+	over := make(chan struct{})
+	close(over)
+	return over
+}
+
+func (l *late) Err() error { return l.err }
+
+func TestEndCountsThoughItsTimeIsOverToo(t *testing.T) {
+	t.Parallel()
+	// What is ready at once is taken in any order.
+	for range 20 {
+		for body, want := range map[string]string{"exit 0": "", "exit 3": "exit status 3"} {
+			cmd, path := command(t, `exec 9>"$1"; echo done; `+body)
+			said, err := Run(&late{Context: t.Context(), t: t, pipe: path}, cmd)
+			if said != "done" || errorText(err) != want {
+				t.Fatalf("%s: it said %q and ended with %v", body, said, err)
+			}
+		}
+	}
+}
+
 func TestNothingStaysBehind(t *testing.T) {
 	t.Parallel()
 	cmd, path := command(t, family+"echo done")

@@ -148,10 +148,17 @@ func (w *Worker) perform(ctx context.Context, now seating, do Do) (strategy.Outc
 	limited, cancel := context.WithTimeoutCause(ctx, w.Limits.Step, fmt.Errorf("%s took longer than %s", do, w.Limits.Step))
 	defer cancel()
 	outcome, err := w.call(limited, do)
-	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		return 0, context.Cause(limited)
+	return outcome, overdue(limited, err)
+}
+
+// overdue says in the words of a limit what it ended. What came of a call
+// otherwise counts however late it is known: this process may have been stopped
+// while the call ended.
+func overdue(limited context.Context, err error) error {
+	if err != nil && errors.Is(err, limited.Err()) {
+		err = context.Cause(limited)
 	}
-	return outcome, err
+	return err
 }
 
 func (w *Worker) call(ctx context.Context, do Do) (strategy.Outcome, error) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
 // TestRefusedReply checks that a reply that the site refuses counts as sent,
@@ -158,6 +159,46 @@ func TestHostileCommands(t *testing.T) {
 				if j := r.journal(); j != prepared() || len(r.station.replies) > 0 || r.effects("upgrade")+r.effects("reboot") > 0 {
 					t.Errorf("it changed the journal to %+v and was answered %v", j, r.station.replies)
 				}
+			})
+		})
+	}
+}
+
+// belated is a strategy that learns how its upgrade ended only when the time of
+// that is over, as it is after a pause of the process.
+type belated struct {
+	strategy.Strategy
+	err error
+}
+
+func (s belated) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
+	<-ctx.Done()
+	if s.err != nil {
+		return 0, s.err
+	}
+	return s.Strategy.Upgrade(context.WithoutCancel(ctx), job)
+}
+
+// TestEndIsKnownLate checks that what came of a step counts, and not how long
+// it took until that was known.
+func TestEndIsKnownLate(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"done":   {nil, message.RebootRequired},
+		"failed": {errors.New("no room"), "no room; rolled back"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(r *rig) {
+				r.change = func(o *Options) { o.Strategy = belated{o.Strategy, c.err} }
+				j := prepared()
+				j.NotAfter = time.Now().Add(time.Hour)
+				r.leave(j)
+				r.command(11, message.Upgrade)
+				expect(r, message.Upgrade, c.want)
 			})
 		})
 	}

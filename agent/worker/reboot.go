@@ -39,11 +39,7 @@ func (w *Worker) reboot(ctx context.Context) error {
 func (w *Worker) askReboot(ctx context.Context) error {
 	limited, cancel := context.WithTimeoutCause(ctx, w.Limits.Reboot, fmt.Errorf("asking for it took longer than %s", w.Limits.Reboot))
 	defer cancel()
-	err := w.Machine.Reboot(limited)
-	if err != nil && limited.Err() != nil {
-		return context.Cause(limited)
-	}
-	return err
+	return overdue(limited, w.Machine.Reboot(limited))
 }
 
 // awaitReboot gives the reboot its time to end this process.

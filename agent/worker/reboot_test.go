@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -31,6 +32,7 @@ func TestReboot(t *testing.T) {
 	t.Parallel()
 	hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	accept := func(context.Context) error { return nil }
+	refuse := func(ctx context.Context) error { <-ctx.Done(); return errors.New("a user is logged in") }
 	for name, c := range map[string]struct {
 		asked  bool
 		reboot func(context.Context) error
@@ -38,6 +40,7 @@ func TestReboot(t *testing.T) {
 		want   string
 	}{
 		"the command hangs":                 {false, hang, 1, "cannot reboot: asking for it took longer than 1m0s"},
+		"refused as its time ends":          {false, refuse, 1, "cannot reboot: a user is logged in"},
 		"accepted, and nothing happens":     {false, accept, 1, "the reboot was accepted, yet the host was still up 1m0s later"},
 		"asked for before, nothing happens": {true, accept, 0, "the reboot was asked for before the worker was started again, yet the host was still up 1m0s later"},
 	} {

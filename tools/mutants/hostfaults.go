@@ -135,6 +135,24 @@ var hostFaults = []fault{
 		by: tests("agent/worker", "TestDiskFull"),
 	},
 	{
+		name: "script-that-has-ended-is-overdue", file: "agent/worker/strategy/exec/call.go",
+		old: `			if !p.Ended() {
+				s.stop(p, lock)`,
+		new: `			if p != nil {
+				s.stop(p, lock)`,
+		by: tests("agent/worker/strategy/exec", "TestWorkerStoppedAcrossTheLimit|TestEndAndLimitAreNewsAtOnce"),
+	},
+	{
+		name: "lock-that-is-free-is-held", file: "agent/worker/strategy/exec/lock.go",
+		old: `time.After(script.Notice)`, new: `time.After(script.Notice - time.Second)`,
+		by: tests("agent/worker/strategy/exec", "TestReleaseAndLimitAreNewsAtOnce"),
+	},
+	{
+		name: "check-that-has-passed-is-overdue", file: "agent/script/script.go",
+		old: `if killed && err != nil {`, new: `if killed || err != nil {`,
+		by: tests("agent/script", "TestEndCountsThoughItsTimeIsOverToo"),
+	},
+	{
 		name: "seat-given-back-by-a-session-before", file: "agent/topic/jetstream/seats.go",
 		old: `if at.session != "" && at.session != session {`, new: `if at.session == "-" && at.session != session {`,
 		by: tests("agent/topic/jetstream", "TestLateLeave"),

@@ -42,7 +42,8 @@ func (s *Strategy) call(ctx context.Context, a action, job strategy.Job, parse f
 }
 
 // supervise waits for the end of a script, follows its output and ends it when
-// it exceeds its bounds. When ctx ends the script goes on.
+// it exceeds its bounds. When ctx ends the script goes on. A script that has
+// ended is never overdue: its end is the next that is heard of.
 func (s *Strategy) supervise(ctx context.Context, a action, p *script.Process, lock *os.File, out *output) error {
 	expired := s.after(s.limits[a])
 	for {
@@ -50,10 +51,14 @@ func (s *Strategy) supervise(ctx context.Context, a action, p *script.Process, l
 		case <-p.Exited:
 			return errors.Join(out.finish(), p.Err)
 		case <-ctx.Done():
-			return fmt.Errorf("%s goes on without the worker: %w", a, ctx.Err())
+			if !errors.Is(ctx.Err(), context.DeadlineExceeded) || !p.Ended() {
+				return fmt.Errorf("%s goes on without the worker: %w", a, ctx.Err())
+			}
 		case <-expired:
-			s.stop(p, lock)
-			return errors.Join(out.finish(), overdue(a, s.limits[a], out))
+			if !p.Ended() {
+				s.stop(p, lock)
+				return errors.Join(out.finish(), overdue(a, s.limits[a], out))
+			}
 		case <-out.changed():
 		case err := <-out.missed():
 			out.blame(err)

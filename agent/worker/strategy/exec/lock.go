@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/script"
 )
 
 const (
@@ -53,6 +56,11 @@ func (s *Strategy) acquire(ctx context.Context, a action, progress func(int, str
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return s.await(ctx, a, lock, progress)
 	}
+	return taken(lock, err)
+}
+
+// taken is what came of locking.
+func taken(lock *os.File, err error) (*os.File, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot lock %s: %w", lock.Name(), err), lock.Close())
 	}
@@ -71,14 +79,16 @@ func (s *Strategy) await(ctx context.Context, a action, lock *os.File, progress 
 	for {
 		select {
 		case err := <-got:
-			if err != nil {
-				return nil, errors.Join(fmt.Errorf("cannot lock %s: %w", lock.Name(), err), lock.Close())
-			}
-			return lock, nil
+			return taken(lock, err)
 		case <-ctx.Done():
 			abandon()
 			return nil, fmt.Errorf("%s still runs: %w", held, ctx.Err())
 		case <-expired:
+			select {
+			case err := <-got:
+				return taken(lock, err)
+			case <-time.After(script.Notice):
+			}
 			err := fmt.Errorf("%s still runs after %s of waiting, in %s; a process left in the background must close descriptor %d",
 				held, s.limits[a], strings.Join(lockedBy(lock), ", "), lockFD)
 			abandon()

@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	osexec "os/exec"
 	"strconv"
@@ -24,16 +25,29 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// helper is a worker that is to be killed in the middle of Upgrade.
+// helper is a worker that is to be killed, or stopped for a while, in the middle
+// of Upgrade.
 func helper(root string) int {
-	s, err := New(Options{Dir: root + "/scripts", StateDir: root + "/state", Env: map[string]string{"WORK": root}})
-	if err != nil {
-		return 1
+	limit, err := limitOfHelper()
+	if err == nil {
+		err = help(root, limit)
 	}
-	if _, err := s.Upgrade(context.Background(), job()); err != nil {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return 0
+}
+
+func help(root string, limit time.Duration) error {
+	s, err := New(Options{
+		Dir: root + "/scripts", StateDir: root + "/state", Env: map[string]string{"WORK": root}, Timeouts: Timeouts{Upgrade: limit},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = s.Upgrade(context.Background(), job())
+	return err
 }
 
 func TestScriptSurvivesTheWorkerAndResumeWaitsForIt(t *testing.T) {
