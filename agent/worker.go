@@ -35,7 +35,7 @@ type workerCommand struct {
 	Scripts       string   `help:"Folder of the exec strategy's scripts: versions, prepare, upgrade, resume, verify, rollback." required:"" type:"path" env:"OSUPGRADE_SCRIPTS" placeholder:"DIR"`
 	RebootCommand string   `help:"Command that reboots this machine, run by sh -c." default:"systemctl reboot" env:"OSUPGRADE_REBOOT_COMMAND"`
 	BootIDFile    string   `help:"File with the boot id." name:"boot-id-file" default:"/proc/sys/kernel/random/boot_id" type:"path" env:"OSUPGRADE_BOOT_ID_FILE"`
-	StepLimit     length   `help:"Longest time that one script may take, such as 1h or 1d." default:"1h" env:"OSUPGRADE_STEP_LIMIT"`
+	StepLimit     length   `help:"Longest time that one script may take, such as 1h or 1d; of it verify has at most 10m, and versions 1m." default:"1h" env:"OSUPGRADE_STEP_LIMIT"`
 	Role          string   `help:"Role of this host, by which a rollout may choose it." env:"OSUPGRADE_ROLE"`
 	Label         []string `help:"Label of this host, by which a rollout may choose it; may be given again." env:"OSUPGRADE_LABEL" placeholder:"KEY=VALUE"`
 	Checks        string   `help:"Folder of the scripts that a rollout's checks and hooks of type exec may name (default: none may be named)." type:"path" env:"OSUPGRADE_CHECKS" placeholder:"DIR"`
@@ -115,11 +115,8 @@ func (c *workerCommand) check() (err error) {
 }
 
 func (c *workerCommand) open(ctx context.Context, station *jetstream.Station, out io.Writer, log *slog.Logger) (*worker.Worker, error) {
-	step := time.Duration(c.StepLimit)
 	scripts, err := exec.New(exec.Options{
-		Dir: c.Scripts, StateDir: filepath.Join(c.State, "exec"), Timeouts: exec.Timeouts{
-			Versions: step, Prepare: step, Upgrade: step, Resume: step, Verify: step, Rollback: step,
-		},
+		Dir: c.Scripts, StateDir: filepath.Join(c.State, "exec"), Timeouts: exec.WithStep(time.Duration(c.StepLimit)),
 	})
 	if err != nil {
 		return nil, err
@@ -127,8 +124,14 @@ func (c *workerCommand) open(ctx context.Context, station *jetstream.Station, ou
 	return worker.Open(ctx, worker.Options{
 		Tenant: c.Tenant, Host: c.Host, Application: c.Application, Version: version, Dir: c.State,
 		Station: station, Strategy: scripts, Machine: computer{bootIDFile: c.BootIDFile, rebootCommand: c.RebootCommand},
-		Limits: worker.Limits{Step: step + graceLimit, Reboot: time.Duration(c.RebootLimit)}, Log: log,
+		Limits: c.limits(), Log: log,
 		Role: c.Role, Labels: c.labels, Checks: &check.Runner{Scripts: c.Checks, Tenant: c.Tenant, Log: log},
 		Seated: func(held bool) { c.sayReady(out, held) }, At: crashPoint(c.Host),
 	})
+}
+
+// limits are the worker's own, of a whole step: a script may wait for an earlier
+// one as long as it may then take.
+func (c *workerCommand) limits() worker.Limits {
+	return worker.Limits{Step: 2*time.Duration(c.StepLimit) + graceLimit, Reboot: time.Duration(c.RebootLimit)}
 }

@@ -135,6 +135,16 @@ var hostFaults = []fault{
 		by: tests("agent/worker", "TestDiskFull"),
 	},
 	{
+		name: "versions-takes-as-long-as-a-step", file: "agent/worker/strategy/exec/timeouts.go",
+		old: `Versions: min(step, defaultLimit(actionVersions))`, new: `Versions: step`,
+		by: tests("agent", "TestLimits"),
+	},
+	{
+		name: "step-ends-before-its-script", file: "agent/worker.go",
+		old: `2*time.Duration(c.StepLimit) + graceLimit`, new: `time.Duration(c.StepLimit) + graceLimit`,
+		by: tests("agent", "TestLimits"),
+	},
+	{
 		name: "script-that-has-ended-is-overdue", file: "agent/worker/strategy/exec/call.go",
 		old: `			if !p.Ended() {
 				s.stop(p, lock)`,

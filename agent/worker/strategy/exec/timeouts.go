@@ -22,6 +22,16 @@ type Timeouts struct {
 	Rollback time.Duration
 }
 
+// WithStep is the limits of scripts that may take as long as a step. Those that
+// only look at the host have no more than their default: one that hangs keeps
+// the others waiting for the lock.
+func WithStep(step time.Duration) Timeouts {
+	return Timeouts{
+		Versions: min(step, defaultLimit(actionVersions)), Verify: min(step, defaultLimit(actionVerify)),
+		Prepare: step, Upgrade: step, Resume: step, Rollback: step,
+	}
+}
+
 // limits is the table of them with the defaults filled in.
 func (t Timeouts) limits() (map[action]time.Duration, error) {
 	limits := map[action]time.Duration{
