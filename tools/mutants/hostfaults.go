@@ -135,6 +135,11 @@ var hostFaults = []fault{
 		by: tests("agent/worker", "TestDiskFull"),
 	},
 	{
+		name: "own-note-is-what-the-script-said", file: "agent/worker/strategy/exec/tail.go",
+		old: `WriteString("\n" + dropped`, new: `WriteString("" + dropped`,
+		by: tests("agent/worker/strategy/exec", "TestOwnNoteIsNotWhatTheScriptSaid"),
+	},
+	{
 		name: "versions-takes-as-long-as-a-step", file: "agent/worker/strategy/exec/timeouts.go",
 		old: `Versions: min(step, defaultLimit(actionVersions))`, new: `Versions: step`,
 		by: tests("agent", "TestLimits"),

@@ -87,7 +87,13 @@ func (t *tail) drop() {
 		return
 	}
 	t.restart()
-	if _, err := t.file.WriteString(dropped + "\n"); err != nil {
+	t.note()
+}
+
+// note says in the file that it was emptied. It is a line of its own also where
+// the script has begun one since, or prints none at all.
+func (t *tail) note() {
+	if _, err := t.file.WriteString("\n" + dropped + "\n"); err != nil {
 		t.fail(err)
 	}
 }
