@@ -100,8 +100,9 @@ type progress struct {
 	id    uint64
 	last  v1.Run
 	hosts map[string]string
-	// waiting is what the run waited for when it was shown last.
-	waiting string
+	// waiting is what the run waited for when it was shown last, forecast what it
+	// expected.
+	waiting, forecast string
 	// err is why nothing more could be printed.
 	err error
 }
@@ -170,6 +171,11 @@ func (p *progress) show(r v1.Run) {
 			p.line("run %d: %s", r.ID, waiting)
 		}
 	}
+	if p.forecast != r.Forecast && !r.Finished() {
+		if p.forecast = r.Forecast; p.forecast != "" {
+			p.line("run %d: %s", r.ID, p.forecast)
+		}
+	}
 	if r.Finished() {
 		p.line("run %d: %s", r.ID, headline(r))
 	}
@@ -177,7 +183,7 @@ func (p *progress) show(r v1.Run) {
 
 // waitingLine says what a run waits for, unless the lines of its hosts say so.
 func waitingLine(r v1.Run) string {
-	if r.WaitingFor == nil || r.WaitingFor.What == "host" && r.Phase != "open" && r.Forecast == "" {
+	if r.WaitingFor == nil || r.WaitingFor.What == "host" && r.Phase != "open" {
 		return ""
 	}
 	return "waiting for " + r.WaitingFor.What + ": " + r.WaitingFor.Detail

@@ -141,3 +141,22 @@ func TestWatchThatCannotPrint(t *testing.T) {
 		}
 	}
 }
+
+// TestProgressForecast checks that what a run expects is shown when it changes,
+// and not again with each host.
+func TestProgressForecast(t *testing.T) {
+	t.Parallel()
+	const waits = "its end cannot be foreseen: it waits for h03 (it is silent)"
+	var out bytes.Buffer
+	p := progress{out: &out, o: &operator{Output: "text"}, hosts: map[string]string{}}
+	for _, status := range []string{"upgrading", "rebooting", "upgraded"} {
+		p.show(v1.Run{
+			ID: 5, Phase: "upgrading", Forecast: waits, Hosts: []v1.RunHost{{Hostname: "h01", Status: status}},
+			WaitingFor: &v1.WaitingFor{What: "host", Detail: "h01 to answer " + status},
+		})
+	}
+	p.show(v1.Run{ID: 5, Phase: "finished", Result: "completed", Forecast: waits})
+	if text := out.String(); strings.Count(text, waits) != 1 || strings.Contains(text, "waiting for") {
+		t.Errorf("shown is:\n%s", text)
+	}
+}
