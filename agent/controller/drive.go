@@ -80,6 +80,9 @@ func (s *state) appendEvent(ctx context.Context, current *run.State, e message.E
 func (s *state) append(ctx context.Context, r message.Record, label string) time.Time {
 	s.At("before " + label)
 	seq, err := s.write(ctx, r, label)
+	if !errors.Is(err, topic.ErrBehind) {
+		s.writing.Note(s.Logger, s.Now(), err, "cannot write to the log; trying again", "the log can be written to again", "tenant", s.Tenant)
+	}
 	if err == nil {
 		s.At("after " + label)
 		s.last = seq
@@ -91,7 +94,6 @@ func (s *state) append(ctx context.Context, r message.Record, label string) time
 		s.stuckSince = s.Now()
 		s.notify()
 	}
-	s.Logger.Warn("cannot write to the log; trying again", "tenant", s.Tenant, "error", err)
 	s.catchUp(ctx, err)
 	s.pause = min(max(2*s.pause, firstPause), longestPause)
 	s.retryAt = s.Now().Add(s.pause)
@@ -117,8 +119,8 @@ func (s *state) unstuck() {
 // the record itself may be there.
 func (s *state) catchUp(ctx context.Context, cause error) {
 	last, err := s.Log.Last(ctx)
+	s.asking.Note(s.Logger, s.Now(), err, "cannot ask for the end of the log; trying again", "the end of the log can be asked for again", "tenant", s.Tenant)
 	if err != nil {
-		s.Logger.Warn("cannot ask for the end of the log", "tenant", s.Tenant, "error", err)
 		return
 	}
 	if errors.Is(cause, topic.ErrBehind) {

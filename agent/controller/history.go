@@ -5,7 +5,9 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/trouble"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -21,6 +23,8 @@ type historian struct {
 	// pending are the runs that are not kept yet, reached the last that is.
 	pending []endedRun
 	reached uint64
+	// keeping is the trouble with it.
+	keeping trouble.Spell
 }
 
 // endedRun is a run as of a record of the log.
@@ -108,8 +112,9 @@ func (h *historian) write(ctx context.Context) bool {
 		r := h.pending[0]
 		h.mu.Unlock()
 		h.at("before history")
-		if err := h.store.PutRun(ctx, h.tenant, r.Run, r.asOf); err != nil {
-			h.logger.Warn("cannot keep the run in the history; trying again", "tenant", h.tenant, "run", r.ID, "error", err)
+		err := h.store.PutRun(ctx, h.tenant, r.Run, r.asOf)
+		h.keeping.Note(h.logger, time.Now(), err, "cannot keep the run in the history; trying again", "runs can be kept in the history again", "tenant", h.tenant, "run", r.ID)
+		if err != nil {
 			return false
 		}
 		h.at("after history")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/trouble"
 )
 
 const (
@@ -29,6 +30,8 @@ type keeper struct {
 	writing sync.Mutex
 	mu      sync.Mutex
 	pending map[string]store.Host
+	// keeping is the trouble with it.
+	keeping trouble.Spell
 }
 
 func newKeeper(o Options) *keeper {
@@ -63,12 +66,12 @@ func (k *keeper) run(ctx context.Context) {
 func (k *keeper) write(ctx context.Context) {
 	for {
 		h, err := k.writeOne(ctx)
-		switch {
-		case err != nil:
-			k.logger.Warn("cannot keep host; trying again", "tenant", h.Tenant, "host", h.Name, "error", err)
-			wake(k.some)
+		if h.Name == "" {
 			return
-		case h.Name == "":
+		}
+		k.keeping.Note(k.logger, time.Now(), err, "cannot keep host; trying again", "hosts can be kept again", "tenant", h.Tenant, "host", h.Name)
+		if err != nil {
+			wake(k.some)
 			return
 		}
 	}

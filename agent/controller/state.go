@@ -8,6 +8,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/calendar"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/trouble"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
@@ -100,6 +101,9 @@ type state struct {
 	// wait after it could not be.
 	keepAt    time.Time
 	keepPause time.Duration
+	// guarding, writing and asking are the troubles with the guard, with writing
+	// to the log and with asking for its end.
+	guarding, writing, asking trouble.Spell
 	// looked is when the last decision was made, due when the next was to be made
 	// at the latest, and judgeAt when hosts may be given up again.
 	looked, due, judgeAt time.Time
@@ -336,10 +340,11 @@ func (s *state) keep() {
 	if s.alarm != nil {
 		return
 	}
-	if err := s.Guard.Keep(); err != nil {
+	err := s.Guard.Keep()
+	s.guarding.Note(s.Logger, s.Now(), err, "the guard of the log is behind; trying again", "the guard of the log is kept again", "tenant", s.Tenant)
+	if err != nil {
 		s.keepPause = min(max(2*s.keepPause, keepAfter), longestPause)
 		s.keepAt = s.Now().Add(s.keepPause)
-		s.Logger.Warn("the guard of the log is behind; trying again", "tenant", s.Tenant, "error", err)
 		return
 	}
 	s.keepPause = 0

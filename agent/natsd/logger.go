@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/trouble"
 )
 
 // fewLines is how many lines that whoever connects can cause are written in a
@@ -18,11 +21,17 @@ type logger struct {
 	fatal chan string
 	// clients are the lines that a connection has caused.
 	clients seldom
+	// told is when each line of its own was written last.
+	mu   sync.Mutex
+	told map[string]time.Time
 }
+
+// maxTold bounds the lines of which it is known when they were written.
+const maxTold = 100
 
 func newLogger(log *slog.Logger) *logger {
 	log = log.With("part", "nats")
-	return &logger{log: log, fatal: make(chan string, 1), clients: seldom{few: fewLines, span: time.Minute, rest: func(kept int) {
+	return &logger{log: log, fatal: make(chan string, 1), told: map[string]time.Time{}, clients: seldom{few: fewLines, span: time.Minute, rest: func(kept int) {
 		log.Warn("connections have caused more lines like those before", "kept-back", kept)
 	}}}
 }
@@ -43,8 +52,26 @@ func (l *logger) write(to func(string, ...any), format string, v []any) {
 			return
 		}
 		text = short(text)
+	} else if !l.news(text) {
+		return
 	}
 	to(text)
+}
+
+// news reports whether a line was not written lately: on a full disk the server
+// says the same for each record.
+func (l *logger) news(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	if last, known := l.told[text]; known && now.Sub(last) < trouble.Again {
+		return false
+	}
+	if len(l.told) == maxTold {
+		clear(l.told)
+	}
+	l.told[text] = now
+	return true
 }
 
 func (l *logger) Fatalf(format string, v ...any) {

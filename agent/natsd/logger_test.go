@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/trouble"
 )
 
 // notebook is a log to be read.
@@ -135,4 +137,34 @@ func TestErrorsAreLogged(t *testing.T) {
 	if most := 1 + 2*int(took/errorsEach); len(about) < 1 || len(about) > most || !strings.Contains(about[0], net.ErrClosed.Error()) {
 		t.Errorf("logged in %s is %q", took, about)
 	}
+}
+
+// TestLogRepeats checks that what the server itself says again and again is
+// written once in a while, and that this hides nothing else it says.
+func TestLogRepeats(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var n notebook
+		l := newLogger(n.log())
+		for range 60 {
+			for stream := range 3 {
+				l.Errorf("JetStream failed to store a msg on stream %d", stream)
+			}
+			time.Sleep(time.Second)
+		}
+		if lines := n.lines(); len(lines) != 3 {
+			t.Errorf("three streams are ill: %q", lines)
+		}
+		time.Sleep(trouble.Again)
+		l.Errorf("JetStream failed to store a msg on stream %d", 0)
+		if lines := n.lines(); len(lines) != 4 {
+			t.Errorf("one is ill still: %q", lines)
+		}
+		for other := range 10 * maxTold {
+			l.Errorf("other %d", other)
+		}
+		if len(l.told) > maxTold || len(n.lines()) != 4+10*maxTold {
+			t.Errorf("%d lines are known, %d written", len(l.told), len(n.lines()))
+		}
+	})
 }

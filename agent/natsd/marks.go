@@ -40,8 +40,9 @@ type marker struct {
 }
 
 // startMarker begins to keep marks: it hears of each write to a bucket or to
-// the history as it is made. conn is closed with it.
-func startMarker(s *server.Server, dir string, conn *nats.Conn, failed func(error)) (*marker, error) {
+// the history as it is made. conn is closed with it; tried is told how each try to
+// write them came out.
+func startMarker(s *server.Server, dir string, conn *nats.Conn, tried func(error)) (*marker, error) {
 	kept, err := readMarks(dir)
 	if err != nil {
 		return nil, err
@@ -57,7 +58,7 @@ func startMarker(s *server.Server, dir string, conn *nats.Conn, failed func(erro
 			return nil, fmt.Errorf("cannot listen for writes: %w", err)
 		}
 	}
-	go m.run(failed)
+	go m.run(tried)
 	return m, nil
 }
 
@@ -69,7 +70,7 @@ func (m *marker) wake() {
 }
 
 // run writes the marks some time after each change.
-func (m *marker) run(failed func(error)) {
+func (m *marker) run(tried func(error)) {
 	defer close(m.stopped)
 	for {
 		select {
@@ -84,8 +85,9 @@ func (m *marker) run(failed func(error)) {
 			return
 		case <-timer.C:
 		}
-		if err := m.mark(); err != nil {
-			failed(err)
+		err := m.mark()
+		tried(err)
+		if err != nil {
 			m.wake()
 		}
 	}

@@ -55,14 +55,20 @@ func (s *Server) watch(ctx context.Context) {
 
 // mend opens the store again if the disk can be written to.
 func (s *Server) mend(ctx context.Context) {
-	if err := s.writable(); err != nil {
-		s.o.Log.Warn("the disk of the store cannot be written to", "store", s.o.Dir, "error", err)
+	err := s.writable()
+	s.disk.Note(s.o.Log, time.Now(), err, "the disk of the store cannot be written to", "the disk of the store can be written to again", "store", s.o.Dir)
+	if err != nil {
 		return
 	}
 	if err := s.reopen(ctx); err != nil {
-		s.o.Log.Error("cannot open the store again; trying on", "store", s.o.Dir, "error", err)
+		// Another reason may be one that does not pass by itself.
+		if s.opening.Tell(time.Now()) || err.Error() != s.why {
+			s.o.Log.Error("cannot open the store again; trying on", "store", s.o.Dir, "error", err)
+		}
+		s.why = err.Error()
 		return
 	}
+	s.opening.Over()
 	s.o.Log.Warn("the store was opened again and takes records", "store", s.o.Dir)
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/trouble"
 )
 
 // Limits of the embedded server. They are explicit because the defaults depend
@@ -101,6 +102,10 @@ type Server struct {
 	nats     *server.Server
 	// marks are kept while the server runs.
 	marks *marker
+	// disk and opening are the watch's troubles with the disk and with opening the
+	// store again, why is why that failed the last time.
+	disk, opening trouble.Spell
+	why           string
 	// closed tells that the folder may be somebody else's.
 	closed atomic.Bool
 }
@@ -184,8 +189,9 @@ func (s *Server) mark(log *slog.Logger) (*marker, error) {
 	if err != nil {
 		return nil, err
 	}
+	var keeping trouble.Spell
 	m, err := startMarker(s.current(), s.dir, conn, func(err error) {
-		log.Warn("cannot keep how far the store has come; trying again", "error", err)
+		keeping.Note(log, time.Now(), err, "cannot keep how far the store has come; trying again", "how far the store has come can be kept again")
 	})
 	if err != nil {
 		conn.Close()
