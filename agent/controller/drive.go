@@ -80,9 +80,6 @@ func (s *state) appendEvent(ctx context.Context, current *run.State, e message.E
 func (s *state) append(ctx context.Context, r message.Record, label string) time.Time {
 	s.At("before " + label)
 	seq, err := s.write(ctx, r, label)
-	if !errors.Is(err, topic.ErrBehind) {
-		s.writing.Note(s.Logger, s.Now(), err, "cannot write to the log; trying again", "the log can be written to again", "tenant", s.Tenant)
-	}
 	if err == nil {
 		s.At("after " + label)
 		s.last = seq
@@ -102,11 +99,16 @@ func (s *state) append(ctx context.Context, r message.Record, label string) time
 
 // write appends a record. What opens a run depends on who is not well, and so
 // on every answer before it.
-func (s *state) write(ctx context.Context, r message.Record, label string) (uint64, error) {
+func (s *state) write(ctx context.Context, r message.Record, label string) (seq uint64, err error) {
 	if label == message.Opened {
-		return s.Log.AppendNext(ctx, r, s.ledger.LastCommand, s.ledger.LastSeq)
+		seq, err = s.Log.AppendNext(ctx, r, s.ledger.LastCommand, s.ledger.LastSeq)
+	} else {
+		seq, err = s.Log.Append(ctx, r, s.ledger.LastCommand)
 	}
-	return s.Log.Append(ctx, r, s.ledger.LastCommand)
+	if !errors.Is(err, topic.ErrBehind) {
+		s.writing.Note(s.Logger, s.Now(), err, "cannot write to the log; trying again", "the log can be written to again", "tenant", s.Tenant)
+	}
+	return seq, err
 }
 
 // unstuck notes that a record was written, or that none has to be any more.

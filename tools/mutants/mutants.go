@@ -41,7 +41,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	chosen, err := choose(slices.Concat(runFaults, unwellFaults, besideFaults, freezeFaults, hostFaults, logFaults, siteFaults), *only)
+	chosen, err := choose(slices.Concat(runFaults, unwellFaults, besideFaults, freezeFaults, hostFaults, logFaults, diskFaults, siteFaults), *only)
 	if err != nil {
 		return err
 	}

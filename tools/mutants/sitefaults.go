@@ -85,7 +85,9 @@ var siteFaults = []fault{
 	},
 	{
 		name: "run-is-lost-to-the-history", file: "agent/controller/history.go",
-		old: `tenant, r.Run, r.asOf); err != nil {`, new: `tenant, r.Run, r.asOf); err != nil && ctx.Err() != nil {`,
+		old: `"run", r.ID)
+		if err != nil {`, new: `"run", r.ID)
+		if err != nil && ctx.Err() != nil {`,
 		by: tests("agent/controller", "TestHistoryThatCannotBeKept"),
 	},
 	{
