@@ -313,7 +313,8 @@ func (s *Server) Close() error {
 	s.stop()
 	s.watching.Wait()
 	s.marks.close()
-	// After its last words an ill store is as a crash would leave it.
+	// An ill store is left as a crash leaves it, without a seal: what its server
+	// notes at its end is not to be believed.
 	finish := seal
 	if !s.current().Running() || healthy(s.current().Healthz) != nil {
 		finish = unwritten
