@@ -1,21 +1,24 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/script"
 )
 
 // computer is the machine that this process runs on.
 type computer struct {
 	bootIDFile, rebootCommand string
+	// rebootLog is the file that the reboot command prints to.
+	rebootLog string
 }
 
 // BootID implements worker.Machine.
@@ -31,21 +34,91 @@ func (c computer) BootID() (string, error) {
 	return id, nil
 }
 
-// outputWait is how long the output of a reboot command that has ended may
-// stay open: what it left in the background may hold it for ever.
-const outputWait = 2 * time.Second
-
-// Reboot implements worker.Machine. When ctx ends, the command ends with all
-// that it started.
-func (c computer) Reboot(ctx context.Context) error {
-	// The command is this machine's own configuration, never a message's.
-	cmd := exec.CommandContext(ctx, "sh", "-c", c.rebootCommand)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = outputWait
-	out, err := cmd.CombinedOutput()
-	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
-		return fmt.Errorf("%s: %w: %s", c.rebootCommand, err, message.CleanText(string(out)))
+// Reboot implements worker.Machine. The command prints to a file, because it
+// outlives a worker that ends, and its next word to a pipe that nobody reads
+// would end it.
+func (c computer) Reboot(ctx context.Context) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
 	}
-	return nil
+	file, err := os.OpenFile(c.rebootLog, os.O_RDWR|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	// The command is this machine's own configuration, never a message's.
+	cmd := exec.Command("sh", "-c", c.rebootCommand)
+	cmd.Stdout, cmd.Stderr = file, file
+	p, err := script.Start(cmd)
+	if err != nil {
+		return err
+	}
+	printed := printed{file: file}
+	switch err := await(ctx, p, &printed); {
+	case err == nil:
+		return nil
+	case printed.last() == "":
+		return fmt.Errorf("%s: %w", c.rebootCommand, err)
+	default:
+		return fmt.Errorf("%s: %w: %s", c.rebootCommand, err, printed.last())
+	}
+}
+
+// await waits for the end of the reboot command. The end of the worker does not
+// end it: half-way it would leave a host that is neither up nor down. That of
+// its time does, with all that it started.
+func await(ctx context.Context, p *script.Process, out *printed) error {
+	look := time.NewTicker(lookAtOutput)
+	defer look.Stop()
+	defer out.bound()
+	for {
+		select {
+		case <-p.Exited:
+			return p.Failure()
+		case <-ctx.Done():
+			if !errors.Is(ctx.Err(), context.DeadlineExceeded) || p.Kill() {
+				return ctx.Err()
+			}
+			return p.Failure()
+		case <-look.C:
+			out.bound()
+		}
+	}
+}
+
+// maxOutput is how much of what a reboot command prints is kept, in bytes, and
+// lookAtOutput how often it is looked at.
+const (
+	maxOutput    = 1 << 20
+	lookAtOutput = 10 * time.Millisecond
+)
+
+// printed is what a command prints.
+type printed struct {
+	file *os.File
+	// before is the last line before the file was emptied.
+	before string
+}
+
+// bound empties the file when it is too large. One that cannot be emptied is
+// left: the reboot is what counts.
+func (p *printed) bound() {
+	if p.size() > maxOutput {
+		p.before = p.last()
+		_ = p.file.Truncate(0)
+	}
+}
+
+// last is the last line that shows something.
+func (p *printed) last() string {
+	end := io.NewSectionReader(p.file, max(0, p.size()-script.MaxLine), script.MaxLine)
+	return cmp.Or(script.Last(end), p.before)
+}
+
+func (p *printed) size() int64 {
+	info, err := p.file.Stat()
+	if err != nil {
+		return 0
+	}
+	return info.Size()
 }

@@ -70,10 +70,15 @@ func TestKilledProcesses(t *testing.T) {
 	f.release("h02")
 	f.await("h02 upgrade ends")
 	f.startSite()
-	// h03 asks for a reboot, which ends its worker.
+	// h03 asks for a reboot; its worker is told to end while the command works,
+	// as it is when an operator restarts its service.
 	f.release("h03")
+	f.await("h03 reboot begins")
+	f.stop("h03")
+	if err := os.WriteFile(f.path("h03", "off"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	f.await("h03 reboots")
-	f.workers["h03"].kill()
 	f.workers["h03"] = f.startWorker("h03")
 	ended := f.finished(api, run.ID)
 	if ended.Result != "completed" {
@@ -287,7 +292,8 @@ func (f *fleet) startSite() {
 
 func (f *fleet) startWorker(host string) *process {
 	f.t.Helper()
-	reboot := fmt.Sprintf("echo boot-2 > %s; echo '%s reboots' > %s", f.path(host, "boot-id"), host, f.path("recorder"))
+	reboot := fmt.Sprintf("echo '%[1]s reboot begins' > %[2]s; until [ -e %[3]s ]; do sleep 0.1; done; echo off; echo boot-2 > %[4]s; echo '%[1]s reboots' > %[2]s",
+		host, f.path("recorder"), f.path(host, "off"), f.path(host, "boot-id"))
 	p, _ := f.launch("worker-"+host, "worker", "--tenant", "acme", "--host", host, "--application", "appliance",
 		"--state", f.path(host, "state"), "--nats-url", "nats://"+f.nats, "--key-file", f.path(host, "key"),
 		"--scripts", f.path(host, "scripts"), "--boot-id-file", f.path(host, "boot-id"), "--reboot-command", reboot)

@@ -33,7 +33,7 @@ type workerCommand struct {
 	NATSCAFile    string   `help:"Certificates to trust for it, PEM (default: the system's)." name:"nats-ca-file" type:"path" env:"OSUPGRADE_NATS_CA_FILE" placeholder:"FILE"`
 	KeyFile       string   `help:"This host's key, made by: osupgrade-agent credentials host." required:"" type:"path" env:"OSUPGRADE_KEY_FILE" placeholder:"FILE"`
 	Scripts       string   `help:"Folder of the exec strategy's scripts: versions, prepare, upgrade, resume, verify, rollback." required:"" type:"path" env:"OSUPGRADE_SCRIPTS" placeholder:"DIR"`
-	RebootCommand string   `help:"Command that reboots this machine, run by sh -c." default:"systemctl reboot" env:"OSUPGRADE_REBOOT_COMMAND"`
+	RebootCommand string   `help:"Command that reboots this machine, run by sh -c; what it prints goes to reboot.log in the folder of --state." default:"systemctl reboot" env:"OSUPGRADE_REBOOT_COMMAND"`
 	BootIDFile    string   `help:"File with the boot id." name:"boot-id-file" default:"/proc/sys/kernel/random/boot_id" type:"path" env:"OSUPGRADE_BOOT_ID_FILE"`
 	StepLimit     length   `help:"Longest time that one script may take, such as 1h or 1d; of it verify has at most 10m, and versions 1m." default:"1h" env:"OSUPGRADE_STEP_LIMIT"`
 	Role          string   `help:"Role of this host, by which a rollout may choose it." env:"OSUPGRADE_ROLE"`
@@ -123,7 +123,7 @@ func (c *workerCommand) open(ctx context.Context, station *jetstream.Station, ou
 	}
 	return worker.Open(ctx, worker.Options{
 		Tenant: c.Tenant, Host: c.Host, Application: c.Application, Version: version, Dir: c.State,
-		Station: station, Strategy: scripts, Machine: computer{bootIDFile: c.BootIDFile, rebootCommand: c.RebootCommand},
+		Station: station, Strategy: scripts, Machine: c.computer(),
 		Limits: c.limits(), Log: log,
 		Role: c.Role, Labels: c.labels, Checks: &check.Runner{Scripts: c.Checks, Tenant: c.Tenant, Log: log},
 		Seated: func(held bool) { c.sayReady(out, held) }, At: crashPoint(c.Host),
@@ -134,4 +134,8 @@ func (c *workerCommand) open(ctx context.Context, station *jetstream.Station, ou
 // one as long as it may then take.
 func (c *workerCommand) limits() worker.Limits {
 	return worker.Limits{Step: 2*time.Duration(c.StepLimit) + graceLimit, Reboot: time.Duration(c.RebootLimit)}
+}
+
+func (c *workerCommand) computer() computer {
+	return computer{bootIDFile: c.BootIDFile, rebootCommand: c.RebootCommand, rebootLog: filepath.Join(c.State, "reboot.log")}
 }

@@ -52,11 +52,12 @@ func Run(ctx context.Context, cmd *exec.Cmd) (said string, err error) {
 	if killed && err != nil {
 		return said, err
 	}
-	return said, p.failure()
+	return said, p.Failure()
 }
 
-// failure is what is wrong with the way in which the program ended.
-func (p *Process) failure() error {
+// Failure is what is wrong with the way in which the program ended. It counts
+// once Exited is closed.
+func (p *Process) Failure() error {
 	if p.Err != nil {
 		return p.Err
 	}
@@ -70,30 +71,36 @@ func (p *Process) failure() error {
 	return nil
 }
 
+// Last reads to the end and returns the last line that shows something, in
+// words.
+func Last(from io.Reader) string {
+	var last []byte
+	lines := NewLines(func(line []byte) {
+		if !Blank(line) {
+			last = append(last[:0], line...)
+		}
+	})
+	_, _ = io.Copy(lines, from) // What could not be read was not said.
+	lines.End()
+	return Clean(last)
+}
+
 // listener reads to the end what a program prints.
 type listener struct {
 	done chan struct{}
-	last []byte
+	last string
 }
 
 func listen(from io.Reader) *listener {
 	l := &listener{done: make(chan struct{})}
 	go func() {
 		defer close(l.done)
-		lines := NewLines(l.keep)
-		_, _ = io.Copy(lines, from) // What could not be read was not said.
-		lines.End()
+		l.last = Last(from)
 	}()
 	return l
 }
 
-func (l *listener) keep(line []byte) {
-	if !Blank(line) {
-		l.last = append(l.last[:0], line...)
-	}
-}
-
-// await returns the last line in words.
+// await returns the last line.
 func (l *listener) await(reader io.Closer) string {
 	late := time.NewTimer(lastWords)
 	defer late.Stop()
@@ -103,7 +110,7 @@ func (l *listener) await(reader io.Closer) string {
 		_ = reader.Close() // It ends the reading.
 		<-l.done
 	}
-	return Clean(l.last)
+	return l.last
 }
 
 func ignoreClosed(err error) error {

@@ -29,7 +29,8 @@ type Machine interface {
 	// only then.
 	BootID() (string, error)
 	// Reboot starts a reboot and returns when it is accepted, at the latest
-	// when ctx ends.
+	// when ctx ends. What it has started by then ends with its time, that is a
+	// deadline of ctx, and goes on where the worker ends.
 	Reboot(ctx context.Context) error
 }
 

@@ -135,6 +135,16 @@ var hostFaults = []fault{
 		by: tests("agent/worker", "TestDiskFull"),
 	},
 	{
+		name: "reboot-command-dies-with-the-worker", file: "agent/computer.go",
+		old: `!errors.Is(ctx.Err(), context.DeadlineExceeded) || p.Kill()`, new: `p.Kill()`,
+		by: tests("agent", "TestRebootCommandOutlivesTheWorker"),
+	},
+	{
+		name: "reboot-command-prints-without-bound", file: "agent/computer.go",
+		old: `p.size() > maxOutput {`, new: `p.size() > maxOutput<<8 {`,
+		by: tests("agent", "TestRebootCommandPrintsWithoutEnd"),
+	},
+	{
 		name: "own-note-is-what-the-script-said", file: "agent/worker/strategy/exec/tail.go",
 		old: `WriteString("\n" + dropped`, new: `WriteString("" + dropped`,
 		by: tests("agent/worker/strategy/exec", "TestOwnNoteIsNotWhatTheScriptSaid"),
