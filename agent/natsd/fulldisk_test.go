@@ -182,11 +182,16 @@ func (w diskWrite) holds(t *testing.T, s *Server) {
 	if seq, err := w.publish(t, s); err != nil || seq != want {
 		t.Errorf("record %d becomes %d, %v", want, seq, err)
 	}
-	if err := s.marks.mark(); err != nil {
-		t.Error(err)
-	}
-	if marks, err := readMarks(s.dir); err != nil || marks["$G/"+w.stream] != want {
-		t.Errorf("record %d is written, the marks are %v, %v", want, marks, err)
+	tick := time.NewTicker(markDelay / 10)
+	defer tick.Stop()
+	for begun := time.Now(); ; <-tick.C {
+		marks, err := readMarks(s.dir)
+		switch {
+		case err != nil || time.Since(begun) > time.Minute:
+			t.Fatalf("record %d is written, the marks are %v, %v", want, marks, err)
+		case marks["$G/"+w.stream] == want:
+			return
+		}
 	}
 }
 
