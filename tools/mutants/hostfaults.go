@@ -180,7 +180,7 @@ var hostFaults = []fault{
 	{
 		name: "seat-given-back-by-a-session-before", file: "agent/topic/jetstream/seats.go",
 		old: `if at.session != "" && at.session != session {`, new: `if at.session == "-" && at.session != session {`,
-		by: tests("agent/topic/jetstream", "TestLateLeave"),
+		by: tests("agent/topic/jetstream", "TestAskWhileLeft"),
 	},
 	{
 		name: "seat-given-back-in-mid-work", file: "agent/worker/standing.go",

@@ -190,6 +190,9 @@ func TestAskWhileLeft(t *testing.T) {
 	sit(t, first, "one")
 	seats := &s.log.gate.Load().seats
 	number := fmt.Sprint(first.seat.Load().Number)
+	if _, ok := seats.begin("h01", "one", "a process that has just lost it", number); ok {
+		t.Error("a process gives it back that does not have it")
+	}
 	if _, ok := seats.begin("h01", "one", first.session, number); !ok {
 		t.Fatal("it cannot be given back")
 	}
