@@ -83,14 +83,19 @@ func (s *state) follow(ctx context.Context, current *run.State, r message.Record
 		s.suspectAll(current)
 		return
 	}
-	tasks := hasTasks(current.Policy())
-	s.overhear(r)
+	hosts := []string{r.Host}
 	if r.Kind == message.EventRecord {
-		if e, err := message.DecodeEvent(r.Body); err == nil && e.Outcome != nil {
-			s.tasks.over(*e.Outcome)
+		e, err := message.DecodeEvent(r.Body)
+		if err != nil {
+			return
 		}
+		hosts = s.overhear(e)
 	}
-	for _, host := range about(r) {
+	if r.Kind == message.ReplyRecord { // A sign of life.
+		s.present.hear(r.Host, s.Now())
+	}
+	tasks := hasTasks(current.Policy())
+	for _, host := range hosts {
 		s.suspect(host)
 		if tasks {
 			s.sync(ctx, current, host)
@@ -98,35 +103,22 @@ func (s *state) follow(ctx context.Context, current *run.State, r message.Record
 	}
 }
 
-// overhear takes a record for a sign of life: of the host whose reply it is, and
-// of hosts that another controller has heard. Two controllers of which only one
-// hears a host would otherwise contradict each other as fast as they can write.
-func (s *state) overhear(r message.Record) {
-	if r.Kind == message.ReplyRecord {
-		s.present.hear(r.Host, s.Now())
-		return
-	}
-	if r.Kind != message.EventRecord {
-		return
-	}
-	if e, err := message.DecodeEvent(r.Body); err == nil && e.Event == message.Recovered && e.Reason == message.Heard {
+// overhear takes in what another controller may have written, and returns the
+// hosts that it is about: whom that one has heard, for two of which only one
+// hears a host would otherwise contradict each other as fast as they can write,
+// and which task it has the outcome of.
+func (s *state) overhear(e message.Event) []string {
+	if e.Event == message.Recovered && e.Reason == message.Heard {
 		for _, host := range e.Hosts {
 			s.present.hear(host, s.Now())
 		}
 	}
-}
-
-// about returns the hosts that a record is about.
-func about(r message.Record) []string {
-	if r.Kind != message.EventRecord {
-		return []string{r.Host}
+	if e.Outcome == nil {
+		return e.Hosts
 	}
-	e, err := message.DecodeEvent(r.Body)
-	switch {
-	case err != nil:
-		return nil
-	case e.Outcome != nil && e.Outcome.Host != "":
-		return []string{e.Outcome.Host}
+	s.tasks.over(*e.Outcome)
+	if e.Outcome.Host == "" {
+		return e.Hosts
 	}
-	return e.Hosts
+	return []string{e.Outcome.Host}
 }

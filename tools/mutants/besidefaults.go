@@ -40,7 +40,7 @@ var besideFaults = []fault{
 	},
 	{
 		name: "copied-machine-works-beside-its-original", file: "agent/topic/jetstream/seats.go",
-		old: `case !at.is(session):`, new: `case false:`,
+		old: `case !at.admits(session):`, new: `case false:`,
 		by: tests("agent/topic/jetstream", "TestCopiedMachine"),
 	},
 }

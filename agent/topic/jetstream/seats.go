@@ -124,7 +124,7 @@ func (s *seats) heard(host, worker, session string) (held, bool) {
 		return held{}, worker == ""
 	case at.Worker != worker:
 		return at.held, false
-	case !at.is(session):
+	case !at.admits(session):
 		other := at.held
 		other.Session = at.session
 		return other, false

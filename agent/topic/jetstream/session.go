@@ -11,9 +11,10 @@ import (
 // there are two, and each start of one adds itself.
 const maxFormer = 8
 
-// is reports whether a process of the holder is the one that has the seat. Of
-// one that does not say which it is nobody knows better.
-func (at *seat) is(session string) bool {
+// admits reports whether a process of the holder is the one that has the seat,
+// which is the first that is heard of here. Of one that does not say which it is
+// nobody knows better.
+func (at *seat) admits(session string) bool {
 	if at.session == "" {
 		at.session = session
 	}
@@ -42,7 +43,7 @@ func (s *seats) grant(host string, number uint64, session string) (a answer, new
 		return failed(errLeaving), nil
 	}
 	mine, now := at.held, time.Now()
-	if !at.is(session) {
+	if !at.admits(session) {
 		other := at.held
 		other.Session = at.session
 		if slices.Contains(at.former, session) && now.Before(at.heard.Add(message.Silence)) {
