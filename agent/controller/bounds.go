@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/rollout"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
@@ -14,15 +14,15 @@ import (
 
 // planStart plans a run that is started by hand, of all hosts or of those that
 // only names, if it can start now.
-func (s *state) planStart(now time.Time, request v1.Start, only map[string]bool) (rollout.Planned, error) {
+func (s *state) planStart(now time.Time, request v1.Start, only map[string]bool) (plan.Plan, error) {
 	fleet := s.fleet(only)
-	if only != nil && !slices.ContainsFunc(fleet, func(h rollout.Host) bool { return !h.Aside }) {
-		return rollout.Planned{}, &run.Refused{Run: request.RetryOf, Message: fmt.Sprintf(
+	if only != nil && !slices.ContainsFunc(fleet, func(h plan.Host) bool { return !h.Aside }) {
+		return plan.Plan{}, &run.Refused{Run: request.RetryOf, Message: fmt.Sprintf(
 			"none of the %d hosts that run %d left is known any more under a listed worker application", len(only), request.RetryOf)}
 	}
 	planned, err := s.plan(fleet)
 	if err != nil {
-		return rollout.Planned{}, &run.Refused{Message: err.Error()}
+		return plan.Plan{}, &run.Refused{Message: err.Error()}
 	}
 	return planned, s.startable(now, planned)
 }
@@ -71,7 +71,7 @@ func reserve(now time.Time, e *message.Event, request v1.Start, span time.Durati
 }
 
 // startable tells why a run cannot start as it was planned.
-func (s *state) startable(now time.Time, p rollout.Planned) error {
+func (s *state) startable(now time.Time, p plan.Plan) error {
 	switch {
 	case len(p.Hosts) == 0 && len(p.Exempt) > 0:
 		return &run.Refused{Message: fmt.Sprintf("the rollout leaves out all %d hosts; the first is %s: %s", len(p.Exempt), p.Exempt[0].Host, p.Exempt[0].Reason)}

@@ -6,7 +6,7 @@ import (
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/rollout"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 )
 
@@ -40,7 +40,7 @@ func exempt(h v1.RunHost) bool { return h.Stage == "" }
 
 // fleet returns the hosts whose application the configuration lists (AV-14);
 // those that only does not name are aside. Nil names all.
-func (s *state) fleet(only map[string]bool) []rollout.Host {
+func (s *state) fleet(only map[string]bool) []plan.Host {
 	if s.config == nil {
 		return nil
 	}
@@ -48,10 +48,10 @@ func (s *state) fleet(only map[string]bool) []rollout.Host {
 	for _, a := range s.config.WorkerApplications {
 		listed[a.Name] = true
 	}
-	var hosts []rollout.Host
+	var hosts []plan.Host
 	for name, h := range s.hosts {
 		if listed[h.Application] {
-			hosts = append(hosts, rollout.Host{
+			hosts = append(hosts, plan.Host{
 				Name: name, Application: h.Application, Role: h.Role, Labels: h.Labels, Silent: !s.present.online(name),
 				Aside: only != nil && !only[name],
 			})

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/rollout"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -32,11 +32,11 @@ func (c *Controller) RolloutSeen(ctx context.Context, number uint64) error {
 }
 
 // plan resolves the rollout for hosts.
-func (s *state) plan(hosts []rollout.Host) (rollout.Planned, error) {
+func (s *state) plan(hosts []plan.Host) (plan.Plan, error) {
 	if s.rolloutErr != nil {
-		return rollout.Planned{}, s.rolloutErr
+		return plan.Plan{}, s.rolloutErr
 	}
-	return rollout.Plan(s.rollout, hosts)
+	return plan.New(s.rollout, hosts)
 }
 
 // held returns the event that pauses or resumes the run under way because the

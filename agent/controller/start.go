@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/rollout"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
@@ -73,7 +73,7 @@ func (s *state) idles(now time.Time, what, detail string, until time.Time) time.
 }
 
 // open opens a run as it was planned.
-func (s *state) open(ctx context.Context, e message.Event, planned rollout.Planned) time.Time {
+func (s *state) open(ctx context.Context, e message.Event, planned plan.Plan) time.Time {
 	e.Event, e.Hosts, e.Silent, e.Exempt, e.Policy = message.Opened, planned.Hosts, slices.Concat(planned.Silent, planned.SilentAside), planned.Exempt, &planned.Policy
 	e.Unwell = s.ledger.Unwell()
 	if considered := s.ledger.Considered(); !considered.IsZero() {

@@ -1,4 +1,4 @@
-package rollout
+package plan
 
 import (
 	"fmt"
@@ -22,9 +22,9 @@ func fleet() []Host {
 	return hosts
 }
 
-func plan(t *testing.T, r *v1.Rollout, hosts []Host) Planned {
+func resolve(t *testing.T, r *v1.Rollout, hosts []Host) Plan {
 	t.Helper()
-	planned, err := Plan(r, hosts)
+	planned, err := New(r, hosts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestNoRolloutIsTheDefaultPolicy(t *testing.T) {
 	for name, r := range map[string]*v1.Rollout{"none": nil, "an empty one": {}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := plan(t, r, fleet())
+			got := resolve(t, r, fleet())
 			if want := message.DefaultPolicy(10); !reflect.DeepEqual(got.Policy, want) {
 				t.Errorf("the policy is %+v, want %+v", got.Policy, want)
 			}
@@ -108,7 +108,7 @@ func TestStages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := plan(t, &v1.Rollout{Stages: row.stages}, fleet())
+			got := resolve(t, &v1.Rollout{Stages: row.stages}, fleet())
 			var sizes []string
 			for _, s := range got.Policy.Stages {
 				sizes = append(sizes, fmt.Sprintf("%s:%d/%d", s.Name, s.Size, s.MaxUnavailable))
@@ -140,7 +140,7 @@ func TestCounts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := plan(t, &v1.Rollout{MaxFailures: row.failures, MinPrepared: row.prepared}, fleet()).Policy
+			got := resolve(t, &v1.Rollout{MaxFailures: row.failures, MinPrepared: row.prepared}, fleet()).Policy
 			if got.MaxFailures != row.wantFailures || got.MinPrepared != row.wantPrepared {
 				t.Errorf("max-failures is %d, min-prepared %d; want %d, %d", got.MaxFailures, got.MinPrepared, row.wantFailures, row.wantPrepared)
 			}
@@ -150,7 +150,7 @@ func TestCounts(t *testing.T) {
 
 func TestCountsAreOfTheMembers(t *testing.T) {
 	t.Parallel()
-	got := plan(t, &v1.Rollout{Exempt: &v1.Match{Hosts: []string{"h01", "h02"}}, MaxFailures: "50%"}, fleet()).Policy
+	got := resolve(t, &v1.Rollout{Exempt: &v1.Match{Hosts: []string{"h01", "h02"}}, MaxFailures: "50%"}, fleet()).Policy
 	if got.MaxFailures != 4 || got.MinPrepared != 8 {
 		t.Errorf("max-failures is %d, min-prepared %d; want 4, 8", got.MaxFailures, got.MinPrepared)
 	}
@@ -160,7 +160,7 @@ func TestWhoIsLeftOut(t *testing.T) {
 	t.Parallel()
 	hosts := fleet()[:4]
 	hosts[3].Silent = true
-	got := plan(t, &v1.Rollout{
+	got := resolve(t, &v1.Rollout{
 		Stages:       []v1.Stage{{Name: "a", Match: &v1.Match{Hosts: []string{"h01", "h02", "h04"}}}},
 		Exempt:       &v1.Match{Roles: []string{"canary"}},
 		ExemptReboot: &v1.Match{Hosts: []string{"h01", "h02", "h03"}},
@@ -205,7 +205,7 @@ func full() *v1.Rollout {
 func TestEachMemberOfThePolicy(t *testing.T) {
 	t.Parallel()
 	span := func(d time.Duration) message.Span { return message.Span(d) }
-	got := plan(t, full(), fleet())
+	got := resolve(t, full(), fleet())
 	want := message.Policy{
 		Stages: []message.Stage{
 			{Name: "a", Size: 1, MaxUnavailable: 1, Soak: span(30 * time.Minute), Approval: true, ApprovalTimeout: span(2 * time.Hour)},
@@ -265,7 +265,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 			r := full()
 			change(r)
 			name, _, _ := strings.Cut(field, ",")
-			_, err := Plan(r, fleet())
+			_, err := New(r, fleet())
 			if want := "cannot plan a run by the rollout: " + name + `: "x" is not a`; err == nil || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("got error %v, want %s", err, want)
 			}
@@ -275,7 +275,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 
 func TestAFleetOfNobody(t *testing.T) {
 	t.Parallel()
-	got := plan(t, full(), nil)
+	got := resolve(t, full(), nil)
 	if got.Hosts != nil || got.Policy.Stages != nil || got.Policy.MinPrepared != 0 {
 		t.Errorf("got %+v", got)
 	}

@@ -1,4 +1,4 @@
-package rollout
+package plan
 
 import (
 	"fmt"
@@ -62,7 +62,7 @@ func TestPlanHolds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		hosts, r := drawFleet(rt), drawRollout(rt)
-		planned, err := Plan(r, hosts)
+		planned, err := New(r, hosts)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -72,14 +72,14 @@ func TestPlanHolds(t *testing.T) {
 		shuffled := slices.Clone(hosts)
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "order"), 1))
 		random.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		if again, err := Plan(r, shuffled); err != nil || !reflect.DeepEqual(planned, again) {
+		if again, err := New(r, shuffled); err != nil || !reflect.DeepEqual(planned, again) {
 			rt.Fatalf("in another order, %+v became %+v, %v", planned, again, err)
 		}
 	})
 }
 
 // checkEachOnce holds that every host is a member or left out, with a reason.
-func checkEachOnce(rt *rapid.T, planned Planned, hosts []Host) {
+func checkEachOnce(rt *rapid.T, planned Plan, hosts []Host) {
 	all := slices.Clone(planned.Hosts)
 	for _, exempt := range planned.Exempt {
 		if exempt.Reason == "" {
@@ -106,7 +106,7 @@ func checkEachOnce(rt *rapid.T, planned Planned, hosts []Host) {
 }
 
 // checkOrder holds that the stages follow one another, each by name.
-func checkOrder(rt *rapid.T, planned Planned) {
+func checkOrder(rt *rapid.T, planned Plan) {
 	rest := planned.Hosts
 	for _, stage := range planned.Policy.Stages {
 		if !slices.IsSorted(rest[:stage.Size]) {
@@ -119,7 +119,7 @@ func checkOrder(rt *rapid.T, planned Planned) {
 	}
 }
 
-func checkRunCanBeOpened(rt *rapid.T, planned Planned) {
+func checkRunCanBeOpened(rt *rapid.T, planned Plan) {
 	if len(planned.Hosts) == 0 {
 		return
 	}
@@ -153,7 +153,7 @@ func BenchmarkPlan(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if planned, err := Plan(r, hosts); err != nil || len(planned.Hosts) != size {
+		if planned, err := New(r, hosts); err != nil || len(planned.Hosts) != size {
 			b.Fatal(len(planned.Hosts), err)
 		}
 	}

@@ -1,10 +1,10 @@
-// Package rollout resolves a tenant's rollout for the fleet as it is when a run
+// Package plan resolves a tenant's rollout for the fleet as it is when a run
 // is opened: which hosts go, in which order, which are left out and why, and
 // the policy that the run keeps to its end.
 //
 // It decides, and touches nothing: a changed rollout or fleet counts for the
-// next run, because what Plan returns is written down with the run.
-package rollout
+// next run, because what New returns is written down with the run.
+package plan
 
 import (
 	"cmp"
@@ -29,8 +29,8 @@ type Host struct {
 	Aside bool
 }
 
-// Planned is what a run is opened with.
-type Planned struct {
+// Plan is what a run is opened with.
+type Plan struct {
 	// Hosts are the members in the order in which they go: stage by stage, by
 	// name within a stage.
 	Hosts []string
@@ -47,21 +47,21 @@ type Planned struct {
 // for it.
 const NoStage = "no stage of the rollout matches it"
 
-// Plan resolves a rollout for hosts, whose names differ. A nil rollout is one
+// New resolves a rollout for hosts, whose names differ. A nil rollout is one
 // with nothing but defaults. The error is a rollout that v1 would not accept.
-func Plan(r *v1.Rollout, hosts []Host) (Planned, error) {
+func New(r *v1.Rollout, hosts []Host) (Plan, error) {
 	if r == nil {
 		r = &v1.Rollout{}
 	}
 	full := r.WithDefaults()
 	sorted := slices.SortedFunc(slices.Values(hosts), func(a, b Host) int { return cmp.Compare(a.Name, b.Name) })
 	stages, exempt := divide(full, sorted)
-	planned := Planned{Exempt: exempt}
+	planned := Plan{Exempt: exempt}
 	read := reader{}
 	planned.Policy = read.policy(full, stages)
 	planned.Reserve = read.duration("reserve", full.Reserve)
 	if read.err != nil {
-		return Planned{}, fmt.Errorf("cannot plan a run by the rollout: %w", read.err)
+		return Plan{}, fmt.Errorf("cannot plan a run by the rollout: %w", read.err)
 	}
 	planned.enlist(stages, compile(full.ExemptReboot))
 	return planned, nil
@@ -107,7 +107,7 @@ func members(stage []Host) (n int) {
 }
 
 // enlist writes down who takes part, stage by stage.
-func (p *Planned) enlist(stages [][]Host, noReboot *matcher) {
+func (p *Plan) enlist(stages [][]Host, noReboot *matcher) {
 	named := 0
 	for _, stage := range stages {
 		if len(stage) > 0 {
@@ -132,7 +132,7 @@ func (p *Planned) enlist(stages [][]Host, noReboot *matcher) {
 }
 
 // setAside writes down which hosts of a stage are no members.
-func (p *Planned) setAside(stage int, hosts []Host) {
+func (p *Plan) setAside(stage int, hosts []Host) {
 	for _, host := range hosts {
 		if !host.Aside {
 			continue
