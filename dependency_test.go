@@ -17,7 +17,7 @@ func TestTheProviderContainsNoAgent(t *testing.T) {
 	const agent = "github.com/osupgrade/terraform-provider-osupgrade/agent/"
 	forbidden := []string{
 		"github.com/nats-io/", "github.com/hashicorp/terraform-plugin-sdk/", "github.com/hashicorp/terraform-plugin-testing/",
-		agent + "controller", agent + "worker", agent + "store", agent + "natsd", agent + "topic", agent + "api", agent + "run", agent + "message",
+		agent + "controller", agent + "worker", agent + "store", agent + "natsd", agent + "log", agent + "api", agent + "run", agent + "message",
 		agent + "client/fakeapi",
 	}
 	packages := strings.Fields(string(list))

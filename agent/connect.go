@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/jetstream"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
 )
 
 // toldEach is how many attempts lie between two that are told of: half a minute
@@ -21,7 +21,7 @@ const toldEach = 5
 
 // dial connects to the log. It waits for a site that is not up yet: a host may
 // well boot before it.
-func (c *workerCommand) dial(log *slog.Logger) (*jetstream.Station, error) {
+func (c *workerCommand) dial(log *slog.Logger) (*jetstream.HostLog, error) {
 	key, public, err := c.readKey()
 	if err != nil {
 		return nil, err

@@ -12,10 +12,10 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
 // credentialsCommand makes what a client or a host proves itself with. It
@@ -49,13 +49,13 @@ func (f *siteFolder) check(tenant string) error {
 	}
 	// A site has a log for each tenant that it has ever served.
 	logs := filepath.Join(store, "jetstream", "*", "streams")
-	found, err := filepath.Glob(filepath.Join(logs, topic.Subjects{Tenant: "*"}.Stream()))
+	found, err := filepath.Glob(filepath.Join(logs, log.Subjects{Tenant: "*"}.Stream()))
 	if err != nil {
 		return err
 	}
 	served := make([]string, len(found))
 	for i, path := range found {
-		served[i] = strings.TrimPrefix(filepath.Base(path), topic.Subjects{}.Stream())
+		served[i] = strings.TrimPrefix(filepath.Base(path), log.Subjects{}.Stream())
 	}
 	switch {
 	case len(served) == 0:

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 )
 
 // servedFolder is what a site that serves these tenants leaves behind.
@@ -17,7 +17,7 @@ func servedFolder(t *testing.T, tenants ...string) string {
 	streams := filepath.Join(dir, "store", "jetstream", "$G", "streams")
 	for _, name := range append([]string{"KV_osu-config"}, tenants...) {
 		if name != "KV_osu-config" {
-			name = topic.Subjects{Tenant: name}.Stream()
+			name = log.Subjects{Tenant: name}.Stream()
 		}
 		if err := os.MkdirAll(filepath.Join(streams, name), 0o700); err != nil {
 			t.Fatal(err)

@@ -13,8 +13,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/check"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/jetstream"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/exec"
 )
@@ -114,7 +114,7 @@ func (c *workerCommand) check() (err error) {
 	return errors.Join(checkName("tenant", c.Tenant, "a tenant"), checkName("application", c.Application, "an application"))
 }
 
-func (c *workerCommand) open(ctx context.Context, station *jetstream.Station, out io.Writer, log *slog.Logger) (*worker.Worker, error) {
+func (c *workerCommand) open(ctx context.Context, station *jetstream.HostLog, out io.Writer, log *slog.Logger) (*worker.Worker, error) {
 	scripts, err := exec.New(exec.Options{
 		Dir: c.Scripts, StateDir: filepath.Join(c.State, "exec"), Timeouts: exec.WithStep(time.Duration(c.StepLimit)),
 	})

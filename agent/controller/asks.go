@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -92,7 +92,7 @@ func (s *state) decideRequests(ctx context.Context, current *run.State) (retryAt
 		}
 		if retryAt = s.appendEvent(ctx, current, e); retryAt.IsZero() {
 			s.promised(current, s.last)
-		} else if !errors.Is(s.stuck, topic.ErrBehind) {
+		} else if !errors.Is(s.stuck, log.ErrBehind) {
 			q.tried = e.Encode()
 		}
 		return retryAt, true

@@ -15,10 +15,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/guard"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -47,8 +47,8 @@ type Options struct {
 	Tenant string
 	// Zone is the site's time zone, for windows that are site-local.
 	Zone  *time.Location
-	Log   topic.Log
-	Ear   topic.Ear
+	Log   log.Log
+	Ear   log.HostEvents
 	Guard *guard.Guard
 	Store Store
 	// Site runs the tasks that are run at the site; nil lets each of them fail.
@@ -171,7 +171,7 @@ func (c *Controller) watchVersions(ctx context.Context) error {
 }
 
 func (c *Controller) listen(ctx context.Context) error {
-	return c.o.Ear.Listen(ctx, topic.Listener{
+	return c.o.Ear.Listen(ctx, log.Listener{
 		Alive: func(name string, a message.Alive) {
 			c.inbox.put(name, func(l *letter) { l.alive, l.aliveAt = a, c.o.Now() })
 		},

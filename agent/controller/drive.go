@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
 // drive takes the next step of the run under way: first it brings the log up
@@ -87,7 +87,7 @@ func (s *state) append(ctx context.Context, r message.Record, label string) time
 		return time.Time{}
 	}
 	s.stuck = err
-	if s.stuckSince.IsZero() && !errors.Is(err, topic.ErrBehind) {
+	if s.stuckSince.IsZero() && !errors.Is(err, log.ErrBehind) {
 		s.stuckSince = s.Now()
 		s.notify()
 	}
@@ -105,7 +105,7 @@ func (s *state) write(ctx context.Context, r message.Record, label string) (seq 
 	} else {
 		seq, err = s.Log.Append(ctx, r, s.ledger.LastCommand)
 	}
-	if !errors.Is(err, topic.ErrBehind) {
+	if !errors.Is(err, log.ErrBehind) {
 		s.writing.Note(s.Logger, s.Now(), err, "cannot write to the log; trying again", "the log can be written to again", "tenant", s.Tenant)
 	}
 	return seq, err
@@ -125,7 +125,7 @@ func (s *state) catchUp(ctx context.Context, cause error) {
 	if err != nil {
 		return
 	}
-	if errors.Is(cause, topic.ErrBehind) {
+	if errors.Is(cause, log.ErrBehind) {
 		s.Logger.Info("another controller has written to the log", "tenant", s.Tenant, "last", last)
 	}
 	s.last = max(s.last, last)

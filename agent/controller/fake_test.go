@@ -12,10 +12,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/guard"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -65,7 +65,7 @@ type memory struct {
 	// was to run; site says how these come out, nil is that there is none.
 	asked, atSite []message.Task
 	site          func(context.Context, message.Task) message.Outcome
-	topic.Listener
+	log.Listener
 	// skew is how wrong the clock of the site is, which is the log's, too.
 	skew time.Duration
 	// obedient has hosts answer each command at once.
@@ -84,12 +84,12 @@ func newMemory(hosts ...string) *memory {
 	}
 	m.config = &v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "app"}}}
 	for _, name := range hosts {
-		m.hosts[topic.Token(name)] = store.Host{Tenant: "acme", Name: name, Application: "app"}
+		m.hosts[log.Token(name)] = store.Host{Tenant: "acme", Name: name, Application: "app"}
 	}
 	return m
 }
 
-func (m *memory) Listen(ctx context.Context, to topic.Listener) error {
+func (m *memory) Listen(ctx context.Context, to log.Listener) error {
 	m.mu.Lock()
 	m.Listener = to
 	m.mu.Unlock()
@@ -278,7 +278,7 @@ func (m *memory) DeleteHost(_ context.Context, _, key string) error {
 func (m *memory) kept(name string) (h store.Host, puts int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.hosts[topic.Token(name)], m.puts
+	return m.hosts[log.Token(name)], m.puts
 }
 
 func (m *memory) beat(hosts ...string) {

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
 func (m *memory) Append(_ context.Context, r message.Record, expect uint64) (uint64, error) {
@@ -16,7 +16,7 @@ func (m *memory) Append(_ context.Context, r message.Record, expect uint64) (uin
 	defer m.mu.Unlock()
 	switch {
 	case expect != m.lastCommand:
-		return 0, topic.ErrBehind
+		return 0, log.ErrBehind
 	case m.appendErr != nil && !m.written:
 		return 0, m.appendErr
 	}
@@ -32,7 +32,7 @@ func (m *memory) AppendNext(ctx context.Context, r message.Record, expect, last 
 	behind := last != uint64(len(m.records))
 	m.mu.Unlock()
 	if behind {
-		return 0, topic.ErrBehind
+		return 0, log.ErrBehind
 	}
 	return m.Append(ctx, r, expect)
 }

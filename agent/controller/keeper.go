@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/trouble"
 )
 
@@ -85,7 +85,7 @@ func (k *keeper) writeOne(ctx context.Context) (store.Host, error) {
 	if h.Name == "" {
 		return h, nil
 	}
-	err := k.store.PutHost(ctx, topic.Token(h.Name), h)
+	err := k.store.PutHost(ctx, log.Token(h.Name), h)
 	if err != nil {
 		k.putBack(h)
 	}
@@ -118,7 +118,7 @@ func (k *keeper) forget(ctx context.Context, tenant, name string) error {
 	k.mu.Lock()
 	delete(k.pending, name)
 	k.mu.Unlock()
-	return k.store.DeleteHost(ctx, tenant, topic.Token(name))
+	return k.store.DeleteHost(ctx, tenant, log.Token(name))
 }
 
 // pause waits for some time or until ctx ends.

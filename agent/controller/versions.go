@@ -3,9 +3,9 @@ package controller
 import (
 	"context"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
 // report takes in what a host reported of its versions.
@@ -23,7 +23,7 @@ func (s *state) report(r store.Reported) {
 }
 
 func (s *state) version(r store.Reported) error {
-	name, _ := topic.Host(r.Key)
+	name, _ := log.Host(r.Key)
 	delete(s.versions, name)
 	if r.Body == nil {
 		return nil

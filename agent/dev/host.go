@@ -14,8 +14,8 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/check"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/jetstream"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/simulated"
 )

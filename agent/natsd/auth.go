@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 )
 
 // authenticator lets in the agent itself and the hosts that are known, each
@@ -102,7 +102,7 @@ func address(c server.ClientAuthentication) string {
 // to hear what is for itself and that there is news for all (AV-80). A host reaches no subject
 // of JetStream, which would answer to any reply subject that it is given.
 func rights(id Identity) *server.Permissions {
-	s := topic.Subjects{Tenant: id.Tenant}
+	s := log.Subjects{Tenant: id.Tenant}
 	return &server.Permissions{
 		Publish: &server.SubjectPermission{Allow: []string{s.In(id.Host) + ".>"}},
 		Subscribe: &server.SubjectPermission{Allow: []string{

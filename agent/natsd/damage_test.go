@@ -14,10 +14,10 @@ import (
 
 	"github.com/nats-io/nkeys"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/guard"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/jetstream"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 

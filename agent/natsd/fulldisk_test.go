@@ -14,8 +14,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	log "github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	log "github.com/osupgrade/terraform-provider-osupgrade/agent/topic/jetstream"
 )
 
 // page is the unit in which the disk gives out space, in bytes.

@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 )
 
 // guest is a host with a key, and what the server tells it.
@@ -48,7 +48,7 @@ func TestSubscriptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, inbox := newGuest(t, hosts), topic.Subjects{Tenant: "acme"}.Inbox("h01")
+	g, inbox := newGuest(t, hosts), log.Subjects{Tenant: "acme"}.Inbox("h01")
 	// Nothing is received: with the usual room for it, half a MiB for each of
 	// thousands, the last Flush waits longer than it may on a busy machine.
 	room := nats.SyncQueueLen(1)
@@ -102,7 +102,7 @@ func TestLongestName(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer own.Close()
-	acme, host := topic.Subjects{Tenant: strings.Repeat("t", 63)}, "h"+strings.Repeat(".", 251)+"h"
+	acme, host := log.Subjects{Tenant: strings.Repeat("t", 63)}, "h"+strings.Repeat(".", 251)+"h"
 	sub, err := own.SubscribeSync(acme.Call("*", ">"))
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +166,7 @@ func TestSilentReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := newGuest(t, hosts)
-	acme := topic.Subjects{Tenant: "acme"}
+	acme := log.Subjects{Tenant: "acme"}
 	reads, stop := context.WithCancel(t.Context())
 	nc, err := g.connect(s, nats.InProcessServer(deaf{s, reads, t.Context()}))
 	if err != nil {

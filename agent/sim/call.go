@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 )
 
 // final reports whether asking again is vain.
 func final(err error) bool {
-	return err == nil || errors.Is(err, topic.ErrTaken) || errors.Is(err, topic.ErrRefused) || errors.Is(err, topic.ErrAnswered)
+	return err == nil || errors.Is(err, log.ErrTaken) || errors.Is(err, log.ErrRefused) || errors.Is(err, log.ErrAnswered)
 }
 
 // ask calls in the name of the worker that has the seat: the site runs f, with
@@ -24,7 +24,7 @@ func ask[T any](ctx context.Context, s *station, verb string, f func() (T, error
 	}
 	return call(ctx, s, verb, func() (T, error) {
 		if h, has := s.w.heard(s.m.name, worker); !has {
-			return none, fmt.Errorf("%w: worker %s", topic.ErrTaken, h.worker)
+			return none, fmt.Errorf("%w: worker %s", log.ErrTaken, h.worker)
 		}
 		return f()
 	})

@@ -11,8 +11,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/jetstream"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/simulated"
 )

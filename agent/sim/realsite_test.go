@@ -12,10 +12,10 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/controller"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/guard"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/jetstream"
 )
 
 var errDown = errors.New("the site is down")

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
 // held is who has a host's seat.
@@ -44,7 +44,7 @@ func (w *World) heard(host, worker string) (held, bool) {
 	return *h, true
 }
 
-// Seat implements topic.Station.
+// Seat implements log.HostLog.
 func (s *station) Seat(ctx context.Context, worker string) error {
 	granted, err := call(ctx, s, "seat", func() (held, error) { return s.w.grant(s.m.name, worker, s.p) })
 	if err != nil {
@@ -68,7 +68,7 @@ func (w *World) grant(host, worker string, session *process) (held, error) {
 		last = h.heard
 	}
 	if h.worker != "" && time.Since(last) < message.Silence {
-		return held{}, fmt.Errorf("%w: worker %s", topic.ErrTaken, h.worker)
+		return held{}, fmt.Errorf("%w: worker %s", log.ErrTaken, h.worker)
 	}
 	w.seats.given++
 	next := &held{worker: worker, number: w.seats.given, heard: time.Now(), tenure: w.seats.given, session: session}
@@ -113,7 +113,7 @@ func (s *station) displaced(now held) {
 	}
 }
 
-// Tenure implements topic.Tenured.
+// Tenure implements log.Tenured.
 func (s *station) Tenure() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +123,7 @@ func (s *station) Tenure() uint64 {
 	return s.mine.tenure
 }
 
-// Leave implements topic.Tenured.
+// Leave implements log.Tenured.
 func (s *station) Leave(ctx context.Context) error {
 	s.mu.Lock()
 	mine := s.mine
@@ -145,10 +145,10 @@ func (w *World) free(host string, mine held, session *process) error {
 	switch {
 	case !has || h.number != mine.number:
 		w.count("seats given back late")
-		return fmt.Errorf("%w: worker %s", topic.ErrTaken, h.worker)
+		return fmt.Errorf("%w: worker %s", log.ErrTaken, h.worker)
 	case h.session != nil && h.session != session:
 		w.count("seats given back by a session of before")
-		return fmt.Errorf("%w: of another session", topic.ErrRefused)
+		return fmt.Errorf("%w: of another session", log.ErrRefused)
 	}
 	w.seats.given++
 	next := held{number: w.seats.given, tenure: h.tenure, last: h.worker}
@@ -159,5 +159,5 @@ func (w *World) free(host string, mine held, session *process) error {
 	return nil
 }
 
-// Left implements topic.Tenured.
+// Left implements log.Tenured.
 func (s *station) Left() <-chan struct{} { return s.left }

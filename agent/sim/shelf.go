@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -51,7 +51,7 @@ func (s *shelf) setRollout(r *v1.Rollout) {
 func (s *shelf) putVersions(host string, body []byte) {
 	s.change(func() {
 		s.reported++
-		key := topic.Token(host)
+		key := log.Token(host)
 		s.versions[key] = store.Reported{Key: key, Body: body, At: time.Now(), Number: s.reported}
 	})
 }
@@ -59,7 +59,7 @@ func (s *shelf) putVersions(host string, body []byte) {
 func (s *shelf) lastVersions(host string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.versions[topic.Token(host)].Body
+	return s.versions[log.Token(host)].Body
 }
 
 // siteStore is the store as one controller sees it.

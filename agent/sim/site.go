@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/controller"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/guard"
 )
 
 // site is a place where a controller runs, again and again.
@@ -21,7 +21,7 @@ type site struct {
 	clock *clock
 	link  *link
 	// listener is who hears of hosts here; the world's lock guards it.
-	listener *topic.Listener
+	listener *log.Listener
 	mu       sync.Mutex
 	p        *process
 	c        *controller.Controller

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
-// siteLog is the log as one controller sees it: its topic.Log and topic.Ear.
+// siteLog is the log as one controller sees it: its log.Log and log.HostEvents.
 type siteLog struct {
 	w *World
 	s *site
@@ -18,8 +18,8 @@ type siteLog struct {
 }
 
 var (
-	_ topic.Log = siteLog{}
-	_ topic.Ear = siteLog{}
+	_ log.Log        = siteLog{}
+	_ log.HostEvents = siteLog{}
 )
 
 // appended is what came of an append.
@@ -28,12 +28,12 @@ type appended struct {
 	err error
 }
 
-// Append implements topic.Log.
+// Append implements log.Log.
 func (l siteLog) Append(ctx context.Context, r message.Record, expect uint64) (uint64, error) {
 	return l.append(ctx, r, func() bool { return l.w.log.lastCommand == expect })
 }
 
-// AppendNext implements topic.Log.
+// AppendNext implements log.Log.
 func (l siteLog) AppendNext(ctx context.Context, r message.Record, expect, last uint64) (uint64, error) {
 	return l.append(ctx, r, func() bool { return l.w.log.lastCommand == expect && l.w.log.last() == last })
 }
@@ -91,13 +91,13 @@ func (w *World) take(r message.Record, sent time.Time, expected func() bool) app
 	defer w.mu.Unlock()
 	if !w.log.down && !expected() {
 		w.count("append refused: behind")
-		return appended{err: topic.ErrBehind}
+		return appended{err: log.ErrBehind}
 	}
 	seq, err := w.store(r, sent)
 	return appended{seq, err}
 }
 
-// Follow implements topic.Log.
+// Follow implements log.Log.
 func (l siteLog) Follow(ctx context.Context, from uint64, deliver func(message.Record)) error {
 	w := l.w
 	for next := from; ; {
@@ -162,7 +162,7 @@ func (l siteLog) call(ctx context.Context) error {
 	return sleep(ctx, l.w.dice.span("log call/"+l.s.name, 100*time.Microsecond, 10*time.Millisecond))
 }
 
-// Read implements topic.Log.
+// Read implements log.Log.
 func (l siteLog) Read(ctx context.Context, from, to uint64, deliver func(message.Record)) error {
 	if err := l.call(ctx); err != nil {
 		return err
@@ -179,7 +179,7 @@ func (l siteLog) Read(ctx context.Context, from, to uint64, deliver func(message
 	return nil
 }
 
-// Last implements topic.Log.
+// Last implements log.Log.
 func (l siteLog) Last(ctx context.Context) (uint64, error) {
 	if err := l.call(ctx); err != nil {
 		return 0, err
@@ -192,7 +192,7 @@ func (l siteLog) Last(ctx context.Context) (uint64, error) {
 	return l.w.log.last(), nil
 }
 
-// First implements topic.Log.
+// First implements log.Log.
 func (l siteLog) First(ctx context.Context) (uint64, error) {
 	if err := l.call(ctx); err != nil {
 		return 0, err
@@ -205,7 +205,7 @@ func (l siteLog) First(ctx context.Context) (uint64, error) {
 	return l.w.log.first, nil
 }
 
-// Trim implements topic.Log.
+// Trim implements log.Log.
 func (l siteLog) Trim(ctx context.Context, upTo uint64) error {
 	if err := l.call(ctx); err != nil {
 		return err
@@ -226,8 +226,8 @@ func (l siteLog) Trim(ctx context.Context, upTo uint64) error {
 	return nil
 }
 
-// Listen implements topic.Ear.
-func (l siteLog) Listen(ctx context.Context, to topic.Listener) error {
+// Listen implements log.HostEvents.
+func (l siteLog) Listen(ctx context.Context, to log.Listener) error {
 	w := l.w
 	w.mu.Lock()
 	l.s.listener = &to
@@ -242,7 +242,7 @@ func (l siteLog) Listen(ctx context.Context, to topic.Listener) error {
 	return ctx.Err()
 }
 
-// Ask implements topic.Ear.
+// Ask implements log.HostEvents.
 func (l siteLog) Ask(t message.Task) error {
 	if l.p.dead() {
 		return errDead

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
 // pushed is what comes to a station by itself: a command, or the news that
@@ -34,8 +34,8 @@ type station struct {
 }
 
 var (
-	_ topic.Station = (*station)(nil)
-	_ topic.Tenured = (*station)(nil)
+	_ log.HostLog = (*station)(nil)
+	_ log.Tenured = (*station)(nil)
 )
 
 // connect opens a worker's station.
@@ -80,7 +80,7 @@ func (s *station) taken() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.other != nil {
-		return fmt.Errorf("%w: worker %s", topic.ErrTaken, s.other.worker)
+		return fmt.Errorf("%w: worker %s", log.ErrTaken, s.other.worker)
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func (s *station) worker() string {
 	return s.mine.worker
 }
 
-// Newest implements topic.Station.
+// Newest implements log.HostLog.
 func (s *station) Newest(ctx context.Context) ([]message.Record, error) {
 	return ask(ctx, s, "newest", func() ([]message.Record, error) { return s.w.newest(s.m.name), nil })
 }
@@ -121,7 +121,7 @@ func theirs(r message.Record) message.Record {
 	return r
 }
 
-// Commands implements topic.Station.
+// Commands implements log.HostLog.
 func (s *station) Commands(ctx context.Context, deliver func(message.Record)) error {
 	for {
 		newest, err := s.Newest(ctx)
@@ -157,7 +157,7 @@ func (s *station) watch(ctx context.Context, deliver func(message.Record)) error
 	}
 }
 
-// Reply implements topic.Station.
+// Reply implements log.HostLog.
 func (s *station) Reply(ctx context.Context, run uint64, reply message.Reply) error {
 	return s.reply(ctx, run, reply.Action, reply.Encode(), true)
 }
@@ -167,11 +167,11 @@ func (s *station) reply(ctx context.Context, run uint64, action message.Action, 
 	_, err := ask(ctx, s, "reply", func() (uint64, error) {
 		if run == 0 || run != s.w.log.prepare {
 			s.w.count("reply refused: of another run")
-			return 0, fmt.Errorf("%w: run %d is not the newest", topic.ErrRefused, run)
+			return 0, fmt.Errorf("%w: run %d is not the newest", log.ErrRefused, run)
 		}
 		if s.w.log.replies[replyKey{run, action, s.m.name}] {
 			s.w.count("reply refused: answered")
-			return 0, topic.ErrAnswered
+			return 0, log.ErrAnswered
 		}
 		if honest {
 			s.w.book.honest(replyKey{run, action, s.m.name})
@@ -181,12 +181,12 @@ func (s *station) reply(ctx context.Context, run uint64, action message.Action, 
 	return err
 }
 
-// Versions implements topic.Station.
+// Versions implements log.HostLog.
 func (s *station) Versions(ctx context.Context, body []byte) error {
 	_, err := ask(ctx, s, "versions", func() (bool, error) {
 		if _, err := message.DecodeVersions(body); err != nil {
 			s.w.count("versions refused")
-			return false, fmt.Errorf("%w: %w", topic.ErrRefused, err)
+			return false, fmt.Errorf("%w: %w", log.ErrRefused, err)
 		}
 		s.w.shelf.putVersions(s.m.name, body)
 		return true, nil
@@ -194,13 +194,13 @@ func (s *station) Versions(ctx context.Context, body []byte) error {
 	return err
 }
 
-// LastVersions implements topic.Station.
+// LastVersions implements log.HostLog.
 func (s *station) LastVersions(ctx context.Context) ([]byte, error) {
 	return ask(ctx, s, "last versions", func() ([]byte, error) { return s.w.shelf.lastVersions(s.m.name), nil })
 }
 
 // tell lets something travel to the controllers.
-func (s *station) tell(what string, hear func(topic.Listener)) error {
+func (s *station) tell(what string, hear func(log.Listener)) error {
 	w := s.w
 	if s.p.dead() {
 		return errDead
@@ -224,10 +224,10 @@ func (s *station) tell(what string, hear func(topic.Listener)) error {
 	return nil
 }
 
-// Alive implements topic.Station. A heartbeat of a worker without the seat is
+// Alive implements log.HostLog. A heartbeat of a worker without the seat is
 // not heard, and the worker is told.
 func (s *station) Alive(a message.Alive) error {
-	return s.tell("heartbeat", func(to topic.Listener) {
+	return s.tell("heartbeat", func(to log.Listener) {
 		s.w.mu.Lock()
 		h, has := s.w.heard(s.m.name, a.Worker)
 		s.w.mu.Unlock()
@@ -239,20 +239,20 @@ func (s *station) Alive(a message.Alive) error {
 	})
 }
 
-// Progress implements topic.Station.
+// Progress implements log.HostLog.
 func (s *station) Progress(p message.Progress) error {
 	if err := s.taken(); err != nil {
 		return err
 	}
-	return s.tell("heartbeat", func(to topic.Listener) { to.Progress(s.m.name, p) })
+	return s.tell("heartbeat", func(to log.Listener) { to.Progress(s.m.name, p) })
 }
 
-// Outcome implements topic.Station.
+// Outcome implements log.HostLog.
 func (s *station) Outcome(o message.Outcome) error {
 	if err := s.taken(); err != nil {
 		return err
 	}
-	return s.tell("outcome", func(to topic.Listener) {
+	return s.tell("outcome", func(to log.Listener) {
 		if o.Host != s.m.name {
 			s.w.count("outcome of another host dropped")
 			return
@@ -261,7 +261,7 @@ func (s *station) Outcome(o message.Outcome) error {
 	})
 }
 
-// Asked implements topic.Station.
+// Asked implements log.HostLog.
 func (s *station) Asked(ctx context.Context, deliver func()) error {
 	s.mu.Lock()
 	s.asked = deliver
@@ -273,7 +273,7 @@ func (s *station) Asked(ctx context.Context, deliver func()) error {
 	return ctx.Err()
 }
 
-// Tasks implements topic.Station.
+// Tasks implements log.HostLog.
 func (s *station) Tasks(ctx context.Context, deliver func(message.Task)) error {
 	s.mu.Lock()
 	s.tasks = deliver

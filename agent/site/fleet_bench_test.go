@@ -13,8 +13,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -24,7 +24,7 @@ import (
 type fleet struct {
 	b        *testing.B
 	nc       *nats.Conn
-	subjects topic.Subjects
+	subjects log.Subjects
 	names    []string
 	mu       sync.Mutex
 	// answered are the commands that each host has answered, by host.
@@ -48,7 +48,7 @@ func settleFleet(b *testing.B, s *Site, names []string, answered map[string]uint
 	}
 	ctx, stop := context.WithCancel(b.Context())
 	f := &fleet{
-		b: b, nc: nc, subjects: topic.Subjects{Tenant: benchTenant}, names: names, answered: answered,
+		b: b, nc: nc, subjects: log.Subjects{Tenant: benchTenant}, names: names, answered: answered,
 		command: make(chan time.Time, 1), stop: stop,
 	}
 	for subject, take := range map[string]nats.MsgHandler{

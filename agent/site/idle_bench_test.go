@@ -13,11 +13,11 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/measure"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/jetstream"
 )
 
 // idleTime is how long an idle site is looked at.
@@ -126,7 +126,7 @@ func live(b *testing.B, address, name string, key nkeys.KeyPair) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	b.Cleanup(nc.Close)
-	subjects := topic.Subjects{Tenant: benchTenant}
+	subjects := log.Subjects{Tenant: benchTenant}
 	for _, subject := range []string{subjects.News(), subjects.Ask(), subjects.Push(name), subjects.Task(name), subjects.SeatNews(name)} {
 		if _, err := nc.Subscribe(subject, func(*nats.Msg) {}); err != nil {
 			b.Fatal(err)

@@ -4,10 +4,10 @@ import (
 	"context"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/controller"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/jetstream"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -21,7 +21,7 @@ func (o Options) at(role string) func(label string) {
 
 // labelled returns a log and a store that tell of their labels, where somebody
 // is told.
-func (o Options) labelled(log topic.Log, kept *store.Store) (topic.Log, controller.Store, jetstream.Keeper) {
+func (o Options) labelled(log log.Log, kept *store.Store) (log.Log, controller.Store, jetstream.Keeper) {
 	at := o.at("server")
 	if at == nil {
 		return log, kept, kept
@@ -32,7 +32,7 @@ func (o Options) labelled(log topic.Log, kept *store.Store) (topic.Log, controll
 // labelledLog tells of each append before and after, and of each reply that it
 // delivers.
 type labelledLog struct {
-	topic.Log
+	log.Log
 	at func(label string)
 }
 

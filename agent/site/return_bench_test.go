@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/jetstream"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
 )
 
 // BenchmarkReturn is a site that is killed and started again while its hosts are

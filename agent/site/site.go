@@ -22,10 +22,10 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/check"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/controller"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/guard"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/jetstream"
 )
 
 // Options say what the site is and where it listens.

@@ -20,9 +20,9 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic/jetstream"
 )
 
 // certificate makes a self-signed certificate for 127.0.0.1 and returns its

@@ -9,8 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -68,7 +68,7 @@ func openAt(b *testing.B, s *Site, nc *nats.Conn, tenant string, opens time.Time
 	if err != nil {
 		b.Fatal(err)
 	}
-	subjects := topic.Subjects{Tenant: tenant}
+	subjects := log.Subjects{Tenant: tenant}
 	if err := nc.Publish(subjects.Alive("h01"), message.Alive{Application: benchApplication}.Encode()); err != nil {
 		b.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
 // station is a log in memory that outlives the workers that use it.
@@ -44,7 +44,7 @@ func newStation() *station {
 	return s
 }
 
-var _ topic.Station = (*station)(nil)
+var _ log.HostLog = (*station)(nil)
 
 // try waits until a call by its name can be made.
 func (s *station) try(ctx context.Context, call string) error {
@@ -60,15 +60,15 @@ func (s *station) try(ctx context.Context, call string) error {
 	case <-cut:
 	}
 	if refused {
-		return fmt.Errorf("%s: %w", call, topic.ErrRefused)
+		return fmt.Errorf("%s: %w", call, log.ErrRefused)
 	}
 	return nil
 }
 
-// Seat implements topic.Station: there is but one worker.
+// Seat implements log.HostLog: there is but one worker.
 func (s *station) Seat(ctx context.Context, _ string) error { return s.try(ctx, "seat") }
 
-// Newest implements topic.Station.
+// Newest implements log.HostLog.
 func (s *station) Newest(ctx context.Context) ([]message.Record, error) {
 	if err := s.try(ctx, "newest"); err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (s *station) Reply(ctx context.Context, _ uint64, reply message.Reply) erro
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.answered[string(reply.Action)] {
-		return topic.ErrAnswered
+		return log.ErrAnswered
 	}
 	s.answered[string(reply.Action)] = true
 	s.replies = append(s.replies, reply)

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
@@ -63,7 +63,7 @@ func (w *Worker) do(ctx context.Context, now seating, do Do) error {
 // stand waits for the worker to stand otherwise.
 func (w *Worker) stand(ctx context.Context, now seating) error {
 	if j := w.journal; now.standing == taken && j.Phase == Answering {
-		w.Log.Warn("the reply was refused", "host", w.Host, "run", j.Run, "action", j.Action, "result", j.Result, "error", topic.ErrTaken)
+		w.Log.Warn("the reply was refused", "host", w.Host, "run", j.Run, "action", j.Action, "result", j.Result, "error", log.ErrTaken)
 	}
 	<-now.ctx.Done()
 	return ctx.Err()
@@ -72,7 +72,7 @@ func (w *Worker) stand(ctx context.Context, now seating) error {
 // yield returns what a failed call to the site means: errMoved when the seat
 // is lost, be it by this call or during it.
 func (w *Worker) yield(now seating, err error) error {
-	if now.ctx.Err() == nil && errors.Is(err, topic.ErrTaken) {
+	if now.ctx.Err() == nil && errors.Is(err, log.ErrTaken) {
 		w.standBy(err)
 	}
 	if now.ctx.Err() != nil {
@@ -199,9 +199,9 @@ func (w *Worker) reply(ctx context.Context) error {
 	}
 	err := w.Station.Reply(ctx, w.journal.Run, message.Reply{Action: w.journal.Action, Result: w.journal.Result})
 	switch {
-	case errors.Is(err, topic.ErrAnswered):
+	case errors.Is(err, log.ErrAnswered):
 		return nil
-	case errors.Is(err, topic.ErrRefused):
+	case errors.Is(err, log.ErrRefused):
 		w.Log.Warn("the reply was refused", "host", w.Host, "run", w.journal.Run, "action", w.journal.Action, "result", w.journal.Result, "error", err)
 		return nil
 	}

@@ -22,7 +22,7 @@ const anothersPast = "another worker worked for this host meanwhile, so " + mess
 func unknown(result string) bool { return result == unknownPast || result == anothersPast }
 
 // Newborn returns the first journal of a host that has none, be it new or be
-// its journal lost, from what the log holds for it (topic.Station.Newest). None
+// its journal lost, from what the log holds for it (log.HostLog.Newest). None
 // of those commands is carried out: the host may have done so before
 // (design.md 5, invariant 2). Where one of them may still wait for its answer,
 // the answer is an error, which the log refuses if there is one already.

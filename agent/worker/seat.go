@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
 // seatPatience is how long a worker with work in hand waits at its start for
@@ -97,7 +97,7 @@ func (w *Worker) sit(ctx context.Context) (seating, error) {
 			now, _ := w.seat.change(held, w.tenure(), asking, unheard, taken)
 			return now, nil
 		}
-		if !errors.Is(err, topic.ErrTaken) {
+		if !errors.Is(err, log.ErrTaken) {
 			return seating{}, fmt.Errorf("cannot ask for this host's seat: %w", err)
 		}
 		w.standBy(err)
@@ -110,7 +110,7 @@ func (w *Worker) sit(ctx context.Context) (seating, error) {
 // await waits until it is time to ask for the seat again.
 func (w *Worker) await(ctx context.Context) error {
 	var left <-chan struct{}
-	if tells, ok := w.Station.(topic.Tenured); ok {
+	if tells, ok := w.Station.(log.Tenured); ok {
 		left = tells.Left()
 	}
 	select {
@@ -126,7 +126,7 @@ func (w *Worker) await(ctx context.Context) error {
 // one that comes in its place need not wait until it is silent for long enough.
 // Nothing depends on it: a seat that is not given back is free some time later.
 func (w *Worker) leave(ctx context.Context) {
-	counts, ok := w.Station.(topic.Tenured)
+	counts, ok := w.Station.(log.Tenured)
 	if !ok || w.seat.now().standing != held || !w.journal.over(w.Now()) {
 		return
 	}
@@ -142,7 +142,7 @@ func (w *Worker) leave(ctx context.Context) {
 
 // tenure is the number of the seat that Seat gave, from a site that counts.
 func (w *Worker) tenure() uint64 {
-	if counts, ok := w.Station.(topic.Tenured); ok {
+	if counts, ok := w.Station.(log.Tenured); ok {
 		return counts.Tenure()
 	}
 	return 0
@@ -182,7 +182,7 @@ func (w *Worker) attend(now seating) error {
 	if now.ctx.Err() != nil {
 		return nil
 	}
-	if err := context.Cause(ctx); !errors.Is(err, topic.ErrTaken) {
+	if err := context.Cause(ctx); !errors.Is(err, log.ErrTaken) {
 		return err
 	}
 	w.standBy(context.Cause(ctx))

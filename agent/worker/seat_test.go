@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
 // TestAllow checks what a worker does of what its journal says, as it stands
@@ -106,7 +106,7 @@ type guarded struct {
 
 func (g guarded) no() error {
 	if g.taken.Load() {
-		return fmt.Errorf("%w: OTHER, since noon", topic.ErrTaken)
+		return fmt.Errorf("%w: OTHER, since noon", log.ErrTaken)
 	}
 	return nil
 }

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
 // site is a log in memory with one host's seat, for several workers of it.
@@ -98,31 +98,31 @@ type chair struct {
 }
 
 var (
-	_ topic.Station = (*chair)(nil)
-	_ topic.Tenured = (*chair)(nil)
+	_ log.HostLog = (*chair)(nil)
+	_ log.Tenured = (*chair)(nil)
 )
 
-// Seat implements topic.Station.
+// Seat implements log.HostLog.
 func (c *chair) Seat(_ context.Context, worker string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.holder != worker && c.holder != "" && time.Since(c.heard) < message.Silence {
 		c.told = true
-		return fmt.Errorf("%w: %s", topic.ErrTaken, c.holder)
+		return fmt.Errorf("%w: %s", log.ErrTaken, c.holder)
 	}
 	c.hand(worker)
 	c.worker, c.mine, c.tenure, c.told = worker, c.number, c.site.tenure, false
 	return nil
 }
 
-// Tenure implements topic.Tenured.
+// Tenure implements log.Tenured.
 func (c *chair) Tenure() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.tenure
 }
 
-// Leave implements topic.Tenured.
+// Leave implements log.Tenured.
 func (c *chair) Leave(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,7 +133,7 @@ func (c *chair) Leave(ctx context.Context) error {
 	case c.killed:
 		return errors.New("killed")
 	case c.holder != c.worker || c.number != c.mine:
-		return topic.ErrTaken
+		return log.ErrTaken
 	}
 	c.holder, c.last, c.number = "", c.worker, c.number+1
 	close(c.left)
@@ -154,7 +154,7 @@ func (c *chair) hang() {
 	c.hangs = true
 }
 
-// Left implements topic.Tenured.
+// Left implements log.Tenured.
 func (c *chair) Left() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -164,7 +164,7 @@ func (c *chair) Left() <-chan struct{} {
 func (c *chair) taken() error {
 	if c.holder != c.worker {
 		c.told = true
-		return topic.ErrTaken
+		return log.ErrTaken
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ func (c *chair) unaware() bool {
 	return c.mine != 0 && c.holder != c.worker && !c.told
 }
 
-// Newest implements topic.Station.
+// Newest implements log.HostLog.
 func (c *chair) Newest(context.Context) ([]message.Record, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -199,7 +199,7 @@ func (c *chair) newest() (newest []message.Record) {
 	return newest
 }
 
-// Commands implements topic.Station.
+// Commands implements log.HostLog.
 func (c *chair) Commands(ctx context.Context, deliver func(message.Record)) error {
 	if _, err := c.Newest(ctx); err != nil {
 		return err
@@ -219,7 +219,7 @@ func (c *chair) Commands(ctx context.Context, deliver func(message.Record)) erro
 	}
 }
 
-// Reply implements topic.Station.
+// Reply implements log.HostLog.
 func (c *chair) Reply(_ context.Context, run uint64, reply message.Reply) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -228,27 +228,27 @@ func (c *chair) Reply(_ context.Context, run uint64, reply message.Reply) error 
 	}
 	key := fmt.Sprint(run, reply.Action)
 	if c.answers[key] != "" {
-		return topic.ErrAnswered
+		return log.ErrAnswered
 	}
 	c.answers[key] = reply.Result
 	return nil
 }
 
-// Versions implements topic.Station.
+// Versions implements log.HostLog.
 func (c *chair) Versions(context.Context, []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.taken()
 }
 
-// LastVersions implements topic.Station.
+// LastVersions implements log.HostLog.
 func (c *chair) LastVersions(context.Context) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return []byte("{}"), c.taken()
 }
 
-// Alive implements topic.Station.
+// Alive implements log.HostLog.
 func (c *chair) Alive(a message.Alive) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -258,19 +258,19 @@ func (c *chair) Alive(a message.Alive) error {
 	return nil
 }
 
-// Progress implements topic.Station.
+// Progress implements log.HostLog.
 func (c *chair) Progress(message.Progress) error { return nil }
 
-// Outcome implements topic.Station.
+// Outcome implements log.HostLog.
 func (c *chair) Outcome(message.Outcome) error { return nil }
 
-// Asked implements topic.Station.
+// Asked implements log.HostLog.
 func (c *chair) Asked(ctx context.Context, _ func()) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
 
-// Tasks implements topic.Station.
+// Tasks implements log.HostLog.
 func (c *chair) Tasks(ctx context.Context, _ func(message.Task)) error {
 	<-ctx.Done()
 	return ctx.Err()

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
 // versionsFirst is how long a reply waits for the report of the versions that
@@ -70,7 +70,7 @@ func (d *desk) await(ctx context.Context) ([]chan struct{}, error) {
 func (w *Worker) reportVersions(ctx context.Context) error {
 	// What the log has is not reported again (AV-76).
 	reported, err := w.Station.LastVersions(ctx)
-	if errors.Is(err, topic.ErrTaken) {
+	if errors.Is(err, log.ErrTaken) {
 		return err
 	}
 	if err != nil {
@@ -110,13 +110,13 @@ func (w *Worker) report(ctx context.Context, reported []byte) ([]byte, error) {
 	if _, err = message.DecodeVersions(body); err == nil {
 		err = w.Station.Versions(ctx, body)
 	}
-	if errors.Is(err, topic.ErrTaken) {
+	if errors.Is(err, log.ErrTaken) {
 		return reported, err
 	}
 	if err != nil {
 		w.warn(ctx, "cannot report versions", err)
 	}
-	if err != nil && !errors.Is(err, topic.ErrRefused) {
+	if err != nil && !errors.Is(err, log.ErrRefused) {
 		return reported, nil
 	}
 	return body, nil

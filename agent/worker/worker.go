@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
@@ -51,7 +51,7 @@ type Options struct {
 	// Dir is the state directory, which holds the journal. It must survive
 	// reboots.
 	Dir      string
-	Station  topic.Station
+	Station  log.HostLog
 	Strategy strategy.Strategy
 	Machine  Machine
 	Limits   Limits

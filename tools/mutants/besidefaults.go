@@ -39,8 +39,8 @@ var besideFaults = []fault{
 		by: tests("agent/controller", "TestDrainThatAnotherHasDone"),
 	},
 	{
-		name: "copied-machine-works-beside-its-original", file: "agent/topic/jetstream/seats.go",
+		name: "copied-machine-works-beside-its-original", file: "agent/log/jetstream/seats.go",
 		old: `case !at.admits(session):`, new: `case false:`,
-		by: tests("agent/topic/jetstream", "TestCopiedMachine"),
+		by: tests("agent/log/jetstream", "TestCopiedMachine"),
 	},
 }

@@ -18,7 +18,7 @@ var diskFaults = []fault{
 		by: tests("agent/natsd", "TestStoppedOnFullDisk"),
 	},
 	{
-		name: "refused-record-is-the-last", file: "agent/topic/jetstream/jetstream.go",
+		name: "refused-record-is-the-last", file: "agent/log/jetstream/jetstream.go",
 		old: `return info.State.FirstSeq + info.State.Msgs - 1, nil`, new: `return info.State.LastSeq, nil`,
 		by: tests("agent/natsd", "TestFullDisk"),
 	},

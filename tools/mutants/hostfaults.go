@@ -178,9 +178,9 @@ var hostFaults = []fault{
 		by: tests("agent/script", "TestEndCountsThoughItsTimeIsOverToo"),
 	},
 	{
-		name: "seat-given-back-by-a-session-before", file: "agent/topic/jetstream/seats.go",
+		name: "seat-given-back-by-a-session-before", file: "agent/log/jetstream/seats.go",
 		old: `if at.session != "" && at.session != session {`, new: `if at.session == "-" && at.session != session {`,
-		by: tests("agent/topic/jetstream", "TestAskWhileLeft"),
+		by: tests("agent/log/jetstream", "TestAskWhileLeft"),
 	},
 	{
 		name: "seat-given-back-in-mid-work", file: "agent/worker/standing.go",

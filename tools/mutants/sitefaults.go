@@ -7,7 +7,7 @@ var siteFaults = []fault{
 		old: `	seq, err := s.write(ctx, r, label)
 `,
 		new: `	seq, err := s.write(ctx, r, label)
-	for n := uint64(1); n < 1000 && errors.Is(err, topic.ErrBehind); n++ {
+	for n := uint64(1); n < 1000 && errors.Is(err, log.ErrBehind); n++ {
 		seq, err = s.Log.Append(ctx, r, s.ledger.LastCommand+n)
 	}
 `,

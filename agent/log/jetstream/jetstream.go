@@ -16,8 +16,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
 // Headers of a record that its JSON body has no place for.
@@ -40,7 +40,7 @@ const (
 
 // Log is one tenant's log for its controller.
 type Log struct {
-	subjects topic.Subjects
+	subjects log.Subjects
 	// nats is where hosts are, js the log. They are connections of their own
 	// where hosts are not trusted.
 	nats   *nats.Conn
@@ -53,8 +53,8 @@ type Log struct {
 }
 
 var (
-	_ topic.Log = (*Log)(nil)
-	_ topic.Ear = (*Log)(nil)
+	_ log.Log        = (*Log)(nil)
+	_ log.HostEvents = (*Log)(nil)
 )
 
 // Open is OpenApart with one connection for both.
@@ -71,7 +71,7 @@ func OpenApart(ctx context.Context, nc, hosts *nats.Conn, tenant string) (*Log, 
 	if err != nil {
 		return nil, err
 	}
-	subjects := topic.Subjects{Tenant: tenant}
+	subjects := log.Subjects{Tenant: tenant}
 	config := streamConfig(subjects)
 	// The server never lets go of what was denied once; such a log cannot be
 	// trimmed, but is as good as any otherwise.
@@ -88,7 +88,7 @@ func OpenApart(ctx context.Context, nc, hosts *nats.Conn, tenant string) (*Log, 
 	return &Log{subjects: subjects, nats: hosts, js: js, stream: stream}, nil
 }
 
-func streamConfig(s topic.Subjects) jetstream.StreamConfig {
+func streamConfig(s log.Subjects) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: s.Stream(), Description: "the log of tenant " + s.Tenant, Subjects: s.All(),
 		Storage: jetstream.FileStorage, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew,
@@ -96,12 +96,12 @@ func streamConfig(s topic.Subjects) jetstream.StreamConfig {
 	}
 }
 
-// Append implements topic.Log.
+// Append implements log.Log.
 func (l *Log) Append(ctx context.Context, r message.Record, expect uint64) (uint64, error) {
 	return l.append(ctx, r, expect)
 }
 
-// AppendNext implements topic.Log.
+// AppendNext implements log.Log.
 func (l *Log) AppendNext(ctx context.Context, r message.Record, expect, last uint64) (uint64, error) {
 	return l.append(ctx, r, expect, jetstream.WithExpectLastSequence(last))
 }
@@ -125,7 +125,7 @@ func (l *Log) append(ctx context.Context, r message.Record, expect uint64, more 
 	ack, err := l.js.PublishMsg(ctx, msg, append(more,
 		jetstream.WithExpectLastSequenceForSubject(expect, l.subjects.Commands()), jetstream.WithRetryAttempts(0))...)
 	if rejected(err) {
-		return 0, topic.ErrBehind
+		return 0, log.ErrBehind
 	}
 	if err != nil {
 		return 0, fmt.Errorf("cannot append to %s: %w", subject, err)
@@ -154,7 +154,7 @@ func (l *Log) subject(r message.Record) (string, error) {
 	}
 }
 
-// Last implements topic.Log.
+// Last implements log.Log.
 func (l *Log) Last(ctx context.Context) (uint64, error) {
 	info, err := l.stream.Info(ctx)
 	if err != nil {
@@ -169,7 +169,7 @@ func (l *Log) Last(ctx context.Context) (uint64, error) {
 	return info.State.FirstSeq + info.State.Msgs - 1, nil
 }
 
-// First implements topic.Log.
+// First implements log.Log.
 func (l *Log) First(ctx context.Context) (uint64, error) {
 	info, err := l.stream.Info(ctx)
 	if err != nil {
@@ -181,7 +181,7 @@ func (l *Log) First(ctx context.Context) (uint64, error) {
 	return info.State.FirstSeq, nil
 }
 
-// Trim implements topic.Log.
+// Trim implements log.Log.
 func (l *Log) Trim(ctx context.Context, upTo uint64) error {
 	newest, err := l.last(ctx, l.subjects.Commands())
 	switch {

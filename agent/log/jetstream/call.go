@@ -10,8 +10,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
 const (
@@ -20,7 +20,7 @@ const (
 )
 
 // ask calls the gate in the name of the worker that has the seat.
-func (s *Station) ask(ctx context.Context, verb string, body []byte) (answer, error) {
+func (s *HostLog) ask(ctx context.Context, verb string, body []byte) (answer, error) {
 	if err := s.taken(); err != nil {
 		return answer{}, fmt.Errorf("%s: %w", verb, err)
 	}
@@ -28,11 +28,11 @@ func (s *Station) ask(ctx context.Context, verb string, body []byte) (answer, er
 }
 
 // call asks the gate until it answers, refuses, or ctx ends.
-func (s *Station) call(ctx context.Context, verb, worker string, body []byte) (answer, error) {
+func (s *HostLog) call(ctx context.Context, verb, worker string, body []byte) (answer, error) {
 	msg := s.message(verb, worker, body)
 	for pause := firstPause; ; pause = min(2*pause, longPause) {
 		a, err := s.once(ctx, verb, msg)
-		if err == nil || errors.Is(err, topic.ErrRefused) || errors.Is(err, topic.ErrTaken) {
+		if err == nil || errors.Is(err, log.ErrRefused) || errors.Is(err, log.ErrTaken) {
 			return a, err
 		}
 		select {
@@ -43,7 +43,7 @@ func (s *Station) call(ctx context.Context, verb, worker string, body []byte) (a
 	}
 }
 
-func (s *Station) message(verb, worker string, body []byte) *nats.Msg {
+func (s *HostLog) message(verb, worker string, body []byte) *nats.Msg {
 	msg := nats.NewMsg(s.subjects.Call(s.host, verb))
 	msg.Data = body
 	msg.Header.Set(headerWorker, worker)
@@ -51,17 +51,17 @@ func (s *Station) message(verb, worker string, body []byte) *nats.Msg {
 	return msg
 }
 
-func (s *Station) once(ctx context.Context, verb string, call *nats.Msg) (answer, error) {
+func (s *HostLog) once(ctx context.Context, verb string, call *nats.Msg) (answer, error) {
 	// The site does not even look at what is much larger.
 	if len(call.Data) > message.MaxVersionsBody {
-		return answer{}, fmt.Errorf("%s: %w: %d bytes; at most %d", verb, topic.ErrRefused, len(call.Data), message.MaxVersionsBody)
+		return answer{}, fmt.Errorf("%s: %w: %d bytes; at most %d", verb, log.ErrRefused, len(call.Data), message.MaxVersionsBody)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*appendTimeout)
 	defer cancel()
 	msg, err := s.nats.RequestMsgWithContext(ctx, call)
 	switch {
 	case errors.Is(err, nats.ErrMaxPayload):
-		return answer{}, fmt.Errorf("%s: %w: %w", verb, topic.ErrRefused, err)
+		return answer{}, fmt.Errorf("%s: %w: %w", verb, log.ErrRefused, err)
 	case err != nil:
 		return answer{}, fmt.Errorf("cannot call %s: %w", verb, err)
 	}
@@ -71,9 +71,9 @@ func (s *Station) once(ctx context.Context, verb string, call *nats.Msg) (answer
 	}
 	switch {
 	case a.Taken:
-		return a, fmt.Errorf("%s: %w: %s", verb, topic.ErrTaken, a.Error)
+		return a, fmt.Errorf("%s: %w: %s", verb, log.ErrTaken, a.Error)
 	case a.Refused:
-		return a, fmt.Errorf("%s: %w: %s", verb, topic.ErrRefused, a.Error)
+		return a, fmt.Errorf("%s: %w: %s", verb, log.ErrRefused, a.Error)
 	case a.Error != "":
 		return a, fmt.Errorf("%s failed: %s", verb, a.Error)
 	}

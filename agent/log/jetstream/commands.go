@@ -10,9 +10,9 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// Newest implements topic.Station. Older commands are of no use: a controller
+// Newest implements log.HostLog. Older commands are of no use: a controller
 // sends the next one only after the answer to the last.
-func (s *Station) Newest(ctx context.Context) ([]message.Record, error) {
+func (s *HostLog) Newest(ctx context.Context) ([]message.Record, error) {
 	a, err := s.ask(ctx, verbNewest, nil)
 	if err != nil {
 		return nil, err
@@ -26,7 +26,7 @@ func (s *Station) Newest(ctx context.Context) ([]message.Record, error) {
 }
 
 // read turns what arrives into a record.
-func (s *Station) read(in record) message.Record {
+func (s *HostLog) read(in record) message.Record {
 	r := message.Record{Log: *s.log.Load(), Seq: in.Seq, Time: in.Time, Kind: in.Kind, Run: in.Run, Body: in.Body}
 	if r.Kind == message.CommandHost {
 		r.Host = s.host
@@ -34,10 +34,10 @@ func (s *Station) read(in record) message.Record {
 	return r
 }
 
-// Commands implements topic.Station: it subscribes first and catches up
+// Commands implements log.HostLog: it subscribes first and catches up
 // second, so that nothing falls between. All comes by one channel, so that who
 // has lost the seat knows it before any command to whoever has it now.
-func (s *Station) Commands(ctx context.Context, deliver func(message.Record)) error {
+func (s *HostLog) Commands(ctx context.Context, deliver func(message.Record)) error {
 	pushed := make(chan *nats.Msg, 64)
 	for _, subject := range []string{s.subjects.News(), s.subjects.Push(s.host), s.subjects.SeatNews(s.host)} {
 		sub, err := s.nats.ChanSubscribe(subject, pushed)
@@ -62,7 +62,7 @@ func (s *Station) Commands(ctx context.Context, deliver func(message.Record)) er
 
 // push delivers what is pushed until there is news or something may be
 // missing.
-func (s *Station) push(ctx context.Context, pushed <-chan *nats.Msg, deliver func(message.Record)) error {
+func (s *HostLog) push(ctx context.Context, pushed <-chan *nats.Msg, deliver func(message.Record)) error {
 	for {
 		select {
 		case <-ctx.Done():

@@ -10,8 +10,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
 // maxReply bounds a reply, in bytes: its text and what JSON makes of it.
@@ -135,14 +135,14 @@ func (g *Gate) versions(ctx context.Context, host string, body []byte) answer {
 	if _, err := message.DecodeVersions(body); err != nil {
 		return refuse("%v", err)
 	}
-	if err := g.keeper.PutVersions(ctx, g.log.subjects.Tenant, topic.Token(host), body); err != nil {
+	if err := g.keeper.PutVersions(ctx, g.log.subjects.Tenant, log.Token(host), body); err != nil {
 		return failed(err)
 	}
 	return answer{}
 }
 
 func (g *Gate) lastVersions(ctx context.Context, host string) answer {
-	body, err := g.keeper.Versions(ctx, g.log.subjects.Tenant, topic.Token(host))
+	body, err := g.keeper.Versions(ctx, g.log.subjects.Tenant, log.Token(host))
 	if err != nil {
 		return failed(err)
 	}

@@ -16,8 +16,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
 // TestReplySubject checks that a host cannot have the agent write where the
@@ -42,7 +42,7 @@ func TestReplySubject(t *testing.T) {
 	}
 	targets := []string{
 		acme.Event(), acme.CommandAll(), acme.CommandHost(), acme.Push("h02"), acme.News(), acme.Task("h02"), acme.SeatNews("h02"),
-		acme.Reply(run, message.Prepare, "h02"), topic.Subjects{Tenant: "other"}.Event(), "$KV.osu-config.acme", acme.Alive("h99"),
+		acme.Reply(run, message.Prepare, "h02"), log.Subjects{Tenant: "other"}.Event(), "$KV.osu-config.acme", acme.Alive("h99"),
 		"$JS.API.STREAM.DELETE." + acme.Stream(), "$JS.API.STREAM.DELETE.KV_osu-config", acme.Inbox("h02") + ".x", acme.Ask(), acme.Call("h02", verbNewest),
 	}
 	reached := make(chan *nats.Msg, 100)
@@ -186,7 +186,7 @@ func TestLargeHeartbeat(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	heard := make(chan message.Alive, 100)
-	s.listen(t, topic.Listener{Alive: func(_ string, a message.Alive) { heard <- a }})
+	s.listen(t, log.Listener{Alive: func(_ string, a message.Alive) { heard <- a }})
 	largest := message.Alive{Application: strings.Repeat("a", 63), AgentVersion: strings.Repeat("\u2028", 33), Role: strings.Repeat("\u2028", 21), Labels: map[string]string{}}
 	for i := range message.MaxLabels {
 		largest.Labels[fmt.Sprintf("%063d", i)] = strings.Repeat("v", 63)

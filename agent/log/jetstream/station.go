@@ -12,14 +12,14 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
-// Station is the log for one host, under that host's own credentials: it calls
+// HostLog is the log for one host, under that host's own credentials: it calls
 // the gate, and listens to what is pushed to it.
-type Station struct {
-	subjects topic.Subjects
+type HostLog struct {
+	subjects log.Subjects
 	host     string
 	nats     *nats.Conn
 	// gap is told when pushed commands may have been missed.
@@ -37,7 +37,7 @@ type Station struct {
 	left chan struct{}
 }
 
-var _ topic.Station = (*Station)(nil)
+var _ log.HostLog = (*HostLog)(nil)
 
 // PingInterval is how often a host asks whether its connection is still there.
 // Its heartbeats find out as well, so it need not ask often.
@@ -45,8 +45,8 @@ const PingInterval = 5 * time.Minute
 
 // Dial opens the connection of a host; its options name the server and the
 // credentials.
-func Dial(tenant, host string, connect func(...nats.Option) (*nats.Conn, error)) (*Station, error) {
-	s := &Station{subjects: topic.Subjects{Tenant: tenant}, host: host, gap: make(chan struct{}, 1), session: rand.Text(), left: make(chan struct{}, 1)}
+func Dial(tenant, host string, connect func(...nats.Option) (*nats.Conn, error)) (*HostLog, error) {
+	s := &HostLog{subjects: log.Subjects{Tenant: tenant}, host: host, gap: make(chan struct{}, 1), session: rand.Text(), left: make(chan struct{}, 1)}
 	s.log.Store(new(string))
 	// After a lost connection or a full buffer a pushed command may be gone.
 	missed := func() {
@@ -72,23 +72,23 @@ func Dial(tenant, host string, connect func(...nats.Option) (*nats.Conn, error))
 }
 
 // Close ends the connection.
-func (s *Station) Close() { s.nats.Close() }
+func (s *HostLog) Close() { s.nats.Close() }
 
-// Seat implements topic.Station.
-func (s *Station) Seat(ctx context.Context, worker string) error {
+// Seat implements log.HostLog.
+func (s *HostLog) Seat(ctx context.Context, worker string) error {
 	a, err := s.call(ctx, verbSeat, worker, nil)
 	if err != nil {
 		return err
 	}
 	if a.Seat == nil || a.Seat.Worker != worker {
-		return fmt.Errorf("%s: %w: the answer grants no seat", verbSeat, topic.ErrRefused)
+		return fmt.Errorf("%s: %w: the answer grants no seat", verbSeat, log.ErrRefused)
 	}
 	s.granted(a.Seat)
 	return nil
 }
 
 // granted takes in that this worker has a seat.
-func (s *Station) granted(mine *held) {
+func (s *HostLog) granted(mine *held) {
 	s.seating.Lock()
 	defer s.seating.Unlock()
 	s.seat.Store(mine)
@@ -97,7 +97,7 @@ func (s *Station) granted(mine *held) {
 
 // displaced takes in who has the seat now. What was said before this worker
 // got it may come late.
-func (s *Station) displaced(msg *nats.Msg) {
+func (s *HostLog) displaced(msg *nats.Msg) {
 	var now held
 	if json.Unmarshal(msg.Data, &now) != nil {
 		return
@@ -122,71 +122,71 @@ func (s *Station) displaced(msg *nats.Msg) {
 }
 
 // taken is the error of a worker that has lost the seat; nil while it has it.
-func (s *Station) taken() error {
+func (s *HostLog) taken() error {
 	if other := s.other.Load(); other != nil {
-		return fmt.Errorf("%w: %s", topic.ErrTaken, other)
+		return fmt.Errorf("%w: %s", log.ErrTaken, other)
 	}
 	return nil
 }
 
 // worker is who calls.
-func (s *Station) worker() string {
+func (s *HostLog) worker() string {
 	if mine := s.seat.Load(); mine != nil {
 		return mine.Worker
 	}
 	return ""
 }
 
-// Reply implements topic.Station. A reply whose acknowledgement is lost is
+// Reply implements log.HostLog. A reply whose acknowledgement is lost is
 // sent again; the log takes only one.
-func (s *Station) Reply(ctx context.Context, run uint64, reply message.Reply) error {
+func (s *HostLog) Reply(ctx context.Context, run uint64, reply message.Reply) error {
 	a, err := s.ask(ctx, fmt.Sprintf("%s.%d.%s", verbReply, run, reply.Action), reply.Encode())
 	if err == nil && a.Answered {
-		return topic.ErrAnswered
+		return log.ErrAnswered
 	}
 	return err
 }
 
-// Versions implements topic.Station.
-func (s *Station) Versions(ctx context.Context, body []byte) error {
+// Versions implements log.HostLog.
+func (s *HostLog) Versions(ctx context.Context, body []byte) error {
 	_, err := s.ask(ctx, verbVersions, body)
 	return err
 }
 
-// LastVersions implements topic.Station.
-func (s *Station) LastVersions(ctx context.Context) ([]byte, error) {
+// LastVersions implements log.HostLog.
+func (s *HostLog) LastVersions(ctx context.Context) ([]byte, error) {
 	a, err := s.ask(ctx, verbLastVersions, nil)
 	return a.Body, err
 }
 
-// Alive implements topic.Station.
-func (s *Station) Alive(a message.Alive) error {
+// Alive implements log.HostLog.
+func (s *HostLog) Alive(a message.Alive) error {
 	msg := nats.NewMsg(s.subjects.Alive(s.host))
 	msg.Data = a.Encode()
 	msg.Header.Set(headerSession, s.session)
 	return s.nats.PublishMsg(msg)
 }
 
-// Progress implements topic.Station.
-func (s *Station) Progress(p message.Progress) error {
+// Progress implements log.HostLog.
+func (s *HostLog) Progress(p message.Progress) error {
 	return s.tell(s.subjects.Progress(s.host), p.Encode())
 }
 
-// Outcome implements topic.Station.
-func (s *Station) Outcome(o message.Outcome) error {
+// Outcome implements log.HostLog.
+func (s *HostLog) Outcome(o message.Outcome) error {
 	return s.tell(s.subjects.Outcome(s.host), o.Encode())
 }
 
 // tell says something that may be lost.
-func (s *Station) tell(subject string, body []byte) error {
+func (s *HostLog) tell(subject string, body []byte) error {
 	if err := s.taken(); err != nil {
 		return err
 	}
 	return s.nats.Publish(subject, body)
 }
 
-// Asked implements topic.Station.
-func (s *Station) Asked(ctx context.Context, deliver func()) error {
+// Asked implements log.HostLog.
+func (s *HostLog) Asked(ctx context.Context, deliver func()) error {
 	connected := s.nats.StatusChanged(nats.CONNECTED)
 	defer s.nats.RemoveStatusListener(connected)
 	sub, err := s.nats.Subscribe(s.subjects.Ask(), func(*nats.Msg) { deliver() })
@@ -210,8 +210,8 @@ func (s *Station) Asked(ctx context.Context, deliver func()) error {
 	}
 }
 
-// Tasks implements topic.Station.
-func (s *Station) Tasks(ctx context.Context, deliver func(message.Task)) error {
+// Tasks implements log.HostLog.
+func (s *HostLog) Tasks(ctx context.Context, deliver func(message.Task)) error {
 	sub, err := s.nats.Subscribe(s.subjects.Task(s.host), func(msg *nats.Msg) {
 		// What cannot be read has no outcome, and the site gives it up.
 		if t, err := message.DecodeTask(msg.Data); err == nil && t.Host == s.host && s.taken() == nil {

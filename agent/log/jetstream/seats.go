@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
 // maxWorker is the longest identity of a worker, in bytes; a heartbeat has the
@@ -91,7 +91,7 @@ func (s *seats) serve(ctx context.Context, ready func()) error {
 			h = held{}
 		}
 		h.Number = number
-		if host, ok := topic.Host(key); ok {
+		if host, ok := log.Host(key); ok {
 			s.take(host, h)
 		}
 	})
@@ -181,7 +181,7 @@ func (s *seats) ask(ctx context.Context, host, worker, session string) answer {
 	if err != nil {
 		return failed(err)
 	}
-	next.Number, err = s.keeper.PutSeat(ctx, s.log.subjects.Tenant, topic.Token(host), body, h.Number)
+	next.Number, err = s.keeper.PutSeat(ctx, s.log.subjects.Tenant, log.Token(host), body, h.Number)
 	if err != nil {
 		return failed(err)
 	}
@@ -200,7 +200,7 @@ func (s *seats) leave(ctx context.Context, host, worker, session, number string)
 	next := held{Since: time.Now().UTC(), Last: worker, Tenure: left.tenure()}
 	body, err := json.Marshal(next)
 	if err == nil {
-		next.Number, err = s.keeper.PutSeat(ctx, s.log.subjects.Tenant, topic.Token(host), body, left.Number)
+		next.Number, err = s.keeper.PutSeat(ctx, s.log.subjects.Tenant, log.Token(host), body, left.Number)
 	}
 	if err != nil {
 		s.mu.Lock()

@@ -12,10 +12,10 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
 // site is an embedded server with the log of tenant acme.
@@ -101,7 +101,7 @@ func (s *site) connect(host string, options ...nats.Option) *nats.Conn {
 	return nc
 }
 
-func (s *site) station(host string) *Station {
+func (s *site) station(host string) *HostLog {
 	s.t.Helper()
 	station, err := Dial("acme", host, func(options ...nats.Option) (*nats.Conn, error) {
 		return s.connect(host, options...), nil
@@ -137,7 +137,7 @@ func TestOneWriter(t *testing.T) {
 	if _, err := s.log.Append(t.Context(), event("2"), first); err != nil {
 		t.Fatalf("a reply in between disturbs the writer: %v", err)
 	}
-	if _, err := s.log.Append(t.Context(), event("3"), first); !errors.Is(err, topic.ErrBehind) {
+	if _, err := s.log.Append(t.Context(), event("3"), first); !errors.Is(err, log.ErrBehind) {
 		t.Fatalf("a writer that is behind gets %v", err)
 	}
 	if last, err := s.log.Last(t.Context()); err != nil || last != 3 {
@@ -152,7 +152,7 @@ func TestOneAnswer(t *testing.T) {
 	s := newSite(t)
 	station := s.station("h01")
 	reply := message.Reply{Action: message.Upgrade, Result: message.Done}
-	if err := station.Reply(t.Context(), 1, reply); !errors.Is(err, topic.ErrRefused) {
+	if err := station.Reply(t.Context(), 1, reply); !errors.Is(err, log.ErrRefused) {
 		t.Fatalf("a reply before the first run gets %v", err)
 	}
 	run, err := s.log.Append(t.Context(), message.Record{Kind: message.CommandAll, Body: []byte("{}")}, 0)
@@ -163,14 +163,14 @@ func TestOneAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	reply.Result = "failed after all"
-	if err := station.Reply(t.Context(), run, reply); !errors.Is(err, topic.ErrAnswered) {
+	if err := station.Reply(t.Context(), run, reply); !errors.Is(err, log.ErrAnswered) {
 		t.Fatalf("the second reply gets %v", err)
 	}
-	if err := station.Reply(t.Context(), run+7, reply); !errors.Is(err, topic.ErrRefused) {
+	if err := station.Reply(t.Context(), run+7, reply); !errors.Is(err, log.ErrRefused) {
 		t.Fatalf("a reply to no run gets %v", err)
 	}
 	reply.Result = strings.Repeat("x", maxReply)
-	if err := station.Reply(t.Context(), run, reply); !errors.Is(err, topic.ErrRefused) {
+	if err := station.Reply(t.Context(), run, reply); !errors.Is(err, log.ErrRefused) {
 		t.Fatalf("a reply of %d bytes gets %v", maxReply, err)
 	}
 	if last, err := s.log.Last(t.Context()); err != nil || last != 2 {
@@ -226,7 +226,7 @@ func TestFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	forged := nats.NewMsg("osu.acme.reply.not-a-run.upgrade.h01")
-	lie := nats.NewMsg(topic.Subjects{Tenant: "acme"}.Reply(41, message.Upgrade, "h01"))
+	lie := nats.NewMsg(log.Subjects{Tenant: "acme"}.Reply(41, message.Upgrade, "h01"))
 	for _, msg := range []*nats.Msg{forged, lie} {
 		msg.Header.Set(headerRun, "7")
 		if _, err := s.agent.RequestMsgWithContext(t.Context(), msg); err != nil {
@@ -288,7 +288,7 @@ func TestFollowEnds(t *testing.T) {
 func TestRights(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	acme, other := topic.Subjects{Tenant: "acme"}, topic.Subjects{Tenant: "other"}
+	acme, other := log.Subjects{Tenant: "acme"}, log.Subjects{Tenant: "other"}
 	for name, subject := range map[string]string{
 		"command to all":            acme.CommandAll(),
 		"command to one":            acme.CommandHost(),
@@ -339,7 +339,7 @@ func TestRights(t *testing.T) {
 func TestListening(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	acme := topic.Subjects{Tenant: "acme"}
+	acme := log.Subjects{Tenant: "acme"}
 	for name, subject := range map[string]string{
 		"everything":                ">",
 		"replies":                   "osu.acme.reply.>",

@@ -12,7 +12,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// Follow implements topic.Log.
+// Follow implements log.Log.
 func (l *Log) Follow(ctx context.Context, from uint64, deliver func(message.Record)) error {
 	return l.follow(ctx, from, nil, deliver)
 }
@@ -56,7 +56,7 @@ func (l *Log) tellLost(ctx context.Context, cause error, lost chan<- error) {
 	}
 }
 
-// Read implements topic.Log without a consumer, of which a server has only so
+// Read implements log.Log without a consumer, of which a server has only so
 // many.
 func (l *Log) Read(ctx context.Context, from, to uint64, deliver func(message.Record)) error {
 	for seq := from; seq <= to; seq++ {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
 func natsMsg(subject, body string) *nats.Msg { return &nats.Msg{Subject: subject, Data: []byte(body)} }
@@ -36,7 +36,7 @@ func TestTask(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	outcomes := make(chan message.Outcome, 100)
-	s.listen(t, topic.Listener{Outcome: func(_ string, o message.Outcome) { outcomes <- o }})
+	s.listen(t, log.Listener{Outcome: func(_ string, o message.Outcome) { outcomes <- o }})
 	station, other := s.station("h01"), s.station("h02")
 	tasks := make(chan message.Task, 100)
 	go func() { _ = station.Tasks(t.Context(), func(task message.Task) { tasks <- task }) }()
@@ -62,7 +62,7 @@ func TestForgedOutcome(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	outcomes := make(chan message.Outcome, 100)
-	s.listen(t, topic.Listener{Outcome: func(_ string, o message.Outcome) { outcomes <- o }})
+	s.listen(t, log.Listener{Outcome: func(_ string, o message.Outcome) { outcomes <- o }})
 	station := s.station("h01")
 	mine := message.Outcome{Run: 1, Kind: message.Drain, Host: "h01"}
 	forged, fleet := mine, message.Outcome{Run: 1, Kind: message.Fleet}
@@ -95,7 +95,7 @@ func TestTaskOfOneWithoutSeat(t *testing.T) {
 	again(t, func() error { return s.log.Ask(task) }, firsts)
 	ended := s.listening(t, first)
 	s.displace(t, second, "two")
-	if err := <-ended; !errors.Is(err, topic.ErrTaken) {
+	if err := <-ended; !errors.Is(err, log.ErrTaken) {
 		t.Errorf("its commands end with %v", err)
 	}
 	task.Attempt = 1
@@ -144,7 +144,7 @@ func TestAskedBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	heard := make(chan string, 100)
-	s.listen(t, topic.Listener{Alive: func(host string, _ message.Alive) { heard <- host }})
+	s.listen(t, log.Listener{Alive: func(host string, _ message.Alive) { heard <- host }})
 	go func() { _ = station.Asked(t.Context(), alive) }()
 	select {
 	case <-heard:

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
 // TestCopiedMachine checks that of two machines of which one is a copy of the
@@ -19,21 +19,21 @@ func TestCopiedMachine(t *testing.T) {
 	sit(t, machine, "one")
 	ended := s.listening(t, machine)
 	sit(t, clone, "one")
-	if err := <-ended; !errors.Is(err, topic.ErrTaken) || !strings.Contains(err.Error(), "one is a copy of the other") {
+	if err := <-ended; !errors.Is(err, log.ErrTaken) || !strings.Contains(err.Error(), "one is a copy of the other") {
 		t.Errorf("the commands of the first end with %v", err)
 	}
-	if err := machine.Versions(t.Context(), []byte(`{}`)); !errors.Is(err, topic.ErrTaken) {
+	if err := machine.Versions(t.Context(), []byte(`{}`)); !errors.Is(err, log.ErrTaken) {
 		t.Errorf("versions of the first are answered with %v", err)
 	}
-	if err := machine.Seat(t.Context(), "one"); !errors.Is(err, topic.ErrTaken) || !strings.Contains(err.Error(), "one is a copy of the other") {
+	if err := machine.Seat(t.Context(), "one"); !errors.Is(err, log.ErrTaken) || !strings.Contains(err.Error(), "one is a copy of the other") {
 		t.Errorf("it asks again and gets %v", err)
 	}
 	if err := clone.Versions(t.Context(), []byte(`{}`)); err != nil {
 		t.Errorf("versions of the second are answered with %v", err)
 	}
 	heard := make(chan string, 10)
-	s.listen(t, topic.Listener{Alive: func(_ string, a message.Alive) { heard <- a.AgentVersion }})
-	for version, station := range map[string]*Station{"of the first": machine, "of the second": clone} {
+	s.listen(t, log.Listener{Alive: func(_ string, a message.Alive) { heard <- a.AgentVersion }})
+	for version, station := range map[string]*HostLog{"of the first": machine, "of the second": clone} {
 		if err := station.Alive(message.Alive{Application: "a", Worker: "one", AgentVersion: version}); err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +46,7 @@ func TestCopiedMachine(t *testing.T) {
 	}
 	s.silence("h01")
 	sit(t, machine, "one")
-	if err := clone.Versions(t.Context(), []byte(`{}`)); !errors.Is(err, topic.ErrTaken) {
+	if err := clone.Versions(t.Context(), []byte(`{}`)); !errors.Is(err, log.ErrTaken) {
 		t.Errorf("versions of the second are answered with %v", err)
 	}
 }
@@ -84,11 +84,11 @@ func TestCopiedMachineAtAnotherGate(t *testing.T) {
 		t.Errorf("versions of the one that comes first are answered with %v", err)
 	}
 	sit(t, machine, "one")
-	if err := clone.Versions(t.Context(), []byte(`{}`)); !errors.Is(err, topic.ErrTaken) {
+	if err := clone.Versions(t.Context(), []byte(`{}`)); !errors.Is(err, log.ErrTaken) {
 		t.Errorf("versions of the other one are answered with %v", err)
 	}
 	for range 3 {
-		if err := clone.Seat(t.Context(), "one"); !errors.Is(err, topic.ErrTaken) {
+		if err := clone.Seat(t.Context(), "one"); !errors.Is(err, log.ErrTaken) {
 			t.Errorf("the one that lost it asks again and gets %v", err)
 		}
 	}

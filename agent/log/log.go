@@ -1,10 +1,10 @@
-// Package topic is the log as the rest of the agent sees it: append to it,
+// Package log is the log as the rest of the agent sees it: append to it,
 // follow it from a position, answer on it. Its folders carry it over one
 // transport each.
 //
 // It decides the subjects and who may write to which. It never looks into a
 // body and knows nothing of runs.
-package topic
+package log
 
 import (
 	"context"
@@ -53,9 +53,9 @@ type Log interface {
 	Trim(ctx context.Context, upTo uint64) error
 }
 
-// Station is the log as one host sees it: what it may read and write under its
+// HostLog is the log as one host sees it: what it may read and write under its
 // own credentials. Its calls try until ctx ends, but for ErrRefused.
-type Station interface {
+type HostLog interface {
 	// Seat asks for the host's one seat for a worker of this identity, which is
 	// used for all calls from then on. ErrTaken means that another worker has it
 	// and was heard of lately. A worker that loses its seat is refused whatever
@@ -90,7 +90,7 @@ type Station interface {
 	Outcome(o message.Outcome) error
 }
 
-// Tenured is a Station that counts who has had the seat, so that a worker that
+// Tenured is a HostLog that counts who has had the seat, so that a worker that
 // was away learns whether another one had it meanwhile.
 type Tenured interface {
 	// Tenure returns the number of the seat that Seat gave last. It grows each
@@ -108,8 +108,8 @@ type Tenured interface {
 	Left() <-chan struct{}
 }
 
-// Ear is how a controller hears of hosts, and asks them, beside the log.
-type Ear interface {
+// HostEvents is how a controller hears of hosts, and asks them, beside the log.
+type HostEvents interface {
 	// Listen delivers what a tenant's hosts tell, and asks each host to say that
 	// it is alive. It returns when ctx ends.
 	Listen(ctx context.Context, to Listener) error

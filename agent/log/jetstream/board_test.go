@@ -39,7 +39,7 @@ func TestPrepareForOne(t *testing.T) {
 }
 
 // upTo asks until the gate knows a record.
-func upTo(t *testing.T, station *Station, seq uint64) []message.Record {
+func upTo(t *testing.T, station *HostLog, seq uint64) []message.Record {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
 // TestLeave checks that a seat that is given back is there for the next worker
@@ -20,7 +20,7 @@ func TestLeave(t *testing.T) {
 	first, second := s.station("h01"), s.station("h01")
 	sit(t, first, "one")
 	tenure := first.Tenure()
-	if err := second.Seat(t.Context(), "two"); !errors.Is(err, topic.ErrTaken) {
+	if err := second.Seat(t.Context(), "two"); !errors.Is(err, log.ErrTaken) {
 		t.Fatalf("the second worker gets %v", err)
 	}
 	leave(t, first)
@@ -83,39 +83,39 @@ func TestLeaveOutlivesTheGate(t *testing.T) {
 // sent again, of another worker or of another host.
 func TestLateLeave(t *testing.T) {
 	t.Parallel()
-	for name, late := range map[string]func(t *testing.T, s *site, first *Station) *Station{
-		"its worker was started anew": func(t *testing.T, s *site, first *Station) *Station {
+	for name, late := range map[string]func(t *testing.T, s *site, first *HostLog) *HostLog{
+		"its worker was started anew": func(t *testing.T, s *site, first *HostLog) *HostLog {
 			sit(t, s.station("h01"), "one")
 			return first
 		},
-		"sent again after it was given back and asked for": func(t *testing.T, s *site, first *Station) *Station {
+		"sent again after it was given back and asked for": func(t *testing.T, s *site, first *HostLog) *HostLog {
 			leave(t, first)
 			sit(t, s.station("h01"), "one")
 			return first
 		},
-		"sent again after another had it": func(t *testing.T, s *site, first *Station) *Station {
+		"sent again after another had it": func(t *testing.T, s *site, first *HostLog) *HostLog {
 			leave(t, first)
 			sit(t, s.station("h01"), "two")
 			return first
 		},
-		"it was lost, and won again": func(t *testing.T, s *site, first *Station) *Station {
+		"it was lost, and won again": func(t *testing.T, s *site, first *HostLog) *HostLog {
 			second := s.station("h01")
 			s.displace(t, second, "rival")
 			leave(t, second)
 			sit(t, s.station("h01"), "one")
 			return first
 		},
-		"of another worker with the right number": func(_ *testing.T, s *site, first *Station) *Station {
+		"of another worker with the right number": func(_ *testing.T, s *site, first *HostLog) *HostLog {
 			rival := s.station("h01")
 			rival.seat.Store(&held{Worker: "two", Number: first.seat.Load().Number})
 			return rival
 		},
-		"of a worker without a name": func(_ *testing.T, s *site, first *Station) *Station {
+		"of a worker without a name": func(_ *testing.T, s *site, first *HostLog) *HostLog {
 			rival := s.station("h01")
 			rival.seat.Store(&held{Number: first.seat.Load().Number})
 			return rival
 		},
-		"of another host with all that it can know": func(_ *testing.T, s *site, first *Station) *Station {
+		"of another host with all that it can know": func(_ *testing.T, s *site, first *HostLog) *HostLog {
 			hostile := s.station("h02")
 			hostile.seat.Store(first.seat.Load())
 			hostile.session = first.session
@@ -133,7 +133,7 @@ func TestLateLeave(t *testing.T) {
 			if err := caller.Leave(t.Context()); err == nil {
 				t.Error("it is taken")
 			}
-			if err := s.station("h01").Seat(t.Context(), "three"); !errors.Is(err, topic.ErrTaken) {
+			if err := s.station("h01").Seat(t.Context(), "three"); !errors.Is(err, log.ErrTaken) {
 				t.Errorf("the next who asks for the seat gets %v", err)
 			}
 		})
@@ -212,7 +212,7 @@ func TestTakenUntil(t *testing.T) {
 	begun := time.Now().Truncate(time.Second)
 	sit(t, s.station("h01"), "one")
 	err := s.station("h01").Seat(t.Context(), "two")
-	if !errors.Is(err, topic.ErrTaken) || !strings.Contains(err.Error(), "worker one has the seat of this host since ") {
+	if !errors.Is(err, log.ErrTaken) || !strings.Contains(err.Error(), "worker one has the seat of this host since ") {
 		t.Fatalf("the error is %v", err)
 	}
 	_, rest, _ := strings.Cut(err.Error(), "and until ")
@@ -224,14 +224,14 @@ func TestTakenUntil(t *testing.T) {
 }
 
 // sit has a worker get the seat.
-func sit(t *testing.T, station *Station, worker string) {
+func sit(t *testing.T, station *HostLog, worker string) {
 	t.Helper()
 	if err := station.Seat(t.Context(), worker); err != nil {
 		t.Fatalf("worker %s asks for the seat and gets %v", worker, err)
 	}
 }
 
-func leave(t *testing.T, station *Station) {
+func leave(t *testing.T, station *HostLog) {
 	t.Helper()
 	if err := station.Leave(t.Context()); err != nil {
 		t.Fatalf("the seat cannot be given back: %v", err)

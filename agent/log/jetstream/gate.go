@@ -9,8 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
 // Bounds of the gate.
@@ -132,7 +132,7 @@ func (g *Gate) letIn(ctx context.Context, known ...<-chan struct{}) error {
 // to that host.
 func (g *Gate) caller(msg *nats.Msg) (host string, verb []string, ok bool) {
 	parts := strings.Split(msg.Subject, ".")
-	host, ok = topic.Host(parts[2])
+	host, ok = log.Host(parts[2])
 	return host, parts[4:], ok && strings.HasPrefix(msg.Reply, g.log.subjects.Inbox(host)+".")
 }
 

@@ -8,8 +8,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
 // Bounds of what hosts tell.
@@ -30,9 +30,9 @@ type told struct {
 	hear func(host string, msg *nats.Msg) error
 }
 
-// Listen implements topic.Ear. What cannot be read is dropped and counted: the
+// Listen implements log.HostEvents. What cannot be read is dropped and counted: the
 // next heartbeat comes soon, and a task is asked for again.
-func (l *Log) Listen(ctx context.Context, to topic.Listener) error {
+func (l *Log) Listen(ctx context.Context, to log.Listener) error {
 	for _, kind := range []told{
 		{l.subjects.Alive("*"), maxAlive, func(host string, msg *nats.Msg) error { return l.alive(host, msg, to) }},
 		{l.subjects.Progress("*"), maxReply, func(host string, msg *nats.Msg) error { return progress(host, msg.Data, to) }},
@@ -70,7 +70,7 @@ func (l *Log) listen(kind told) (*nats.Subscription, error) {
 func (l *Log) Dropped() uint64 { return l.dropped.Load() }
 
 // alive delivers a heartbeat, but not one of a worker that works for nobody.
-func (l *Log) alive(host string, msg *nats.Msg, to topic.Listener) error {
+func (l *Log) alive(host string, msg *nats.Msg, to log.Listener) error {
 	a, err := message.DecodeAlive(msg.Data)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (l *Log) alive(host string, msg *nats.Msg, to topic.Listener) error {
 	return nil
 }
 
-func progress(host string, body []byte, to topic.Listener) error {
+func progress(host string, body []byte, to log.Listener) error {
 	p, err := message.DecodeProgress(body)
 	if err == nil {
 		to.Progress(host, p)
@@ -91,7 +91,7 @@ func progress(host string, body []byte, to topic.Listener) error {
 
 var errNotItsOwn = errors.New("the outcome is of another host")
 
-func outcome(host string, body []byte, to topic.Listener) error {
+func outcome(host string, body []byte, to log.Listener) error {
 	o, err := message.DecodeOutcome(body)
 	switch {
 	case err != nil:
@@ -103,7 +103,7 @@ func outcome(host string, body []byte, to topic.Listener) error {
 	return nil
 }
 
-// Ask implements topic.Ear.
+// Ask implements log.HostEvents.
 func (l *Log) Ask(t message.Task) error {
 	if err := l.nats.Publish(l.subjects.Task(t.Host), t.Encode()); err != nil {
 		return fmt.Errorf("cannot ask host %s for %s: %w", t.Host, t.Kind, err)
@@ -113,6 +113,6 @@ func (l *Log) Ask(t message.Task) error {
 
 // teller returns the host whose subject it is.
 func teller(subject string) (string, bool) {
-	host, ok := topic.Host(strings.Split(subject, ".")[2])
+	host, ok := log.Host(strings.Split(subject, ".")[2])
 	return host, ok && message.ValidHost(host)
 }

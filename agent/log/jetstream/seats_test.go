@@ -11,13 +11,13 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
 // displace gives a host's seat to another worker. The holder may still be
 // heard of for a moment.
-func (s *site) displace(t *testing.T, station *Station, worker string) {
+func (s *site) displace(t *testing.T, station *HostLog, worker string) {
 	t.Helper()
 	for {
 		s.silence(station.host)
@@ -25,7 +25,7 @@ func (s *site) displace(t *testing.T, station *Station, worker string) {
 		if err == nil {
 			return
 		}
-		if !errors.Is(err, topic.ErrTaken) {
+		if !errors.Is(err, log.ErrTaken) {
 			t.Fatalf("the seat of one that is silent: %v", err)
 		}
 	}
@@ -51,7 +51,7 @@ func TestSeat(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := second.Seat(t.Context(), "two")
-	if !errors.Is(err, topic.ErrTaken) || !strings.Contains(err.Error(), "worker one ") || !strings.Contains(err.Error(), "since 20") {
+	if !errors.Is(err, log.ErrTaken) || !strings.Contains(err.Error(), "worker one ") || !strings.Contains(err.Error(), "since 20") {
 		t.Fatalf("the second worker gets %v", err)
 	}
 	if err := first.Seat(t.Context(), "one"); err != nil {
@@ -66,21 +66,21 @@ func TestSeat(t *testing.T) {
 	}
 	ended := s.listening(t, first)
 	s.displace(t, second, "two")
-	if err := <-ended; !errors.Is(err, topic.ErrTaken) {
+	if err := <-ended; !errors.Is(err, log.ErrTaken) {
 		t.Errorf("the commands of one that lost its seat end with %v", err)
 	}
 	refusedAll(t, first)
 	if _, err := second.Newest(t.Context()); err != nil {
 		t.Errorf("the new holder gets %v", err)
 	}
-	if err := first.Seat(t.Context(), "one"); !errors.Is(err, topic.ErrTaken) {
+	if err := first.Seat(t.Context(), "one"); !errors.Is(err, log.ErrTaken) {
 		t.Errorf("the old holder gets %v", err)
 	}
 }
 
 // listening has a station listen for commands, and returns where the end of
 // that is told once it does.
-func (s *site) listening(t *testing.T, station *Station) <-chan error {
+func (s *site) listening(t *testing.T, station *HostLog) <-chan error {
 	t.Helper()
 	if _, err := s.log.Append(t.Context(), prepare("h01"), 0); err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func (s *site) listening(t *testing.T, station *Station) <-chan error {
 
 // refusedAll checks that a worker without the seat is refused whatever it
 // calls.
-func refusedAll(t *testing.T, station *Station) {
+func refusedAll(t *testing.T, station *HostLog) {
 	t.Helper()
 	for name, call := range map[string]func() error{
 		"newest":        func() error { _, err := station.Newest(t.Context()); return err },
@@ -109,7 +109,7 @@ func refusedAll(t *testing.T, station *Station) {
 			return station.Reply(t.Context(), 1, message.Reply{Action: message.Prepare, Result: "done"})
 		},
 	} {
-		if err := call(); !errors.Is(err, topic.ErrTaken) {
+		if err := call(); !errors.Is(err, log.ErrTaken) {
 			t.Errorf("%s of a worker without the seat: %v", name, err)
 		}
 	}
@@ -169,7 +169,7 @@ func TestSeatForOneOfMany(t *testing.T) {
 		switch err := <-results; {
 		case err == nil:
 			granted++
-		case !errors.Is(err, topic.ErrTaken):
+		case !errors.Is(err, log.ErrTaken):
 			t.Error(err)
 		}
 	}
@@ -189,7 +189,7 @@ func TestHeartbeatWithoutSeat(t *testing.T) {
 	}
 	s.displace(t, second, "two")
 	heard := make(chan string, 10)
-	s.listen(t, topic.Listener{Alive: func(_ string, a message.Alive) { heard <- a.Worker }})
+	s.listen(t, log.Listener{Alive: func(_ string, a message.Alive) { heard <- a.Worker }})
 	told := s.hear(t, s.log.subjects.SeatNews("h01"))
 	for _, worker := range []string{"one", "", "two"} {
 		if err := second.Alive(message.Alive{Application: "a", Worker: worker}); err != nil {
@@ -220,7 +220,7 @@ func (s *site) hear(t *testing.T, subject string) *nats.Subscription {
 }
 
 // listen delivers what hosts tell, from when it returns.
-func (s *site) listen(t *testing.T, to topic.Listener) {
+func (s *site) listen(t *testing.T, to log.Listener) {
 	t.Helper()
 	asked := s.hear(t, s.log.subjects.Ask())
 	go func() { _ = s.log.Listen(t.Context(), to) }()
@@ -239,10 +239,10 @@ func TestSeatOfDeletedHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := s.listening(t, station)
-	if err := s.kept.DeleteHost(t.Context(), "acme", topic.Token("h.01")); err != nil {
+	if err := s.kept.DeleteHost(t.Context(), "acme", log.Token("h.01")); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-ended; !errors.Is(err, topic.ErrTaken) {
+	if err := <-ended; !errors.Is(err, log.ErrTaken) {
 		t.Errorf("its commands end with %v", err)
 	}
 	if err := station.Seat(t.Context(), "one"); err != nil {
@@ -275,7 +275,7 @@ func TestSeatNewsOfBefore(t *testing.T) {
 // gets its seat.
 func TestSeatNewsMeanwhile(t *testing.T) {
 	t.Parallel()
-	station := &Station{}
+	station := &HostLog{}
 	news := natsMsg("", `{"worker":"two","number":8}`)
 	for range 2_000 {
 		station.granted(&held{Worker: "one", Number: 7})
@@ -302,11 +302,11 @@ func TestSeatOfOneWhoWasNotTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	second.seat.Store(&held{Worker: "two", Number: 1})
-	if err := second.Versions(t.Context(), []byte(`{}`)); !errors.Is(err, topic.ErrTaken) {
+	if err := second.Versions(t.Context(), []byte(`{}`)); !errors.Is(err, log.ErrTaken) {
 		t.Errorf("versions of a worker without the seat: %v", err)
 	}
 	reply := message.Reply{Action: message.Prepare, Result: message.Done}
-	if err := second.Reply(t.Context(), 1, reply); !errors.Is(err, topic.ErrTaken) {
+	if err := second.Reply(t.Context(), 1, reply); !errors.Is(err, log.ErrTaken) {
 		t.Errorf("reply of a worker without the seat: %v", err)
 	}
 }

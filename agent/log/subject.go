@@ -1,4 +1,4 @@
-package topic
+package log
 
 import (
 	"encoding/hex"

@@ -7,8 +7,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
 )
 
 // TestTrim checks that a log that was trimmed begins later and is written and
@@ -63,7 +63,7 @@ func TestTrim(t *testing.T) {
 func TestLogOfBefore(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	subjects := topic.Subjects{Tenant: "old"}
+	subjects := log.Subjects{Tenant: "old"}
 	config := streamConfig(subjects)
 	config.DenyPurge = true
 	config.RePublish = &jetstream.RePublish{Source: "osu.old.cmd.>", Destination: "osu-push.old.cmd.>"}

@@ -140,7 +140,7 @@ func BenchmarkAppendToMany(b *testing.B) {
 	}
 }
 
-func benchSite(b *testing.B) (*Log, func(string) *Station) {
+func benchSite(b *testing.B) (*Log, func(string) *HostLog) {
 	b.Helper()
 	dir := b.TempDir()
 	hosts, err := natsd.OpenHosts(dir + "/hosts")
@@ -162,7 +162,7 @@ func benchSite(b *testing.B) (*Log, func(string) *Station) {
 		b.Fatal(err)
 	}
 	serveGate(b, log, nc)
-	return log, func(host string) *Station { return (&site{t: b, hosts: hosts, server: server}).station(host) }
+	return log, func(host string) *HostLog { return (&site{t: b, hosts: hosts, server: server}).station(host) }
 }
 
 func percentiles(b *testing.B, times []time.Duration) {

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/topic"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 )
 
-var _ topic.Tenured = (*Station)(nil)
+var _ log.Tenured = (*HostLog)(nil)
 
-// Tenure implements topic.Tenured.
-func (s *Station) Tenure() uint64 {
+// Tenure implements log.Tenured.
+func (s *HostLog) Tenure() uint64 {
 	if mine := s.seat.Load(); mine != nil {
 		return mine.tenure()
 	}
@@ -20,8 +20,8 @@ func (s *Station) Tenure() uint64 {
 
 var errNotConnected = errors.New("the site is not connected")
 
-// Leave implements topic.Tenured.
-func (s *Station) Leave(ctx context.Context) error {
+// Leave implements log.Tenured.
+func (s *HostLog) Leave(ctx context.Context) error {
 	mine := s.seat.Load()
 	switch {
 	case mine == nil:
@@ -36,5 +36,5 @@ func (s *Station) Leave(ctx context.Context) error {
 	return err
 }
 
-// Left implements topic.Tenured.
-func (s *Station) Left() <-chan struct{} { return s.left }
+// Left implements log.Tenured.
+func (s *HostLog) Left() <-chan struct{} { return s.left }
