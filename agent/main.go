@@ -1,131 +1,23 @@
-// Command osupgrade-agent carries out OS upgrades over a fleet of hosts: the
-// site with its controllers and REST API, the worker on each host, both in one
-// process with simulated hosts, and the commands of an operator.
+// Command osupgrade-agent carries out OS upgrades over a fleet of hosts. Package
+// cli has its commands.
 package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
 
-	"github.com/alecthomas/kong"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/cli"
 )
 
 // version is set at link time.
 var version = "dev"
 
-// Exit codes of every command.
-const (
-	exitOK = 0
-	// exitFailed: what was asked for could not be done.
-	exitFailed = 1
-	// exitUsage: what was asked for makes no sense.
-	exitUsage = 2
-	// exitNotCompleted: the run that was waited for ended with another result
-	// than completed.
-	exitNotCompleted = 3
-	// exitInterrupted: a signal came first, as shells have it for Ctrl-C.
-	exitInterrupted = 130
-)
-
-// errNotCompleted makes a command end with exitNotCompleted. What there is to
-// say has been said.
-var errNotCompleted = errors.New("the run was not completed")
-
-// description heads the help of the program.
-const description = `Fleet OS upgrades as code.
-
-Exit codes: 0 it is done, 1 it cannot be done, 2 wrong use, 3 the run that was waited for was not completed, 130 interrupted.`
-
-// commands are all that the program can do.
-type commands struct {
-	LogLevel string           `help:"How much to log to standard error: debug, info, warn or error." default:"info" enum:"debug,info,warn,error" env:"OSUPGRADE_LOG_LEVEL"`
-	Version  kong.VersionFlag `help:"Print the version and exit."`
-
-	Dev         devCommand         `cmd:"" help:"Run a whole site in one process, with simulated hosts."`
-	Serve       serveCommand       `cmd:"" help:"Run a site: the log, the controllers and the REST API."`
-	Worker      workerCommand      `cmd:"" help:"Upgrade this host when the controller says so."`
-	Status      statusCommand      `cmd:"" help:"Show what is going on."`
-	Windows     windowsCommand     `cmd:"" help:"Show when runs may be under way, as a table or a picture."`
-	Hosts       hostsCommand       `cmd:"" help:"List the hosts and their versions."`
-	Start       startCommand       `cmd:"" help:"Start a run by hand."`
-	Watch       watchCommand       `cmd:"" help:"Follow a run until it ends."`
-	Runs        runsCommand        `cmd:"" help:"List the runs, or show one with its story."`
-	Pause       pauseCommand       `cmd:"" help:"Hold up the run under way: no further host starts."`
-	Resume      resumeCommand      `cmd:"" help:"Let a paused run go on."`
-	Abort       abortCommand       `cmd:"" help:"End the run under way."`
-	Approve     approveCommand     `cmd:"" help:"Let a stage begin that waits for approval."`
-	Release     releaseCommand     `cmd:"" help:"Free the slot of a host by force."`
-	Retry       retryCommand       `cmd:"" help:"Start a run of the hosts that an earlier one left."`
-	Forget      forgetCommand      `cmd:"" help:"Forget a host that is gone for good."`
-	Credentials credentialsCommand `cmd:"" help:"Make a token for the REST API or a key for a host."`
-}
-
 func main() {
-	// The first signal ends the work in order, a second one at once.
+	// The first signal ends the work in order, the second one at once.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
-
-// run does what the arguments say and returns the exit code.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	var c commands
-	code := -1
-	parser, err := kong.New(&c,
-		kong.Name("osupgrade-agent"), kong.Description(description), kong.UsageOnError(),
-		kong.Writers(stdout, stderr), kong.Exit(func(status int) { code = status }),
-		kong.Configuration(loadConfig), kong.Vars{"version": version},
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.BindTo(stdout, (*io.Writer)(nil)),
-	)
-	if err != nil {
-		_, _ = fmt.Fprintln(stderr, "osupgrade-agent:", err)
-		return exitUsage
-	}
-	parsed, err := parser.Parse(args)
-	if code >= 0 {
-		return code
-	}
-	if err != nil {
-		_, _ = fmt.Fprintf(stderr, "osupgrade-agent: %s\nSee osupgrade-agent --help.\n", explainUse(err))
-		return exitUsage
-	}
-	err = parsed.Run(newLog(stderr, c.LogLevel))
-	if err != nil && ctx.Err() != nil {
-		// What ended because of the signal needs no words, what went wrong then does.
-		if !errors.Is(err, context.Canceled) {
-			_, _ = fmt.Fprintln(stderr, "osupgrade-agent:", explain(err))
-		}
-		return exitInterrupted
-	}
-	return report(stderr, err)
-}
-
-func report(stderr io.Writer, err error) int {
-	switch {
-	case err == nil:
-		return exitOK
-	case errors.Is(err, errNotCompleted):
-		return exitNotCompleted
-	}
-	_, _ = fmt.Fprintln(stderr, "osupgrade-agent:", explain(err))
-	if _, ok := errors.AsType[misuse](err); ok {
-		return exitUsage
-	}
-	return exitFailed
-}
-
-func newLog(w io.Writer, level string) *slog.Logger {
-	var at slog.Level
-	// The flag's enum admits only what slog can read.
-	if err := at.UnmarshalText([]byte(level)); err != nil {
-		at = slog.LevelInfo
-	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: at}))
+	os.Exit(cli.Run(ctx, version, os.Args[1:], os.Stdout, os.Stderr))
 }

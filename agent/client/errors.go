@@ -32,6 +32,30 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("cannot %s %s: %s: %s", e.Method, e.Path, statusText(e.Status), strings.Join(messages, "; "))
 }
 
+// CallError is a call that brought no usable answer: no answer at all, a
+// redirect, or a body that is not what belongs there.
+type CallError struct {
+	Method, Path string
+	// Reason is what went wrong, without the request and without the token.
+	Reason string
+	// stopped is set when the caller ended a call that was under way.
+	stopped bool
+	cause   error
+}
+
+// Error names the request and the reason.
+func (e *CallError) Error() string {
+	verb := ""
+	if e.stopped {
+		verb = " any longer"
+	}
+	return fmt.Sprintf("cannot %s %s%s: %s", e.Method, e.Path, verb, e.Reason)
+}
+
+// Unwrap gives the cause for errors.Is and errors.As. Its text may contain the
+// token; Reason does not.
+func (e *CallError) Unwrap() error { return e.cause }
+
 // HasStatus reports whether err is an *Error with that HTTP status.
 func HasStatus(err error, status int) bool {
 	e, ok := errors.AsType[*Error](err)

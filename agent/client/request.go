@@ -123,8 +123,8 @@ func (c *Client) judge(q request, a reply) error {
 	case a.status >= http.StatusBadRequest:
 		return newError(q.method, c.endpoint.Path+q.path, a.status, a.body, c.secret)
 	case a.status >= http.StatusMultipleChoices:
-		return fmt.Errorf("cannot %s %s: %s: the API is at %q; set the endpoint to it",
-			q.method, c.endpoint.Path+q.path, statusText(a.status), c.secret.clean(a.header.Get("Location")))
+		return c.callError(q, nil, fmt.Sprintf("%s: the API is at %q; set the endpoint to it",
+			statusText(a.status), c.secret.clean(a.header.Get("Location"))))
 	}
 	return nil
 }
@@ -139,9 +139,8 @@ func (c *Client) decode(q request, a reply, to any) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("cannot %s %s: %s: the body (content type %q) is not the JSON that belongs there: %s: %s",
-		q.method, c.endpoint.Path+q.path, statusText(a.status), c.secret.clean(a.header.Get("Content-Type")),
-		c.secret.clean(err.Error()), excerpt(a.body, c.secret))
+	return c.callError(q, nil, fmt.Sprintf("%s: the body (content type %q) is not the JSON that belongs there: %s: %s",
+		statusText(a.status), c.secret.clean(a.header.Get("Content-Type")), c.secret.clean(err.Error()), excerpt(a.body, c.secret)))
 }
 
 // failure describes a call without a usable answer.
@@ -155,7 +154,12 @@ func (c *Client) failure(q request, t *tally, err error) error {
 		}
 		about.WriteString(")")
 	}
-	return &failed{fmt.Sprintf("cannot %s %s: %s%s", q.method, c.endpoint.Path+q.path, c.secret.clean(err.Error()), about.String()), err}
+	return c.callError(q, err, c.secret.clean(err.Error())+about.String())
+}
+
+// callError describes a call; reason must not contain the token.
+func (c *Client) callError(q request, cause error, reason string) *CallError {
+	return &CallError{Method: q.method, Path: c.endpoint.Path + q.path, Reason: reason, cause: cause}
 }
 
 // cause takes off what net/http puts around an error: the method and the
@@ -166,15 +170,3 @@ func cause(err error) error {
 	}
 	return err
 }
-
-// failed carries a cleaned text beside the cause, which may not be clean.
-type failed struct {
-	text  string
-	cause error
-}
-
-// Error is the cleaned text.
-func (f *failed) Error() string { return f.text }
-
-// Unwrap gives the cause for errors.Is and errors.As.
-func (f *failed) Unwrap() error { return f.cause }

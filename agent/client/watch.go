@@ -67,11 +67,13 @@ type watch struct {
 
 // ended is the context's error, with the reason why nothing was seen.
 func (w *watch) ended(ctx context.Context) error {
-	text := fmt.Sprintf("cannot GET %s any longer: %s", w.path(), ctx.Err())
+	reason := ctx.Err().Error()
 	if w.trouble != "" {
-		text += " (no event stream: " + w.trouble + ")"
+		reason += " (no event stream: " + w.trouble + ")"
 	}
-	return &failed{text, ctx.Err()}
+	err := w.client.callError(w.q, ctx.Err(), reason)
+	err.stopped = true
+	return err
 }
 
 // follow connects once and reads until the stream breaks. An error ends the
@@ -97,8 +99,8 @@ func (w *watch) follow(ctx context.Context) (wait time.Duration, err error) {
 		return w.refused(resp)
 	}
 	if kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || kind != "text/event-stream" {
-		return 0, fmt.Errorf("cannot GET %s: the answer has content type %q, not text/event-stream: perhaps not the API answered",
-			w.path(), w.client.secret.clean(resp.Header.Get("Content-Type")))
+		return 0, w.client.callError(w.q, nil, fmt.Sprintf("the answer has content type %q, not text/event-stream: perhaps not the API answered",
+			w.client.secret.clean(resp.Header.Get("Content-Type"))))
 	}
 	w.trouble = ""
 	return 0, w.read(&patientReader{resp.Body, patience, idle})
@@ -131,7 +133,7 @@ func (w *watch) refused(resp *http.Response) (wait time.Duration, err error) {
 	if err := w.client.judge(w.q, reply{status: resp.StatusCode, header: resp.Header, body: body}); err != nil {
 		return 0, err
 	}
-	return 0, fmt.Errorf("cannot GET %s: %s: the API sends no events", w.path(), statusText(resp.StatusCode))
+	return 0, w.client.callError(w.q, nil, statusText(resp.StatusCode)+": the API sends no events")
 }
 
 // read hands on events until the stream breaks, which is no error.
@@ -143,7 +145,7 @@ func (w *watch) read(r io.Reader) error {
 		}
 	}
 	if errors.Is(events.err, errEventTooLarge) {
-		return fmt.Errorf("cannot GET %s: %w", w.path(), events.err)
+		return w.client.callError(w.q, events.err, events.err.Error())
 	}
 	return nil
 }
@@ -158,8 +160,8 @@ func (w *watch) handle(e event) error {
 	}
 	var run v1.Run
 	if err := json.Unmarshal(e.data, &run); err != nil {
-		return fmt.Errorf("cannot GET %s: event %q is not a run: %s: %s",
-			w.path(), e.id, w.client.secret.clean(err.Error()), excerpt(e.data, w.client.secret))
+		return w.client.callError(w.q, nil, fmt.Sprintf("event %q is not a run: %s: %s",
+			e.id, w.client.secret.clean(err.Error()), excerpt(e.data, w.client.secret)))
 	}
 	// After a new connection a server may tell again what it told before.
 	if w.last != nil && reflect.DeepEqual(*w.last, run) {
@@ -171,8 +173,6 @@ func (w *watch) handle(e event) error {
 	}
 	return nil
 }
-
-func (w *watch) path() string { return w.client.endpoint.Path + w.q.path }
 
 // patientReader ends the connection when a read waits longer than idle. The
 // time that see takes between reads does not count.

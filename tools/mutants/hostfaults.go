@@ -135,14 +135,14 @@ var hostFaults = []fault{
 		by: tests("agent/worker", "TestDiskFull"),
 	},
 	{
-		name: "reboot-command-dies-with-the-worker", file: "agent/computer.go",
+		name: "reboot-command-dies-with-the-worker", file: "agent/cli/computer.go",
 		old: `!errors.Is(ctx.Err(), context.DeadlineExceeded) || p.Kill()`, new: `p.Kill()`,
-		by: tests("agent", "TestRebootCommandOutlivesTheWorker"),
+		by: tests("agent/cli", "TestRebootCommandOutlivesTheWorker"),
 	},
 	{
-		name: "reboot-command-prints-without-bound", file: "agent/computer.go",
+		name: "reboot-command-prints-without-bound", file: "agent/cli/computer.go",
 		old: `p.size() > maxOutput {`, new: `p.size() > maxOutput<<8 {`,
-		by: tests("agent", "TestRebootCommandPrintsWithoutEnd"),
+		by: tests("agent/cli", "TestRebootCommandPrintsWithoutEnd"),
 	},
 	{
 		name: "own-note-is-what-the-script-said", file: "agent/worker/strategy/exec/tail.go",
@@ -152,12 +152,12 @@ var hostFaults = []fault{
 	{
 		name: "versions-takes-as-long-as-a-step", file: "agent/worker/strategy/exec/timeouts.go",
 		old: `Versions: min(step, defaultLimit(actionVersions))`, new: `Versions: step`,
-		by: tests("agent", "TestLimits"),
+		by: tests("agent/cli", "TestLimits"),
 	},
 	{
-		name: "step-ends-before-its-script", file: "agent/worker.go",
+		name: "step-ends-before-its-script", file: "agent/cli/worker.go",
 		old: `2*time.Duration(c.StepLimit) + graceLimit`, new: `time.Duration(c.StepLimit) + graceLimit`,
-		by: tests("agent", "TestLimits"),
+		by: tests("agent/cli", "TestLimits"),
 	},
 	{
 		name: "script-that-has-ended-is-overdue", file: "agent/worker/strategy/exec/call.go",

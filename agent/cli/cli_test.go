@@ -1,0 +1,225 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// testTimeout bounds the wait for what must happen. It measures nothing: what
+// takes so long does not happen at all.
+const testTimeout = time.Minute
+
+// call runs the program in this process.
+func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = Run(t.Context(), "1.2.3", args, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// use is a way to call the program, and what comes of it.
+type use struct {
+	args []string
+	code int
+	want string
+}
+
+// try calls the program in each way.
+func try(t *testing.T, uses map[string]use) {
+	t.Helper()
+	for name, c := range uses {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, stdout, stderr := call(t, c.args...)
+			if code != c.code || !strings.Contains(stdout+stderr, c.want) {
+				t.Errorf("exit code %d, not %d, or no word of %q:\n%s%s", code, c.code, c.want, stdout, stderr)
+			}
+			if strings.Contains(stdout+stderr, "secret") {
+				t.Error("a secret is shown")
+			}
+		})
+	}
+}
+
+// writeIn returns what writes files in a folder.
+func writeIn(t *testing.T, dir string) func(name, text string) string {
+	t.Helper()
+	return func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+}
+
+// serveIn and workerIn return what calls serve, and worker, in a folder.
+func serveIn(dir string) func(more ...string) []string {
+	return func(more ...string) []string { return append([]string{"serve", "--data", dir + "/site"}, more...) }
+}
+
+func workerIn(dir string) func(more ...string) []string {
+	return func(more ...string) []string {
+		return append([]string{"worker", "--application", "app", "--tenant", "acme", "--host", "h01", "--scripts", dir, "--state", dir + "/w"}, more...)
+	}
+}
+
+// TestWrongUse checks exit codes and that a person is told what would be
+// right.
+func TestWrongUse(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, serve, host := writeIn(t, dir), serveIn(dir), workerIn(dir)
+	open := filepath.Join(dir, "open")
+	if err := errors.Join(os.Mkdir(open, 0o700), os.Chmod(open, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	try(t, map[string]use{
+		"no command":               {nil, exitUsage, "expected one of"},
+		"unknown command":          {[]string{"frob"}, exitUsage, "frob"},
+		"unknown flag":             {[]string{"dev", "--hots", "3"}, exitUsage, "--hosts"},
+		"flag without value":       {[]string{"dev", "--data"}, exitUsage, "--data"},
+		"log level":                {[]string{"dev", "--data", dir, "--log-level", "loud"}, exitUsage, `"debug","info","warn","error"`},
+		"too many hosts":           {[]string{"dev", "--data", dir, "--hosts", "100000"}, exitUsage, "use 0 to 10000"},
+		"no tenant":                {[]string{"serve", "--data", dir}, exitUsage, "--tenants"},
+		"address of dev":           {[]string{"dev", "--data", dir, "--listen", "foo"}, exitUsage, `listen "foo" is not host:port`},
+		"a length of nothing":      {[]string{"dev", "--data", dir, "--step", "fast"}, exitUsage, `"fast" is not a duration; use days`},
+		"a negative number":        {[]string{"dev", "--data", dir, "--hosts", "-1"}, exitUsage, "--hosts: -1 is not possible; no flag takes a number below 0"},
+		"tenant name":              {serve("--tenants", "ACME"), exitUsage, `tenants: "ACME" is not the name of a tenant; use 1 to 63 of a-z, 0-9 and "-"`},
+		"tenant twice":             {serve("--tenants", "a,b,a"), exitUsage, `"a" stands there twice`},
+		"site name":                {serve("--tenants", "a", "--site", "Mars 1"), exitUsage, `"Mars 1"`},
+		"time zone":                {serve("--tenants", "a", "--timezone", "Europe/Stokholm"), exitUsage, "Europe/Stockholm"},
+		"site-local site":          {serve("--tenants", "a", "--timezone", "site-local"), exitUsage, "IANA name"},
+		"beyond loopback":          {serve("--tenants", "a", "--listen", "0.0.0.0:0"), exitFailed, "set tls-cert and tls-key, or listen on 127.0.0.1"},
+		"log beyond loopback":      {serve("--tenants", "a", "--nats-listen", ":4222"), exitFailed, "set nats-tls-cert and nats-tls-key"},
+		"certificate without key":  {serve("--tenants", "a", "--tls-cert", "c.pem"), exitFailed, "tls-cert and tls-key belong together"},
+		"certificate missing":      {serve("--tenants", "a", "--tls-cert", dir+"/c", "--tls-key", dir+"/k"), exitFailed, "cannot load tls-cert"},
+		"address":                  {serve("--tenants", "a", "--listen", "127.0.0.1:x"), exitUsage, "is not host:port"},
+		"no tenants":               {serve("--tenants", ""), exitUsage, "tenants is empty"},
+		"empty tenant":             {serve("--tenants", "a,,b"), exitUsage, `"" is not the name of a tenant`},
+		"empty address":            {serve("--tenants", "a", "--listen", ""), exitUsage, "listen is empty"},
+		"empty address of the log": {serve("--tenants", "a", "--nats-listen", ""), exitUsage, "nats-listen is empty"},
+		"address of the log":       {serve("--tenants", "a", "--nats-listen", "foo"), exitUsage, `nats-listen "foo" is not host:port`},
+		"key file missing":         {host("--key-file", dir+"/none"), exitFailed, "key-file"},
+		"key file without a key":   {host("--key-file", file("key", "secret")), exitFailed, "holds no key"},
+		"host name":                {[]string{"worker", "--application", "app", "--tenant", "acme", "--host", "h 1", "--scripts", dir, "--key-file", "x"}, exitUsage, `"h 1" is not a host name`},
+		"step limit":               {host("--key-file", "x", "--step-limit=0s"), exitUsage, "above 0s"},
+		"step limit below 0":       {host("--key-file", "x", "--step-limit=-1s"), exitUsage, "-1s is below 0s"},
+		"label":                    {host("--key-file", "x", "--label", "foo"), exitUsage, `label: "foo" is not possible; use key=value`},
+		"application":              {host("--key-file", "x", "--application", "A b"), exitUsage, `application: "A b" is not the name of an application`},
+		"checks of a worker":       {host("--key-file", "x", "--checks", dir+"/none"), exitFailed, "checks: stat " + dir + "/none: no such file or directory"},
+		"checks of a site":         {serve("--tenants", "a", "--checks", dir+"/none"), exitFailed, "checks: stat " + dir + "/none: no such file or directory"},
+		"checks that are a file":   {serve("--tenants", "a", "--checks", file("checks", "")), exitFailed, "is not a folder"},
+		"checks of everybody":      {serve("--tenants", "a", "--checks", open), exitFailed, "nobody but its owner should be able to write it"},
+	})
+}
+
+// TestWrongConfigFile checks what is told of a config file.
+func TestWrongConfigFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, serve, host := writeIn(t, dir), serveIn(dir), workerIn(dir)
+	try(t, map[string]use{
+		"config file missing":     {serve("--config", dir+"/none"), exitUsage, "none"},
+		"config key unknown":      {serve("--config", file("k.yaml", "tenant: [a]\ntenantss: [a]\n")), exitUsage, "tenantss"},
+		"config value nested":     {serve("--config", file("n.yaml", "tenants:\n  a: b\n")), exitUsage, "tenants: an object is not a list"},
+		"config value a list":     {serve("--config", file("l.yaml", "tenants: [a]\nsite: [b]\n")), exitUsage, "site: a list is not text"},
+		"config value null":       {serve("--config", file("0.yaml", "tenants: [a]\nsite:\n")), exitUsage, "site: null is not a value"},
+		"config key twice":        {serve("--config", file("2.yaml", "tenants: [a]\nsite: b\nsite: c\n")), exitUsage, "2.yaml: site: the key is there twice"},
+		"config of two documents": {serve("--config", file("d.yaml", "tenants: [a]\n---\ntenants: [b]\n")), exitUsage, "a second YAML document follows"},
+		"config empty":            {serve("--config", file("e.yaml", "")), exitUsage, "e.yaml: the document is empty"},
+		"config a folder":         {serve("--config", dir), exitUsage, "is a directory"},
+		"config too large":        {serve("--config", file("b.yaml", strings.Repeat("#", maxConfig+1))), exitUsage, "larger than 1048576 bytes"},
+		"config key of another":   {serve("--config", file("a.yaml", "tenants: [a]\nscripts: b\n")), exitUsage, "scripts: unknown key"},
+		"config in a config":      {serve("--config", file("c.yaml", "tenants: [a]\nconfig: b\n")), exitUsage, "config: unknown key"},
+		"config that prints":      {serve("--config", file("p.yaml", "tenants: [a]\nprint-config: true\n")), exitUsage, "print-config: unknown key"},
+		"config that helps":       {serve("--config", file("h.yaml", "tenants: [a]\nhelp: true\n")), exitUsage, "help: unknown key"},
+		"config without tenants":  {serve("--config", file("t.yaml", "tenants: []\n")), exitUsage, "--tenants"},
+		"config not YAML":         {serve("--config", file("y.yaml", "tenants: [a\n")), exitUsage, "y.yaml: cannot read YAML"},
+		"labels an object":        {host("--config", file("o.yaml", "key-file: x\nlabel: {ring: \"0\"}\n")), exitUsage, "label is a list of KEY=VALUE, such as label: [ring=0, rack=r12]"},
+		"a label an object":       {host("--config", file("q.yaml", "key-file: x\nlabel: [{ring: \"0\"}]\n")), exitUsage, "label is a list of KEY=VALUE"},
+	})
+}
+
+// TestOperatorWithoutToken checks what somebody sees who has not sourced
+// anything, and that no token can be given where others read it.
+func TestOperatorWithoutToken(t *testing.T) {
+	t.Setenv("OSUPGRADE_TOKEN", "")
+	for _, command := range []string{"status", "windows", "hosts", "start", "watch", "forget h01"} {
+		command := strings.Fields(command)
+		code, _, stderr := call(t, append(command, "--tenant", "acme")...)
+		if code != exitFailed || !strings.Contains(stderr, "set OSUPGRADE_TOKEN or --token-file") {
+			t.Errorf("%s: exit code %d: %s", command, code, stderr)
+		}
+		if code, _, _ := call(t, append(command, "--tenant", "acme", "--token", "x")...); code != exitUsage {
+			t.Errorf("%s takes a token as an argument", command)
+		}
+	}
+}
+
+// TestPrintConfig checks the order of flag, variable and file, with the
+// example files.
+func TestPrintConfig(t *testing.T) {
+	t.Setenv("OSUPGRADE_SITE", "from-the-environment")
+	code, stdout, stderr := call(t, "serve", "--config", "../../examples/agent/serve.yaml", "--listen", "127.0.0.1:1", "--print-config")
+	for _, part := range []string{"site: from-the-environment", "timezone: Europe/Stockholm", "listen: 127.0.0.1:1", "- acme", "nats-listen: 0.0.0.0:4222"} {
+		if code != exitOK || !strings.Contains(stdout, part) {
+			t.Errorf("exit code %d, and no %q:\n%s%s", code, part, stdout, stderr)
+		}
+	}
+	code, stdout, stderr = call(t, "worker", "--config", "../../examples/agent/worker.yaml", "--print-config")
+	if code != exitOK || !strings.Contains(stdout, "nats-url: tls://site.example:4222") || !strings.Contains(stdout, "step-limit: 1h\n") || !strings.Contains(stdout, "- ring=0") {
+		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
+	}
+}
+
+// TestPrintedConfigWorks checks that what --print-config prints has the same
+// effect as a config file, and that empty text in one is no value.
+func TestPrintedConfigWorks(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for command, text := range map[string]string{
+		"serve":  "tenants: [a, b]\nlog-level: warn\nsite: ''\ntls-cert: \"\"\ndata: /d\n",
+		"worker": "tenant: acme\napplication: app\nhost: ''\nnats-ca-file: ''\nkey-file: /k\nscripts: /s\nreboot-command: echo a, b\nstep-limit: 1d\nreboot-limit: 1m30.5s\n",
+	} {
+		write(text)
+		code, first, stderr := call(t, command, "--config", file, "--print-config")
+		if code != exitOK || strings.Contains(first, "tls-cert") || strings.Contains(first, "nats-ca-file") || strings.Contains(first, "\nhost:") {
+			t.Errorf("%s: exit code %d:\n%s%s", command, code, first, stderr)
+		}
+		write(first)
+		if code, second, stderr := call(t, command, "--config", file, "--print-config"); code != exitOK || second != first {
+			t.Errorf("%s: exit code %d, and what was printed is not printed again:\n%s%s", command, code, second, stderr)
+		}
+	}
+}
+
+// TestHelp checks that each command explains itself.
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"", "dev", "serve", "worker", "status", "windows", "hosts", "start", "watch", "forget", "credentials"} {
+		code, stdout, _ := call(t, strings.Fields(command+" --help")...)
+		if code != exitOK || !strings.Contains(stdout, "Usage: osupgrade-agent") {
+			t.Errorf("%s --help: exit code %d:\n%s", command, code, stdout)
+		}
+	}
+	for command, part := range map[string]string{"": "3 the run that was waited for", "worker": "one of worker-applications"} {
+		_, stdout, _ := call(t, strings.Fields(command+" --help")...)
+		if words := strings.Join(strings.Fields(stdout), " "); !strings.Contains(words, part) {
+			t.Errorf("%s --help does not say %q:\n%s", command, part, stdout)
+		}
+	}
+	if code, stdout, _ := call(t, "--version"); code != exitOK || strings.TrimSpace(stdout) != "1.2.3" {
+		t.Errorf("--version: exit code %d: %s", code, stdout)
+	}
+}

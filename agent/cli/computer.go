@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/script"
+)
+
+// computer is the machine that this process runs on.
+type computer struct {
+	bootIDFile, rebootCommand string
+	// rebootLog is the file that the reboot command prints to.
+	rebootLog string
+}
+
+// BootID implements worker.Machine.
+func (c computer) BootID() (string, error) {
+	text, err := os.ReadFile(c.bootIDFile)
+	if err != nil {
+		return "", err
+	}
+	id := strings.TrimSpace(string(text))
+	if id == "" || len(id) > 100 {
+		return "", fmt.Errorf("%s holds no boot id", c.bootIDFile)
+	}
+	return id, nil
+}
+
+// Reboot implements worker.Machine. The command prints to a file, because it
+// outlives a worker that ends, and its next word to a pipe that nobody reads
+// would end it.
+func (c computer) Reboot(ctx context.Context) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(c.rebootLog, os.O_RDWR|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	// The command is this machine's own configuration, never a message's.
+	cmd := exec.Command("sh", "-c", c.rebootCommand)
+	cmd.Stdout, cmd.Stderr = file, file
+	p, err := script.Start(cmd)
+	if err != nil {
+		return err
+	}
+	printed := printed{file: file}
+	switch err := await(ctx, p, &printed); {
+	case err == nil:
+		return nil
+	case printed.last() == "":
+		return fmt.Errorf("%s: %w", c.rebootCommand, err)
+	default:
+		return fmt.Errorf("%s: %w: %s", c.rebootCommand, err, printed.last())
+	}
+}
+
+// await waits for the end of the reboot command. The end of the worker does not
+// end it: half-way it would leave a host that is neither up nor down. That of
+// its time does, with all that it started.
+func await(ctx context.Context, p *script.Process, out *printed) error {
+	look := time.NewTicker(lookAtOutput)
+	defer look.Stop()
+	defer out.bound()
+	for {
+		select {
+		case <-p.Exited:
+			return p.Failure()
+		case <-ctx.Done():
+			if !errors.Is(ctx.Err(), context.DeadlineExceeded) || p.Kill() {
+				return ctx.Err()
+			}
+			return p.Failure()
+		case <-look.C:
+			out.bound()
+		}
+	}
+}
+
+// maxOutput is how much of what a reboot command prints is kept, in bytes, and
+// lookAtOutput how often it is looked at.
+const (
+	maxOutput    = 1 << 20
+	lookAtOutput = 10 * time.Millisecond
+)
+
+// printed is what a command prints.
+type printed struct {
+	file *os.File
+	// before is the last line before the file was emptied.
+	before string
+}
+
+// bound empties the file when it is too large. One that cannot be emptied is
+// left: the reboot is what counts.
+func (p *printed) bound() {
+	if p.size() > maxOutput {
+		p.before = p.last()
+		_ = p.file.Truncate(0)
+	}
+}
+
+// last is the last line that shows something.
+func (p *printed) last() string {
+	end := io.NewSectionReader(p.file, max(0, p.size()-script.MaxLine), script.MaxLine)
+	return cmp.Or(script.Last(end), p.before)
+}
+
+func (p *printed) size() int64 {
+	info, err := p.file.Stat()
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}

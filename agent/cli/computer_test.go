@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestRebootCommand checks what is made of the reboot command's end.
+func TestRebootCommand(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ command, want string }{
+		"done":                    {"true", ""},
+		"refused":                 {"echo a user is logged in; exit 3", "exit status 3: a user is logged in"},
+		"refused without a word":  {"exit 3", "exit status 3"},
+		"refused with many":       {"head -c 3000000 /dev/zero; echo; echo a user is logged in >&2; exit 3", "exit status 3: a user is logged in"},
+		"leaves something behind": {"sleep 600 & echo $! > pid", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			err := computer{rebootCommand: "cd " + dir + "; " + c.command, rebootLog: filepath.Join(dir, "log")}.Reboot(t.Context())
+			endLeftBehind(t, filepath.Join(dir, "pid"))
+			if (err == nil) != (c.want == "") || err != nil && !strings.HasSuffix(err.Error(), c.want) {
+				t.Errorf("the error is %v, not %q", err, c.want)
+			}
+		})
+	}
+}
+
+// endLeftBehind ends the process that a file names, if there is one.
+func endLeftBehind(t *testing.T, file string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Errorf("what the command left in the background was ended: %v", err)
+	}
+}
+
+// limited is a context whose time is over where it is cancelled.
+type limited struct{ context.Context }
+
+func (l limited) Err() error {
+	if l.Context.Err() != nil {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// TestHangingRebootCommand checks that a command that does not return is ended
+// with all that it started when its time is over.
+func TestHangingRebootCommand(t *testing.T) {
+	t.Parallel()
+	held := filepath.Join(t.TempDir(), "held")
+	if err := syscall.Mkfifo(held, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		// To open it waits until what the command starts opens it too, and to
+		// read it waits until that has ended.
+		pipe, err := os.Open(held)
+		stop()
+		if err == nil {
+			_, err = io.Copy(io.Discard, pipe)
+			err = errors.Join(err, pipe.Close())
+		}
+		ended <- err
+	}()
+	err := computer{rebootCommand: "sleep 600 > " + held + " & wait", rebootLog: held + ".log"}.Reboot(limited{ctx})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the error is %v", err)
+	}
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(testTimeout):
+		t.Error("what the command started still runs")
+	}
+}
+
+// TestRebootCommandOutlivesTheWorker checks that the end of the worker does not
+// end the command half-way.
+func TestRebootCommandOutlivesTheWorker(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	result := make(chan error, 1)
+	go func() {
+		result <- computer{rebootCommand: "exec 3<> " + path + "; read go <&3; echo rebooted", rebootLog: path + ".log"}.Reboot(ctx)
+	}()
+	pipe, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if err := <-result; !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v", err)
+	}
+	if _, err := pipe.WriteString("go\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := pipe.Close(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "see the command end", func() bool {
+		said, err := os.ReadFile(path + ".log")
+		return err == nil && string(said) == "rebooted\n"
+	})
+}
+
+// TestRebootCommandPrintsWithoutEnd checks that a command is ended in its time
+// however much it prints, and that little of that is kept.
+func TestRebootCommandPrintsWithoutEnd(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	log := filepath.Join(t.TempDir(), "log")
+	err := computer{rebootCommand: "yes", rebootLog: log}.Reboot(ctx)
+	if took := time.Since(deadlineOf(t, ctx)); !errors.Is(err, context.DeadlineExceeded) || took > testTimeout/4 {
+		t.Errorf("it ended %s after its time, with %v", took, err)
+	}
+	if info, err := os.Stat(log); err != nil || info.Size() > maxOutput {
+		t.Errorf("the log is %v, %v", info, err)
+	}
+}
+
+func deadlineOf(t *testing.T, ctx context.Context) time.Time {
+	t.Helper()
+	end, ok := ctx.Deadline()
+	if !ok {
+		t.Fatal("there is no deadline")
+	}
+	return end
+}
+
+// waitFor waits until something is so.
+func waitFor(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(testTimeout); !is(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("cannot %s", what)
+		}
+	}
+}

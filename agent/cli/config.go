@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/document"
+)
+
+// configFile is a YAML object of flag names and values: every flag of the
+// command is a key. An OSUPGRADE_* variable counts more than the file, a flag
+// more than both.
+type configFile struct {
+	name     string
+	document *document.Document
+	// values holds what is not empty, once the command is known.
+	values map[string]any
+	err    error
+}
+
+// maxConfig bounds a config file, in bytes.
+const maxConfig = 1 << 20
+
+// loadConfig reads a config file.
+func loadConfig(r io.Reader) (kong.Resolver, error) {
+	file := &configFile{name: "config file"}
+	if named, ok := r.(interface{ Name() string }); ok {
+		file.name += " " + named.Name()
+	}
+	text, err := io.ReadAll(io.LimitReader(r, maxConfig+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("cannot read config file: %w", err)
+	case len(text) > maxConfig:
+		return nil, fmt.Errorf("%s is larger than %d bytes", file.name, maxConfig)
+	}
+	if file.document, err = document.Parse(document.YAML, text); err != nil {
+		return nil, fmt.Errorf("%s: %w", file.name, err)
+	}
+	return file, nil
+}
+
+// take reads the values of a command's flags, and finds what is wrong with the
+// file, keys that are no flag of this command among it.
+func (f *configFile) take(flags []*kong.Flag) {
+	f.values = map[string]any{}
+	root := f.document.Root()
+	for _, flag := range flags {
+		if !isSetting(flag) {
+			continue
+		}
+		if !flag.IsSlice() {
+			if text, ok := root.Text(flag.Name); ok && text != "" {
+				f.values[flag.Name] = text
+			}
+			continue
+		}
+		if texts, ok := root.Texts(flag.Name); ok && len(texts) > 0 {
+			items := make([]any, len(texts))
+			for i, text := range texts {
+				items[i] = text
+			}
+			f.values[flag.Name] = items
+		}
+	}
+	f.err = withForms(f.document.Err(), flags)
+}
+
+// withForms adds to what is wrong with a list the form of its entries, which a
+// document does not know.
+func withForms(err error, flags []*kong.Flag) error {
+	problems, ok := errors.AsType[document.Problems](err)
+	if !ok {
+		return err
+	}
+	told := slices.Clone(problems)
+	for i, p := range told {
+		field, _, _ := strings.Cut(p.Field, "[")
+		for _, flag := range flags {
+			if flag.Name == field && flag.IsSlice() {
+				form := strings.TrimSuffix(flag.PlaceHolder, ",...")
+				told[i].Message += fmt.Sprintf("; %s is a list of %s, such as %s: [%s]", field, form, field, listExamples[field])
+			}
+		}
+	}
+	return told
+}
+
+// listExamples are entries of the lists among the keys.
+var listExamples = map[string]string{"tenants": "acme, beta", "label": "ring=0, rack=r12"}
+
+// isSetting reports whether a flag says how to work, and not what to show
+// instead.
+func isSetting(flag *kong.Flag) bool {
+	switch flag.Name {
+	case "help", "version", "config", "print-config":
+		return false
+	}
+	return true
+}
+
+// Validate tells what is wrong with the file. It is called after Resolve, and
+// before anything that is missing is told.
+func (f *configFile) Validate(*kong.Application) error {
+	if f.err != nil {
+		return fmt.Errorf("%s: %w", f.name, f.err)
+	}
+	return nil
+}
+
+// Resolve returns the file's value of a flag, unless the environment has one.
+func (f *configFile) Resolve(command *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	if f.values == nil {
+		f.take(command.Flags())
+	}
+	for _, name := range flag.Envs {
+		if _, set := os.LookupEnv(name); set {
+			return nil, nil
+		}
+	}
+	return f.values[flag.Name], nil
+}
+
+// printConfig prints the effective values of a command as a config file, which
+// has the same effect again: what is not set is left out. Secrets stand in
+// files, so there are none to mask.
+func printConfig(w io.Writer, parsed *kong.Context) error {
+	for _, flag := range parsed.Flags() {
+		value := parsed.FlagValue(flag)
+		if !isSetting(flag) || unset(value) {
+			continue
+		}
+		text, err := yaml.Marshal(map[string]any{flag.Name: value})
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(w, "# %s\n%s", flag.Help, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func unset(value any) bool {
+	switch v := value.(type) {
+	case string:
+		return v == ""
+	case []string:
+		return len(v) == 0
+	}
+	return false
+}

@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
+)
+
+// toldEach is how many attempts lie between two that are told of: half a minute
+// at first, and up to two of them later.
+const toldEach = 5
+
+// dial connects to the log. It waits for a site that is not up yet: a host may
+// well boot before it.
+func (c *workerCommand) dial(log *slog.Logger) (*jetstream.HostLog, error) {
+	key, public, err := c.readKey()
+	if err != nil {
+		return nil, err
+	}
+	own := &contact{worker: c, log: log}
+	options := append(jetstream.Patience(),
+		nats.Name(c.Tenant+"/"+c.Host), nats.Nkey(public, key.Sign), nats.RetryOnFailedConnect(true),
+		// A key that is refused now may be added to the site at any time.
+		nats.IgnoreAuthErrorAbort(),
+		nats.ConnectHandler(func(*nats.Conn) { log.Info("connected to the log", "url", c.NATSURL) }),
+		nats.DisconnectErrHandler(own.lost),
+		nats.ReconnectErrHandler(own.failed), nats.CustomReconnectDelay(own.wait),
+	)
+	if c.NATSCAFile != "" {
+		options = append(options, nats.RootCAs(c.NATSCAFile))
+	}
+	return jetstream.Dial(c.Tenant, c.Host, func(more ...nats.Option) (*nats.Conn, error) {
+		return nats.Connect(c.NATSURL, append(append(options, more...), own.overhear)...)
+	})
+}
+
+// readKey returns the host's key and its public part.
+func (c *workerCommand) readKey() (nkeys.KeyPair, string, error) {
+	seed, err := os.ReadFile(c.KeyFile)
+	if err != nil {
+		return nil, "", fmt.Errorf("key-file: %w", err)
+	}
+	key, err := nkeys.ParseDecoratedNKey(seed)
+	if err != nil {
+		return nil, "", fmt.Errorf("key-file: %s holds no key; make one with osupgrade-agent credentials host", c.KeyFile)
+	}
+	public, err := key.PublicKey()
+	if err != nil {
+		return nil, "", fmt.Errorf("key-file: %s holds no key of a host: %w", c.KeyFile, err)
+	}
+	return key, public, nil
+}
+
+// contact tells why a worker cannot reach the log: at once, and then every so
+// often.
+type contact struct {
+	worker *workerCommand
+	log    *slog.Logger
+	// nats is the connection, once an attempt has failed.
+	nats atomic.Pointer[nats.Conn]
+
+	mu sync.Mutex
+	// reason is why the last attempt failed.
+	reason error
+	// denied counts what the site did not permit.
+	denied int
+}
+
+// failed takes note of an attempt that did not get as far as the site's answer
+// to the key; of the very first one whatever became of it.
+func (c *contact) failed(nc *nats.Conn, err error) {
+	c.mu.Lock()
+	c.reason = err
+	c.mu.Unlock()
+	if c.nats.Swap(nc) == nil {
+		c.tell(err)
+	}
+}
+
+// lost tells of a connection that has ended. One that the worker closed itself
+// is none.
+func (c *contact) lost(nc *nats.Conn, err error) {
+	if !nc.IsClosed() {
+		c.log.Warn("not connected to the log", "url", c.worker.NATSURL, "error", err)
+	}
+}
+
+// wait returns how long to wait after so many attempts that failed since there
+// was a connection. It is where an attempt that the site answered with an
+// error becomes known.
+func (c *contact) wait(attempts int) time.Duration {
+	if attempts%toldEach == 0 {
+		c.mu.Lock()
+		err := c.reason
+		c.mu.Unlock()
+		if nc := c.nats.Load(); nc != nil && nc.LastError() != nil {
+			err = nc.LastError()
+		}
+		c.tell(err)
+	}
+	return jetstream.ReconnectDelay(attempts)
+}
+
+func (c *contact) tell(err error) {
+	if errors.Is(err, nats.ErrAuthorization) {
+		err = fmt.Errorf("the site does not know the key in %s for host %s of tenant %s; make one there with osupgrade-agent credentials host: %w",
+			c.worker.KeyFile, c.worker.Host, c.worker.Tenant, err)
+	}
+	c.log.Warn("cannot connect to the log, trying on", "url", c.worker.NATSURL, "error", err)
+}
+
+// overhear hears the errors of a connection before whoever else does.
+func (c *contact) overhear(o *nats.Options) error {
+	next := o.AsyncErrorCB
+	o.AsyncErrorCB = func(nc *nats.Conn, sub *nats.Subscription, err error) {
+		c.tellDenied(err)
+		if next != nil {
+			next(nc, sub, err)
+		}
+	}
+	return nil
+}
+
+// tellDenied tells of a key that is good, but not for this host.
+func (c *contact) tellDenied(err error) {
+	if !errors.Is(err, nats.ErrPermissionViolation) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.denied%toldEach == 0 {
+		c.log.Warn("the site does not permit this; is the key that of another host or tenant?",
+			"key-file", c.worker.KeyFile, "host", c.worker.Host, "tenant", c.worker.Tenant, "error", err)
+	}
+	c.denied++
+}

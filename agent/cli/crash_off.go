@@ -1,0 +1,7 @@
+//go:build !crash
+
+package cli
+
+// crashPoint is nothing but in a program that is built to crash at each
+// labelled step, for tests.
+func crashPoint(string) func(label string) { return nil }

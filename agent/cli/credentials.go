@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
+)
+
+// credentialsCommand makes what a client or a host proves itself with. It
+// works on the site's folder, also while the site runs.
+type credentialsCommand struct {
+	Token tokenCommand `cmd:"" help:"Make a token for the REST API and print it."`
+	Host  keyCommand   `cmd:"" help:"Make a key for a host and write it to a file."`
+}
+
+// siteFolder is the folder of the site that a credential is for. A mistyped one
+// would be made, and the credential be good for nothing.
+type siteFolder struct {
+	Data    string `help:"The site's folder." default:"/var/lib/osupgrade" type:"path" env:"OSUPGRADE_DATA"`
+	NewSite bool   `help:"The site has not run in this folder yet, or not with this tenant: prepare it before."`
+}
+
+// check tells whether a site has run in the folder, with a tenant.
+func (f *siteFolder) check(tenant string) error {
+	if f.NewSite {
+		return nil
+	}
+	const right = "name the folder of osupgrade-agent serve --data, or give --new-site to prepare one that has not run yet"
+	store := filepath.Join(f.Data, "store")
+	switch _, err := os.ReadDir(store); {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("data: no site has run in %s; %s", f.Data, right)
+	case err != nil:
+		return fmt.Errorf("data: %w", err)
+	case tenant == api.AnyTenant:
+		return nil
+	}
+	// A site has a log for each tenant that it has ever served.
+	logs := filepath.Join(store, "jetstream", "*", "streams")
+	found, err := filepath.Glob(filepath.Join(logs, log.Subjects{Tenant: "*"}.Stream()))
+	if err != nil {
+		return err
+	}
+	served := make([]string, len(found))
+	for i, path := range found {
+		served[i] = strings.TrimPrefix(filepath.Base(path), log.Subjects{}.Stream())
+	}
+	switch {
+	case len(served) == 0:
+		return fmt.Errorf("data: no site has run in %s; %s", f.Data, right)
+	case !slices.Contains(served, tenant):
+		return fmt.Errorf("tenant: the site in %s does not serve %q; use %s, or give --new-site and add it to the tenants of osupgrade-agent serve",
+			f.Data, tenant, strings.Join(served, " or "))
+	}
+	return nil
+}
+
+// tokenCommand makes a token.
+type tokenCommand struct {
+	siteFolder
+	Tenant string   `help:"Tenant that it is good for; * for all." required:""`
+	Name   string   `help:"Whom it stands for; runs that it starts bear this name." required:""`
+	Allow  []string `help:"What it allows: read, write, start." default:"read,write,start" enum:"read,write,start"`
+}
+
+// Run implements the command.
+func (c *tokenCommand) Run(out io.Writer) error {
+	token := api.Token{Name: c.Name, Tenant: c.Tenant}
+	for _, right := range c.Allow {
+		token.Allow = append(token.Allow, api.Right(right))
+	}
+	if err := c.misused(token); err != nil {
+		return misused(err)
+	}
+	if err := c.check(c.Tenant); err != nil {
+		return err
+	}
+	tokens, err := site.OpenTokens(c.Data)
+	if err != nil {
+		return err
+	}
+	text, err := tokens.Add(token)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(out, text)
+	return err
+}
+
+// misused tells what is wrong with the values of a token.
+func (c *tokenCommand) misused(token api.Token) error {
+	if err := token.Check(); err != nil || token.Tenant == api.AnyTenant {
+		return err
+	}
+	if err := checkName("tenant", c.Tenant, "a tenant"); err != nil {
+		return fmt.Errorf("%w, or * for all tenants", err)
+	}
+	return nil
+}
+
+// keyCommand makes a host's key.
+type keyCommand struct {
+	siteFolder
+	Tenant string `help:"Tenant that the host belongs to." required:""`
+	Host   string `help:"Name of the host." required:""`
+	Out    string `help:"File to write the key to; bring it to the host and keep it nowhere else." required:"" type:"path" placeholder:"FILE"`
+}
+
+// Run implements the command.
+func (c *keyCommand) Run(out io.Writer) error {
+	if err := checkName("tenant", c.Tenant, "a tenant"); err != nil {
+		return misused(err)
+	}
+	if !message.ValidHost(c.Host) {
+		return misusedf("host: %.200q is not a host name; use letters, digits, \"-\", \"_\" and \".\"", c.Host)
+	}
+	if err := c.check(c.Tenant); err != nil {
+		return err
+	}
+	hosts, err := site.OpenHosts(c.Data)
+	if err != nil {
+		return err
+	}
+	// The file goes first: a key that is let in but lost would be no use.
+	file, err := os.OpenFile(c.Out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("out: %w", err)
+	}
+	seed, err := hosts.Add(natsd.Identity{Tenant: c.Tenant, Host: c.Host})
+	if err == nil {
+		_, err = file.Write(append(seed, '\n'))
+	}
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		// A file without a key would stand in the way of the next try.
+		return fmt.Errorf("cannot write a key to %s: %w", c.Out, errors.Join(err, os.Remove(c.Out)))
+	}
+	if err := durable.SyncFolder(filepath.Dir(c.Out)); err != nil {
+		return fmt.Errorf("cannot write a key to %s: %w", c.Out, err)
+	}
+	_, err = fmt.Fprintf(out, "Wrote the key of host %s to %s.\n", c.Host, c.Out)
+	return err
+}

@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+)
+
+// flagsForFields are the API's hints in words of the command line.
+var flagsForFields = strings.NewReplacer(
+	`send "override-window": true with a "reason"`, `use --override-window with --reason`,
+)
+
+// explain tells an error to who typed a command: first what is wrong, and the
+// request at the end for who looks into it.
+func explain(err error) string {
+	if refused, ok := errors.AsType[*client.Error](err); ok {
+		var messages []string
+		for _, one := range refused.Errors {
+			messages = append(messages, flagsForFields.Replace(one.Message))
+		}
+		return fmt.Sprintf("%s (%s %s: %d %s)", strings.Join(messages, "; "),
+			refused.Method, refused.Path, refused.Status, http.StatusText(refused.Status))
+	}
+	call, ok := errors.AsType[*client.CallError](err)
+	if !ok {
+		return err.Error()
+	}
+	text := call.Reason
+	if _, ok := errors.AsType[net.Error](err); ok {
+		text = "cannot reach the REST API: " + text
+	}
+	return fmt.Sprintf("%s (%s %s)", text, call.Method, call.Path)
+}

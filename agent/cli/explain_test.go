@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// TestErrorsSpeakTheCommandLine checks what a person at a terminal reads whose
+// command a real agent refuses: flags, and the request only at the end.
+func TestErrorsSpeakTheCommandLine(t *testing.T) {
+	t.Parallel()
+	d, err := dev.Start(t.Context(), dev.Options{Dir: t.TempDir(), Hosts: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	configure(t, d.Endpoint, d.Token)
+	const path = "/v1/state/tenants/demo/os-upgrade"
+	for name, c := range map[string]struct {
+		endpoint string
+		args     []string
+		code     int
+		want     string
+	}{
+		"no window is open":         {d.Endpoint, []string{"start"}, exitFailed, "no maintenance window is configured; to start now, use --override-window with --reason (POST " + path + "/start: 412 Precondition Failed)"},
+		"override without a reason": {d.Endpoint, []string{"start", "--override-window"}, exitUsage, "--override-window needs a --reason"},
+		"duration in a window":      {d.Endpoint, []string{"start", "--duration", "1h"}, exitUsage, "--duration bounds a run outside of the windows; give it with --override-window"},
+		"unknown run":               {d.Endpoint, []string{"watch", "77"}, exitFailed, "run 77: there is no such run (GET " + path + "/runs/77: 404 Not Found)"},
+		"forget a host that is up":  {d.Endpoint, []string{"forget", "h01"}, exitFailed, "host h01 is online"},
+		"forget an unknown host":    {d.Endpoint, []string{"forget", "h77"}, exitFailed, `host "h77" is not known (DELETE ` + path + "/hosts/h77: 404 Not Found)"},
+		"nobody answers":            {"http://127.0.0.1:1", []string{"status"}, exitFailed, "cannot reach the REST API: dial tcp 127.0.0.1:1: connect: connection refused (after 2 tries) (GET " + path + ")"},
+		"no reason at all":          {d.Endpoint, []string{"start", "--override-window", "--reason", " "}, exitUsage, "--override-window needs a --reason"},
+		"duration of nothing":       {d.Endpoint, []string{"start", "--override-window", "--reason", "x", "--duration", "long"}, exitUsage, `--duration: "long" is not a duration`},
+		"duration without end":      {d.Endpoint, []string{"start", "--override-window", "--reason", "x", "--duration", "200000d"}, exitUsage, `--duration: "200000d" is too long; use 1m to 7d`},
+		"not a URL":                 {"127.0.0.1", []string{"status"}, exitUsage, `endpoint "127.0.0.1" is not an absolute http or https URL`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, stdout, stderr := call(t, as(t, c.endpoint, d.Token, d.Tenant, c.args...)...)
+			if code != c.code || !strings.HasPrefix(stderr, "osupgrade-agent: "+c.want) {
+				t.Errorf("exit code %d, and no word of %q:\n%s%s", code, c.want, stdout, stderr)
+			}
+		})
+	}
+}
+
+// configure lets the simulated hosts be upgraded.
+func configure(t *testing.T, endpoint, token string) {
+	t.Helper()
+	api, err := client.New(client.Options{Endpoint: endpoint, Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(api.Close)
+	config := v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: dev.Application}}}
+	if _, err := api.PutConfig(t.Context(), dev.Tenant, config, client.Precondition{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDevEndsWithItsHosts checks that dev does not go on with a host fewer, and
+// says which host it was.
+func TestDevEndsWithItsHosts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	reader, writer := io.Pipe()
+	var stderr bytes.Buffer
+	ended := make(chan int, 1)
+	go func() {
+		ended <- Run(t.Context(), "1.2.3", []string{"dev", "--data", dir, "--hosts", "1", "--listen", "127.0.0.1:0", "--step", "0s"}, writer, &stderr)
+		_ = writer.Close()
+	}()
+	lines := bufio.NewScanner(reader)
+	for range 2 {
+		if !lines.Scan() {
+			t.Fatalf("dev ended with exit code %d:\n%s", <-ended, stderr.String())
+		}
+	}
+	endpoint, token := readEnv(t, filepath.Join(dir, "dev.env"))
+	configure(t, endpoint, token)
+	// A file where the journal's folder was: the host cannot go on.
+	state := filepath.Join(dir, "hosts", "h01", "worker")
+	if err := os.Rename(state, state+".gone"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(state, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// Its next step is the last one, if it has not found out by itself.
+	_, _, _ = call(t, as(t, endpoint, token, dev.Tenant, "start", "--override-window", "--reason", "a test")...)
+	if code := <-ended; code != exitFailed || !strings.Contains(stderr.String(), "\nosupgrade-agent: host h01: ") {
+		t.Errorf("exit code %d:\n%s", code, stderr.String())
+	}
+}
+
+// readEnv reads what dev wrote for a shell.
+func readEnv(t *testing.T, path string) (endpoint, token string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		switch name {
+		case "export OSUPGRADE_ENDPOINT":
+			endpoint = value
+		case "export OSUPGRADE_TOKEN":
+			token = value
+		}
+	}
+	return endpoint, token
+}
+
+// TestWhatIsNotTheAPI checks what a person reads whose endpoint answers, but is
+// not the API, and that the program names itself and its version to it.
+func TestWhatIsNotTheAPI(t *testing.T) {
+	t.Parallel()
+	const path = "/v1/state/tenants/acme/os-upgrade"
+	for name, c := range map[string]struct {
+		answer http.HandlerFunc
+		want   string
+	}{
+		"a redirect": {
+			func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "https://there/", http.StatusFound) },
+			`302 Found: the API is at "https://there/"; set the endpoint to it (GET ` + path + ")",
+		},
+		"no JSON": {
+			func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") },
+			"200 OK: the body (content type \"text/plain; charset=utf-8\") is not the JSON that belongs there: invalid character 'h' looking for beginning of value: hello (GET " + path + ")",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var agent atomic.Value
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				agent.Store(r.UserAgent())
+				c.answer(w, r)
+			}))
+			t.Cleanup(s.Close)
+			code, stdout, stderr := call(t, as(t, s.URL, "secret", "acme", "status")...)
+			if code != exitFailed || stderr != "osupgrade-agent: "+c.want+"\n" {
+				t.Errorf("exit code %d:\n%s%s\nwant\n%s", code, stdout, stderr, c.want)
+			}
+			if agent.Load() != "osupgrade-agent/1.2.3" {
+				t.Errorf("the program calls itself %v", agent.Load())
+			}
+		})
+	}
+}

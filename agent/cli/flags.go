@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+)
+
+// misuse is an error about what was typed, found before anything was done or
+// asked of a server: a command that fails with it ends with exitUsage.
+type misuse struct{ error }
+
+// Unwrap lets errors.Is and errors.As see what is wrong.
+func (m misuse) Unwrap() error { return m.error }
+
+// misused says that an error is about what was typed; nil stays nil.
+func misused(err error) error {
+	if err == nil {
+		return nil
+	}
+	return misuse{err}
+}
+
+func misusedf(format string, args ...any) error { return misuse{fmt.Errorf(format, args...)} }
+
+// wrongFlags tells of the problems of a request in words of the command line,
+// where each field is a flag.
+func wrongFlags(problems v1.Problems) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	texts := make([]string, len(problems))
+	for i, p := range problems {
+		texts[i] = "--" + p.String()
+	}
+	return misused(errors.New(strings.Join(texts, "; ")))
+}
+
+// checkAddress checks that text is an address to listen on.
+func checkAddress(name, text string) error {
+	_, port, err := net.SplitHostPort(text)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	switch {
+	case text == "":
+		return fmt.Errorf("%s is empty; use an address and a port from 0 to 65535", name)
+	case err != nil:
+		return fmt.Errorf("%s %q is not host:port; use an address and a port from 0 to 65535", name, text)
+	}
+	return nil
+}
+
+// checkName checks the name of something, such as a tenant.
+func checkName(field, text, what string) error {
+	if v1.ValidName(text) {
+		return nil
+	}
+	return fmt.Errorf("%s: %.200q is not the name of %s; %s", field, text, what, v1.NameForm)
+}
+
+// hyphenated is how the parser tells of a negative number: it takes it for a
+// flag.
+var hyphenated = regexp.MustCompile(`^--([a-z-]+): expected \S+ value but got "(-[0-9]+)"`)
+
+// explainUse tells what is wrong with arguments that could not be parsed.
+func explainUse(err error) string {
+	if found := hyphenated.FindStringSubmatch(err.Error()); found != nil {
+		return fmt.Sprintf("--%s: %s is not possible; no flag takes a number below 0", found[1], found[2])
+	}
+	return err.Error()
+}
+
+// length is a length of time as a flag: written as everywhere in the product,
+// such as 1h or 1d, and besides as Go writes one, such as 500ms.
+type length time.Duration
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (l *length) UnmarshalText(text []byte) error {
+	d, err := window.ParseDuration(string(text))
+	if err != nil {
+		other, otherErr := time.ParseDuration(string(text))
+		if otherErr != nil {
+			return err
+		}
+		d = other
+	}
+	if d < 0 {
+		return errors.New(string(text) + " is below 0s")
+	}
+	*l = length(d)
+	return nil
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (l length) MarshalText() ([]byte, error) { //nolint:unparam // the interface wants an error
+	return []byte(l.String()), nil
+}
+
+// String is what can be read back as the same.
+func (l length) String() string {
+	if d := time.Duration(l); d%time.Second != 0 {
+		return d.String()
+	}
+	return window.FormatDuration(time.Duration(l))
+}
+
+// readTime reads an instant or a date, which begins at its midnight in the zone.
+func readTime(flag, text string, site *time.Location) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, nil
+	}
+	if midnight, err := time.Parse(time.DateOnly, text); err == nil {
+		return window.NewClock(site).First(midnight), nil
+	}
+	return time.Time{}, fmt.Errorf("%s: %.100q is not a time; use RFC 3339 such as 2026-12-01T18:00:00Z, or a date such as 2026-12-01", flag, text)
+}
+
+// labelLetters says what a label may be made of.
+const labelLetters = `at most 63 of letters, digits, "-", "_", "." and "/"`
+
+// parseLabels reads labels as they are given to a worker, each key=value.
+func parseLabels(texts []string) (map[string]string, error) {
+	labels := map[string]string{}
+	for _, text := range texts {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok || !message.ValidLabel(key) || value != "" && !message.ValidLabel(value) {
+			return nil, fmt.Errorf("label: %.200q is not possible; use key=value, each %s", text, labelLetters)
+		}
+		if other, twice := labels[key]; twice {
+			return nil, fmt.Errorf("label: %q stands there twice, as %q and as %q; use each key once", key, other, value)
+		}
+		labels[key] = value
+	}
+	if len(labels) > message.MaxLabels {
+		return nil, fmt.Errorf("label: %d are too many; use at most %d", len(labels), message.MaxLabels)
+	}
+	return labels, nil
+}

@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// operation is a method of the client that asks something of a run.
+type operation func(api *client.Client, ctx context.Context, tenant string, body v1.Ask) (v1.Run, error)
+
+// asking is what the commands that ask something of the run under way share.
+type asking struct {
+	operator
+	Reason string `help:"Why; it is kept with the run." required:""`
+}
+
+// do asks, and says what came of it: done is what to say of the run.
+func (c *asking) do(ctx context.Context, out io.Writer, what string, body v1.Ask, ask operation, done func(v1.Run) string) error {
+	if strings.TrimSpace(c.Reason) == "" {
+		return misusedf("--reason is empty; say why, it is kept with the run")
+	}
+	body.Reason = c.Reason
+	if wrong := body.Validate(what); len(wrong) > 0 {
+		return misused(wrong)
+	}
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	answer, err := ask(api, ctx, c.Tenant, body)
+	if err != nil {
+		return err
+	}
+	if c.Output == "json" {
+		return c.json(out, answer)
+	}
+	_, err = fmt.Fprintln(out, done(answer))
+	return err
+}
+
+// isNow says what became of the run that was asked.
+func isNow(words string) func(v1.Run) string {
+	return func(r v1.Run) string { return fmt.Sprintf("Run %d %s.", r.ID, words) }
+}
+
+// pauseCommand holds the run under way up.
+type pauseCommand struct {
+	asking
+}
+
+// Run implements the command.
+func (c *pauseCommand) Run(ctx context.Context, out io.Writer) error {
+	return c.do(ctx, out, "pause", v1.Ask{}, (*client.Client).Pause, isNow("is paused: hosts under way are finished, no other one starts until it is resumed"))
+}
+
+// resumeCommand lets it go on.
+type resumeCommand struct {
+	asking
+}
+
+// Run implements the command.
+func (c *resumeCommand) Run(ctx context.Context, out io.Writer) error {
+	return c.do(ctx, out, "resume", v1.Ask{}, (*client.Client).Resume, isNow("goes on; the failures so far are forgiven"))
+}
+
+// abortCommand ends it.
+type abortCommand struct {
+	asking
+}
+
+// Run implements the command.
+func (c *abortCommand) Run(ctx context.Context, out io.Writer) error {
+	return c.do(ctx, out, "abort", v1.Ask{}, (*client.Client).Abort, isNow("is aborted: no command is sent any more, and it ends once the hosts under way have answered or are given up"))
+}
+
+// approveCommand lets a stage begin.
+type approveCommand struct {
+	asking
+	Stage string `arg:"" help:"Name of the stage."`
+}
+
+// Run implements the command.
+func (c *approveCommand) Run(ctx context.Context, out io.Writer) error {
+	return c.do(ctx, out, "approve", v1.Ask{Stage: c.Stage}, (*client.Client).Approve, isNow("may begin stage "+c.Stage))
+}
+
+// releaseCommand frees a slot by force.
+type releaseCommand struct {
+	asking
+	Host string `arg:"" help:"Name of the host that holds the slot, as status shows it."`
+}
+
+// Help is the longer text of --help.
+func (c *releaseCommand) Help() string {
+	return "A host that is silent or not well counts as out of service, and holds up others, until it recovers. " +
+		"Release it only when you know that it may be left as it is: the next host goes down in its place."
+}
+
+// Run implements the command.
+func (c *releaseCommand) Run(ctx context.Context, out io.Writer) error {
+	return c.do(ctx, out, "release", v1.Ask{Host: c.Host}, (*client.Client).Release, c.released)
+}
+
+// released says what a release came to. Between two runs the newest one, which
+// has ended, is that of which the host still held a slot.
+func (c *releaseCommand) released(r v1.Run) string {
+	if r.Finished() {
+		return fmt.Sprintf("The slot of host %s is free, and the host is left as it is. No run is under way.", c.Host)
+	}
+	return fmt.Sprintf("Run %d goes on without %s, which is left as it is.", r.ID, c.Host)
+}

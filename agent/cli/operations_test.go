@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// TestAsk checks what an operator may ask of the run under way, what is said
+// then, and the words for what cannot be.
+func TestAsk(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	s.AddRun("acme", v1.Run{
+		ID: 5, Phase: "upgrading", Hosts: []v1.RunHost{{Hostname: "h01", Status: "prepared"}},
+		Stages: []v1.RunStage{{Name: "rest", Phase: "waiting-for-approval"}},
+	})
+	for _, c := range []struct {
+		name string
+		args []string
+		code int
+		want string
+	}{
+		{"pause", []string{"pause", "--reason", "lunch"}, exitOK, "Run 5 is paused: hosts under way are finished"},
+		{"pause again", []string{"pause", "--reason", "lunch"}, exitFailed, "412 Precondition Failed"},
+		{"no reason", []string{"resume"}, exitUsage, "missing flags: --reason"},
+		{"an empty reason", []string{"resume", "--reason", " "}, exitUsage, "--reason is empty; say why"},
+		{"a reason of two lines", []string{"resume", "--reason", "a\nb"}, exitUsage, "reason: "},
+		{"no name of a stage", []string{"approve", "A b", "--reason", "x"}, exitUsage, `"A b" is not the name of a stage`},
+		{"no name of a host", []string{"release", "a/b", "--reason", "x"}, exitUsage, `"a/b" is not the name of a host`},
+		{"resume", []string{"resume", "--reason", "lunch is over"}, exitOK, "Run 5 goes on"},
+		{"no stage", []string{"approve", "--reason", "looks well"}, exitUsage, `expected "<stage>"`},
+		{"approve", []string{"approve", "rest", "--reason", "looks well"}, exitOK, "Run 5 may begin stage rest"},
+		{"as JSON", []string{"abort", "--reason", "fire drill", "--output", "json"}, exitOK, `"id": 5`},
+	} {
+		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", c.args...)...)
+		if code != c.code || !strings.Contains(stdout+stderr, c.want) {
+			t.Errorf("%s: exit code %d:\n%s%s", c.name, code, stdout, stderr)
+		}
+	}
+}
+
+// TestRelease checks what is said of a slot that is freed while a run is under
+// way, and between two.
+func TestRelease(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	for body, want := range map[string]string{
+		`{"id": 46, "phase": "upgrading"}`:                                                 "Run 46 goes on without h02, which is left as it is.\n",
+		`{"id": 46, "phase": "finished", "result": "failed", "reason": "host h02 failed"}`: "The slot of host h02 is free, and the host is left as it is. No run is under way.\n",
+	} {
+		s.Inject("POST", "/release", fakeapi.Raw(200, "application/json", body))
+		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", "release", "h02", "--reason", "scrapped")...)
+		if code != exitOK || stdout != want {
+			t.Errorf("exit code %d:\n%s%s\nwant\n%s", code, stdout, stderr, want)
+		}
+	}
+}
+
+// TestStoryLine checks that what a person said stands apart from our words.
+func TestStoryLine(t *testing.T) {
+	t.Parallel()
+	for want, e := range map[string]v1.RunEvent{
+		"opened by dev, manual: trying it":          {Event: "opened", By: "dev", Text: "manual: trying it"},
+		"opened window":                             {Event: "opened", Text: "window"},
+		"paused by dev: lunch":                      {Event: "paused", By: "dev", Text: "lunch"},
+		"approved by dev, rest: looks well":         {Event: "approved", By: "dev", Text: "rest: looks well"},
+		"released h02 by dev: scrapped":             {Event: "released", Host: "h02", By: "dev", Text: "scrapped"},
+		"aborted by me: h01 stuck":                  {Event: "aborted", By: "me", Text: "h01 stuck"},
+		"finished aborted":                          {Event: "finished", Text: "aborted: aborted by me: h01 stuck"},
+		"finished completed: 3 of 3 hosts upgraded": {Event: "finished", Text: "completed: 3 of 3 hosts upgraded"},
+		"ran drain h01 failed (2 tries failed)":     {Event: "ran drain", Host: "h01", Text: "failed (2 tries failed)"},
+		"upgrade h01":                               {Event: "upgrade", Host: "h01"},
+	} {
+		if got := storyLine(e); got != want {
+			t.Errorf("%q; want %q", got, want)
+		}
+	}
+	for want, r := range map[string]v1.Run{
+		"aborted by me: h01 stuck":        {Result: "aborted", Reason: "aborted by me: h01 stuck"},
+		"failed: host h01 failed":         {Result: "failed", Reason: "host h01 failed"},
+		"timed-out: not-after has passed": {Result: "timed-out", Reason: "not-after has passed"},
+		"upgrading":                       {Phase: "upgrading"},
+	} {
+		if got := headline(r); got != want {
+			t.Errorf("%q; want %q", got, want)
+		}
+	}
+}
+
+// TestNoRunsYet checks what a tenant's first visitor reads.
+func TestNoRunsYet(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	for want, args := range map[string][]string{
+		"Tenant acme has no runs yet.\n": {"runs"}, "There is no such run.\n": {"runs", "--result", "failed"}, "[]\n": {"runs", "--output", "json"},
+	} {
+		if code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", args...)...); code != exitOK || stdout != want {
+			t.Errorf("%s: exit code %d:\n%s%s", args, code, stdout, stderr)
+		}
+	}
+}
+
+// TestRuns checks the list of runs, its filters, and one run with its story.
+func TestRuns(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	s.AddRun("acme", v1.Run{
+		ID: 5, Phase: "upgrading", Trigger: "manual", RequestedBy: "ann", RequestReason: "a try",
+		Hosts:  []v1.RunHost{{Hostname: "h01", Status: "upgraded"}},
+		Events: []v1.RunEvent{{Event: "paused", By: "ann", Text: "lunch"}},
+	})
+	s.FinishRun("acme", 5, "failed", "host h01 failed: no space left")
+	s.AddRun("acme", v1.Run{ID: 9, Phase: "upgrading", Hosts: []v1.RunHost{{Hostname: "h02", Status: "prepared"}}})
+	for _, c := range []struct {
+		name  string
+		args  []string
+		code  int
+		want  string
+		wants bool
+	}{
+		{"all", []string{"runs"}, exitOK, "hand (ann): a try", true},
+		{"by result", []string{"runs", "--result", "completed"}, exitOK, "There is no such run.", true},
+		{"by host", []string{"runs", "--host", "h01"}, exitOK, "9 ", false},
+		{"an unknown result", []string{"runs", "--result", "nope"}, exitUsage, "--result: \"nope\" is not possible; use completed, partial, failed, aborted or timed-out", true},
+		{"a wrong time", []string{"runs", "--since", "yesterday"}, exitUsage, `--since: "yesterday" is not a time`, true},
+		{"since a date", []string{"runs", "--since", "2026-11-21"}, exitOK, "There is no such run.", true},
+		{"until a date", []string{"runs", "--until", "2026-11-21"}, exitOK, "hand (ann)", true},
+		{"until before since", []string{"runs", "--since", "2026-11-21", "--until", "2026-11-20"}, exitUsage, "--until: ", true},
+		{"no run at most", []string{"runs", "--limit", "0"}, exitUsage, "--limit: 0 is out of range; use 1 to 1000", true},
+		{"fewer than none", []string{"runs", "--limit", "-1"}, exitUsage, "--limit: -1 is not possible", true},
+		{"fewer than none, as one word", []string{"runs", "--limit=-1"}, exitUsage, "--limit: -1 is out of range; use 1 to 1000", true},
+		{"one with its story", []string{"runs", "5"}, exitOK, "paused by ann: lunch", true},
+		{"as JSON", []string{"runs", "--output", "json"}, exitOK, `"result": "failed"`, true},
+		{"one that is not there", []string{"runs", "77"}, exitFailed, "404 Not Found", true},
+		{"retry", []string{"retry", "5", "--override-window", "--reason", "again"}, exitFailed, "under way", true},
+	} {
+		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", c.args...)...)
+		if code != c.code || strings.Contains(stdout+stderr, c.want) != c.wants {
+			t.Errorf("%s: exit code %d:\n%s%s", c.name, code, stdout, stderr)
+		}
+	}
+}

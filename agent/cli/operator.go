@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+)
+
+// operator is what the commands that call the REST API share. The token comes
+// from the environment or a file, never from an argument, which every user of
+// the machine could read.
+type operator struct {
+	Endpoint  string `help:"Address of the REST API." default:"http://127.0.0.1:4646" env:"OSUPGRADE_ENDPOINT"`
+	Tenant    string `help:"Tenant to speak of." required:"" env:"OSUPGRADE_TENANT"`
+	TokenFile string `help:"File with the token (default: the variable OSUPGRADE_TOKEN)." type:"path" env:"OSUPGRADE_TOKEN_FILE" placeholder:"FILE"`
+	CAFile    string `help:"Certificates to trust, PEM (default: the system's)." name:"ca-file" type:"path" env:"OSUPGRADE_CA_CERT_FILE" placeholder:"FILE"`
+	Output    string `help:"text or json." default:"text" enum:"text,json" short:"o"`
+
+	program version
+}
+
+// AfterApply implements kong's hook: it keeps the program's version for the
+// User-Agent.
+func (o *operator) AfterApply(program version) error {
+	o.program = program
+	return nil
+}
+
+// client connects as the operator.
+func (o *operator) client() (*client.Client, error) {
+	token := os.Getenv("OSUPGRADE_TOKEN")
+	if o.TokenFile != "" {
+		text, err := os.ReadFile(o.TokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("token-file: %w", err)
+		}
+		token = string(text)
+	}
+	if strings.TrimSpace(token) == "" {
+		return nil, fmt.Errorf("there is no token; set OSUPGRADE_TOKEN or --token-file, or source the file dev.env of osupgrade-agent dev")
+	}
+	options := client.Options{Endpoint: o.Endpoint, Token: token, UserAgent: "osupgrade-agent/" + string(o.program), Retries: 1}
+	if o.CAFile != "" {
+		pem, err := os.ReadFile(o.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("ca-file: %w", err)
+		}
+		options.CACertPEM = pem
+	}
+	api, err := client.New(options)
+	return api, misused(err)
+}
+
+// json prints a value as indented JSON.
+func (o *operator) json(out io.Writer, value any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}

@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/script"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+)
+
+// serveCommand runs a site. Each of its flags is also a key of the config
+// file.
+type serveCommand struct {
+	Config      kong.ConfigFlag `help:"YAML file with the flags below as keys; a variable counts more than the file, a flag more than both." type:"path" placeholder:"FILE"`
+	PrintConfig bool            `help:"Print the effective values and exit."`
+
+	Data        string   `help:"Folder for all that the site keeps." default:"/var/lib/osupgrade" type:"path" env:"OSUPGRADE_DATA"`
+	Site        string   `help:"Name of this site." default:"local" env:"OSUPGRADE_SITE"`
+	Timezone    string   `help:"Time zone of this site, an IANA name; site-local windows go by it." default:"UTC" env:"OSUPGRADE_TIMEZONE"`
+	Tenants     []string `help:"Names of the tenants served here." required:"" env:"OSUPGRADE_TENANTS" placeholder:"NAME,..."`
+	Checks      string   `help:"Folder of the scripts that a rollout's checks and hooks at the site may name (default: none may be named)." type:"path" env:"OSUPGRADE_SITE_CHECKS" placeholder:"DIR"`
+	Listen      string   `help:"Where the REST API listens." default:"127.0.0.1:4646" env:"OSUPGRADE_LISTEN"`
+	TLSCert     string   `help:"Certificate of the REST API, PEM; needed beyond loopback." type:"path" env:"OSUPGRADE_TLS_CERT" placeholder:"FILE"`
+	TLSKey      string   `help:"Its private key, PEM." type:"path" env:"OSUPGRADE_TLS_KEY" placeholder:"FILE"`
+	NATSListen  string   `help:"Where workers connect to the log." name:"nats-listen" default:"127.0.0.1:4222" env:"OSUPGRADE_NATS_LISTEN"`
+	NATSTLSCert string   `help:"Certificate of the log, PEM; needed beyond loopback." name:"nats-tls-cert" type:"path" env:"OSUPGRADE_NATS_TLS_CERT" placeholder:"FILE"`
+	NATSTLSKey  string   `help:"Its private key, PEM." name:"nats-tls-key" type:"path" env:"OSUPGRADE_NATS_TLS_KEY" placeholder:"FILE"`
+}
+
+// Run implements the command.
+func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, out io.Writer, log *slog.Logger) error {
+	if c.PrintConfig {
+		return printConfig(out, parsed)
+	}
+	zone, err := c.check()
+	if err != nil {
+		return misused(err)
+	}
+	if err := checkScripts("checks", c.Checks); err != nil {
+		return err
+	}
+	s, err := site.Open(ctx, site.Options{
+		Name: c.Site, Zone: zone, Dir: c.Data, Tenants: c.Tenants, Checks: c.Checks,
+		API:    site.Endpoint{Listen: c.Listen, CertFile: c.TLSCert, KeyFile: c.TLSKey},
+		NATS:   site.Endpoint{Listen: c.NATSListen, CertFile: c.NATSTLSCert, KeyFile: c.NATSTLSKey},
+		Holder: "osupgrade-agent serve", Log: log, At: crashPoint("site"),
+	})
+	if err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(out, "Site %s is ready: REST API at %s, log at %s, tenants %s.\n",
+		c.Site, s.Address(), s.NATSAddress(), strings.Join(c.Tenants, ", "))
+	return errors.Join(wait(ctx, s.Failed()), s.Close())
+}
+
+// check tells what is wrong with the values, and returns the site's zone.
+func (c *serveCommand) check() (*time.Location, error) {
+	if len(c.Tenants) == 0 {
+		return nil, fmt.Errorf("tenants is empty; name at least one")
+	}
+	if err := errors.Join(checkAddress("listen", c.Listen), checkAddress("nats-listen", c.NATSListen)); err != nil {
+		return nil, err
+	}
+	for i, tenant := range c.Tenants {
+		if err := checkName("tenants", tenant, "a tenant"); err != nil {
+			return nil, err
+		}
+		if slices.Contains(c.Tenants[:i], tenant) {
+			return nil, fmt.Errorf("tenants: %q stands there twice", tenant)
+		}
+	}
+	if err := checkName("site", c.Site, "a site"); err != nil {
+		return nil, err
+	}
+	zone, err := window.ParseZone(c.Timezone)
+	if err != nil {
+		return nil, fmt.Errorf("timezone: %w", err)
+	}
+	if zone == (window.Zone{}) {
+		return nil, fmt.Errorf("timezone: %q is what this value is to decide; use an IANA name such as Europe/Stockholm, or UTC", c.Timezone)
+	}
+	return zone.Location(time.UTC), nil
+}
+
+// checkScripts checks that a folder of scripts is there and safe, if one is
+// named: a run that first needs one of them is late to find out.
+func checkScripts(name, dir string) error {
+	if dir == "" {
+		return nil
+	}
+	if err := script.CheckFolder(dir); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}

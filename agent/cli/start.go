@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// startCommand starts a run by hand.
+type startCommand struct {
+	operator
+	OverrideWindow bool   `help:"Start though no maintenance window is open; needs --reason."`
+	Reason         string `help:"Why; it is kept with the run."`
+	Duration       string `help:"How long a run with --override-window may take, such as 2h (default: until the open window closes, else 4h)."`
+	Wait           bool   `help:"Follow the run until it ends; exit code 3 when it is not completed."`
+}
+
+// Run implements the command.
+func (c *startCommand) Run(ctx context.Context, out io.Writer) error { return c.start(ctx, out, 0) }
+
+// start starts a run, of the hosts that another one left if its id is not 0.
+func (c *startCommand) start(ctx context.Context, out io.Writer, retryOf uint64) error {
+	body := v1.Start{OverrideWindow: c.OverrideWindow, Reason: c.Reason, Duration: c.Duration, RetryOf: retryOf}
+	switch {
+	case c.OverrideWindow && strings.TrimSpace(c.Reason) == "":
+		return misusedf("--override-window needs a --reason, which is kept with the run")
+	case c.Duration != "" && !c.OverrideWindow:
+		return misusedf("--duration bounds a run outside of the windows; give it with --override-window, or leave it out")
+	}
+	if err := wrongFlags(body.Validate()); err != nil {
+		return err
+	}
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	run, err := api.Start(ctx, c.Tenant, body)
+	if err != nil {
+		return err
+	}
+	if c.Wait {
+		return follow(ctx, out, &c.operator, api, run.ID)
+	}
+	if c.Output == "json" {
+		return c.json(out, run)
+	}
+	_, err = fmt.Fprintf(out, "Run %d has begun with %d hosts; it ends by %s.\n", run.ID, len(run.Hosts), run.NotAfter.Format(time.RFC3339))
+	return err
+}
+
+// retryCommand starts a run of the hosts that an earlier one left.
+type retryCommand struct {
+	startCommand
+	ID uint64 `arg:"" help:"Id of the run whose failed and skipped hosts are tried again."`
+}
+
+// Run implements the command.
+func (c *retryCommand) Run(ctx context.Context, out io.Writer) error { return c.start(ctx, out, c.ID) }

@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// as adds to a command how to reach an API.
+func as(t *testing.T, endpoint, token, tenant string, args ...string) []string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return append(args, "--endpoint", endpoint, "--token-file", file, "--tenant", tenant)
+}
+
+// TestWatchOneRun checks that the run asked for is followed and no other.
+func TestWatchOneRun(t *testing.T) {
+	t.Parallel()
+	const tenant = "acme"
+	underWay := v1.Run{ID: 5, Phase: "upgrading", Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgrading"}}}
+	finish := func(s *fakeapi.Server, result string) { s.FinishRun(tenant, 5, result, "so it is") }
+	// asks has something happen between the first question about run 5 and the
+	// second; overtake is why there is a second: the watcher misses the end of
+	// run 5, for what it hears next is of run 7.
+	asks := func(then func(s *fakeapi.Server)) func(s *fakeapi.Server) {
+		return func(s *fakeapi.Server) {
+			s.Inject("GET", "/runs/5", fakeapi.First(func() {}), fakeapi.First(func() { then(s) }))
+		}
+	}
+	overtake := func(s *fakeapi.Server) {
+		s.AwaitStreams(1)
+		s.AddRun(tenant, v1.Run{ID: 7, Phase: "preparing"})
+	}
+	nextOne := func(s *fakeapi.Server) {
+		s.AwaitStreams(1)
+		s.AddRun(tenant, v1.Run{ID: 9, Phase: "preparing"})
+		s.FinishRun(tenant, 9, "completed", "so it is")
+	}
+	for name, c := range map[string]struct {
+		before, during func(s *fakeapi.Server)
+		id             string
+		code           int
+		want           string
+	}{
+		"unknown":                {nil, nil, "77", exitFailed, "has no run 77 (GET /v1/state/tenants/acme/os-upgrade/runs/77: 404 Not Found)"},
+		"completed long ago":     {func(s *fakeapi.Server) { finish(s, "completed"); s.AddRun(tenant, v1.Run{ID: 7}) }, nil, "5", exitOK, "run 5: completed: so it is"},
+		"failed long ago":        {func(s *fakeapi.Server) { finish(s, "failed"); s.AddRun(tenant, v1.Run{ID: 7}) }, nil, "5", exitNotCompleted, "run 5: failed: so it is"},
+		"ends while followed":    {nil, func(s *fakeapi.Server) { s.AwaitStreams(1); finish(s, "completed") }, "5", exitOK, "h01  upgraded"},
+		"fails while followed":   {nil, func(s *fakeapi.Server) { s.AwaitStreams(1); finish(s, "failed") }, "5", exitNotCompleted, "run 5: failed"},
+		"the one under way":      {nil, func(s *fakeapi.Server) { s.AwaitStreams(1); finish(s, "completed") }, "", exitOK, "run 5: completed"},
+		"ends unseen":            {asks(func(s *fakeapi.Server) { finish(s, "completed") }), overtake, "5", exitOK, "run 5: completed"},
+		"fails unseen":           {asks(func(s *fakeapi.Server) { finish(s, "failed") }), overtake, "5", exitNotCompleted, "run 5: failed"},
+		"two at once":            {nil, overtake, "5", exitFailed, "has not ended, though a later one has begun"},
+		"waits for the next one": {func(s *fakeapi.Server) { finish(s, "failed") }, nextOne, "", exitOK, "run 9: completed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := fakeapi.New(t)
+			s.AddRun(tenant, underWay)
+			if c.before != nil {
+				c.before(s)
+			}
+			if c.during != nil {
+				go c.during(s)
+			}
+			args := as(t, s.URL, s.Token, tenant, "watch")
+			if c.id != "" {
+				args = append(args, c.id)
+			}
+			code, stdout, stderr := call(t, args...)
+			if code != c.code || !strings.Contains(stdout+stderr, c.want) || strings.Contains(stdout, "run 7") {
+				t.Errorf("exit code %d, not %d, or no word of %q, or some of another run:\n%s%s", code, c.code, c.want, stdout, stderr)
+			}
+		})
+	}
+}
+
+// TestStartAndWait checks that the run that was started decides the exit code,
+// also when it has ended before anybody could watch it.
+func TestStartAndWait(t *testing.T) {
+	t.Parallel()
+	for result, code := range map[string]int{"completed": exitOK, "timed-out": exitNotCompleted} {
+		s := fakeapi.New(t)
+		s.OnStart(func(tenant string, r v1.Run) {
+			s.FinishRun(tenant, r.ID, result, "so it is")
+			s.AddRun(tenant, v1.Run{Phase: "preparing"})
+		})
+		got, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", "start", "--wait")...)
+		if got != code || !strings.Contains(stdout, "run 41: "+result) || strings.Contains(stdout, "run 42") {
+			t.Errorf("%s: exit code %d:\n%s%s", result, got, stdout, stderr)
+		}
+	}
+}
+
+// TestInterruptedWatch checks that Ctrl-C leaves the run alone, and says so.
+func TestInterruptedWatch(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]string{"5": "stopped watching; the run goes on\n", "": "stopped watching; no run has begun\n"} {
+		s := fakeapi.New(t)
+		if id != "" {
+			s.AddRun("acme", v1.Run{ID: 5, Phase: "upgrading"})
+		}
+		ctx, interrupt := context.WithCancel(t.Context())
+		go func() {
+			s.AwaitStreams(1)
+			interrupt()
+		}()
+		var stdout, stderr bytes.Buffer
+		args := as(t, s.URL, s.Token, "acme", strings.Fields("watch "+id)...)
+		if code := Run(ctx, "1.2.3", args, &stdout, &stderr); code != exitInterrupted || stderr.String() != "osupgrade-agent: "+want {
+			t.Errorf("exit code %d:\n%s%s", code, stdout.String(), stderr.String())
+		}
+	}
+}
+
+// full is a pipe or a disk that takes no more.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+// TestWatchThatCannotPrint checks that output that is lost is an error.
+func TestWatchThatCannotPrint(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	s.AddRun("acme", v1.Run{ID: 5, Phase: "upgrading", Hosts: []v1.RunHost{{Hostname: "h01"}}})
+	for _, output := range []string{"text", "json"} {
+		var stderr bytes.Buffer
+		code := Run(t.Context(), "1.2.3", as(t, s.URL, s.Token, "acme", "watch", "5", "--output", output), full{}, &stderr)
+		if code != exitFailed || !strings.Contains(stderr.String(), "no space left") {
+			t.Errorf("%s: exit code %d: %s", output, code, stderr.String())
+		}
+	}
+}
+
+// TestProgressForecast checks that what a run expects is shown when it changes,
+// and not again with each host.
+func TestProgressForecast(t *testing.T) {
+	t.Parallel()
+	const waits = "its end cannot be foreseen: it waits for h03 (it is silent)"
+	var out bytes.Buffer
+	p := progress{out: &out, o: &operator{Output: "text"}, hosts: map[string]string{}}
+	for _, status := range []string{"upgrading", "rebooting", "upgraded"} {
+		p.show(v1.Run{
+			ID: 5, Phase: "upgrading", Forecast: waits, Hosts: []v1.RunHost{{Hostname: "h01", Status: status}},
+			WaitingFor: &v1.WaitingFor{What: "host", Detail: "h01 to answer " + status},
+		})
+	}
+	p.show(v1.Run{ID: 5, Phase: "finished", Result: "completed", Forecast: waits})
+	if text := out.String(); strings.Count(text, waits) != 1 || strings.Contains(text, "waiting for") {
+		t.Errorf("shown is:\n%s", text)
+	}
+}

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+)
+
+// windowsCommand shows when runs may be under way.
+type windowsCommand struct {
+	operator
+	From     string `help:"Only windows that end after this time, such as 2026-12-01 or 2026-12-01T18:00:00Z (default: now)." placeholder:"TIME"`
+	To       string `help:"Only windows that open before this time (default: ten years ahead)." placeholder:"TIME"`
+	Count    *int   `help:"How many windows at most, 1 to 1000 (default: 10)." placeholder:"N"`
+	Month    bool   `help:"Show the days of this month and the next, or of those from --from to --to, as a picture."`
+	Timezone string `help:"Zone to show times in; with --month also that of freezes which are site-local." default:"UTC" placeholder:"ZONE"`
+}
+
+// Run implements the command.
+func (c *windowsCommand) Run(ctx context.Context, out io.Writer) error {
+	site, filter, err := c.read()
+	if err != nil {
+		return misused(err)
+	}
+	if c.Month {
+		return c.picture(ctx, out, site, filter)
+	}
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	windows, err := api.Windows(ctx, c.Tenant, filter.From, filter.To, filter.Count)
+	if err != nil {
+		return err
+	}
+	if c.Output == "json" {
+		return c.json(out, windows)
+	}
+	return listWindows(out, windows, site)
+}
+
+// read reads the flags; a time that is not given is zero.
+func (c *windowsCommand) read() (*time.Location, v1.WindowFilter, error) {
+	var filter v1.WindowFilter
+	zone, err := window.ParseZone(c.Timezone)
+	switch {
+	case err != nil:
+		return nil, filter, fmt.Errorf("--timezone: %w", err)
+	case c.Timezone == "" || c.Timezone == window.SiteLocal:
+		return nil, filter, fmt.Errorf("--timezone: %q means another zone at each site; use UTC or an IANA name such as Europe/Stockholm", c.Timezone)
+	}
+	site := zone.Location(nil)
+	var errs [2]error
+	filter.From, errs[0] = readTime("--from", c.From, site)
+	filter.To, errs[1] = readTime("--to", c.To, site)
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, filter, err
+	}
+	if c.Count != nil {
+		filter.Count = *c.Count
+		if filter.Count < 1 || filter.Count > v1.MaxWindowsListed {
+			return nil, filter, fmt.Errorf("--count: %d is out of range; use 1 to %d", filter.Count, v1.MaxWindowsListed)
+		}
+	}
+	if _, wrong := filter.Around(time.Now()); len(wrong) > 0 {
+		return nil, filter, wrongFlags(wrong)
+	}
+	return site, filter, c.agree()
+}
+
+// agree checks that the flags go together.
+func (c *windowsCommand) agree() error {
+	switch {
+	case c.Month && c.Output == "json":
+		return errors.New("--month is a picture; leave it out, or leave out --output json")
+	case c.Month && c.Count != nil:
+		return errors.New("--month shows all windows of its months; leave out --count")
+	}
+	return nil
+}
+
+// shownTime is how a table shows an instant.
+const shownTime = "Mon 2006-01-02T15:04:05Z07:00"
+
+func listWindows(out io.Writer, windows []v1.Window, site *time.Location) error {
+	if len(windows) == 0 {
+		_, err := fmt.Fprintln(out, "No window opens in this time.")
+		return err
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "OPENS\tCLOSES\tLENGTH\tOPENED BY\tCUT BY\tNOTE")
+	for _, w := range windows {
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", w.Start.In(site).Format(shownTime), w.End.In(site).Format(shownTime),
+			w.Length, joined(w.Sources), cmp.Or(joined(w.Cuts), "-"), cmp.Or(clockNote(w), "-"))
+	}
+	return table.Flush()
+}
+
+// joined lists the first few of what names itself.
+func joined[T fmt.Stringer](all []T) string {
+	texts := make([]string, 0, maxShown+1)
+	for _, one := range all[:min(len(all), maxShown)] {
+		texts = append(texts, one.String())
+	}
+	if more := len(all) - maxShown; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// clockNote tells what a change of the clock does to a window (AV-21).
+func clockNote(w v1.Window) string {
+	var notes []string
+	if w.StartMoved {
+		notes = append(notes, "opens late: the clock skips its time")
+	}
+	if w.EndMoved {
+		notes = append(notes, "the clock changes meanwhile")
+	}
+	return strings.Join(notes, ", ")
+}

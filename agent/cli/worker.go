@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/check"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/exec"
+)
+
+// workerCommand runs the worker of this host. Each of its flags is also a key
+// of the config file.
+type workerCommand struct {
+	Config      kong.ConfigFlag `help:"YAML file with the flags below as keys; a variable counts more than the file, a flag more than both." type:"path" placeholder:"FILE"`
+	PrintConfig bool            `help:"Print the effective values and exit."`
+
+	Tenant        string   `help:"Tenant that this host belongs to." required:"" env:"OSUPGRADE_TENANT"`
+	Host          string   `help:"Name of this host (default: the machine's host name)." env:"OSUPGRADE_HOST"`
+	Application   string   `help:"Worker application that this host is known under: one of worker-applications in the tenant's os-upgrade configuration." required:"" env:"OSUPGRADE_APPLICATION"`
+	State         string   `help:"Folder for the journal; must survive reboots." default:"/var/lib/osupgrade-worker" type:"path" env:"OSUPGRADE_STATE"`
+	NATSURL       string   `help:"Address of the site's log." name:"nats-url" default:"nats://127.0.0.1:4222" env:"OSUPGRADE_NATS_URL"`
+	NATSCAFile    string   `help:"Certificates to trust for it, PEM (default: the system's)." name:"nats-ca-file" type:"path" env:"OSUPGRADE_NATS_CA_FILE" placeholder:"FILE"`
+	KeyFile       string   `help:"This host's key, made by: osupgrade-agent credentials host." required:"" type:"path" env:"OSUPGRADE_KEY_FILE" placeholder:"FILE"`
+	Scripts       string   `help:"Folder of the exec strategy's scripts: versions, prepare, upgrade, resume, verify, rollback." required:"" type:"path" env:"OSUPGRADE_SCRIPTS" placeholder:"DIR"`
+	RebootCommand string   `help:"Command that reboots this machine, run by sh -c; what it prints goes to reboot.log in the folder of --state." default:"systemctl reboot" env:"OSUPGRADE_REBOOT_COMMAND"`
+	BootIDFile    string   `help:"File with the boot id." name:"boot-id-file" default:"/proc/sys/kernel/random/boot_id" type:"path" env:"OSUPGRADE_BOOT_ID_FILE"`
+	StepLimit     length   `help:"Longest time that one script may take, such as 1h or 1d; of it verify has at most 10m, and versions 1m." default:"1h" env:"OSUPGRADE_STEP_LIMIT"`
+	Role          string   `help:"Role of this host, by which a rollout may choose it." env:"OSUPGRADE_ROLE"`
+	Label         []string `help:"Label of this host, by which a rollout may choose it; may be given again." env:"OSUPGRADE_LABEL" placeholder:"KEY=VALUE"`
+	Checks        string   `help:"Folder of the scripts that a rollout's checks and hooks of type exec may name (default: none may be named)." type:"path" env:"OSUPGRADE_CHECKS" placeholder:"DIR"`
+	RebootLimit   length   `help:"Longest time from the reboot command to the reboot, such as 15m." default:"15m" env:"OSUPGRADE_REBOOT_LIMIT"`
+
+	labels map[string]string
+}
+
+// graceLimit is by how much the worker's own limit of a step exceeds that of
+// the scripts, which end theirs in order.
+const graceLimit = time.Minute
+
+// Run implements the command.
+func (c *workerCommand) Run(ctx context.Context, parsed *kong.Context, out io.Writer, log *slog.Logger, program version) error {
+	if c.PrintConfig {
+		return printConfig(out, parsed)
+	}
+	if err := c.ownName(); err != nil {
+		return err
+	}
+	if err := c.check(); err != nil {
+		return misused(err)
+	}
+	if err := checkScripts("checks", c.Checks); err != nil {
+		return err
+	}
+	station, err := c.dial(log)
+	if err != nil {
+		return err
+	}
+	defer station.Close()
+	w, err := c.open(ctx, station, out, log, program)
+	if err != nil {
+		return err
+	}
+	return errors.Join(w.Run(ctx), w.Close())
+}
+
+// sayReady says that the host is ready, once the site has answered this worker,
+// or that another one works for it. The worker does not wait for that with
+// work that it has begun.
+func (c *workerCommand) sayReady(out io.Writer, held bool) {
+	if held {
+		_, _ = fmt.Fprintf(out, "Host %s of tenant %s is ready.\n", c.Host, c.Tenant)
+	} else {
+		_, _ = fmt.Fprintf(out, "Host %s is standing by: another worker works for it.\n", c.Host)
+	}
+}
+
+// ownName fills in the host's name.
+func (c *workerCommand) ownName() (err error) {
+	if c.Host != "" {
+		return nil
+	}
+	if c.Host, err = os.Hostname(); err != nil {
+		return fmt.Errorf("host: cannot ask the machine for its name: %w", err)
+	}
+	return nil
+}
+
+// check tells what is wrong with the values.
+func (c *workerCommand) check() (err error) {
+	if c.labels, err = parseLabels(c.Label); err != nil {
+		return err
+	}
+	switch {
+	case !message.ValidHost(c.Host):
+		return fmt.Errorf("host: %q is not a host name; use letters, digits, \"-\", \"_\" and \".\"", c.Host)
+	case c.Role != "" && !message.ValidLabel(c.Role):
+		return fmt.Errorf("role: %.200q is not possible; use %s", c.Role, labelLetters)
+	case c.StepLimit <= 0:
+		return fmt.Errorf("step-limit: %s is not possible; use a time above 0s, such as 1h", c.StepLimit)
+	case c.RebootLimit <= 0:
+		return fmt.Errorf("reboot-limit: %s is not possible; use a time above 0s, such as 15m", c.RebootLimit)
+	}
+	return errors.Join(checkName("tenant", c.Tenant, "a tenant"), checkName("application", c.Application, "an application"))
+}
+
+func (c *workerCommand) open(ctx context.Context, station *jetstream.HostLog, out io.Writer, log *slog.Logger, program version) (*worker.Worker, error) {
+	scripts, err := exec.New(exec.Options{
+		Dir: c.Scripts, StateDir: filepath.Join(c.State, "exec"), Timeouts: exec.WithStep(time.Duration(c.StepLimit)),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return worker.Open(ctx, worker.Options{
+		Tenant: c.Tenant, Host: c.Host, Application: c.Application, Version: string(program), Dir: c.State,
+		Station: station, Strategy: scripts, Machine: c.computer(),
+		Limits: c.limits(), Log: log,
+		Role: c.Role, Labels: c.labels, Checks: &check.Runner{Scripts: c.Checks, Tenant: c.Tenant, Log: log},
+		Seated: func(held bool) { c.sayReady(out, held) }, At: crashPoint(c.Host),
+	})
+}
+
+// limits are the worker's own, of a whole step: a script may wait for an earlier
+// one as long as it may then take.
+func (c *workerCommand) limits() worker.Limits {
+	return worker.Limits{Step: 2*time.Duration(c.StepLimit) + graceLimit, Reboot: time.Duration(c.RebootLimit)}
+}
+
+func (c *workerCommand) computer() computer {
+	return computer{bootIDFile: c.BootIDFile, rebootCommand: c.RebootCommand, rebootLog: filepath.Join(c.State, "reboot.log")}
+}

@@ -1,0 +1,31 @@
+package cli
+
+import (
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/exec"
+)
+
+// TestLimits checks what becomes of --step-limit: a script that only looks at
+// the host has no more than its own limit, and the worker does not call a step
+// overdue whose script may wait for an earlier one and then run.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	for step, want := range map[time.Duration]exec.Timeouts{
+		10 * time.Second: {Versions: 10 * time.Second, Verify: 10 * time.Second},
+		5 * time.Minute:  {Versions: time.Minute, Verify: 5 * time.Minute},
+		day:              {Versions: time.Minute, Verify: 10 * time.Minute},
+	} {
+		want.Prepare, want.Upgrade, want.Resume, want.Rollback = step, step, step, step
+		c := workerCommand{StepLimit: length(step), RebootLimit: length(7 * time.Second)}
+		if got := exec.WithStep(step); got != want {
+			t.Errorf("the scripts have %+v, not %+v", got, want)
+		}
+		if got, want := c.limits(), (worker.Limits{Step: 2*step + time.Minute, Reboot: 7 * time.Second}); got != want {
+			t.Errorf("the worker has %+v, not %+v", got, want)
+		}
+	}
+}

@@ -1,7 +1,0 @@
-//go:build !crash
-
-package main
-
-// crashPoint is nothing but in a program that is built to crash at each
-// labelled step, for tests.
-func crashPoint(string) func(label string) { return nil }
