@@ -4,42 +4,42 @@ package main
 // who is there, what runs at the site, and who was told what.
 var besideFaults = []fault{
 	{
-		name: "deletion-is-answered-before-the-log-has-it", file: "agent/controller/forget.go",
+		name: "deletion-is-answered-before-the-log-has-it", in: "agent/controller.state.answerDeletions",
 		old: `case s.ledger.LastSeq < s.last || s.minds(d.host):`, new: `case s.ledger.LastSeq < s.last:`,
 		by: tests("agent/controller", "TestForgetIsOnTheLog"),
 	},
 	{
-		name: "host-is-deleted-that-may-be-at-work", file: "agent/controller/forget.go",
+		name: "host-is-deleted-that-may-be-at-work", in: "agent/controller.state.forgettable",
 		old: `s.Now().Before(s.started.Add(settle)):`, new: `s.Now().Before(s.started):`,
 		by: tests("agent/controller", "TestForgetAfterARestart"),
 	},
 	{
-		name: "undrain-before-the-drain-has-ended", file: "agent/controller/errands.go",
+		name: "undrain-before-the-drain-has-ended", in: "agent/controller.errands.want",
 		old: `e.ends[t.Host] = ended`, new: `_ = ended`,
 		by: tests("agent/controller", "TestUndrainAfterTheDrain"),
 	},
 	{
-		name: "hook-is-given-up-while-it-waits-for-its-place", file: "agent/run/giveup.go",
+		name: "hook-is-given-up-while-it-waits-for-its-place", in: "agent/run.State.taskLimit",
 		old: `time.Duration(1+(len(s.members)-1)/message.SiteTasks)`, new: `time.Duration(min(1, 1+(len(s.members)-1)/message.SiteTasks))`,
 		by: tests("agent/controller", "TestManyHooksAtTheSite"),
 	},
 	{
-		name: "judges-before-it-has-read-what-hosts-said", file: "agent/controller/away.go",
+		name: "judges-before-it-has-read-what-hosts-said", in: "agent/controller.state.wasAway",
 		old: `s.judgeAt = now.Add(catchingUp)`, new: `s.judgeAt = now`,
 		by: tests("agent/controller", "TestAway"),
 	},
 	{
-		name: "nobody-was-heard-while-it-was-away", file: "agent/controller/away.go",
+		name: "nobody-was-heard-while-it-was-away", in: "agent/controller.state.wasAway",
 		old: `s.present.hearAll(now)`, new: ``,
 		by: tests("agent/controller", "TestAway"),
 	},
 	{
-		name: "drain-goes-on-that-another-has-done", file: "agent/controller/folded.go",
+		name: "drain-goes-on-that-another-has-done", in: "agent/controller.state.overhear",
 		old: `s.tasks.over(*e.Outcome)`, new: `_ = e.Outcome`,
 		by: tests("agent/controller", "TestDrainThatAnotherHasDone"),
 	},
 	{
-		name: "copied-machine-works-beside-its-original", file: "agent/log/jetstream/seats.go",
+		name: "copied-machine-works-beside-its-original", in: "agent/log/jetstream.seats.heard",
 		old: `case !at.admits(session):`, new: `case false:`,
 		by: tests("agent/log/jetstream", "TestCopiedMachine"),
 	},

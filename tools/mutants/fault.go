@@ -3,47 +3,54 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 )
 
-// fault is one deliberate fault: in a file, whose path is from the root, a
-// text that stands there exactly once is replaced. Each of the suites must
-// fail for it.
+// fault is one deliberate fault: it changes one declaration of the product, and
+// each of its suites must fail for it.
 type fault struct {
-	name, file string
-	old, new   string
-	by         []suite
+	name string
+	// in names the declaration as go doc does, after the package's folder:
+	// "agent/run.State.fold", "agent/controller.hadRun". Which file holds it does
+	// not matter.
+	in string
+	// old is code that occurs exactly once in the declaration, and new replaces
+	// it. White space, line breaks and comments do not matter.
+	old, new string
+	// body replaces the whole body of a function, in place of old and new: such a
+	// fault survives each rewrite of the function.
+	body string
+	by   []suite
 }
 
-// suite is some of the tests of a package, by a pattern as go test -run takes
-// it, with the flags that they need.
+// suite is some of the tests of a package, with the flags that they need.
 type suite struct {
-	pkg, tests string
+	// pkg is the package's folder, names are the tests, separated by "|".
+	pkg, names string
 	flags      []string
 }
 
-func tests(pkg, names string) []suite {
-	return []suite{{pkg: pkg, tests: "^(" + names + ")$"}}
-}
+// pattern selects the tests for go test -run.
+func (s suite) pattern() string { return "^(" + s.names + ")$" }
 
-// simulated are the tests of a fault that the simulation must find, too.
+func tests(pkg, names string) []suite { return []suite{{pkg: pkg, names: names}} }
+
+// simulated adds the simulation to the suites of a fault.
 func simulated(more ...suite) []suite {
-	return append(more, suite{pkg: "agent/sim", tests: "^TestSimulation$", flags: []string{"-sim.seeds=300", "-sim.failures=1"}})
+	return append(more, suite{pkg: "agent/sim", names: "TestSimulation", flags: []string{"-sim.seeds=300", "-sim.failures=1"}})
 }
 
-// scripts and invariants are the tests of package run. The cases are the same
-// each time, and one that fails is not kept: it would be played again without
-// the fault.
+// scripts and invariants are the tests of package run. The random cases are the
+// same each time. A case that fails is not kept, because rapid would replay it
+// without the fault.
 var (
-	scripts    = suite{pkg: "agent/run", tests: "^TestScripts$"}
-	invariants = suite{pkg: "agent/run", tests: "^TestInvariants$", flags: []string{"-rapid.seed=1", "-rapid.checks=2000", "-rapid.nofailfile", "-rapid.shrinktime=1s"}}
+	scripts    = suite{pkg: "agent/run", names: "TestScripts"}
+	invariants = suite{pkg: "agent/run", names: "TestInvariants", flags: []string{"-rapid.seed=1", "-rapid.checks=2000", "-rapid.nofailfile", "-rapid.shrinktime=1s"}}
 )
 
-// standing checks that each fault can be put in its place, and that no two
-// have one name.
-func standing(root string, faults []fault) error {
+// check reports all faults that do not apply to the source, all tests that do
+// not exist, and all names that two faults have.
+func (s *source) check(faults []fault) error {
 	var all []error
 	seen := map[string]bool{}
 	for _, f := range faults {
@@ -51,21 +58,41 @@ func standing(root string, faults []fault) error {
 			all = append(all, fmt.Errorf("two faults are named %s", f.name))
 		}
 		seen[f.name] = true
-		if _, err := f.apply(root); err != nil {
+		if _, _, err := s.apply(f); err != nil {
 			all = append(all, err)
+		}
+		for _, by := range f.by {
+			for name := range strings.SplitSeq(by.names, "|") {
+				if err := s.hasTest(by.pkg, name); err != nil {
+					all = append(all, fmt.Errorf("fault %s: %w", f.name, err))
+				}
+			}
 		}
 	}
 	return errors.Join(all...)
 }
 
-// apply returns the file's content with the fault in it.
-func (f fault) apply(root string) ([]byte, error) {
-	body, err := os.ReadFile(filepath.Join(root, f.file))
+// apply returns the path of the file that a fault changes, and its content with
+// the fault.
+func (s *source) apply(f fault) (path string, body []byte, err error) {
+	d, err := s.find(f.in)
 	if err != nil {
-		return nil, fmt.Errorf("fault %s: %w", f.name, err)
+		return "", nil, fmt.Errorf("fault %s: %w", f.name, err)
 	}
-	if n := strings.Count(string(body), f.old); n != 1 || f.old == f.new {
-		return nil, fmt.Errorf("fault %s no longer applies: its text stands %d times in %s, not once:\n%s", f.name, n, f.file, f.old)
+	from, to := d.body[0], d.body[1]
+	with := "{ " + f.body + " }"
+	switch {
+	case f.body == "":
+		from, to, err = s.occurrence(d, f.old)
+		with = f.new
+	case from == 0:
+		err = errors.New("it has no body")
 	}
-	return []byte(strings.Replace(string(body), f.old, f.new, 1)), nil
+	if err == nil && string(d.file.body[from:to]) == with {
+		err = errors.New("the fault changes nothing")
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("fault %s: %s (%s:%d): %w", f.name, f.in, d.file.path, d.line, err)
+	}
+	return d.file.path, []byte(string(d.file.body[:from]) + with + string(d.file.body[to:])), nil
 }

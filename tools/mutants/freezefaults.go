@@ -4,59 +4,57 @@ package main
 // freezes, what cannot be read, and windows that had their run.
 var freezeFaults = []fault{
 	{
-		name: "freeze-goes-by-a-clock-that-was-corrected", file: "agent/controller/freeze.go",
+		name: "freeze-goes-by-a-clock-that-was-corrected", in: "agent/controller.state.freezes",
 		old: `s.nextFreeze(s.clock.forFreezes(s.Now()))`, new: `s.nextFreeze(s.Now().Add(s.clock.ahead(s.Now())))`,
 		by: tests("agent/controller", "TestFreezeAfterTheClockWasSetBackInASoak"),
 	},
 	{
-		name: "freeze-that-is-over-ends-the-run", file: "agent/run/fact.go",
+		name: "freeze-that-is-over-ends-the-run", in: "agent/run.State.freeze",
 		old: `if e.Until != nil && !r.Time.Before(*e.Until) {`, new: `if e.Until != nil && s.Over() {`,
 		by: append(tests("agent/controller", "TestFreezeBeforeTheRunByTheLog"), scripts),
 	},
 	{
-		name: "what-cannot-be-read-hides-freezes", file: "agent/controller/schedule.go",
+		name: "what-cannot-be-read-hides-freezes", in: "agent/controller.state.reschedule",
 		old: `s.schedule.Windows, s.schedule.Allow = nil, nil`, new: `s.schedule.Windows, s.schedule.Allow, s.schedule.Freezes = nil, nil, nil`,
 		by: tests("agent/controller", "TestFreezeWithoutConfiguration|TestFreezeBesideWhatCannotBeRead"),
 	},
 	{
-		name: "what-cannot-be-read-holds-no-run", file: "agent/controller/rollout.go",
+		name: "what-cannot-be-read-holds-no-run", in: "agent/controller.state.hold",
 		old: `if err := s.unreadable(); err != nil {`, new: `if err := s.unreadable(); err != nil && s.settled && !s.settled {`,
 		by: tests("agent/controller", "TestUnreadableHoldsTheRun"),
 	},
 	{
-		name: "start-by-what-cannot-be-read", file: "agent/controller/start.go",
-		old: `if err := s.unreadable(); err != nil {
-		return &run.Refused`, new: `if err := s.unreadable(); err != nil && s.config == nil && !s.configured {
-		return &run.Refused`,
+		name: "start-by-what-cannot-be-read", in: "agent/controller.state.start",
+		old: `if err := s.unreadable(); err != nil {`, new: `if err := s.unreadable(); err != nil && s.config == nil && !s.configured {`,
 		by: tests("agent/controller", "TestNoStartWhileUnreadable"),
 	},
 	{
-		name: "agent-forgives-failures", file: "agent/run/fact.go",
+		name: "agent-forgives-failures", in: "agent/run.State.resume",
 		old: `if !message.GoesOn(e.By) {`, new: `if e.By != "" {`,
 		by: []suite{scripts},
 	},
 	{
-		name: "window-that-was-moved-has-two-runs", file: "agent/controller/due.go",
+		name: "window-that-was-moved-has-two-runs", in: "agent/controller.hadRun",
 		old: `return f.span.Start.Before(f.changed) && f.span.Start.Before(f.lastEnd)`, new: `return false`,
 		by: tests("agent/controller", "TestEditOfAnOpenWindow"),
 	},
 	{
-		name: "window-that-is-to-come-has-no-run", file: "agent/controller/due.go",
+		name: "window-that-is-to-come-has-no-run", in: "agent/controller.hadRun",
 		old: `return f.span.Start.Before(f.changed) && f.span.Start.Before(f.lastEnd)`, new: `return f.span.Start.Before(f.lastEnd)`,
 		by: tests("agent/controller", "TestEditOfAnOpenWindow"),
 	},
 	{
-		name: "window-that-is-added-has-no-run", file: "agent/controller/due.go",
+		name: "window-that-is-added-has-no-run", in: "agent/controller.hadRun",
 		old: `return f.span.Start.Before(f.changed) && f.span.Start.Before(f.lastEnd)`, new: `return f.span.Start.Before(f.changed) && !f.last.IsZero()`,
 		by: tests("agent/controller", "TestWindowsThatHadNoRun"),
 	},
 	{
-		name: "window-ends-with-the-reserve", file: "agent/run/run.go",
+		name: "window-ends-with-the-reserve", in: "agent/run.open",
 		old: `s.WindowEnd = *e.WindowEnd`, new: `_ = *e.WindowEnd`,
 		by: tests("agent/controller", "TestEditWithinTheReserve"),
 	},
 	{
-		name: "next-upgrade-is-one-that-was", file: "agent/controller/view.go",
+		name: "next-upgrade-is-one-that-was", in: "agent/controller.state.stateView",
 		old: `s.nextUpgrade(now)`, new: `s.nextOpening(now)`,
 		by: tests("agent/controller", "TestNextUpgradeAfterTheRun"),
 	},

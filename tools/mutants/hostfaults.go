@@ -3,188 +3,184 @@ package main
 // hostFaults are faults in the worker, and in how it writes files.
 var hostFaults = []fault{
 	{
-		name: "file-is-not-synced", file: "agent/durable/durable.go",
+		name: "file-is-not-synced", in: "agent/durable.disk.fill",
 		old: `return d.sync(f)`, new: `return nil`,
 		by: tests("agent/durable", "TestWriteFile"),
 	},
 	{
-		name: "folder-is-not-synced", file: "agent/durable/durable.go",
+		name: "folder-is-not-synced", in: "agent/durable.disk.writeFile",
 		old: `return d.syncFolder(filepath.Dir(path))`, new: `return nil`,
 		by: tests("agent/durable", "TestWriteFile"),
 	},
 	{
-		name: "file-is-written-in-place", file: "agent/durable/durable.go",
+		name: "file-is-written-in-place", in: "agent/durable.disk.writeFile",
 		old: `os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")`, new: `os.Create(path)`,
 		by: tests("agent/durable", "TestWriteFile|TestWriteFileFails"),
 	},
 	{
-		name: "sum-of-journal-is-not-checked", file: "agent/worker/journal.go",
+		name: "sum-of-journal-is-not-checked", in: "agent/worker.decodeJournal",
 		old: `if file.Sum != sumOf(file.Journal) {`, new: `if file.Sum == "" {`,
 		by: tests("agent/worker", "TestJournalFlippedAnywhere"),
 	},
 	{
-		name: "command-is-taken-up-twice", file: "agent/worker/machine.go",
+		name: "command-is-taken-up-twice", in: "agent/worker.Journal.receive",
 		old: `if r.Seq <= j.Seq {`, new: `if r.Seq < j.Seq {`,
 		by: tests("agent/worker", "TestReceive|TestCrashAnywhere"),
 	},
 	{
-		name: "command-for-another-host-counts", file: "agent/worker/machine.go",
+		name: "command-for-another-host-counts", in: "agent/worker.Journal.receive",
 		old: `case command.Host != host:`, new: `case command.Host == "":`,
 		by: tests("agent/worker", "TestReceive|TestSimilarHostNames|TestHostileCommands"),
 	},
 	{
-		name: "command-of-another-run-counts", file: "agent/worker/machine.go",
+		name: "command-of-another-run-counts", in: "agent/worker.Journal.receive",
 		old: `case r.Run != j.Run:`, new: `case r.Run < j.Run:`,
 		by: tests("agent/worker", "TestReceive"),
 	},
 	{
-		name: "late-command-counts", file: "agent/worker/machine.go",
+		name: "late-command-counts", in: "agent/worker.Journal.receive",
 		old: `case !now.Before(j.NotAfter):`, new: `case !now.Before(j.NotAfter) && j.Run == 0:`,
 		by: tests("agent/worker", "TestReceive"),
 	},
 	{
-		name: "log-in-place-of-another-is-not-noticed", file: "agent/worker/machine.go",
-		old: `return j.Seq > 0 && j.Log != r.Log`, new: `return false`,
-		by: tests("agent/worker", "TestAnotherLog|TestReceive"),
+		name: "log-in-place-of-another-is-not-noticed", in: "agent/worker.Journal.foreign",
+		body: `return false`,
+		by:   tests("agent/worker", "TestAnotherLog|TestReceive"),
 	},
 	{
-		name: "work-without-a-journal", file: "agent/worker/loop.go",
-		old: `"action", next.Action)
-	return w.save(ctx, next)`,
-		new: `"action", next.Action)
-	w.journal, w.fresh = next, true
+		name: "work-without-a-journal", in: "agent/worker.Worker.receive",
+		old: `return w.save(ctx, next)`,
+		new: `w.journal, w.fresh = next, true
 	return nil`,
 		by: tests("agent/worker", "TestCrashAnywhere|TestJournalCannotBeWritten"),
 	},
 	{
-		name: "upgrade-anew-after-a-crash", file: "agent/worker/machine.go",
-		old: `		if fresh {
-			return DoUpgrade`,
-		new: `		if fresh || j.Run > 0 {
-			return DoUpgrade`,
+		name: "upgrade-anew-after-a-crash", in: "agent/worker.Journal.Next",
+		old: `if fresh {`, new: `if fresh || j.Run > 0 {`,
 		by: simulated(tests("agent/worker", "TestNext|TestCrashAnywhere")...),
 	},
 	{
-		name: "reboot-without-a-journal", file: "agent/worker/reboot.go",
-		old: `	if err := w.save(ctx, next); err != nil {
-		return err
-	}
-	w.At("before reboot")`,
-		new: `	w.journal = next
-	w.At("before reboot")`,
+		name: "reboot-without-a-journal", in: "agent/worker.Worker.reboot",
+		old: `if err := w.save(ctx, next); err != nil {
+			return err
+		}
+		w.At("before reboot")`,
+		new: `w.journal = next
+		w.At("before reboot")`,
 		by: simulated(tests("agent/worker", "TestCrashAnywhere|TestReboot|TestRebootUnderWay")...),
 	},
 	{
-		name: "reboot-is-asked-for-twice", file: "agent/worker/reboot.go",
-		old: `	if w.journal.Asked {`, new: `	if w.journal.Asked && w.journal.Run == 0 {`,
+		name: "reboot-is-asked-for-twice", in: "agent/worker.Worker.reboot",
+		old: `if w.journal.Asked {`, new: `if w.journal.Asked && w.journal.Run == 0 {`,
 		by: simulated(tests("agent/worker", "TestCrashAnywhere|TestReboot|TestRebootUnderWay")...),
 	},
 	{
-		name: "boot-id-is-ignored", file: "agent/worker/machine.go",
+		name: "boot-id-is-ignored", in: "agent/worker.Journal.Next",
 		old: `if bootID != j.BootID {`, new: `if bootID != "" {`,
 		by: tests("agent/worker", "TestNext|TestReboot|TestCrashAnywhere"),
 	},
 	{
-		name: "verify-is-left-out", file: "agent/worker/machine.go",
-		old: `	case outcome == strategy.Done:
-		j.Phase = Verifying
-		return j`,
-		new: `	case outcome == strategy.Done:
-		return j.answer(message.Done, nil)`,
+		name: "verify-is-left-out", in: "agent/worker.Journal.afterUpgrade",
+		old: `case outcome == strategy.Done:
+			j.Phase = Verifying
+			return j`,
+		new: `case outcome == strategy.Done:
+			return j.answer(message.Done, nil)`,
 		by: tests("agent/worker", "TestFaults|TestAfter"),
 	},
 	{
-		name: "reply-before-its-journal", file: "agent/worker/loop.go",
-		old: `	next := w.journal.After(do, outcome, err, w.Now())
-`,
-		new: `	next := w.journal.After(do, outcome, err, w.Now())
+		name: "reply-before-its-journal", in: "agent/worker.Worker.step",
+		old: `next := w.journal.After(do, outcome, err, w.Now())`,
+		new: `next := w.journal.After(do, outcome, err, w.Now())
 	if next.Phase == Answering {
 		_ = w.Station.Reply(ctx, next.Run, message.Reply{Action: next.Action, Result: next.Result})
-	}
-`,
+	}`,
 		by: tests("agent/worker", "TestReplyComesAfterItsJournal"),
 	},
 	{
-		name: "lost-reply-counts-as-sent", file: "agent/worker/loop.go",
+		name: "lost-reply-counts-as-sent", in: "agent/worker.Worker.step",
 		old: `if do == DoReply && err != nil {`, new: `if do == DoReply && err != nil && w.journal.Run == 0 {`,
 		by: tests("agent/worker", "TestLostReply"),
 	},
 	{
-		name: "lost-journal-is-guessed", file: "agent/worker/newborn.go",
+		name: "lost-journal-is-guessed", in: "agent/worker.Newborn",
 		old: `open.Phase, open.Result = Answering, unknownPast`, new: `open.Phase, open.Result = begins(open.Action), ""`,
 		by: simulated(tests("agent/worker", "TestNewborn|TestNewbornNeverActs|TestLostJournal")...),
 	},
 	{
-		name: "two-workers-of-a-host-upgrade", file: "agent/worker/loop.go",
+		name: "two-workers-of-a-host-upgrade", in: "agent/worker.Worker.away",
 		old: `return w.newborn || w.journal.Away || now.standing == held && now.tenure != w.journal.Tenure`, new: `return w.newborn`,
 		by: tests("agent/worker", "TestTakeovers|TestAbsence|TestTakeover"),
 	},
 	{
-		name: "drain-after-undrain", file: "agent/worker/tasks.go",
+		name: "drain-after-undrain", in: "agent/worker.tasks.take",
 		old: `case t.Kind == message.Drain && t.Run <= s.undrained:`, new: `case t.Kind == message.Drain && t.Run < s.undrained:`,
 		by: tests("agent/worker", "TestTakeTask|TestTasks"),
 	},
 	{
-		name: "full-disk-ends-the-worker", file: "agent/worker/save.go",
+		name: "full-disk-ends-the-worker", in: "agent/worker.Worker.write",
 		old: `if err != nil && !passes(err) {`, new: `if err != nil {`,
 		by: tests("agent/worker", "TestDiskFull"),
 	},
 	{
-		name: "read-only-disk-ends-the-worker", file: "agent/worker/save.go",
+		name: "read-only-disk-ends-the-worker", in: "agent/worker.passes",
 		old: `syscall.EIO, syscall.EROFS}`, new: `syscall.EIO}`,
 		by: tests("agent/worker", "TestDiskFull"),
 	},
 	{
-		name: "reboot-command-dies-with-the-worker", file: "agent/cli/computer.go",
+		name: "reboot-command-dies-with-the-worker", in: "agent/cli.await",
 		old: `!errors.Is(ctx.Err(), context.DeadlineExceeded) || p.Kill()`, new: `p.Kill()`,
 		by: tests("agent/cli", "TestRebootCommandOutlivesTheWorker"),
 	},
 	{
-		name: "reboot-command-prints-without-bound", file: "agent/cli/computer.go",
+		name: "reboot-command-prints-without-bound", in: "agent/cli.printed.bound",
 		old: `p.size() > maxOutput {`, new: `p.size() > maxOutput<<8 {`,
 		by: tests("agent/cli", "TestRebootCommandPrintsWithoutEnd"),
 	},
 	{
-		name: "own-note-is-what-the-script-said", file: "agent/worker/strategy/exec/tail.go",
+		name: "own-note-is-what-the-script-said", in: "agent/worker/strategy/exec.tail.note",
 		old: `WriteString("\n" + dropped`, new: `WriteString("" + dropped`,
 		by: tests("agent/worker/strategy/exec", "TestOwnNoteIsNotWhatTheScriptSaid"),
 	},
 	{
-		name: "versions-takes-as-long-as-a-step", file: "agent/worker/strategy/exec/timeouts.go",
+		name: "versions-takes-as-long-as-a-step", in: "agent/worker/strategy/exec.WithStep",
 		old: `Versions: min(step, defaultLimit(actionVersions))`, new: `Versions: step`,
 		by: tests("agent/cli", "TestLimits"),
 	},
 	{
-		name: "step-ends-before-its-script", file: "agent/cli/worker.go",
+		name: "step-ends-before-its-script", in: "agent/cli.workerCommand.limits",
 		old: `2*time.Duration(c.StepLimit) + graceLimit`, new: `time.Duration(c.StepLimit) + graceLimit`,
 		by: tests("agent/cli", "TestLimits"),
 	},
 	{
-		name: "script-that-has-ended-is-overdue", file: "agent/worker/strategy/exec/call.go",
-		old: `			if !p.Ended() {
-				s.stop(p, lock)`,
-		new: `			if p != nil {
-				s.stop(p, lock)`,
+		name: "script-that-has-ended-is-overdue", in: "agent/worker/strategy/exec.Strategy.supervise",
+		old: `if !p.Ended() {
+			s.stop(p, lock)`,
+		new: `if p != nil {
+			s.stop(p, lock)`,
 		by: tests("agent/worker/strategy/exec", "TestWorkerStoppedAcrossTheLimit|TestEndAndLimitAreNewsAtOnce"),
 	},
 	{
-		name: "lock-that-is-free-is-held", file: "agent/worker/strategy/exec/lock.go",
+		name: "lock-that-is-free-is-held", in: "agent/worker/strategy/exec.Strategy.await",
 		old: `time.After(script.Notice)`, new: `time.After(script.Notice - time.Second)`,
 		by: tests("agent/worker/strategy/exec", "TestReleaseAndLimitAreNewsAtOnce"),
 	},
 	{
-		name: "check-that-has-passed-is-overdue", file: "agent/script/script.go",
+		name: "check-that-has-passed-is-overdue", in: "agent/script.Run",
 		old: `if killed && err != nil {`, new: `if killed || err != nil {`,
 		by: tests("agent/script", "TestEndCountsThoughItsTimeIsOverToo"),
 	},
 	{
-		name: "seat-given-back-by-a-session-before", file: "agent/log/jetstream/seats.go",
+		name: "seat-given-back-by-a-session-before", in: "agent/log/jetstream.seats.begin",
 		old: `if at.session != "" && at.session != session {`, new: `if at.session == "-" && at.session != session {`,
 		by: tests("agent/log/jetstream", "TestAskWhileLeft"),
 	},
 	{
-		name: "seat-given-back-in-mid-work", file: "agent/worker/standing.go",
-		old: "\tdefault:\n\t\treturn false\n\t}\n}\n\n// after returns", new: "\tdefault:\n\t\treturn true\n\t}\n}\n\n// after returns",
+		name: "seat-given-back-in-mid-work", in: "agent/worker.Journal.over",
+		old: `default:
+			return false`,
+		new: `default:
+			return true`,
 		by: tests("agent/worker", "TestReplaced|TestOver"),
 	},
 }

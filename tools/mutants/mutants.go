@@ -1,12 +1,18 @@
-// Command mutants tests the tests: it plays deliberate faults, each a change
-// of a few lines, and demands that a test fails for each.
+// Command mutants tests the tests: it plays deliberate faults, each a small
+// change of one function, and demands that a test fails for each.
 //
-//	cd tools && go run ./mutants          plays all of them; takes some minutes
-//	cd tools && go run ./mutants -check   only looks whether each still applies
+//	cd tools && go run ./mutants          plays all faults; takes some minutes
+//	cd tools && go run ./mutants -check   checks that each fault still applies
 //	cd tools && go run ./mutants -list
 //	cd tools && go run ./mutants -only NAME[,NAME...]
 //
-// It changes no file of the checkout: go test -overlay puts the fault in place.
+// A fault names the function that it changes, and the code within it; see the
+// type fault. It survives when the function moves to another file, when the code
+// around it changes and when lines are broken elsewhere. When -check says that a
+// function is not declared any more, name the function that does its work now
+// and make the same mistake there.
+//
+// No file of the checkout is changed: go test -overlay applies the fault.
 package main
 
 import (
@@ -34,7 +40,7 @@ func main() {
 
 func run(ctx context.Context) error {
 	list := flag.Bool("list", false, "list the faults and play none")
-	check := flag.Bool("check", false, "look whether each fault applies and play none")
+	check := flag.Bool("check", false, "check that each fault applies and play none")
 	only := flag.String("only", "", "play the faults of these names, separated by commas")
 	flag.Parse()
 	root, err := filepath.Abs("..")
@@ -45,7 +51,8 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := standing(root, chosen); err != nil {
+	source := newSource(root)
+	if err := source.check(chosen); err != nil {
 		return err
 	}
 	switch {
@@ -53,14 +60,14 @@ func run(ctx context.Context) error {
 		return nil
 	case *list:
 		for _, f := range chosen {
-			fmt.Printf("%-47s %s\n", f.name, f.file)
+			fmt.Printf("%-47s %s\n", f.name, f.in)
 		}
 		return nil
 	}
-	return playAll(ctx, root, chosen)
+	return source.playAll(ctx, chosen)
 }
 
-// choose returns the faults that are to be played; all of them by default.
+// choose returns the faults to play: all of them by default.
 func choose(all []fault, only string) ([]fault, error) {
 	if only == "" {
 		return all, nil
@@ -76,19 +83,19 @@ func choose(all []fault, only string) ([]fault, error) {
 	return chosen, nil
 }
 
-// playAll plays faults one after the other and prints what came of each.
-func playAll(ctx context.Context, root string, faults []fault) error {
+// playAll plays faults one after the other and prints the result of each.
+func (s *source) playAll(ctx context.Context, faults []fault) error {
 	var missed []string
 	for _, f := range faults {
 		for _, by := range f.by {
 			begun := time.Now()
-			caught, err := play(ctx, root, f, by)
+			caught, err := s.play(ctx, f, by)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 			if err != nil {
 				missed = append(missed, f.name)
-				caught = "NOT CAUGHT by " + by.tests + ": " + err.Error()
+				caught = "NOT CAUGHT by " + by.names + ": " + err.Error()
 			}
 			fmt.Printf("%-47s %5.1fs  %-24s %s\n", f.name, time.Since(begun).Seconds(), by.pkg, caught)
 		}

@@ -14,75 +14,75 @@ import (
 	"syscall"
 )
 
-// timeout bounds the tests of one fault. A test that does not end has not
-// caught anything.
+// timeout bounds the tests of one fault. A test that does not end catches
+// nothing.
 const timeout = "15m"
 
-// play puts a fault in place, runs a suite, and returns the tests that failed.
-// That none failed is an error, and so is a fault that does not compile.
-func play(ctx context.Context, root string, f fault, by suite) (caught string, err error) {
+// play applies a fault, runs a suite, and returns the tests that failed. It is an
+// error if no test failed, or if the fault does not compile.
+func (s *source) play(ctx context.Context, f fault, by suite) (caught string, err error) {
 	dir, err := os.MkdirTemp("", "mutants")
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	overlay, err := f.overlay(root, dir)
+	overlay, err := s.overlay(f, dir)
 	if err != nil {
 		return "", err
 	}
-	// What vet has to say of a fault is no test.
-	args := []string{"test", "-json", "-vet=off", "-count=1", "-failfast", "-timeout=" + timeout, "-overlay=" + overlay, "-run=" + by.tests, "./" + by.pkg}
+	// A complaint of vet is no failed test.
+	args := []string{"test", "-json", "-vet=off", "-count=1", "-failfast", "-timeout=" + timeout, "-overlay=" + overlay, "-run=" + by.pattern(), "./" + by.pkg}
 	command := exec.CommandContext(ctx, "go", append(args, by.flags...)...)
-	command.Dir, command.Stderr = root, os.Stderr
-	// Whoever interrupts this has the tests end, too, not only go test.
+	command.Dir, command.Stderr = s.root, os.Stderr
+	// An interrupt ends the tests, too, not only go test.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	var out bytes.Buffer
 	command.Stdout = &out
-	// That tests fail is what is hoped for; which, the output tells.
+	// Tests are expected to fail; the output tells which did.
 	if err := command.Run(); err != nil && command.ProcessState == nil {
 		return "", err
 	}
 	return verdict(&out)
 }
 
-// overlay writes the file with the fault and the file that has go test take it.
-func (f fault) overlay(root, dir string) (string, error) {
-	body, err := f.apply(root)
+// overlay writes the changed file, and the file that tells go test to use it.
+func (s *source) overlay(f fault, dir string) (string, error) {
+	original, body, err := s.apply(f)
 	if err != nil {
 		return "", err
 	}
-	changed, path := filepath.Join(dir, filepath.Base(f.file)), filepath.Join(dir, "overlay.json")
+	changed, path := filepath.Join(dir, filepath.Base(original)), filepath.Join(dir, "overlay.json")
 	if err := os.WriteFile(changed, body, 0o600); err != nil {
 		return "", err
 	}
-	body, err = json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, f.file): changed}})
+	body, err = json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(s.root, original): changed}})
 	if err != nil {
 		return "", err
 	}
 	return path, os.WriteFile(path, body, 0o600)
 }
 
-// happening is a line of what go test -json says (go doc test2json).
-type happening struct{ Action, Test, Output string }
+// testEvent is a line of the output of go test -json (go doc test2json).
+type testEvent struct{ Action, Test, Output string }
 
 // verdict returns the tests that failed.
 func verdict(out *bytes.Buffer) (string, error) {
 	var failed []string
 	var said strings.Builder
 	for decoder := json.NewDecoder(out); decoder.More(); {
-		var h happening
-		if err := decoder.Decode(&h); err != nil {
-			return "", fmt.Errorf("cannot read what go test says: %w", err)
+		var e testEvent
+		if err := decoder.Decode(&e); err != nil {
+			return "", fmt.Errorf("cannot read the output of go test: %w", err)
 		}
-		said.WriteString(h.Output)
+		said.WriteString(e.Output)
 		switch {
-		case h.Action == "build-fail":
+		case e.Action == "build-fail":
 			return "", fmt.Errorf("it does not compile:\n%s", said.String())
-		case strings.HasPrefix(h.Output, "panic: test timed out"):
+		case strings.HasPrefix(e.Output, "panic: test timed out"):
 			return "", errors.New("the tests did not end within " + timeout)
-		case h.Action == "fail" && h.Test != "":
-			failed = append(failed, h.Test)
+		case e.Action == "fail" && e.Test != "":
+			failed = append(failed, e.Test)
 		}
 	}
 	if len(failed) == 0 {
@@ -91,14 +91,14 @@ func verdict(out *bytes.Buffer) (string, error) {
 	return shown(failed), nil
 }
 
-// shown names the first tests that failed. One that failed by its parts is
-// named by these.
+// shown names the first tests that failed. A test whose subtests failed is left
+// out, and its subtests are named.
 func shown(failed []string) string {
 	const most = 3
 	var names []string
 	for _, name := range failed {
-		part := func(other string) bool { return strings.HasPrefix(other, name+"/") }
-		if !slices.ContainsFunc(failed, part) {
+		subtest := func(other string) bool { return strings.HasPrefix(other, name+"/") }
+		if !slices.ContainsFunc(failed, subtest) {
 			names = append(names, name)
 		}
 	}

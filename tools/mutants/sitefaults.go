@@ -3,75 +3,68 @@ package main
 // siteFaults are faults of the controller, the store and the API.
 var siteFaults = []fault{
 	{
-		name: "controller-appends-though-it-is-behind", file: "agent/controller/drive.go",
-		old: `	seq, err := s.write(ctx, r, label)
-`,
-		new: `	seq, err := s.write(ctx, r, label)
+		name: "controller-appends-though-it-is-behind", in: "agent/controller.state.append",
+		old: `seq, err := s.write(ctx, r, label)`,
+		new: `seq, err := s.write(ctx, r, label)
 	for n := uint64(1); n < 1000 && errors.Is(err, log.ErrBehind); n++ {
 		seq, err = s.Log.Append(ctx, r, s.ledger.LastCommand+n)
-	}
-`,
+	}`,
 		by: simulated(),
 	},
 	{
-		name: "controller-does-not-read-what-it-appended", file: "agent/controller/drive.go",
-		old: `	seq, err := s.write(ctx, r, label)
+		name: "controller-does-not-read-what-it-appended", in: "agent/controller.state.append",
+		old: `seq, err := s.write(ctx, r, label)
 	if err == nil {
 		s.At("after " + label)
-		s.last = seq
-`,
-		new: `	seq, err := s.Log.Append(ctx, r, max(s.ledger.LastCommand, s.last))
+		s.last = seq`,
+		new: `seq, err := s.Log.Append(ctx, r, max(s.ledger.LastCommand, s.last))
 	if err == nil {
 		s.At("after " + label)
-		s.last, s.ledger.LastSeq = seq, seq
-`,
+		s.last, s.ledger.LastSeq = seq, seq`,
 		by: simulated(),
 	},
 	{
-		name: "run-is-opened-before-an-answer-is-seen", file: "agent/controller/drive.go",
+		name: "run-is-opened-before-an-answer-is-seen", in: "agent/controller.state.write",
 		old: `if label == message.Opened {`, new: `if label == message.Finished && s.ledger.LastSeq == 0 {`,
 		by: tests("agent/controller", "TestOpeningBehindAnAnswer"),
 	},
 	{
-		name: "controller-decides-at-half-the-log", file: "agent/controller/state.go",
+		name: "controller-decides-at-half-the-log", in: "agent/controller.state.decide",
 		old: `if s.knows != nil || s.ready() != nil {`, new: `if s.alarm != nil {`,
 		by: tests("agent/controller", "TestAbortAfterARestart|TestTaskAfterARestart"),
 	},
 	{
-		name: "controller-starts-before-it-knows-who-is-silent", file: "agent/controller/drive.go",
+		name: "controller-starts-before-it-knows-who-is-silent", in: "agent/controller.state.drive",
 		old: `if !s.gathered(current, now) {`, new: `if !s.gathered(current, now) && current.ID == 0 {`,
 		by: tests("agent/controller", "TestRestartDuringARun"),
 	},
 	{
-		name: "silence-is-not-told-to-the-run", file: "agent/controller/silence.go",
-		old: `{Event: message.Silent, Hosts: gone},`, new: `{Event: message.Silent, Hosts: gone[:0]},`,
+		name: "silence-is-not-told-to-the-run", in: "agent/controller.state.silence",
+		old: `{Event: message.Silent, Hosts: gone}`, new: `{Event: message.Silent, Hosts: gone[:0]}`,
 		by: tests("agent/controller", "TestSilenceDuringARun"),
 	},
 	{
-		name: "alarm-does-not-stop-the-controller", file: "agent/controller/state.go",
-		old: `	case s.alarm != nil:
-		return fmt.Errorf("%w: %w", run.ErrNotReady, s.alarm)`,
-		new: `	case s.alarm != nil && s.ledger.LastSeq == 0:
-		return fmt.Errorf("%w: %w", run.ErrNotReady, s.alarm)`,
+		name: "alarm-does-not-stop-the-controller", in: "agent/controller.state.ready",
+		old: `case s.alarm != nil:`, new: `case s.alarm != nil && s.ledger.LastSeq == 0:`,
 		by: tests("agent/controller", "TestLogThatWentBackwards|TestAsksAtAnAlarm|TestAlarmIsShown|TestAlarmWithoutARun"),
 	},
 	{
-		name: "freeze-at-a-start-is-ignored", file: "agent/controller/freeze.go",
+		name: "freeze-at-a-start-is-ignored", in: "agent/controller.state.frozen",
 		old: `case found && freeze.Contains(now):`, new: `case found && freeze.Contains(now) && s.config == nil:`,
 		by: tests("agent/controller", "TestFreezeWins"),
 	},
 	{
-		name: "freeze-during-a-run-is-ignored", file: "agent/controller/freeze.go",
+		name: "freeze-during-a-run-is-ignored", in: "agent/controller.state.freezes",
 		old: `if !found || !freeze.Start.Before(current.NotAfter) {`, new: `if !found || !freeze.Start.Before(current.OpenedAt) {`,
 		by: tests("agent/controller", "TestFreezeDuringARun"),
 	},
 	{
-		name: "unreadable-calendar-is-ignored", file: "agent/controller/schedule.go",
+		name: "unreadable-calendar-is-ignored", in: "agent/controller.state.reschedule",
 		old: `if s.unreadable() != nil || s.config == nil {`, new: `if s.configErr != nil || s.config == nil {`,
 		by: tests("agent/controller", "TestUnreadableCalendar"),
 	},
 	{
-		name: "second-run-in-one-window", file: "agent/controller/due.go",
+		name: "second-run-in-one-window", in: "agent/controller.hadRun",
 		old: `case !f.last.Before(f.span.Start):
 		return true`,
 		new: `case !f.last.Before(f.span.Start):
@@ -79,76 +72,76 @@ var siteFaults = []fault{
 		by: tests("agent/controller", "TestOneRunPerWindow"),
 	},
 	{
-		name: "host-answers-for-the-site", file: "agent/controller/errands.go",
+		name: "host-answers-for-the-site", in: "agent/controller.state.outcome",
 		old: `now.key != o.Key() || now.onSite != fromSite {`, new: `now.key != o.Key() {`,
 		by: tests("agent/controller", "TestSiteTask"),
 	},
 	{
-		name: "run-is-lost-to-the-history", file: "agent/controller/history.go",
+		name: "run-is-lost-to-the-history", in: "agent/controller.historian.write",
 		old: `"run", r.ID)
-		if err != nil {`, new: `"run", r.ID)
+		if err != nil {`,
+		new: `"run", r.ID)
 		if err != nil && ctx.Err() != nil {`,
 		by: tests("agent/controller", "TestHistoryThatCannotBeKept"),
 	},
 	{
-		name: "log-is-trimmed-before-the-history-has-it", file: "agent/controller/trim.go",
+		name: "log-is-trimmed-before-the-history-has-it", in: "agent/controller.state.trimmable",
 		old: `!all || id < newest.Key() {`, new: `id > newest.Key() && all {`,
 		by: tests("agent/controller", "TestTrim|TestTrimmedLog|TestHistoryThatCannotBeKept"),
 	},
 	{
-		name: "host-is-lost-to-the-store", file: "agent/controller/keeper.go",
-		old: `		k.putBack(h)
-`, new: ``,
+		name: "host-is-lost-to-the-store", in: "agent/controller.keeper.writeOne",
+		old: `k.putBack(h)`, new: ``,
 		by: tests("agent/controller", "TestStoreFails"),
 	},
 	{
-		name: "write-without-revision", file: "agent/store/object.go",
+		name: "write-without-revision", in: "agent/store.object.put",
 		old: `o.kv.Update(ctx, k.entry(), body, base.Number)`, new: `o.kv.Put(ctx, k.entry(), body)`,
 		by: tests("agent/store", "TestRolloutRevisions|TestCalendarRevisions"),
 	},
 	{
-		name: "create-over-what-is-there", file: "agent/store/object.go",
+		name: "create-over-what-is-there", in: "agent/store.object.put",
 		old: `o.kv.Create(ctx, k.entry(), body)`, new: `o.kv.Put(ctx, k.entry(), body)`,
 		by: tests("agent/store", "TestRolloutRevisions|TestCalendarRevisions"),
 	},
 	{
-		name: "delete-without-revision", file: "agent/store/object.go",
+		name: "delete-without-revision", in: "agent/store.object.remove",
 		old: `deletion, jetstream.WithExpectLastSequencePerSubject(base.Number))`, new: `deletion)`,
 		by: tests("agent/store", "TestRolloutRevisions|TestCalendarRevisions"),
 	},
 	{
-		name: "kept-run-is-overwritten", file: "agent/store/history.go",
+		name: "kept-run-is-overwritten", in: "agent/store.Store.writeRun",
 		old: `jetstream.WithExpectLastSequencePerSubject(base)`, new: `jetstream.WithRetryAttempts(0)`,
 		by: tests("agent/store", "TestHistory"),
 	},
 	{
-		name: "if-match-is-ignored", file: "agent/api/precondition.go",
+		name: "if-match-is-ignored", in: "agent/api.precondition",
 		old: `len(match) > 0 && !lists(match, exists, tag) {`, new: `len(match) > 0 && !exists {`,
 		by: tests("agent/api", "TestPrecondition|TestConfigObject|TestRolloutObject"),
 	},
 	{
-		name: "if-none-match-is-ignored", file: "agent/api/precondition.go",
+		name: "if-none-match-is-ignored", in: "agent/api.precondition",
 		old: `len(none) > 0 && lists(none, exists, tag) {`, new: `len(none) > 0 && !exists {`,
 		by: tests("agent/api", "TestPrecondition|TestConfigObject|TestRolloutObject"),
 	},
 	{
-		name: "patch-is-not-based-on-what-it-merges", file: "agent/api/object.go",
+		name: "patch-is-not-based-on-what-it-merges", in: "agent/api.object.write",
 		old: `errors.Is(err, store.ErrConflict) && !conditional(c.Header) && try < maxTries {`,
 		new: `errors.Is(err, store.ErrConflict) && try < maxTries {`,
 		by:  tests("agent/api", "TestPatchIsBasedOnWhatItMerges"),
 	},
 	{
-		name: "right-of-a-token-is-not-checked", file: "agent/api/token.go",
+		name: "right-of-a-token-is-not-checked", in: "agent/api.Token.allows",
 		old: `case !slices.Contains(t.Allow, needs):`, new: `case !slices.Contains(t.Allow, needs) && len(t.Allow) == 0:`,
 		by: tests("agent/api", "TestTokens|TestAskNeedsTheRightToStart"),
 	},
 	{
-		name: "tenant-of-a-token-is-not-checked", file: "agent/api/token.go",
+		name: "tenant-of-a-token-is-not-checked", in: "agent/api.Token.allows",
 		old: `case t.Tenant != AnyTenant && t.Tenant != tenant:`, new: `case t.Tenant == "" && t.Tenant != tenant:`,
 		by: tests("agent/api", "TestTokens|TestAskNeedsTheRightToStart"),
 	},
 	{
-		name: "expiry-of-a-token-is-not-checked", file: "agent/api/token.go",
+		name: "expiry-of-a-token-is-not-checked", in: "agent/api.Tokens.Bearer",
 		old: `time.Now().After(*token.Expires) {`, new: `token.Expires.IsZero() {`,
 		by: tests("agent/api", "TestTokenExpires"),
 	},
