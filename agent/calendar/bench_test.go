@@ -10,9 +10,9 @@ import (
 
 // plan is one of 10 windows and 20 calendars with 5 events each: freezes at
 // Christmas, at quarter ends, on release days, at work; extra windows.
-func plan(t testing.TB) window.Plan {
+func plan(t testing.TB) window.Schedule {
 	t.Helper()
-	var p window.Plan
+	var p window.Schedule
 	zones := []string{"Europe/Stockholm", "America/New_York", "Asia/Tokyo", "America/Santiago", ""}
 	for i := range 10 {
 		w, problems := window.Parse("Friday, Saturday", fmt.Sprintf("%02d:30", i), zones[i%5], "4h")

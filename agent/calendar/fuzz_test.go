@@ -12,7 +12,7 @@ const mostInAYear = 12 * MaxOccurrences
 
 func FuzzParseRule(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
-		start := stamp{wall: time.Date(2026, 2, 28, 1, 30, 0, 0, time.UTC), zone: utc}
+		start := dateTime{wall: time.Date(2026, 2, 28, 1, 30, 0, 0, time.UTC), zone: utc}
 		r, err := parseRule(text, start)
 		if err != nil {
 			if len(err.Error()) > 500 {

@@ -4,22 +4,244 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	ics "github.com/arran4/golang-ical"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
 
-// component is a component of an iCalendar text. Those that are of no use here,
-// such as alarms, are read and forgotten.
+var icsNames = names{start: "DTSTART", end: "DTEND", length: "DURATION", rule: "RRULE", dates: "RDATE", without: "EXDATE"}
+
+// vevent is an event of an iCalendar text. override merges a vevent that changes
+// one occurrence into the vevent that it changes.
+type vevent struct {
+	draft
+	uid       string
+	changes   *dateTime // RECURRENCE-ID
+	cancelled bool
+}
+
+// readICS parses the events of an iCalendar text.
+func readICS(text string, p *problems) []draft {
+	all, err := components(text)
+	if err != nil {
+		p.note("ics", "", err)
+		return nil
+	}
+	zones := zonesOf(all)
+	var events []vevent
+	for _, c := range all {
+		if c.name != "VEVENT" {
+			continue
+		}
+		v := vevent{draft: draft{index: c.index, prefix: fmt.Sprintf("ics.VEVENT[%d].", c.index), names: icsNames}}
+		before := len(p.found)
+		for _, line := range c.properties {
+			v.read(line, zones, p)
+		}
+		if v.startText == "" && len(p.found) == before {
+			p.notef(v.path("DTSTART"), "", "the event has no DTSTART; add one")
+		}
+		events = append(events, v)
+	}
+	if len(p.found) > 0 {
+		return nil
+	}
+	return override(events, p)
+}
+
+// read parses one line of an event. It ignores lines that do not matter for the
+// time of the event.
+func (v *vevent) read(line property, zones zoneNames, p *problems) {
+	if v.repeated(line.name) {
+		p.notef(v.path(line.name), line.value, "%s is repeated; use one", line.name)
+		return
+	}
+	note := func(err error) { p.note(v.path(line.name), line.value, err) }
+	one := func() dateTime {
+		s, err := zones.dateTime(line, line.value)
+		note(err)
+		return s
+	}
+	switch line.name {
+	case "UID":
+		v.uid = line.value
+	case "SUMMARY":
+		v.summary = strings.Map(printable, line.value)
+	case "STATUS":
+		v.cancelled = strings.EqualFold(line.value, "CANCELLED")
+	case "DTSTART":
+		v.start, v.startText = one(), line.value
+	case "DTEND":
+		end := one()
+		v.end, v.endText = &end, line.value
+	case "DURATION":
+		var err error
+		v.length, err = parseISO(line.value)
+		v.lengthText, v.hasLength = line.value, true
+		note(err)
+	case "RRULE":
+		v.rule = line.value
+	case "RDATE":
+		v.dates = append(v.dates, zones.dateTimes(line, note)...)
+	case "EXDATE":
+		v.without = append(v.without, zones.dateTimes(line, note)...)
+	case "RECURRENCE-ID":
+		if line.parameter("RANGE") != "" {
+			note(errors.New("a change to this and all later occurrences (RANGE) is not supported; end the event with UNTIL and add another"))
+		}
+		changes := one()
+		v.changes = &changes
+	case "EXRULE":
+		note(errors.New("EXRULE is obsolete (RFC 5545) and not supported; use EXDATE"))
+	}
+}
+
+// repeated reports whether the event already has a line that it may have once.
+func (v *vevent) repeated(name string) bool {
+	switch name {
+	case "DTSTART":
+		return v.startText != ""
+	case "DTEND":
+		return v.end != nil
+	case "DURATION":
+		return v.hasLength
+	case "RRULE":
+		return v.rule != ""
+	case "RECURRENCE-ID":
+		return v.changes != nil
+	}
+	return false
+}
+
+func printable(r rune) rune {
+	if isControl(r) {
+		return ' '
+	}
+	return r
+}
+
+// override merges the changes of single occurrences into the events that they
+// change. A change replaces the occurrence, or excludes it if cancelled.
+func override(events []vevent, p *problems) []draft {
+	byUID := map[string][]dateTime{}
+	for _, v := range events {
+		if v.changes != nil && v.uid != "" {
+			byUID[v.uid] = append(byUID[v.uid], *v.changes)
+		}
+	}
+	var drafts []draft
+	for _, v := range events {
+		if v.cancelled {
+			continue
+		}
+		if v.changes != nil && v.rule != "" {
+			p.notef(v.path("RRULE"), v.rule, "the event changes one occurrence of another (RECURRENCE-ID) and so cannot recur; leave the RRULE out")
+		}
+		if v.changes == nil {
+			v.without = append(v.without, byUID[v.uid]...)
+		}
+		drafts = append(drafts, v.draft)
+	}
+	return drafts
+}
+
+// zoneNames maps the time zones defined in a text to their IANA names.
+type zoneNames map[string]string
+
+func zonesOf(all []component) zoneNames {
+	zones := zoneNames{}
+	for _, c := range all {
+		if c.name != "VTIMEZONE" {
+			continue
+		}
+		var id, location string
+		for _, line := range c.properties {
+			switch line.name {
+			case "TZID":
+				id = line.value
+			case "X-LIC-LOCATION":
+				location = line.value
+			}
+		}
+		if id != "" && location != "" {
+			zones[id] = location
+		}
+	}
+	return zones
+}
+
+// zone resolves a TZID by its IANA name. It ignores the offsets in a VTIMEZONE,
+// because they mostly end in the year of writing. Some programs put a prefix
+// before the name, such as "/example.org/Europe/Stockholm".
+func (z zoneNames) zone(id string) (window.Zone, error) {
+	name := id
+	if location, ok := z[id]; ok {
+		name = location
+	}
+	if name == "" {
+		return window.Zone{}, errors.New("TZID is empty; use an IANA name such as Europe/Stockholm")
+	}
+	zone, err := window.ParseZone(name)
+	if err == nil || !strings.HasPrefix(name, "/") {
+		return zone, err
+	}
+	elements := strings.Split(name, "/")
+	for n := min(3, len(elements)-1); n >= 2; n-- {
+		if zone, err := window.ParseZone(strings.Join(elements[len(elements)-n:], "/")); err == nil {
+			return zone, nil
+		}
+	}
+	return window.Zone{}, err
+}
+
+func (z zoneNames) dateTime(line property, value string) (dateTime, error) {
+	zone := floating
+	for key := range line.parameters {
+		if !strings.EqualFold(key, "TZID") {
+			continue
+		}
+		var err error
+		if zone, err = z.zone(line.parameter("TZID")); err != nil {
+			return dateTime{}, err
+		}
+	}
+	if strings.Contains(value, "/") {
+		return dateTime{}, fmt.Errorf("%s is a period; use a date or a time, and a separate event for another duration", quote(value))
+	}
+	return parseBasic(value, zone)
+}
+
+func (z zoneNames) dateTimes(line property, note func(error)) []dateTime {
+	var all []dateTime
+	for value := range strings.SplitSeq(line.value, ",") {
+		s, err := z.dateTime(line, strings.TrimSpace(value))
+		note(err)
+		if err == nil {
+			all = append(all, s)
+		}
+		if len(all) > MaxDates {
+			break
+		}
+	}
+	return all
+}
+
+// component is a VEVENT or VTIMEZONE of an iCalendar text. Other components,
+// such as alarms, are parsed and discarded.
 type component struct {
 	name       string
-	index      int // among those of its name, from 0
+	index      int // position among the components of this name, from 0
 	properties []property
 }
 
-// property is a line of a component, unfolded and taken apart.
+// property is an unfolded and parsed line of a component.
 type property struct {
 	name, value string
 	parameters  map[string][]string
@@ -35,9 +257,9 @@ func (p property) parameter(name string) string {
 	return ""
 }
 
-// components reads an iCalendar text (RFC 5545 3.4). The library unfolds the
-// lines and takes them apart; which of them belong together is decided here,
-// since the library passes over what it does not expect.
+// components parses an iCalendar text (RFC 5545 3.4). The library unfolds and
+// splits the lines. The nesting of components is parsed here, because the
+// library silently skips unexpected components.
 func components(text string) ([]component, error) {
 	if len(text) > MaxICS {
 		return nil, fmt.Errorf("the text has %d bytes; use at most %d", len(text), MaxICS)
@@ -107,7 +329,7 @@ func (r *reader) begin(name string) error {
 func (r *reader) close(name string) error {
 	top := r.open[len(r.open)-1]
 	if top.name != name {
-		return fmt.Errorf("ends what did not begin; end with END:%s first", shorten(top.name))
+		return fmt.Errorf("does not match BEGIN:%s; add END:%[1]s before it", shorten(top.name))
 	}
 	r.open = r.open[:len(r.open)-1]
 	if name == "VEVENT" || name == "VTIMEZONE" {
@@ -121,19 +343,19 @@ func (r *reader) end() error {
 		return fmt.Errorf("the text ends within %s; end it with END:%[1]s", shorten(r.open[len(r.open)-1].name))
 	}
 	if r.counts["VCALENDAR"] == 0 {
-		return errors.New("the text is no calendar; begin with BEGIN:VCALENDAR")
+		return errors.New("the text is not a calendar; begin with BEGIN:VCALENDAR")
 	}
 	return nil
 }
 
-// The bounds of lines that are taken apart, and of what stands there before the
-// value: the library copies the rest of a line for each of its parameters.
+// The limits, in bytes, of a parsed line and of its name with parameters. The
+// library copies the rest of a line for each parameter.
 const (
 	maxLine       = 20_000
 	maxParameters = 500
 )
 
-// readNames are the lines that are taken apart; the others are passed over.
+// readNames are the names of the lines that are parsed; other lines are ignored.
 var readNames = []string{
 	"BEGIN", "END", "UID", "SUMMARY", "STATUS", "DTSTART", "DTEND", "DURATION", "RRULE", "RDATE", "EXDATE", "RECURRENCE-ID", "EXRULE",
 	"TZID", "X-LIC-LOCATION",
@@ -166,7 +388,7 @@ func parseLine(line string) (property, error) {
 	return property{name: name, value: strings.TrimSpace(parsed.Value), parameters: parsed.ICalParameters}, nil
 }
 
-// valueAt returns where the value of a line begins.
+// valueAt returns the index at which the value of a line begins.
 func valueAt(line string) int {
 	quoted := false
 	for i := range len(line) {
@@ -182,4 +404,28 @@ func valueAt(line string) int {
 
 func notInName(r rune) bool {
 	return r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+}
+
+// isoDuration is RFC 5545 3.3.6 without a minus. Its numbers of digits keep the
+// sum within a time.Duration.
+var isoDuration = regexp.MustCompile(`^\+?P(?:(\d{1,4})W|(?:(\d{1,4})D)?(?:T(?:(\d{1,5})H)?(?:(\d{1,7})M)?(?:(\d{1,9})S)?)?)$`)
+
+// parseISO parses a DURATION of iCalendar, such as PT4H. A day is 24 hours
+// (AV-21).
+func parseISO(text string) (time.Duration, error) {
+	match := isoDuration.FindStringSubmatch(text)
+	var length time.Duration
+	for i, unit := range []time.Duration{7 * day, day, time.Hour, time.Minute, time.Second} {
+		if match != nil && match[i+1] != "" {
+			n, err := strconv.Atoi(match[i+1])
+			if err != nil {
+				return 0, err
+			}
+			length += time.Duration(n) * unit
+		}
+	}
+	if length <= 0 {
+		return 0, fmt.Errorf("%s is not a duration; use one such as PT4H or P1DT12H", quote(text))
+	}
+	return length, nil
 }

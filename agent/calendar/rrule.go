@@ -17,7 +17,7 @@ const (
 	maxRule     = 1000 // bytes
 	maxInterval = 1000
 	maxCount    = 10_000
-	// maxTimes is how many times a day a rule may happen.
+	// maxTimes is the largest number of starts on one day.
 	maxTimes = 48
 )
 
@@ -25,11 +25,11 @@ const everyMonth = 1<<13 - 2
 
 var frequencies = map[string]frequency{"DAILY": daily, "WEEKLY": weekly, "MONTHLY": monthly, "YEARLY": yearly}
 
-// tooFine are the frequencies of RFC 5545 that are not for maintenance.
+// tooFine are the frequencies of RFC 5545 that a maintenance calendar refuses.
 var tooFine = []string{"SECONDLY", "MINUTELY", "HOURLY"}
 
-// parts maps each part of a rule to what reads it. UNTIL is read after the
-// others, since it needs the event's start.
+// parts maps each part of a rule to its parser. parseRule parses UNTIL after the
+// others, because it needs the event's start.
 var parts = map[string]func(*rule, string) error{
 	"FREQ":       (*rule).readFrequency,
 	"INTERVAL":   func(r *rule, v string) (err error) { r.interval, err = number(v, 1, maxInterval); return },
@@ -49,8 +49,8 @@ var parts = map[string]func(*rule, string) error{
 	"UNTIL": func(*rule, string) error { return nil },
 }
 
-// parseRule reads a recurrence rule of an event that starts at a stamp.
-func parseRule(text string, start stamp) (*rule, error) {
+// parseRule parses the recurrence rule of an event with a given start.
+func parseRule(text string, start dateTime) (*rule, error) {
 	r := &rule{interval: 1, weekStart: time.Monday, months: everyMonth, start: start.wall}
 	if len(text) > maxRule {
 		return nil, fmt.Errorf("%s is too long for a rule; use at most %d bytes", quote(text), maxRule)
@@ -73,10 +73,10 @@ func parseRule(text string, start stamp) (*rule, error) {
 		}
 	}
 	r.imply()
-	return r, r.settle(text)
+	return r, r.resolveCount(text)
 }
 
-// splitRule takes the parts of a rule apart. Their order and case do not count.
+// splitRule splits a rule into its parts. Order and case do not matter.
 func splitRule(text string) (map[string]string, error) {
 	const form = "use parts such as FREQ=YEARLY;BYMONTH=12"
 	given := map[string]string{}
@@ -159,7 +159,7 @@ func readWeekday(text string) (time.Weekday, error) {
 	return 0, fmt.Errorf("has %s, which is not a day; use MO, TU, WE, TH, FR, SA or SU", quote(text))
 }
 
-// times reads numbers from 0.
+// times parses numbers from 0 up.
 func times(text string, most int) ([]int, error) {
 	var list []int
 	for item := range strings.SplitSeq(text, ",") {
@@ -173,7 +173,7 @@ func times(text string, most int) ([]int, error) {
 	return slices.Compact(list), nil
 }
 
-// numbers reads numbers that are not 0.
+// numbers parses numbers other than 0.
 func numbers(text string, least, most int) ([]int, error) {
 	var list []int
 	for item := range strings.SplitSeq(text, ",") {
@@ -199,4 +199,97 @@ func number(text string, least, most int) (int, error) {
 		return 0, fmt.Errorf("has %d, which is out of range; use %d to %d", n, least, most)
 	}
 	return n, nil
+}
+
+// forbidden are the parts that RFC 5545 3.3.10 forbids with a frequency.
+var forbidden = map[frequency][]string{
+	daily:   {"BYWEEKNO", "BYYEARDAY"},
+	weekly:  {"BYWEEKNO", "BYYEARDAY", "BYMONTHDAY"},
+	monthly: {"BYWEEKNO", "BYYEARDAY"},
+}
+
+var frequencyNames = map[frequency]string{daily: "DAILY", weekly: "WEEKLY", monthly: "MONTHLY", yearly: "YEARLY"}
+
+// check finds parts that do not fit together.
+func (r *rule) check(given map[string]string, start dateTime) error {
+	has := func(name string) bool { return given[name] != "" }
+	for _, name := range forbidden[r.frequency] {
+		if has(name) {
+			return fmt.Errorf("has %s, which does not go with FREQ=%s; use FREQ=YEARLY or leave it out", name, frequencyNames[r.frequency])
+		}
+	}
+	numbered := slices.ContainsFunc(r.days, func(d weekday) bool { return d.nth != 0 })
+	others := []string{"BYMONTH", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO", "BYDAY", "BYHOUR", "BYMINUTE"}
+	switch {
+	case has("COUNT") && has("UNTIL"):
+		return errors.New("has both COUNT and UNTIL; use one of them")
+	case numbered && (r.frequency < monthly || has("BYWEEKNO")):
+		return errors.New("numbers a day where there is none to count; number days with FREQ=MONTHLY, or YEARLY without BYWEEKNO")
+	case has("BYSETPOS") && !slices.ContainsFunc(others, has):
+		return errors.New("has BYSETPOS with nothing to choose from; add a part such as BYDAY")
+	case start.date && (has("BYHOUR") || has("BYMINUTE")):
+		return errors.New("has a time of day, but the event lasts all day; leave out BYHOUR and BYMINUTE")
+	case max(len(r.hours), 1)*max(len(r.minutes), 1) > maxTimes:
+		return fmt.Errorf("happens %d times a day; use at most %d", len(r.hours)*max(len(r.minutes), 1), maxTimes)
+	}
+	return nil
+}
+
+// imply adds the parts that the event's start implies.
+func (r *rule) imply() {
+	_, month, date := r.start.Date()
+	dated := len(r.monthDays)+len(r.yearDays)+len(r.days)+len(r.weeks) > 0
+	switch {
+	case r.frequency == weekly && len(r.days) == 0, r.frequency == yearly && len(r.weeks) > 0 && len(r.days) == 0:
+		r.days = []weekday{{day: r.start.Weekday()}}
+	case r.frequency == monthly && !dated:
+		r.monthDays = []int{date}
+	case r.frequency == yearly && !dated:
+		r.monthDays = []int{date}
+		if r.months == everyMonth {
+			r.months = 1 << month
+		}
+	}
+	r.began = dayOf(r.start) - r.sinceWeekStart(r.start.Weekday())
+	if len(r.hours) == 0 {
+		r.hours = []int{r.start.Hour()}
+	}
+	if len(r.minutes) == 0 {
+		r.minutes = []int{r.start.Minute()}
+	}
+	for _, hour := range r.hours {
+		for _, minute := range r.minutes {
+			r.times = append(r.times, time.Duration(hour)*time.Hour+time.Duration(minute)*time.Minute+
+				time.Duration(r.start.Second())*time.Second)
+		}
+	}
+}
+
+// reach is how long after its start a rule must have its second start, and how
+// far resolveCount counts. Only rules that no maintenance needs are rarer, such
+// as 29 February of every seventh year if it is on a given weekday.
+const reach = 60 * 366 * day
+
+// resolveCount turns COUNT into UNTIL, because starts can be counted only from
+// the first one. The event's start is the first, whether the rule yields it or
+// not (RFC 5545 3.8.5.3). A rule that never yields a start is an error.
+func (r *rule) resolveCount(text string) error {
+	if r.count == 1 {
+		r.until = r.start
+		return nil
+	}
+	counted := 1
+	last := r.start
+	r.starts(r.start.Add(1), r.start.Add(reach), func(wall time.Time) bool {
+		counted++
+		last = wall
+		return counted < r.count
+	})
+	if counted == 1 && (r.until.IsZero() || r.until.Sub(r.start) > reach) {
+		return fmt.Errorf("%s never happens in the 60 years after its start; check the dates that it names", quote(text))
+	}
+	if r.count > 0 {
+		r.until = last
+	}
+	return nil
 }

@@ -81,7 +81,7 @@ func TestRuleIsThatOfAnotherImplementation(t *testing.T) {
 	examples, compared := rapid.Custom(drawQuestion), 0
 	for seed := range 3000 {
 		q := examples.Example(seed)
-		ours, err := parseRule(q.rule, stamp{wall: q.start, zone: utc})
+		ours, err := parseRule(q.rule, dateTime{wall: q.start, zone: utc})
 		if err != nil && strings.Contains(err.Error(), "never happens") {
 			continue // The other one would look as far as the year 9999.
 		}
@@ -125,7 +125,7 @@ func TestCountIsUntilItsLast(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := drawRule(t)
-		start := stamp{wall: time.Date(2026, 2, 3, 4, 30, 0, 0, time.UTC), zone: utc}
+		start := dateTime{wall: time.Date(2026, 2, 3, 4, 30, 0, 0, time.UTC), zone: utc}
 		endless, err := parseRule(text, start)
 		if err != nil {
 			t.Skip("it never happens")

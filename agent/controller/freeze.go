@@ -12,7 +12,7 @@ import (
 // nextFreeze returns the freeze that is on or comes next. Freezes that overlap
 // or touch are one.
 func (s *state) nextFreeze(now time.Time) (window.Opening, bool) {
-	return s.freezing.look(window.Plan{Allow: s.schedule.Freezes, Site: s.schedule.Site}, now)
+	return s.freezing.look(window.Schedule{Allow: s.schedule.Freezes, Site: s.schedule.Site}, now)
 }
 
 // freezeName is what people know a freeze by.
@@ -20,8 +20,8 @@ func freezeName(o window.Opening) string {
 	if len(o.Open) == 0 {
 		return "without a name"
 	}
-	name := o.Open[0].Source.Calendar
-	if summary := o.Open[0].Source.Summary; summary != "" {
+	name := o.Open[0].Origin.Calendar
+	if summary := o.Open[0].Origin.Summary; summary != "" {
 		name += " (" + summary + ")"
 	}
 	return name

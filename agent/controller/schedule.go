@@ -90,7 +90,7 @@ func (s *state) unreadable() error {
 // Windows returns the openings that overlap the time between two instants: at
 // most so many, or all if the count is 0.
 func (c *Controller) Windows(ctx context.Context, from, to time.Time, count int) ([]v1.Window, error) {
-	plan, err := ask(ctx, c, func(s *state) window.Plan { return s.schedule })
+	plan, err := ask(ctx, c, func(s *state) window.Schedule { return s.schedule })
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ type outlook struct {
 
 // look returns the opening of a plan that is on or comes next; false when none
 // comes.
-func (o *outlook) look(plan window.Plan, now time.Time) (window.Opening, bool) {
+func (o *outlook) look(plan window.Schedule, now time.Time) (window.Opening, bool) {
 	if now.Before(o.from) || !now.Before(o.until) {
 		o.opening, o.found = plan.Next(now)
 		if o.from, o.until = now, o.opening.End; !o.found {

@@ -30,7 +30,7 @@ type state struct {
 	calendarRevision mark
 	// schedule is what windows and calendars add up to, as written at
 	// scheduledAt at the latest.
-	schedule    window.Plan
+	schedule    window.Schedule
 	scheduledAt time.Time
 	// lookBackAt is when to look again for windows that were missed.
 	lookBackAt time.Time

@@ -65,7 +65,7 @@ func TestWrongCalendars(t *testing.T) {
 		"an unknown key":          {event(`"duration":"1h","tz":"UTC"`), "events[0].tz", "unknown key"},
 		"no length":               {event(`"timezone":"UTC"`), "events[0].start", "has no end"},
 		"an end and a length":     {event(`"end":"2026-12-24T19:00","duration":"1h"`), "events[0].duration", "use one of them"},
-		"an end before the start": {event(`"end":"2026-12-24T17:00"`), "events[0].end", "no later than it starts"},
+		"an end before the start": {event(`"end":"2026-12-24T17:00"`), "events[0].end", "does not end after its start"},
 		"a length of nothing":     {event(`"duration":"0s"`), "events[0].duration", `"0s"`},
 		"a length too great":      {event(`"duration":"8d"`), "events[0].duration", "7d"},
 		"an unknown zone":         {event(`"duration":"1h","timezone":"Europe/Stokholm"`), "events[0].timezone", "Europe/Stockholm"},

@@ -60,8 +60,8 @@ type WindowCut struct {
 
 // Plan returns what windows and calendars add up to; site is the location of
 // what is site-local.
-func Plan(windows []window.Window, calendars []*calendar.Calendar, site *time.Location) window.Plan {
-	plan := window.Plan{Windows: windows, Site: site}
+func Plan(windows []window.Window, calendars []*calendar.Calendar, site *time.Location) window.Schedule {
+	plan := window.Schedule{Windows: windows, Site: site}
 	for _, c := range calendars {
 		if c.Kind() == calendar.Freeze {
 			plan.Freezes = append(plan.Freezes, c)
@@ -74,16 +74,16 @@ func Plan(windows []window.Window, calendars []*calendar.Calendar, site *time.Lo
 
 // PlanOf is Plan of a configuration and of calendars by name. The error is
 // Problems.
-func PlanOf(config OSUpgrade, calendars map[string]Calendar, site *time.Location) (window.Plan, error) {
+func PlanOf(config OSUpgrade, calendars map[string]Calendar, site *time.Location) (window.Schedule, error) {
 	windows, err := config.Windows()
 	if err != nil {
-		return window.Plan{}, err
+		return window.Schedule{}, err
 	}
 	var parsed []*calendar.Calendar
 	for _, name := range slices.Sorted(maps.Keys(calendars)) {
 		c, wrong := calendars[name].Parse(name)
 		if len(wrong) > 0 {
-			return window.Plan{}, wrong.under("calendars." + name)
+			return window.Schedule{}, wrong.under("calendars." + name)
 		}
 		parsed = append(parsed, c)
 	}
@@ -92,7 +92,7 @@ func PlanOf(config OSUpgrade, calendars map[string]Calendar, site *time.Location
 
 // Windows returns the openings of a plan that overlap the time between two
 // instants, in their order: at most so many, or all if the count is 0.
-func Windows(plan window.Plan, from, to time.Time, count int) []Window {
+func Windows(plan window.Schedule, from, to time.Time, count int) []Window {
 	windows := []Window{}
 	for o := range plan.Ahead(from, to, count) {
 		windows = append(windows, windowOf(o))
@@ -106,20 +106,20 @@ func windowOf(o window.Opening) Window {
 		WindowStart: o.Window.Start, WindowEnd: o.Window.End,
 		StartMoved: o.StartMoved(), EndMoved: o.EndMoved(),
 	}
-	var seen []window.Source
+	var seen []window.Origin
 	for _, occurrence := range o.Open {
-		if len(seen) < maxSources && !slices.Contains(seen, occurrence.Source) {
-			seen = append(seen, occurrence.Source)
-			w.Sources = append(w.Sources, sourceOf(occurrence.Source))
+		if len(seen) < maxSources && !slices.Contains(seen, occurrence.Origin) {
+			seen = append(seen, occurrence.Origin)
+			w.Sources = append(w.Sources, sourceOf(occurrence.Origin))
 		}
 	}
 	for _, c := range o.Cuts[:min(len(o.Cuts), maxSources)] {
-		w.Cuts = append(w.Cuts, WindowCut{Calendar: c.Source.Calendar, Summary: c.Source.Summary, From: c.Start, To: c.End})
+		w.Cuts = append(w.Cuts, WindowCut{Calendar: c.Origin.Calendar, Summary: c.Origin.Summary, From: c.Start, To: c.End})
 	}
 	return w
 }
 
-func sourceOf(s window.Source) WindowSource {
+func sourceOf(s window.Origin) WindowSource {
 	if s.Calendar == "" {
 		return WindowSource{Window: &s.Index}
 	}

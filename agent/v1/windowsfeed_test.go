@@ -58,7 +58,7 @@ func TestFeedIsACalendar(t *testing.T) {
 	}
 	count := 0
 	for o := range read.Occurrences(nil, from, from.AddDate(1, 0, 1)) {
-		if w := windows[o.Source.Index]; !o.Start.Equal(w.Start) || !o.End.Equal(w.End) {
+		if w := windows[o.Origin.Index]; !o.Start.Equal(w.Start) || !o.End.Equal(w.End) {
 			t.Errorf("read %s to %s; want %s to %s", o.Start, o.End, w.Start, w.End)
 		}
 		count++

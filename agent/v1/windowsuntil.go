@@ -10,7 +10,7 @@ import (
 
 // WindowsUntil is Windows, but ends with the error of ctx as soon as that ends:
 // a year of many calendars takes its time, and whoever asked may be gone.
-func WindowsUntil(ctx context.Context, plan window.Plan, from, to time.Time, count int) ([]Window, error) {
+func WindowsUntil(ctx context.Context, plan window.Schedule, from, to time.Time, count int) ([]Window, error) {
 	plan.Allow, plan.Freezes = until(ctx, plan.Allow), until(ctx, plan.Freezes)
 	windows := []Window{}
 	for o := range plan.Ahead(from, to, count) {

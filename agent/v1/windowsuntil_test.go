@@ -27,7 +27,7 @@ func (e everySecond) Occurrences(_ *time.Location, from, to time.Time) iter.Seq[
 			if *e.asked == 1000 {
 				e.stop()
 			}
-			if !yield(window.Occurrence{Span: window.Span{Start: at, End: at.Add(time.Second)}, Source: window.Source{Calendar: "endless"}}) {
+			if !yield(window.Occurrence{Span: window.Span{Start: at, End: at.Add(time.Second)}, Origin: window.Origin{Calendar: "endless"}}) {
 				return
 			}
 		}
@@ -48,10 +48,10 @@ func TestWindowsUntil(t *testing.T) {
 	if want := Windows(plan, november, to, 100); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, %v; want %v", got, err, want)
 	}
-	for name, with := range map[string]func(window.Calendar) window.Plan{
-		"open": func(c window.Calendar) window.Plan { return window.Plan{Allow: []window.Calendar{c}} },
-		"frozen": func(c window.Calendar) window.Plan {
-			return window.Plan{Windows: plan.Windows, Freezes: []window.Calendar{c}}
+	for name, with := range map[string]func(window.Calendar) window.Schedule{
+		"open": func(c window.Calendar) window.Schedule { return window.Schedule{Allow: []window.Calendar{c}} },
+		"frozen": func(c window.Calendar) window.Schedule {
+			return window.Schedule{Windows: plan.Windows, Freezes: []window.Calendar{c}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

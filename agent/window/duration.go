@@ -14,10 +14,10 @@ var units = [4]struct {
 	size   time.Duration
 }{{'d', day}, {'h', time.Hour}, {'m', time.Minute}, {'s', time.Second}}
 
-// ParseDuration reads a length of time such as "4h" or "1d4h18s": days, hours,
+// ParseDuration parses a duration such as "4h" or "1d4h18s": days, hours,
 // minutes and seconds, each at most once and in this order, with at least one
-// of them (AV-19). A day is 24 hours. A length beyond what time.Duration holds,
-// about 292 years, is an error.
+// of them (AV-19). A day is 24 hours. A duration beyond the range of
+// time.Duration, about 292 years, is an error.
 func ParseDuration(text string) (time.Duration, error) {
 	var total time.Duration
 	rest := text
@@ -39,7 +39,7 @@ func ParseDuration(text string) (time.Duration, error) {
 	return total, nil
 }
 
-// tooLong is the error for a text that is longer than any length of time.
+// tooLong is the error for a duration beyond the range of time.Duration.
 type tooLong struct{ text string }
 
 // Error implements error.
@@ -47,8 +47,8 @@ func (e *tooLong) Error() string {
 	return fmt.Sprintf("%s is too long; use at most %s", quote(e.text), FormatDuration(math.MaxInt64))
 }
 
-// ParseDurationWithin is ParseDuration of what may last from least to most: an
-// error about a bound names these, and not what time.Duration holds.
+// ParseDurationWithin parses a duration from least to most. Each error about the
+// range names least and most, also for a text beyond the range of time.Duration.
 func ParseDurationWithin(text string, least, most time.Duration) (time.Duration, error) {
 	d, err := ParseDuration(text)
 	_, beyond := errors.AsType[*tooLong](err)
@@ -71,9 +71,9 @@ func leadingDigits(text string) int {
 	return n
 }
 
-// FormatDuration returns the canonical form of a length of time, such as
-// "1d4h18s". A started second counts as a whole one, so that waiting for as
-// long as the text says is never too short. Nothing and less is "0s".
+// FormatDuration returns the canonical form of a duration, such as "1d4h18s". It
+// rounds up to seconds, so that waiting as long as the text says is never too
+// short. Zero and negative durations are "0s".
 func FormatDuration(d time.Duration) string {
 	if d <= 0 {
 		return "0s"

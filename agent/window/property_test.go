@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// zonesInTests change their clocks in every way there is: at midnight, across
-// it, by half an hour, by two hours, by a day, not at all.
+// zonesInTests change their clocks in every way: at midnight, across midnight,
+// by half an hour, by two hours, by a day, never.
 var zonesInTests = []string{
 	"", "UTC", "Europe/Stockholm", "Europe/Dublin", "Europe/Chisinau", "America/New_York", "America/St_Johns",
 	"America/Santiago", "America/Nuuk", "America/Havana", "America/Asuncion", "America/Caracas", "Africa/Cairo",
@@ -57,9 +57,10 @@ func drawSite(t *rapid.T) *time.Location {
 	return site
 }
 
-// oracle tells, minute by minute from an instant on, whether a window is open.
-// It knows nothing of offsets and zone periods: it looks at the wall clock each
-// minute, and takes the first at which the clock has reached a start.
+// oracle reports for each minute from an instant on whether a window is open. It
+// does not use offsets or zone periods: it reads the wall clock at each minute,
+// and a window starts at the first minute at which the clock has reached its
+// start.
 func oracle(windows []Window, site *time.Location, from time.Time, minutes int) []bool {
 	const before, after = 9 * 24 * 60, 25 * 60
 	open := make([]bool, minutes)

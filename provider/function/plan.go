@@ -16,20 +16,20 @@ import (
 
 // planOf is what windows and calendars add up to. ZoneAt is where the site's
 // zone stands among the arguments.
-func planOf(ctx context.Context, windows, calendars types.Dynamic, zones []string, zoneAt int64) (window.Plan, *function.FuncError) {
+func planOf(ctx context.Context, windows, calendars types.Dynamic, zones []string, zoneAt int64) (window.Schedule, *function.FuncError) {
 	location, failure := site(zones, zoneAt)
 	if failure != nil {
-		return window.Plan{}, failure
+		return window.Schedule{}, failure
 	}
 	w := argument{name: "windows", at: windowsAt}
 	config := v1.OSUpgrade{MaintenanceWindows: w.windows(ctx, windows)}
 	if failure := w.failure(); failure != nil {
-		return window.Plan{}, failure
+		return window.Schedule{}, failure
 	}
 	c := argument{name: "calendars", at: calendarsAt}
 	named := c.calendars(ctx, calendars)
 	if failure := c.failure(); failure != nil {
-		return window.Plan{}, failure
+		return window.Schedule{}, failure
 	}
 	plan, err := v1.PlanOf(config, named, location)
 	if err != nil {

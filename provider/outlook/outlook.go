@@ -59,7 +59,7 @@ func OfCalendar(ctx context.Context, api *client.Client, now time.Time, at singl
 		return
 	}
 	w := warnings{where, "event of calendar " + at.Name, now, diags}
-	alone := window.Plan{Allow: []window.Calendar{parsed}}
+	alone := window.Schedule{Allow: []window.Calendar{parsed}}
 	if w.none(alone) {
 		return
 	}

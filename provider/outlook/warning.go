@@ -20,7 +20,7 @@ type warnings struct {
 }
 
 // none warns when nothing lies ahead, and reports whether.
-func (w warnings) none(plan window.Plan) bool {
+func (w warnings) none(plan window.Schedule) bool {
 	plan.Freezes = nil
 	if _, ok := plan.Next(w.now); ok {
 		return false
@@ -32,7 +32,7 @@ func (w warnings) none(plan window.Plan) bool {
 
 // frozen warns when all of the next window, or what is left of it, is frozen,
 // and reports whether.
-func (w warnings) frozen(plan window.Plan) bool {
+func (w warnings) frozen(plan window.Schedule) bool {
 	if !isFrozen(plan, w.now) {
 		return false
 	}
@@ -41,9 +41,9 @@ func (w warnings) frozen(plan window.Plan) bool {
 	closed, _ := unfrozen.Next(w.now)
 	detail := fmt.Sprintf("From %s to %s", utc(closed.Start), utc(closed.End))
 	if by, until, ok := plan.Frozen(latest(w.now, closed.Start)); ok {
-		detail += fmt.Sprintf(" no run may be under way: calendar %s", by.Source.Calendar)
-		if by.Source.Summary != "" {
-			detail += fmt.Sprintf(" (%s)", by.Source.Summary)
+		detail += fmt.Sprintf(" no run may be under way: calendar %s", by.Origin.Calendar)
+		if by.Origin.Summary != "" {
+			detail += fmt.Sprintf(" (%s)", by.Origin.Summary)
 		}
 		detail += fmt.Sprintf(" freezes it, until %s.", utc(until))
 	}
@@ -57,7 +57,7 @@ func (w warnings) frozen(plan window.Plan) bool {
 }
 
 // isFrozen reports whether nothing is left of the next window.
-func isFrozen(plan window.Plan, now time.Time) bool {
+func isFrozen(plan window.Schedule, now time.Time) bool {
 	unfrozen := plan
 	unfrozen.Freezes = nil
 	closed, ok := unfrozen.Next(now)

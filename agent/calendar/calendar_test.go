@@ -12,7 +12,7 @@ import (
 // marks of a change of the clock: < for a start and > for an end that moved.
 func spans(c *Calendar, site *time.Location, from, to time.Time) string {
 	var all []string
-	p := window.Plan{Allow: []window.Calendar{c}, Site: site}
+	p := window.Schedule{Allow: []window.Calendar{c}, Site: site}
 	for o := range p.Ahead(from, to, 20) {
 		text := o.Start.Format("2006-01-02T15:04") + " " + o.Length().String()
 		if o.StartMoved() {
@@ -98,11 +98,11 @@ func TestFreezeEachChristmasForEver(t *testing.T) {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	p := window.Plan{Windows: []window.Window{friday}, Freezes: []window.Calendar{c}}
+	p := window.Schedule{Windows: []window.Window{friday}, Freezes: []window.Calendar{c}}
 	for year := 2020; year < 2190; year += 17 {
 		at := time.Date(year, 12, 26, 0, 0, 0, 0, time.UTC)
 		freeze, until, ok := p.Frozen(at)
-		if want := time.Date(year+1, 1, 6, 23, 0, 0, 0, time.UTC); !ok || !until.Equal(want) || freeze.Source.Summary != "Christmas" {
+		if want := time.Date(year+1, 1, 6, 23, 0, 0, 0, time.UTC); !ok || !until.Equal(want) || freeze.Origin.Summary != "Christmas" {
 			t.Errorf("frozen until %v, %v; want %v", until, ok, want)
 		}
 		if o, ok := p.Next(at); !ok || o.Start.Before(until) || o.Start.Sub(until) > 8*day {

@@ -7,17 +7,18 @@ import (
 	"time"
 )
 
-// oddZones are those of zonesInTests and more that changed their rules between
-// 2000 and 2040: abolished changes of the clock, moved across the date line,
-// changed around Ramadan, by half an hour, at midnight, twice a year or once.
+// oddZones are zonesInTests and further zones whose rules changed between 2000
+// and 2040: zones that abolished changes of the clock, moved across the date
+// line, or changed around Ramadan, by half an hour, at midnight, once or twice a
+// year.
 var oddZones = append(slices.Clone(zonesInTests[1:]),
 	"Africa/Tripoli", "Africa/Windhoek", "America/Argentina/San_Luis", "America/Sao_Paulo", "America/Mexico_City",
 	"America/Fort_Nelson", "Antarctica/Casey", "Asia/Amman", "Asia/Dhaka", "Asia/Kathmandu", "Asia/Tehran", "Asia/Almaty",
 	"Europe/Istanbul", "Europe/Moscow", "Europe/Volgograd", "Pacific/Kwajalein", "Pacific/Norfolk", "Pacific/Tongatapu",
 )
 
-// changes returns when the clock of a location changed or will, found by looking
-// at it through the days on which it did.
+// changes returns the changes of a location's clock, found by reading the clock
+// through the days on which it changed.
 func changes(location *time.Location, from, to time.Time) []time.Time {
 	var found []time.Time
 	offset := func(at time.Time) int { _, o := at.In(location).Zone(); return o }
@@ -37,7 +38,7 @@ func changes(location *time.Location, from, to time.Time) []time.Time {
 	return found
 }
 
-// minutes is the wall clock of a location, tick by tick.
+// minutes are successive readings of a location's wall clock.
 type minutes struct {
 	from  time.Time
 	tick  time.Duration
@@ -45,8 +46,8 @@ type minutes struct {
 	dates map[time.Time]bool
 }
 
-// minutesOf looks at the clock around a change of it: every five minutes, which
-// is enough unless it changed at an odd one, as in America/St_Johns at 00:01.
+// minutesOf reads the clock around a change: every five minutes, or every minute
+// if it changed at an odd minute, as in America/St_Johns at 00:01.
 func minutesOf(location *time.Location, change time.Time, around time.Duration) minutes {
 	from, to := change.Add(-around), change.Add(around)
 	m := minutes{from: from, tick: time.Minute, dates: map[time.Time]bool{}}
@@ -66,15 +67,15 @@ func midnightOf(wall time.Time) time.Time {
 	return time.Date(wall.Year(), wall.Month(), wall.Day(), 0, 0, 0, 0, time.UTC)
 }
 
-// start is the rule of the docs, read off the clock: the first tick at which
-// it shows the time or a later one, provided that the date is ever shown.
+// start is the documented rule applied to the readings: the first reading of the
+// time or a later one, provided that the clock ever shows the date.
 func (m minutes) start(wall time.Time) (time.Time, bool) {
 	i := slices.IndexFunc(m.walls, func(shown time.Time) bool { return !shown.Before(wall) })
 	return m.from.Add(time.Duration(i) * m.tick), m.dates[midnightOf(wall)]
 }
 
-// A change of the clock is looked at from a day before to a day after it, and
-// one at midnight for two days, since dates are skipped too.
+// The test examines each change of a clock from a day before to a day after it.
+// For a change at midnight it takes two days, since dates are skipped too.
 func TestWindowsAroundEveryChangeOfTheClockFrom2000To2040(t *testing.T) {
 	t.Parallel()
 	times := []int{0, 15, 30, 60, 75, 90, 115, 120, 135, 150, 180, 210, 23 * 60, 23*60 + 30, 23*60 + 55}
@@ -89,7 +90,7 @@ func TestWindowsAroundEveryChangeOfTheClockFrom2000To2040(t *testing.T) {
 				around = 50 * time.Hour
 			}
 			m := minutesOf(location, change, around)
-			plan := Plan{Site: location}
+			plan := Schedule{Site: location}
 			for i := range 2 {
 				start := TimeOfDay{minutes: times[(seen+5*i)%len(times)]}
 				plan.Windows = append(plan.Windows, Window{Days: 127, Start: start, Duration: 10 * time.Minute})
@@ -104,9 +105,9 @@ func TestWindowsAroundEveryChangeOfTheClockFrom2000To2040(t *testing.T) {
 	}
 }
 
-// compare holds the openings of each of the plan's windows, which are of one
-// zone and of every day, against the clock.
-func compare(p Plan, m minutes) string {
+// compare compares the openings of each window of the schedule with the
+// readings. The windows are of one zone and of every day.
+func compare(p Schedule, m minutes) string {
 	for _, w := range p.Windows {
 		var want []Span
 		var moved []bool
@@ -117,7 +118,7 @@ func compare(p Plan, m minutes) string {
 				moved = append(moved, !m.walls[int(at.Sub(m.from)/m.tick)].Equal(wall))
 			}
 		}
-		alone := Plan{Windows: []Window{w}, Site: p.Site}
+		alone := Schedule{Windows: []Window{w}, Site: p.Site}
 		at := want[0].Start
 		for i, span := range want {
 			got, ok := alone.Next(at)
@@ -133,7 +134,7 @@ func compare(p Plan, m minutes) string {
 func TestEveryYearHasItsWindows(t *testing.T) {
 	t.Parallel()
 	for i, name := range oddZones {
-		plan := Plan{Site: mustLocation(t, name), Windows: []Window{mustParse(t, week7, "02:30", SiteLocal, "1h")}}
+		plan := Schedule{Site: mustLocation(t, name), Windows: []Window{mustParse(t, week7, "02:30", SiteLocal, "1h")}}
 		for year := 2000 + i%5; year <= 2040; year += 5 {
 			from := time.Date(year, 1, 2, 0, 0, 0, 0, plan.Site)
 			to := time.Date(year, 12, 31, 0, 0, 0, 0, plan.Site)

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// list is a calendar with occurrences that are listed.
+// list is a calendar with a fixed list of occurrences.
 type list struct {
 	name string
 	all  []Occurrence
@@ -22,7 +22,7 @@ func (l list) Name() string { return l.name }
 func (l list) Occurrences(_ *time.Location, from, to time.Time) iter.Seq[Occurrence] {
 	return func(yield func(Occurrence) bool) {
 		for i, o := range l.all {
-			o.Source = Source{Calendar: l.name, Index: i}
+			o.Origin = Origin{Calendar: l.name, Index: i}
 			if o.overlaps(from, to) && !yield(o) {
 				return
 			}
@@ -41,7 +41,7 @@ func listed(t *testing.T, name string, spans ...string) Calendar {
 	return l
 }
 
-func TestOpeningsOfAPlan(t *testing.T) {
+func TestOpeningsOfASchedule(t *testing.T) {
 	t.Parallel()
 	friday := "Friday 01:00 UTC 4h" // the 6th, 13th, 20th and 27th
 	for _, row := range []struct {
@@ -70,7 +70,7 @@ func TestOpeningsOfAPlan(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			p := Plan{Allow: []Calendar{listed(t, "more", row.allow...)}, Freezes: []Calendar{listed(t, "freeze", row.freezes...)}}
+			p := Schedule{Allow: []Calendar{listed(t, "more", row.allow...)}, Freezes: []Calendar{listed(t, "freeze", row.freezes...)}}
 			if f := strings.Fields(row.window); len(f) > 0 {
 				p.Windows = []Window{mustParse(t, f[0], f[1], f[2], f[3])}
 			}
@@ -85,9 +85,9 @@ func TestOpeningsOfAPlan(t *testing.T) {
 	}
 }
 
-func TestOpeningTellsWhereItComesFrom(t *testing.T) {
+func TestOpeningNamesItsWindowsEventsAndFreezes(t *testing.T) {
 	t.Parallel()
-	p := Plan{
+	p := Schedule{
 		Windows: []Window{mustParse(t, "Monday", "01:00", "UTC", "1h"), mustParse(t, "Friday", "01:00", "UTC", "4h")},
 		Allow:   []Calendar{listed(t, "more", "01T00:00 01T01:00", "06T04:00 06T07:00")},
 		Freezes: []Calendar{listed(t, "far", "12T00:00 12T01:00"), listed(t, "release", "06T02:00 06T03:00", "06T05:00 06T06:00")},
@@ -96,10 +96,10 @@ func TestOpeningTellsWhereItComesFrom(t *testing.T) {
 	for o := range p.Ahead(november(t, "06T00:00"), november(t, "07T00:00"), 0) {
 		text := spanText(o.Span, true) + " of " + spanText(o.Window, true) + ":"
 		for _, open := range o.Open {
-			text += fmt.Sprintf(" %s[%d]", open.Source.Calendar, open.Source.Index)
+			text += fmt.Sprintf(" %s[%d]", open.Origin.Calendar, open.Origin.Index)
 		}
 		for _, cut := range o.Cuts {
-			text += fmt.Sprintf(" without %s[%d]", cut.Source.Calendar, cut.Source.Index)
+			text += fmt.Sprintf(" without %s[%d]", cut.Origin.Calendar, cut.Origin.Index)
 		}
 		got = append(got, text)
 	}
@@ -113,7 +113,7 @@ func TestOpeningTellsWhereItComesFrom(t *testing.T) {
 	}
 }
 
-func TestOpeningTellsOfAChangeOfTheClock(t *testing.T) {
+func TestOpeningReportsAChangeOfTheClock(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name, start, length string
@@ -133,7 +133,7 @@ func TestOpeningTellsOfAChangeOfTheClock(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := Plan{Windows: []Window{mustParse(t, week7, row.start, "Europe/Stockholm", row.length)}}
+			p := Schedule{Windows: []Window{mustParse(t, week7, row.start, "Europe/Stockholm", row.length)}}
 			o, ok := p.Next(at)
 			if !ok || o.StartMoved() != row.startMoved || o.EndMoved() != row.moved {
 				t.Fatalf("%v: start moved %v, end moved %v", o.Span, o.StartMoved(), o.EndMoved())
@@ -144,7 +144,7 @@ func TestOpeningTellsOfAChangeOfTheClock(t *testing.T) {
 
 func TestFrozen(t *testing.T) {
 	t.Parallel()
-	p := Plan{Freezes: []Calendar{
+	p := Schedule{Freezes: []Calendar{
 		listed(t, "a", "06T02:00 06T04:00", "09T00:00 09T01:00"),
 		listed(t, "b", "06T03:00 06T05:00", "06T05:00 06T06:00", "06T07:00 06T08:00"),
 	}}
@@ -161,7 +161,7 @@ func TestFrozen(t *testing.T) {
 			t.Parallel()
 			got, end := "", ""
 			if freeze, until, ok := p.Frozen(november(t, row.at)); ok {
-				got, end = fmt.Sprintf("%s[%d]", freeze.Source.Calendar, freeze.Source.Index), until.Format("02T15:04")
+				got, end = fmt.Sprintf("%s[%d]", freeze.Origin.Calendar, freeze.Origin.Index), until.Format("02T15:04")
 			}
 			if got != row.freeze || end != row.until {
 				t.Fatalf("%s until %s; want %s until %s", got, end, row.freeze, row.until)
@@ -170,14 +170,14 @@ func TestFrozen(t *testing.T) {
 	}
 }
 
-func TestNothingIsSeenBeyondTheHorizon(t *testing.T) {
+func TestNextStopsAtTheHorizon(t *testing.T) {
 	t.Parallel()
 	at := november(t, "01T00:00")
 	far := list{name: "far", all: []Occurrence{{Span: Span{at.Add(Horizon), at.Add(Horizon + time.Hour)}}}}
-	if o, ok := (Plan{Allow: []Calendar{far}}).Next(at); ok {
+	if o, ok := (Schedule{Allow: []Calendar{far}}).Next(at); ok {
 		t.Errorf("opening %v", o.Span)
 	}
-	if o, ok := (Plan{Allow: []Calendar{far}}).Next(at.Add(time.Minute)); !ok || o.Span != far.all[0].Span {
+	if o, ok := (Schedule{Allow: []Calendar{far}}).Next(at.Add(time.Minute)); !ok || o.Span != far.all[0].Span {
 		t.Errorf("opening %v, %v", o.Span, ok)
 	}
 	crowd := list{name: "crowd", all: make([]Occurrence, maxSeen)}
@@ -185,21 +185,21 @@ func TestNothingIsSeenBeyondTheHorizon(t *testing.T) {
 		crowd.all[i].Span = Span{at, at.Add(longest)}
 	}
 	friday := []Window{mustParse(t, "Friday", "01:00", "UTC", "4h")}
-	if o, ok := (Plan{Windows: friday, Freezes: []Calendar{crowd}}).Next(at); ok {
+	if o, ok := (Schedule{Windows: friday, Freezes: []Calendar{crowd}}).Next(at); ok {
 		t.Errorf("opening %v after too many freezes", o.Span)
 	}
 	crowd.all = crowd.all[:maxSeen-10]
-	if o, ok := (Plan{Windows: friday, Freezes: []Calendar{crowd}}).Next(at); !ok || o.Start.Day() != 13 {
+	if o, ok := (Schedule{Windows: friday, Freezes: []Calendar{crowd}}).Next(at); !ok || o.Start.Day() != 13 {
 		t.Errorf("opening %v, %v after many freezes", o.Span, ok)
 	}
 	ever := list{name: "ever", all: []Occurrence{{Span: Span{at, at.Add(2 * Horizon)}}}}
-	p := Plan{Windows: friday, Freezes: []Calendar{ever}}
+	p := Schedule{Windows: friday, Freezes: []Calendar{ever}}
 	if o, ok := p.Next(at); ok {
 		t.Errorf("opening %v in a freeze", o.Span)
 	}
 }
 
-// drawList draws occurrences near the eventful instant at which a test looks.
+// drawList draws occurrences near the instant that a test examines.
 func drawList(name string, near time.Time, most time.Duration) *rapid.Generator[Calendar] {
 	return rapid.Custom(func(t *rapid.T) Calendar {
 		l := list{name: name}
@@ -212,8 +212,8 @@ func drawList(name string, near time.Time, most time.Duration) *rapid.Generator[
 	})
 }
 
-func drawPlan(t *rapid.T, near time.Time) Plan {
-	return Plan{
+func drawSchedule(t *rapid.T, near time.Time) Schedule {
+	return Schedule{
 		Windows: rapid.SliceOfN(rapid.Custom(drawWindow), 0, 3).Draw(t, "windows"),
 		Allow:   []Calendar{drawList("more", near, MaxDuration).Draw(t, "allow")},
 		Freezes: []Calendar{drawList("a", near, 2*day).Draw(t, "a"), drawList("b", near, 20*day).Draw(t, "b")},
@@ -221,11 +221,11 @@ func drawPlan(t *rapid.T, near time.Time) Plan {
 	}
 }
 
-func TestOpeningsAreThoseOfASlowOracle(t *testing.T) {
+func TestOpeningsMatchASlowOracle(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		from := drawInstant(t)
-		p := drawPlan(t, from)
+		p := drawSchedule(t, from)
 		const minutes = 4 * 24 * 60
 		open := oracle(p.Windows, p.Site, from, minutes)
 		got := make([]bool, minutes)
@@ -272,7 +272,7 @@ func TestEveryInstantOfAnOpeningHasThatOpening(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		from := drawInstant(t)
-		p := drawPlan(t, from)
+		p := drawSchedule(t, from)
 		ahead := slices.Collect(p.Ahead(from, from.Add(8*day), 20))
 		for _, o := range ahead {
 			inside := o.Start.Add(time.Duration(rapid.Int64Range(0, int64(o.Length())-1).Draw(t, "inside")))
@@ -288,12 +288,12 @@ func TestEveryInstantOfAnOpeningHasThatOpening(t *testing.T) {
 	})
 }
 
-// What is held grows with what happens at a time, not with how far ahead is
-// looked.
+// Memory grows with the number of simultaneous occurrences, not with the time
+// that is searched.
 func TestMemoryIsConstantInTheHorizon(t *testing.T) {
 	t.Parallel()
 	held := func(years int) (chunk, taken int) {
-		p := Plan{Windows: []Window{
+		p := Schedule{Windows: []Window{
 			mustParse(t, week7, "00:00", "UTC", "24h"), mustParse(t, week7, "06:00", "Asia/Tokyo", "7d"), mustParse(t, "Friday", "01:00", "UTC", "4h"),
 		}}
 		from := november(t, "01T00:00")
@@ -313,4 +313,117 @@ func TestMemoryIsConstantInTheHorizon(t *testing.T) {
 	if laterChunk, laterTaken := held(60); laterChunk > chunk || laterTaken > taken {
 		t.Fatalf("for 3 years %d and %d are held, for 60 years %d and %d", chunk, taken, laterChunk, laterTaken)
 	}
+}
+
+const week7 = "Monday,Tuesday,Wednesday,Thursday,Friday,Saturday,Sunday"
+
+// Each window is "days start zone duration"; a span is "start end", both in UTC
+// as "02T15:04" of November 2026, whose 1st is a Sunday, unless the row says
+// otherwise.
+func TestCurrentAndNext(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name    string
+		windows []string
+		at      string
+		current string
+		next    string
+	}{
+		{"no window", nil, "02T00:00", "", ""},
+		{"before it opens", []string{"Friday 01:00 UTC 4h"}, "06T00:59", "", "06T01:00 06T05:00"},
+		{"as it opens", []string{"Friday 01:00 UTC 4h"}, "06T01:00", "06T01:00 06T05:00", "06T01:00 06T05:00"},
+		{"just before it closes", []string{"Friday 01:00 UTC 4h"}, "06T04:59", "06T01:00 06T05:00", "06T01:00 06T05:00"},
+		{"as it closes", []string{"Friday 01:00 UTC 4h"}, "06T05:00", "", "13T01:00 13T05:00"},
+		{"across midnight the day is that of the start", []string{"Friday 23:00 UTC 6h"}, "07T02:00", "06T23:00 07T05:00", "06T23:00 07T05:00"},
+		{"across midnight it does not open on the day it closes", []string{"Friday 23:00 UTC 6h"}, "06T02:00", "", "06T23:00 07T05:00"},
+		{"longer than a day", []string{"Friday 22:00 UTC 2d"}, "08T21:59", "06T22:00 08T22:00", "06T22:00 08T22:00"},
+		{"the day of another zone", []string{"Monday 00:30 Asia/Tokyo 1h"}, "08T15:30", "08T15:30 08T16:30", "08T15:30 08T16:30"},
+		{"site-local is the site's zone", []string{"Friday 01:00 site-local 4h"}, "06T00:00", "06T00:00 06T04:00", "06T00:00 06T04:00"},
+		{"overlapping windows are one span", []string{"Friday 01:00 UTC 4h", "Friday 03:00 UTC 4h"}, "06T01:00", "06T01:00 06T07:00", "06T01:00 06T07:00"},
+		{"touching windows are one span", []string{"Friday 05:00 UTC 2h", "Friday 01:00 UTC 4h"}, "06T06:59", "06T01:00 06T07:00", "06T01:00 06T07:00"},
+		{"windows a minute apart are two", []string{"Friday 01:00 UTC 4h", "Friday 05:01 UTC 2h"}, "06T05:00", "", "06T05:01 06T07:01"},
+		{"a window inside another changes nothing", []string{"Friday 01:00 UTC 4h", "Friday 02:00 UTC 1h"}, "06T02:30", "06T01:00 06T05:00", "06T01:00 06T05:00"},
+		{"windows of two zones overlap in elapsed time", []string{"Friday 01:00 UTC 1h", "Friday 03:00 Europe/Stockholm 1h"}, "06T01:30", "06T01:00 06T03:00", "06T01:00 06T03:00"},
+		{"every day around the clock is a span a day", []string{week7 + " 00:00 UTC 24h"}, "06T12:00", "06T00:00 07T00:00", "06T00:00 07T00:00"},
+		{"a whole week is a span a week", []string{"Monday 00:00 UTC 7d"}, "06T12:00", "02T00:00 09T00:00", "02T00:00 09T00:00"},
+		{"one that never breaks is cut at every start", []string{week7 + " 00:00 UTC 24h", "Friday 06:00 UTC 2h"}, "06T07:00", "06T06:00 07T00:00", "06T06:00 07T00:00"},
+		{"five days in a row are one span", []string{"Monday,Tuesday,Wednesday,Thursday,Friday 00:00 UTC 24h"}, "04T12:00", "02T00:00 07T00:00", "02T00:00 07T00:00"},
+		{"six days and a window that reaches over the seventh", []string{"Monday 00:00 UTC 6d", "Saturday 20:00 UTC 23h"}, "04T12:00", "02T00:00 08T19:00", "02T00:00 08T19:00"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			site := mustLocation(t, "Europe/Stockholm")
+			var windows []Window
+			for _, text := range row.windows {
+				f := strings.Fields(text)
+				windows = append(windows, mustParse(t, f[0], f[1], f[2], f[3]))
+			}
+			at := november(t, row.at)
+			if got := spanText(Current(windows, site, at)); got != row.current {
+				t.Errorf("current span %q; want %q", got, row.current)
+			}
+			if got := spanText(Next(windows, site, at)); got != row.next {
+				t.Errorf("next span %q; want %q", got, row.next)
+			}
+		})
+	}
+}
+
+func TestLengthIsElapsedTimeAcrossAChangeOfTheClock(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ name, date string }{
+		{"an hour is missing", "2026-03-28T23:00:00Z"},
+		{"a repeated hour", "2026-10-24T22:00:00Z"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			start, err := time.Parse(time.RFC3339, row.date)
+			if err != nil {
+				t.Fatal(err)
+			}
+			windows := []Window{mustParse(t, "Sunday", "00:00", "Europe/Stockholm", "6h")}
+			span, ok := Current(windows, nil, start.Add(time.Hour))
+			if want := (Span{start, start.Add(6 * time.Hour)}); !ok || span != want {
+				t.Fatalf("span %v, %v; want %v", span, ok, want)
+			}
+		})
+	}
+}
+
+func TestEveryDayAroundTheClockPausesForTheRepeatedHour(t *testing.T) {
+	t.Parallel()
+	windows := []Window{mustParse(t, week7, "00:00", "Europe/Stockholm", "24h")}
+	want := Span{time.Date(2026, 10, 24, 22, 0, 0, 0, time.UTC), time.Date(2026, 10, 25, 22, 0, 0, 0, time.UTC)}
+	if span, ok := Current(windows, nil, want.Start); !ok || span != want {
+		t.Fatalf("current span %v, %v; want %v", span, ok, want)
+	}
+	if span, ok := Current(windows, nil, want.End); ok {
+		t.Fatalf("span %v in the hour between the days", span)
+	}
+}
+
+func TestNextSkipsADateThatDoesNotExist(t *testing.T) {
+	t.Parallel()
+	windows := []Window{mustParse(t, "Friday", "10:00", "Pacific/Apia", "1h")}
+	after := time.Date(2011, 12, 23, 21, 0, 0, 0, time.UTC)
+	span, ok := Next(windows, nil, after)
+	if want := time.Date(2012, 1, 5, 20, 0, 0, 0, time.UTC); !ok || !span.Start.Equal(want) {
+		t.Fatalf("next span %v, %v; want start %v", span, ok, want)
+	}
+}
+
+func november(t *testing.T, text string) time.Time {
+	t.Helper()
+	at, err := time.Parse("2006-01-02T15:04", "2026-11-"+text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+func spanText(s Span, ok bool) string {
+	if !ok {
+		return ""
+	}
+	return s.Start.Format("02T15:04") + " " + s.End.Format("02T15:04")
 }

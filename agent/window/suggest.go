@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// maxGuess bounds the length of a text for which a closest word is sought, in
-// bytes: nobody misspells longer names, and the search stays cheap.
+// maxGuess is the length in bytes up to which Closest compares a text. It keeps
+// the comparison cheap; no name that we suggest is longer.
 const maxGuess = 64
 
-// Closest returns the candidate that a person most likely meant by text, if
-// there is one: one that text is short for, or one that differs from it in no
-// more than a third of its letters. Case does not count.
+// Closest returns the candidate that a person most likely meant by text: a
+// candidate that begins with text, or that differs from text in at most a third
+// of its letters. Case does not count.
 func Closest(text string, candidates []string) (string, bool) {
 	if text == "" || len(text) > maxGuess {
 		return "", false
@@ -31,8 +31,8 @@ func Closest(text string, candidates []string) (string, bool) {
 	return best, best != ""
 }
 
-// distance counts the letters to add, drop or change to make b out of a
-// (Levenshtein).
+// distance is the Levenshtein distance: the number of letters to add, drop or
+// change that turn a into b.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -53,7 +53,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// quote puts a value into an error, cut where it would drown the message.
+// quote quotes a value for an error and truncates a long one.
 func quote(text string) string {
 	const limit = 80
 	if len(text) <= limit {
