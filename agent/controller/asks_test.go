@@ -29,6 +29,12 @@ func (m *memory) begun(t *testing.T, hosts ...string) (*Controller, v1.Run) {
 	return c, r
 }
 
+// reply is what an ask is answered with.
+type reply struct {
+	run v1.Run
+	err error
+}
+
 // asking asks in the background and returns where the answer will be.
 func asking(ctx context.Context, c *Controller, by string, what run.Ask, body v1.Ask) <-chan reply {
 	answer := make(chan reply, 1)

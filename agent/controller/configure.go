@@ -22,7 +22,7 @@ func (s *state) configure(seen store.Seen[v1.OSUpgrade]) {
 	s.reschedule(seen.At)
 	s.configured = true
 	s.learnt()
-	s.revision.reach(seen.Number)
+	s.revision = max(s.revision, seen.Number)
 	s.changed()
 }
 
@@ -30,5 +30,5 @@ func (s *state) configure(seen store.Seen[v1.OSUpgrade]) {
 // one, counts, so that whoever wrote it finds it in what the controller says
 // and does.
 func (c *Controller) Configured(ctx context.Context, number uint64) error {
-	return c.until(ctx, func(s *state) *mark { return &s.revision }, number)
+	return c.reached(ctx, number, func(s *state) uint64 { return s.revision })
 }

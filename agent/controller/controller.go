@@ -66,7 +66,7 @@ type Options struct {
 // all it knows; whoever else wants something asks it there.
 type Controller struct {
 	o      Options
-	asked  chan func(*state)
+	posted chan func(*state)
 	inbox  *inbox
 	keeper *keeper
 	past   *historian
@@ -84,7 +84,7 @@ func New(o Options) *Controller {
 		o.At = func(string) {}
 	}
 	return &Controller{
-		o: o, asked: make(chan func(*state), 64), inbox: newInbox(), keeper: newKeeper(o), past: newHistorian(o),
+		o: o, posted: make(chan func(*state), 64), inbox: newInbox(), keeper: newKeeper(o), past: newHistorian(o),
 		knows: make(chan struct{}), done: make(chan struct{}),
 	}
 }
@@ -109,7 +109,7 @@ func (c *Controller) Run(ctx context.Context) error {
 			}
 		}()
 	}
-	s.loop(ctx, c.asked, c.inbox)
+	s.loop(ctx, c.posted, c.inbox)
 	keeping.Wait()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		return fmt.Errorf("the controller of tenant %s has stopped: %w", c.o.Tenant, cause)

@@ -50,7 +50,6 @@ func (s *state) drive(ctx context.Context, current *run.State, now time.Time) ti
 func (s *state) tidy(ctx context.Context) (retryAt time.Time, wrote bool) {
 	ended := s.ledger.Newest()
 	if ended == nil {
-		s.refuseRequests(errNoRun())
 		return time.Time{}, false
 	}
 	if retryAt, wrote = s.decideRequests(ctx, ended); wrote {

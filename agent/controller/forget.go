@@ -21,23 +21,11 @@ func (c *Controller) Forget(ctx context.Context, by, name string) error {
 	if err := c.keeper.forget(ctx, c.o.Tenant, name); err != nil {
 		return err
 	}
-	d := deletion{host: name, answer: make(chan error, 1)}
 	// The store has forgotten it, so the rest must follow, whoever waits.
-	if err := c.attempt(context.WithoutCancel(ctx), func(s *state) error { return s.forget(by, d) }); err != nil {
+	if err := c.attempt(context.WithoutCancel(ctx), func(s *state) error { return s.forget(by, name) }); err != nil {
 		return err
 	}
-	failed, err := await(ctx, c, d.answer)
-	if err != nil {
-		return err
-	}
-	return failed
-}
-
-// deletion is a host that the store has forgotten, and whoever waits until the
-// log has, too.
-type deletion struct {
-	host   string
-	answer chan error
+	return c.attempt(ctx, func(s *state) error { return s.forgot(name) })
 }
 
 // forgettable tells why a host cannot be deleted.
@@ -57,8 +45,7 @@ func (s *state) forgettable(name string) error {
 
 // forget drops a host that was deleted from the store. One that came back in
 // the meantime is kept again.
-func (s *state) forget(by string, d deletion) error {
-	name := d.host
+func (s *state) forget(by, name string) error {
 	if err := s.forgettable(name); err != nil {
 		if h, known := s.hosts[name]; known {
 			s.keeper.put(h.Host)
@@ -70,7 +57,6 @@ func (s *state) forget(by string, d deletion) error {
 	delete(s.versions, name)
 	s.present.forget(name)
 	s.suspect(name)
-	s.deletions = append(s.deletions, d)
 	s.changed()
 	return nil
 }
@@ -81,22 +67,18 @@ func (s *state) minds(name string) bool {
 	return newest != nil && newest.Minds(name)
 }
 
-// answerDeletions answers those whose host matters to no run any more.
-func (s *state) answerDeletions() {
-	waiting := s.deletions[:0]
-	for _, d := range s.deletions {
-		switch _, back := s.hosts[d.host]; {
-		case back:
-			d.answer <- &run.Refused{Message: fmt.Sprintf("host %s has come back while it was deleted", d.host)}
-		case s.alarm != nil:
-			d.answer <- s.ready()
-		case s.ledger.LastSeq < s.last || s.minds(d.host):
-			waiting = append(waiting, d)
-		default:
-			d.answer <- nil
-		}
+// forgot returns nil once a host that was deleted from the store matters to no
+// run any more.
+func (s *state) forgot(name string) error {
+	switch _, back := s.hosts[name]; {
+	case back:
+		return &run.Refused{Message: fmt.Sprintf("host %s has come back while it was deleted", name)}
+	case s.alarm != nil:
+		return s.ready()
+	case s.ledger.LastSeq < s.last || s.minds(name):
+		return errPending
 	}
-	s.deletions = waiting
+	return nil
 }
 
 // deleted returns the event that frees the slots of hosts that were deleted, by

@@ -150,7 +150,7 @@ func TestForgetTooLate(t *testing.T) {
 		t.Error("an earlier write of h01 comes after its deletion")
 	}
 	var refused *run.Refused
-	if err := s.forget("ann", deletion{host: "h01"}); !errors.As(err, &refused) {
+	if err := s.forget("ann", "h01"); !errors.As(err, &refused) {
 		t.Errorf("answered %v", err)
 	}
 	k.write(t.Context())

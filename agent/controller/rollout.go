@@ -21,14 +21,14 @@ func (s *state) setRollout(seen store.Seen[v1.Rollout]) {
 	}
 	s.rolledOut = true
 	s.learnt()
-	s.rolloutSeen.reach(seen.Number)
+	s.rolloutSeen = max(s.rolloutSeen, seen.Number)
 	s.changed()
 }
 
 // RolloutSeen returns once the rollout's revision of a number, or a later one,
 // counts.
 func (c *Controller) RolloutSeen(ctx context.Context, number uint64) error {
-	return c.until(ctx, func(s *state) *mark { return &s.rolloutSeen }, number)
+	return c.reached(ctx, number, func(s *state) uint64 { return s.rolloutSeen })
 }
 
 // plan resolves the rollout for hosts.

@@ -40,14 +40,14 @@ func (s *state) setCalendar(seen store.SeenCalendar) {
 		s.Logger.Error("a calendar cannot be used; no window is open and no run goes on", "tenant", s.Tenant, "calendar", seen.Name, "error", err)
 	}
 	s.reschedule(seen.At)
-	s.calendarRevision.reach(seen.Number)
+	s.calendarRevision = max(s.calendarRevision, seen.Number)
 	s.changed()
 }
 
 // CalendarsSeen returns once the revision of a number of a calendar, or a later
 // one, counts.
 func (c *Controller) CalendarsSeen(ctx context.Context, number uint64) error {
-	return c.until(ctx, func(s *state) *mark { return &s.calendarRevision }, number)
+	return c.reached(ctx, number, func(s *state) uint64 { return s.calendarRevision })
 }
 
 func (c *Controller) watchCalendars(ctx context.Context) error {

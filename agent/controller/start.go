@@ -17,12 +17,6 @@ import (
 // no duration of its own.
 const overrideDuration = 4 * time.Hour
 
-// opening is a request to start that waits for the run's prepare.
-type opening struct {
-	seq    uint64
-	answer chan reply
-}
-
 // openWhenDue opens a run when a window has one due.
 func (s *state) openWhenDue(ctx context.Context, now time.Time) time.Time {
 	if err := s.unreadable(); err != nil {
@@ -103,75 +97,71 @@ func (c *Controller) Start(ctx context.Context, by string, request v1.Start) (v1
 	if err != nil {
 		return v1.Run{}, err
 	}
-	answer := make(chan reply, 1)
-	// What is begun is finished though whoever asked has left: a record half
-	// appended would hold up the next.
-	if err := c.attempt(ctx, func(s *state) error {
-		return s.start(context.WithoutCancel(ctx), by, request, only, answer)
-	}); err != nil {
-		return v1.Run{}, err
-	}
-	r, err := await(ctx, c, answer)
-	if err != nil {
-		return v1.Run{}, err
-	}
-	return r.run, r.err
+	var seq uint64
+	return until(ctx, c, func(s *state) (v1.Run, error) {
+		if seq == 0 {
+			// What is begun is finished though the caller has gone: a record half
+			// appended would hold up the next.
+			opened, err := s.start(context.WithoutCancel(ctx), by, request, only)
+			if err != nil {
+				return v1.Run{}, err
+			}
+			seq = opened
+		}
+		return s.opened(seq)
+	})
 }
 
-func (s *state) start(ctx context.Context, by string, request v1.Start, only map[string]bool, answer chan reply) error {
+// opened returns the run that was opened by a record once its prepare is on the
+// log.
+func (s *state) opened(seq uint64) (v1.Run, error) {
+	newest := s.ledger.Newest()
+	switch {
+	case s.alarm != nil:
+		return v1.Run{}, s.ready()
+	case newest == nil || newest.OpenedSeq != seq || newest.ID == 0 && !newest.Over():
+		return v1.Run{}, errPending
+	}
+	return s.view(newest), nil
+}
+
+// start opens a run by hand and returns the sequence of its first record.
+func (s *state) start(ctx context.Context, by string, request v1.Start, only map[string]bool) (uint64, error) {
 	if err := s.ready(); err != nil {
-		return err
+		return 0, err
 	}
 	if s.config == nil && s.configErr == nil {
-		return run.ErrNotConfigured
+		return 0, run.ErrNotConfigured
 	}
 	if err := s.unreadable(); err != nil {
-		return &run.Refused{Message: err.Error()}
+		return 0, &run.Refused{Message: err.Error()}
 	}
 	now := s.Now()
 	switch current := s.ledger.Current(); {
 	case current == nil:
 	case current.ID == 0:
-		return fmt.Errorf("%w: a run is just being opened", run.ErrNotReady)
+		return 0, fmt.Errorf("%w: a run is just being opened", run.ErrNotReady)
 	default:
-		return &run.Refused{Run: current.ID, Message: fmt.Sprintf("run %d is under way; wait until it ends", current.ID)}
+		return 0, &run.Refused{Run: current.ID, Message: fmt.Sprintf("run %d is under way; wait until it ends", current.ID)}
 	}
 	e, err := s.bounds(now, request)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if err := s.frozen(now, &e); err != nil {
-		return err
+		return 0, err
 	}
 	planned, err := s.planStart(now, request, only)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if err := reserve(now, &e, request, planned.Reserve); err != nil {
-		return err
+		return 0, err
 	}
 	e.Trigger, e.By, e.Why, e.RetryOf = message.TriggerManual, by, request.Reason, request.RetryOf
 	s.stale = true
 	if retryAt := s.open(ctx, e, planned); !retryAt.IsZero() {
-		return fmt.Errorf("%w: it could not write to the log", run.ErrNotReady)
+		return 0, fmt.Errorf("%w: it could not write to the log", run.ErrNotReady)
 	}
-	s.openings = append(s.openings, opening{seq: s.last, answer: answer})
-	return nil
-}
-
-// answerOpenings answers the requests whose run has its prepare by now.
-func (s *state) answerOpenings() {
-	newest := s.ledger.Newest()
-	if newest == nil || newest.ID == 0 && !newest.Over() {
-		return
-	}
-	waiting := s.openings[:0]
-	for _, o := range s.openings {
-		if o.seq == newest.OpenedSeq {
-			o.answer <- reply{run: s.view(newest)}
-			continue
-		}
-		waiting = append(waiting, o)
-	}
-	s.openings = waiting
+	return s.last, nil
 }

@@ -27,7 +27,7 @@ type state struct {
 	calendars        map[string]*calendar.Calendar
 	calendarErrs     map[string]error
 	calendarsSeen    bool
-	calendarRevision mark
+	calendarRevision uint64
 	// schedule is what windows and calendars add up to, as written at
 	// scheduledAt at the latest.
 	schedule    window.Schedule
@@ -39,14 +39,14 @@ type state struct {
 	ahead, after, freezing outlook
 	// revision is how far the configuration was read, reports how far the
 	// versions were, and reported tells that those of the start are all seen.
-	revision, reports mark
+	revision, reports uint64
 	reported          bool
 	// rollout is the tenant's, nil when there is none; rolloutErr why it cannot
 	// be read. rolledOut tells that it was seen, rolloutSeen how far.
 	rollout     *v1.Rollout
 	rolloutErr  error
 	rolledOut   bool
-	rolloutSeen mark
+	rolloutSeen uint64
 	hosts       map[string]*host
 	// forgotten are the hosts that were deleted, and not heard of since, and who
 	// has deleted them. One that is merely not known may be at work: it was not
@@ -61,11 +61,9 @@ type state struct {
 	past    *historian
 	// kept is the newest run that was in the history at the start.
 	kept uint64
-	// requests wait to be decided on, promises and deletions for their event to
-	// come back.
-	requests  []request
-	promises  []promise
-	deletions []deletion
+	// waiters are all callers that wait for something, in the order in which they
+	// came.
+	waiters []*waiter
 	// events tell what happened in the newest run, for people.
 	events   []v1.RunEvent
 	versions map[string]reported
@@ -110,7 +108,6 @@ type state struct {
 	// stale tells that something has changed since the last decision.
 	stale    bool
 	watchers map[chan struct{}]bool
-	openings []opening
 	// shown is the newest run as it was shown since the last change, at shownAt,
 	// so that many who watch cost one view; nil when it was not.
 	shown   *v1.Run
@@ -157,7 +154,7 @@ func (s *state) learnt() {
 
 // loop takes one event after the other and decides after each that has changed
 // something.
-func (s *state) loop(ctx context.Context, asked <-chan func(*state), in *inbox) {
+func (s *state) loop(ctx context.Context, posted <-chan func(*state), in *inbox) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -166,7 +163,7 @@ func (s *state) loop(ctx context.Context, asked <-chan func(*state), in *inbox) 
 			s.keep()
 			s.tasks.dropAll()
 			return
-		case f := <-asked:
+		case f := <-posted:
 			f(s)
 		case <-in.some:
 			s.hear(in.take())
@@ -174,6 +171,7 @@ func (s *state) loop(ctx context.Context, asked <-chan func(*state), in *inbox) 
 			s.stale = true
 		}
 		s.refresh(ctx, timer)
+		s.answer()
 	}
 }
 
@@ -212,8 +210,6 @@ func (s *state) fold(ctx context.Context, r message.Record) {
 	if current := s.ledger.Current(); r.Seq == s.startedAt && current != nil {
 		s.takeUp(ctx, current)
 	}
-	s.answerOpenings()
-	s.answerPromises()
 	s.learnt()
 	s.changed()
 }
@@ -225,7 +221,6 @@ func (s *state) raise(err error) {
 			"remove the guard file of tenant %s and start the agent again", err, s.Tenant)
 		s.Logger.Error("ALARM", "tenant", s.Tenant, "error", s.alarm)
 		s.tasks.dropAll()
-		s.refuseAll(s.ready())
 		s.learnt()
 		s.changed()
 	}
@@ -267,7 +262,6 @@ func (s *state) decide(ctx context.Context) time.Time {
 	}
 	s.listen(now)
 	s.looked = now
-	s.answerDeletions()
 	if !s.keepAt.IsZero() && !now.Before(s.keepAt) {
 		s.keep()
 	}

@@ -18,7 +18,7 @@ func (s *state) report(r store.Reported) {
 	if err := s.version(r); err != nil {
 		s.Logger.Warn("versions ignored", "tenant", s.Tenant, "host", r.Key, "error", err)
 	}
-	s.reports.reach(r.Number)
+	s.reports = max(s.reports, r.Number)
 	s.notify()
 }
 
@@ -43,5 +43,5 @@ func (c *Controller) versionsSeen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.until(ctx, func(s *state) *mark { return &s.reports }, number)
+	return c.reached(ctx, number, func(s *state) uint64 { return s.reports })
 }

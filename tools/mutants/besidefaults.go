@@ -4,8 +4,8 @@ package main
 // who is there, what runs at the site, and who was told what.
 var besideFaults = []fault{
 	{
-		name: "deletion-is-answered-before-the-log-has-it", in: "agent/controller.state.answerDeletions",
-		old: `case s.ledger.LastSeq < s.last || s.minds(d.host):`, new: `case s.ledger.LastSeq < s.last:`,
+		name: "deletion-is-answered-before-the-log-has-it", in: "agent/controller.state.forgot",
+		old: `case s.ledger.LastSeq < s.last || s.minds(name):`, new: `case s.ledger.LastSeq < s.last:`,
 		by: tests("agent/controller", "TestForgetIsOnTheLog"),
 	},
 	{

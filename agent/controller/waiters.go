@@ -1,0 +1,125 @@
+package controller
+
+import (
+	"context"
+	"errors"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+)
+
+// waiter is a caller that waits for the controller to reach something. Callers
+// run in goroutines of their own; the loop owns the list of waiters and looks at
+// each of them after every change of the state.
+type waiter struct {
+	ctx context.Context
+	// look sends the answer if there is one by now, and reports whether it did.
+	look func(*state) (answered bool)
+	// request is what the caller asks of the run, nil when it asks nothing.
+	request *request
+}
+
+// errPending is what a look returns as long as there is no answer.
+var errPending = errors.New("there is no answer yet")
+
+// until calls look on the state, now and after each change, and returns its
+// result once the error is not errPending.
+func until[T any](ctx context.Context, c *Controller, look func(*state) (T, error)) (T, error) {
+	return wait(ctx, c, nil, look)
+}
+
+// attempt is until for what has no result but an error.
+func (c *Controller) attempt(ctx context.Context, look func(*state) error) error {
+	_, err := until(ctx, c, func(s *state) (struct{}, error) { return struct{}{}, look(s) })
+	return err
+}
+
+// reached waits until a number that only grows has reached another one.
+func (c *Controller) reached(ctx context.Context, number uint64, of func(*state) uint64) error {
+	return c.attempt(ctx, func(s *state) error {
+		if of(s) < number {
+			return errPending
+		}
+		return nil
+	})
+}
+
+// ask is until for a look that always has an answer.
+func ask[T any](ctx context.Context, c *Controller, look func(*state) T) (T, error) {
+	return until(ctx, c, func(s *state) (T, error) { return look(s), nil })
+}
+
+// wait is until for a caller that may ask something of the run. It waits for
+// the end of the start first, because a state that is half read would be taken
+// for the whole. The answer travels over a channel: look may still run when the
+// caller has gone.
+func wait[T any](ctx context.Context, c *Controller, q *request, look func(*state) (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	answers := make(chan answer, 1)
+	w := &waiter{ctx: ctx, request: q, look: func(s *state) bool {
+		value, err := look(s)
+		if errors.Is(err, errPending) {
+			return false
+		}
+		answers <- answer{value, err}
+		return true
+	}}
+	var none T
+	select {
+	case <-c.knows:
+	case <-c.done:
+		return none, run.ErrNotReady
+	case <-ctx.Done():
+		return none, ctx.Err()
+	}
+	if err := c.post(ctx, func(s *state) { s.admit(w) }); err != nil {
+		return none, err
+	}
+	select {
+	case a := <-answers:
+		return a.value, a.err
+	case <-c.done:
+		return none, run.ErrNotReady
+	case <-ctx.Done():
+		_ = c.post(context.WithoutCancel(ctx), func(*state) {}) // The loop drops this waiter then.
+		return none, ctx.Err()
+	}
+}
+
+// post has f run in the loop, which owns the state.
+func (c *Controller) post(ctx context.Context, f func(*state)) error {
+	select {
+	case c.posted <- f:
+		return nil
+	case <-c.done:
+		return run.ErrNotReady
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// admit adds a waiter that is not answered at once.
+func (s *state) admit(w *waiter) {
+	if w.ctx.Err() != nil || w.look(s) {
+		return
+	}
+	s.waiters = append(s.waiters, w)
+	if w.request != nil {
+		s.stale = true
+	}
+}
+
+// answer looks at all waiters and drops those that have their answer or have
+// gone.
+func (s *state) answer() {
+	waiting := s.waiters[:0]
+	for _, w := range s.waiters {
+		if w.ctx.Err() == nil && !w.look(s) {
+			waiting = append(waiting, w)
+		}
+	}
+	clear(s.waiters[len(waiting):])
+	s.waiters = waiting
+}
