@@ -1,0 +1,166 @@
+// Package format numbers what the program stores and the protocol between site
+// and worker, so that one version can be replaced by another and back again.
+//
+// It decides whether this version may read what another one wrote. It does no
+// I/O and knows no kind's content.
+//
+// # The rule
+//
+// Each kind of stored thing has a format number of its own, and each stored
+// thing bears the number that it was written with: JSON as its member "format",
+// a record of the log or of the history as a header. The first release writes
+// format 1 of everything.
+//
+//   - A version whose newest format is N writes N and reads N and N-1. An
+//     upgrade from one release to the next, and back, loses nothing.
+//   - Anything else is refused by name, with the number that was found and those
+//     that are read: it is not damaged, and must be neither removed nor repaired.
+//   - What bears no number, or does not fit its number, is damaged.
+//   - Within a format a version may add members. A reader ignores members that it
+//     does not know, and drops them when it writes the thing anew.
+//   - Whoever adds something that a reader must not ignore, or must not drop,
+//     raises the number. So does whoever removes a member or changes its meaning,
+//     adds a kind of event, or adds a value to a member of known values.
+//   - The number is raised in one release and written from that release on; the
+//     release before must already read it, or the way back is closed and the
+//     changelog says so.
+//
+// Files that people write (configuration, scripts, faults of a simulated host),
+// files in a format of somebody else (keys, certificates, dev.env) and the bodies
+// of Avassa's protocol bear no number.
+package format
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// Kind is a kind of stored thing.
+type Kind struct {
+	// Name is what people call it.
+	Name string
+	// Newest is the format that this version writes. It reads the one before,
+	// too.
+	Newest int
+}
+
+// The kinds of stored things.
+var (
+	// Record is a record of a tenant's log.
+	Record = Kind{"record", 1}
+	// Guard says how far a tenant's log went.
+	Guard = Kind{"guard", 1}
+	// Lease says which worker works for a host.
+	Lease = Kind{"lease", 1}
+	// Config is a configuration, rollout or calendar of a tenant.
+	Config = Kind{"configuration", 1}
+	// Host is what a site keeps of a host, Versions what the host reported.
+	Host     = Kind{"host", 1}
+	Versions = Kind{"versions", 1}
+	// Run is an ended run in the history.
+	Run = Kind{"run", 1}
+	// Marks and Seal are the files that check the folder of the embedded server.
+	Marks = Kind{"high-water marks", 1}
+	Seal  = Kind{"seal", 1}
+	// HostKey and Token let a host and a client in.
+	HostKey = Kind{"host key", 1}
+	Token   = Kind{"token", 1}
+	// Journal is what a worker remembers, Identity what its state directory is
+	// called.
+	Journal  = Kind{"journal", 1}
+	Identity = Kind{"identity", 1}
+	// Simulated is a file of a simulated host.
+	Simulated = Kind{"simulated host", 1}
+)
+
+// Header is the NATS header with the number of what has no member for it.
+const Header = "Osu-Format"
+
+// UnsupportedError means that a stored thing was written by a version that is
+// too new or too old for this one. It is not damaged.
+type UnsupportedError struct {
+	Kind Kind
+	// Number is what the thing bears.
+	Number int
+}
+
+// Error says which format was found and which ones are read.
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("written by format %d, this version reads %s", e.Number, numbers(e.Kind.Newest))
+}
+
+// IsUnsupported reports whether err means that a stored thing is of a format
+// that this version does not read.
+func IsUnsupported(err error) bool {
+	_, ok := errors.AsType[*UnsupportedError](err)
+	return ok
+}
+
+// numbers lists the newest number and the one before, if there is one.
+func numbers(newest int) string {
+	if newest == 1 {
+		return "1"
+	}
+	return fmt.Sprintf("%d and %d", newest-1, newest)
+}
+
+var errNoNumber = errors.New("it bears no format number")
+
+// Check tells whether this version reads a format.
+func (k Kind) Check(number int) error {
+	switch {
+	case number < 1:
+		return errNoNumber
+	case number > k.Newest || number < k.Newest-1:
+		return &UnsupportedError{Kind: k, Number: number}
+	}
+	return nil
+}
+
+// HeaderValue is the value of Header of what this version writes.
+func (k Kind) HeaderValue() string { return strconv.Itoa(k.Newest) }
+
+// CheckHeader is Check for a value of Header.
+func (k Kind) CheckHeader(value string) error {
+	number, err := strconv.Atoi(value)
+	if err != nil {
+		return errNoNumber
+	}
+	return k.Check(number)
+}
+
+// Encode returns a value as a JSON object with its format as the first member.
+// The value must be an object that has no such member itself.
+func (k Kind) Encode(value any) ([]byte, error) {
+	body, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	rest, object := bytes.CutPrefix(body, []byte("{"))
+	if !object {
+		return nil, fmt.Errorf("cannot write a %s: a %T is no JSON object", k.Name, value)
+	}
+	head := fmt.Sprintf(`{"format":%d`, k.Newest)
+	if !bytes.Equal(rest, []byte("}")) {
+		head += ","
+	}
+	return append([]byte(head), rest...), nil
+}
+
+// Decode reads what Encode has written. An error for which IsUnsupported does
+// not hold means that the text is damaged.
+func (k Kind) Decode(text []byte, value any) error {
+	var numbered struct {
+		Format int `json:"format"`
+	}
+	if err := json.Unmarshal(text, &numbered); err != nil {
+		return err
+	}
+	if err := k.Check(numbered.Format); err != nil {
+		return err
+	}
+	return json.Unmarshal(text, value)
+}
