@@ -1,7 +1,7 @@
-// Package durable writes and locks files so that what it reports as done is
-// done after a crash of the process or the machine.
+// Package durable writes files that survive a crash of the process and a power
+// cut of the machine, and locks folders.
 //
-// It knows nothing of what the files hold.
+// It decides nothing and never looks at the contents of a file.
 package durable
 
 import (
@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 )
 
-// disk is what makes written things last. Nothing else than a loss of power
-// shows that a call of it was left out, so tests look at the calls.
+// disk is the system calls that make a file durable. Only a power cut would show
+// that a call is missing, so the tests record the calls.
 type disk struct {
 	sync       func(*os.File) error
 	rename     func(from, to string) error
@@ -23,8 +23,8 @@ func system() disk {
 	return disk{sync: (*os.File).Sync, rename: os.Rename, syncFolder: SyncFolder}
 }
 
-// WriteFile replaces a file by data in one step: a reader, and a machine that
-// lost power at any moment, sees the old content or the new, never a part. It
+// WriteFile replaces the content of a file atomically: readers, also after a
+// power cut at any moment, see the old content or the new, never a part. It
 // writes a temporary file beside it, syncs it, renames it and syncs the folder.
 func WriteFile(path string, data []byte, mode os.FileMode) error {
 	return system().writeFile(path, data, mode)
@@ -69,7 +69,7 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// SyncFolder makes the names in a folder durable.
+// SyncFolder makes the entries of a folder durable.
 func SyncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {

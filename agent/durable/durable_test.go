@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// recorder is a disk that writes down what it is asked for and what the folder
-// then holds, and fails at one call.
+// recorder is a disk that records its calls and the contents of the folder at
+// each call, and fails at one call.
 type recorder struct {
 	t     *testing.T
 	path  string
@@ -20,8 +20,8 @@ type recorder struct {
 	calls []string
 }
 
-// call notes a call with the contents of the file that is written and of the
-// one that is replaced.
+// call records a call with the contents of the temporary file and of the file
+// that it replaces.
 func (r *recorder) call(what string) error {
 	r.t.Helper()
 	names, err := filepath.Glob(filepath.Join(filepath.Dir(r.path), ".file.*"))
@@ -42,7 +42,7 @@ func (r *recorder) call(what string) error {
 	return nil
 }
 
-// disk does what a real one does, but for syncing.
+// disk does the real calls except sync.
 func (r *recorder) disk() disk {
 	return disk{
 		sync: func(f *os.File) error {
@@ -75,8 +75,8 @@ func newRecorder(t *testing.T, fails string) *recorder {
 	return r
 }
 
-// TestWriteFile checks that the content is synced before the file has its name,
-// and the name after.
+// TestWriteFile checks that the content is synced before the rename and the
+// folder after it.
 func TestWriteFile(t *testing.T) {
 	t.Parallel()
 	r := newRecorder(t, "")
@@ -92,9 +92,9 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
-// TestWriteFileFails checks that each failure is told, that the file keeps its
-// content as long as the new one is not synced, and that nothing is left
-// behind.
+// TestWriteFileFails checks that each failure is returned, that the file keeps
+// its old content until the new content is synced, and that no temporary file
+// stays.
 func TestWriteFileFails(t *testing.T) {
 	t.Parallel()
 	for fails, content := range map[string]string{"sync": "old", "rename": "old", "folder": "new"} {
@@ -115,8 +115,8 @@ func TestWriteFileFails(t *testing.T) {
 	}
 }
 
-// TestSystem checks that WriteFile asks the system for what it asks the
-// recorder: what cannot be synced shows that it was to be.
+// TestSystem checks that WriteFile makes the same calls to the system as to the
+// recorder: a sync that must fail shows that it was called.
 func TestSystem(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "file")

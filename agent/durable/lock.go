@@ -10,16 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lock is held on a folder until it is closed or the process ends.
+// Lock is a lock on a folder. Close or the end of the process releases it.
 type Lock struct {
 	file *os.File
 }
 
-// maxHolder bounds what is read of a lock file, in bytes.
+// maxHolder is how many bytes of a lock file are read.
 const maxHolder = 300
 
-// LockFolder takes the lock file of a folder. The error of a folder in use
-// says by whom, in the words that the holder passed as its own.
+// LockFolder locks a folder by its lock file, at path. The error for a folder in
+// use names the process and the text that its holder passed as holder.
 func LockFolder(path, holder string) (*Lock, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -46,7 +46,7 @@ func inUse(file *os.File, path string, cause error) error {
 	return fmt.Errorf("%s is in use by %s; stop that first, or use another folder", path, by)
 }
 
-// describe leaves word of who holds the lock, for whoever comes next.
+// describe writes the holder into the lock file, for the error of inUse.
 func describe(file *os.File, holder string) error {
 	if err := file.Truncate(0); err != nil {
 		return err
@@ -55,6 +55,6 @@ func describe(file *os.File, holder string) error {
 	return err
 }
 
-// Close gives the lock up. The file stays, because removing it would let two
-// holders lock two files of one name.
+// Close releases the lock. The file stays: removing it would let two processes
+// lock two files of the same name.
 func (l *Lock) Close() error { return l.file.Close() }

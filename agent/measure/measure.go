@@ -1,6 +1,7 @@
-// Package measure reads what a process uses of the machine, for benchmarks.
+// Package measure reads the memory and processor time of a process, for
+// benchmarks.
 //
-// It decides nothing and is part of no program.
+// It decides nothing, and no program imports it.
 package measure
 
 import (
@@ -9,7 +10,8 @@ import (
 	"strings"
 )
 
-// Resident is the memory of a process in MiB; "self" is this one (proc(5)).
+// Resident returns the resident memory of a process in MiB; "self" is this
+// process (proc(5)).
 func Resident(process string) (float64, error) {
 	text, err := os.ReadFile("/proc/" + process + "/status")
 	if err != nil {
@@ -21,17 +23,17 @@ func Resident(process string) (float64, error) {
 			return kib / 1024, nil
 		}
 	}
-	return 0, fmt.Errorf("the kernel does not tell the memory of process %s", process)
+	return 0, fmt.Errorf("the kernel does not report the memory of process %s", process)
 }
 
-// Ticks is the processor time that a process has used, in hundredths of a
-// second (proc(5)).
+// Ticks returns the processor time of a process in hundredths of a second
+// (proc(5)).
 func Ticks(pid int) (int, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, err
 	}
-	// The name of the program stands in brackets and may hold anything.
+	// The program's name is in brackets and may contain any character.
 	fields := strings.Fields(string(text)[strings.LastIndexByte(string(text), ')')+1:])
 	var user, system int
 	if _, err := fmt.Sscan(fields[11]+" "+fields[12], &user, &system); err != nil {

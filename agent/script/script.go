@@ -1,30 +1,35 @@
-// Package script runs programs that an operator installed on a machine: it
-// refuses one that somebody else could have written, starts it in a session of
-// its own with a small environment, keeps the last line that it prints, and
-// ends it together with all that it started and that has not left its group.
+// Package script runs programs that an operator has installed on a machine. It
+// decides whether a program may be run: nobody but root and the agent's user may
+// be able to write the file. It starts the program in a session of its own with a
+// small environment, keeps the last line of its output, and kills its process
+// group at the end.
 //
-// It does not decide which program runs, nor what its end means.
+// The package never chooses the program and never interprets its result.
 package script
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 )
 
-// lastWords is how long to wait, once a program and its group have ended, for
-// what it printed: a process that left the group may hold the pipe open.
-const lastWords = time.Second
+// drainTime is how long to wait for the end of the output after the program and
+// its group have ended: a process that left the group may hold the pipe open.
+const drainTime = time.Second
 
-// Run runs a program to its end and returns the last line that it printed, on
-// standard output or error. When ctx ends first, it is killed. With it ends its
-// process group: what it started stays behind only if that has left the group,
-// as setsid(1) does.
+// Run runs a program to its end and returns the last line of its standard output
+// and standard error. If ctx ends first, the program is killed. In both cases its
+// process group is killed; a child process survives only if it has left the
+// group, as with setsid(1).
 func Run(ctx context.Context, cmd *exec.Cmd) (said string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -39,24 +44,24 @@ func Run(ctx context.Context, cmd *exec.Cmd) (said string, err error) {
 	if err := errors.Join(err, writer.Close()); err != nil {
 		return "", err
 	}
-	heard := listen(reader)
+	output := readOutput(reader)
 	select {
 	case <-p.Exited:
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	// No other group can have its number: it has ended this instant, or lives on
-	// in what the program left behind.
+	// The group's number cannot belong to another group: either the group ended
+	// this instant, or a process that the program left behind is still in it.
 	killed := p.Kill()
-	said = heard.await(reader)
+	said = output.await(reader)
 	if killed && err != nil {
 		return said, err
 	}
 	return said, p.Failure()
 }
 
-// Failure is what is wrong with the way in which the program ended. It counts
-// once Exited is closed.
+// Failure returns an error unless the program ended with exit status 0. It is
+// valid once Exited is closed.
 func (p *Process) Failure() error {
 	if p.Err != nil {
 		return p.Err
@@ -71,8 +76,7 @@ func (p *Process) Failure() error {
 	return nil
 }
 
-// Last reads to the end and returns the last line that shows something, in
-// words.
+// Last reads to the end and returns the last line that is not blank, cleaned.
 func Last(from io.Reader) string {
 	var last []byte
 	lines := NewLines(func(line []byte) {
@@ -80,37 +84,37 @@ func Last(from io.Reader) string {
 			last = append(last[:0], line...)
 		}
 	})
-	_, _ = io.Copy(lines, from) // What could not be read was not said.
+	_, _ = io.Copy(lines, from) // After a read error the output ends here.
 	lines.End()
 	return Clean(last)
 }
 
-// listener reads to the end what a program prints.
-type listener struct {
+// output reads the output of a program to its end.
+type output struct {
 	done chan struct{}
 	last string
 }
 
-func listen(from io.Reader) *listener {
-	l := &listener{done: make(chan struct{})}
+func readOutput(from io.Reader) *output {
+	o := &output{done: make(chan struct{})}
 	go func() {
-		defer close(l.done)
-		l.last = Last(from)
+		defer close(o.done)
+		o.last = Last(from)
 	}()
-	return l
+	return o
 }
 
 // await returns the last line.
-func (l *listener) await(reader io.Closer) string {
-	late := time.NewTimer(lastWords)
+func (o *output) await(reader io.Closer) string {
+	late := time.NewTimer(drainTime)
 	defer late.Stop()
 	select {
-	case <-l.done:
+	case <-o.done:
 	case <-late.C:
-		_ = reader.Close() // It ends the reading.
-		<-l.done
+		_ = reader.Close() // It ends the read in progress.
+		<-o.done
 	}
-	return l.last
+	return o.last
 }
 
 func ignoreClosed(err error) error {
@@ -118,4 +122,101 @@ func ignoreClosed(err error) error {
 		return nil
 	}
 	return err
+}
+
+// Process is a started program. State and Err are valid once Exited is closed.
+type Process struct {
+	pid    int
+	Exited chan struct{}
+	State  *os.ProcessState
+	// Err is set if the exit status could not be obtained.
+	Err error
+}
+
+// Start starts a program in a session, and so a process group, of its own: a
+// signal to the agent's terminal or group does not reach it.
+func Start(cmd *exec.Cmd) (*Process, error) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, explainStart(err)
+	}
+	p := &Process{pid: cmd.Process.Pid, Exited: make(chan struct{})}
+	go p.wait(cmd)
+	return p, nil
+}
+
+// wait reaps the program, even if nobody waits for Exited any more.
+func (p *Process) wait(cmd *exec.Cmd) {
+	defer close(p.Exited)
+	var status *exec.ExitError
+	if err := cmd.Wait(); err != nil && !errors.As(err, &status) {
+		p.Err = fmt.Errorf("cannot get the exit status of the script: %w", err)
+	}
+	p.State = cmd.ProcessState
+}
+
+// Notice is how long to wait for an event that may have happened already. When
+// this process resumes after a pause (SIGSTOP, a suspended machine), an expired
+// timer fires at once, but the exit of a program is known only after wait(2).
+const Notice = time.Second
+
+// Ended reports whether the program has ended. It waits up to Notice.
+func (p *Process) Ended() bool {
+	select {
+	case <-p.Exited:
+		return true
+	case <-time.After(Notice):
+		return false
+	}
+}
+
+// Kill kills the program's group and reports whether that ended the program. A
+// program that had ended before keeps its exit status.
+func (p *Process) Kill() bool {
+	p.Signal(syscall.SIGKILL)
+	<-p.Exited
+	if p.Err != nil {
+		return false
+	}
+	status, ok := p.State.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
+}
+
+// Signal sends a signal to every process of the group. The only possible error,
+// that the group is empty, is ignored.
+func (p *Process) Signal(number syscall.Signal) {
+	_ = syscall.Kill(-p.pid, number)
+}
+
+// explainStart adds the likely cause to errors of execve(2) that mislead.
+func explainStart(err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOEXEC):
+		return fmt.Errorf("%w; a script's first line names its interpreter, such as #!/bin/sh", err)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w; the interpreter that its first line names is missing, or that line ends with a carriage return", err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w; the script, its interpreter or the mount (noexec) forbids it", err)
+	default:
+		return err
+	}
+}
+
+const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// Environment returns the environment of every script: PATH, HOME, LANG=C.UTF-8
+// and extra. Scripts do not get the rest of the agent's environment, which may
+// hold secrets.
+func Environment(getenv func(string) string, extra map[string]string) []string {
+	env := map[string]string{
+		"PATH": cmp.Or(getenv("PATH"), defaultPath),
+		"HOME": cmp.Or(getenv("HOME"), "/"),
+		"LANG": "C.UTF-8",
+	}
+	maps.Copy(env, extra)
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		list = append(list, name+"="+env[name])
+	}
+	return list
 }

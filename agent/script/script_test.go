@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// write makes a script. No process is started meanwhile: it would hold the file
-// open for writing for a moment, and to run it would fail.
+// write creates a script. It holds syscall.ForkLock: a process forked meanwhile
+// would inherit the file open for writing, and execve(2) would fail (ETXTBSY).
 func write(t *testing.T, content string) string {
 	t.Helper()
 	syscall.ForkLock.RLock()
@@ -28,7 +28,7 @@ func write(t *testing.T, content string) string {
 	return path
 }
 
-// command runs a shell script of which $1 is a named pipe.
+// command runs a shell script with a named pipe as $1.
 func command(t *testing.T, body string) (cmd *exec.Cmd, pipe string) {
 	t.Helper()
 	path := write(t, "#!/bin/sh\n"+body+"\n")
@@ -71,7 +71,7 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-func TestWhatCannotBeStarted(t *testing.T) {
+func TestStartErrors(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct{ content, want string }{
 		"no interpreter named":   {"echo hello\n", "a script's first line names its interpreter"},
@@ -86,14 +86,13 @@ func TestWhatCannotBeStarted(t *testing.T) {
 	}
 }
 
-// family is a script and a child of it, which both hold $1 open for writing and
-// live until they are killed, or leave the child behind.
+// family is a script with a child process. Both hold $1 open for writing.
 const family = `exec 9>"$1"
 ( trap '' TERM HUP INT; while :; do sleep 1000; done ) &
 echo started >&9
 `
 
-// untilGone reads until nobody has the pipe open any more.
+// untilGone reads until no process has the pipe open for writing.
 func untilGone(t *testing.T, pipe *bufio.Reader) {
 	t.Helper()
 	if rest, err := io.ReadAll(pipe); err != nil || len(rest) > 0 {
@@ -122,8 +121,8 @@ func TestTheWholeGroupIsKilledWhenItsTimeEnds(t *testing.T) {
 	}
 }
 
-// late is a context whose time is over once nobody has a named pipe open any
-// more: the program that had it has ended by then, and that is news as well.
+// late is a context that ends once no process has the named pipe open: then the
+// context and the program have both ended.
 type late struct {
 	context.Context
 	t    *testing.T
@@ -141,9 +140,9 @@ func (l *late) Done() <-chan struct{} {
 
 func (l *late) Err() error { return l.err }
 
-func TestEndCountsThoughItsTimeIsOverToo(t *testing.T) {
+func TestExitCountsThoughItsTimeIsOver(t *testing.T) {
 	t.Parallel()
-	// What is ready at once is taken in any order.
+	// select chooses among ready cases at random, so try often.
 	for range 20 {
 		for body, want := range map[string]string{"exit 0": "", "exit 3": "exit status 3"} {
 			cmd, path := command(t, `exec 9>"$1"; echo done; `+body)
@@ -155,7 +154,7 @@ func TestEndCountsThoughItsTimeIsOverToo(t *testing.T) {
 	}
 }
 
-func TestNothingStaysBehind(t *testing.T) {
+func TestNoProcessOfTheGroupSurvives(t *testing.T) {
 	t.Parallel()
 	cmd, path := command(t, family+"echo done")
 	type answer struct {
@@ -177,7 +176,7 @@ func TestNothingStaysBehind(t *testing.T) {
 	}
 }
 
-// open waits for somebody to write to a named pipe.
+// open waits for a writer of a named pipe.
 func open(t *testing.T, path string) *bufio.Reader {
 	t.Helper()
 	f, err := os.Open(path)
@@ -206,7 +205,7 @@ func TestAPipeThatIsNeverClosed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reader, writer := io.Pipe()
-		heard := listen(reader)
+		heard := readOutput(reader)
 		if _, err := io.WriteString(writer, "one\ntwo"); err != nil {
 			t.Fatal(err)
 		}
@@ -214,8 +213,8 @@ func TestAPipeThatIsNeverClosed(t *testing.T) {
 		if said := heard.await(reader); said != "two" {
 			t.Errorf("it said %q", said)
 		}
-		if waited := time.Since(begin); waited != lastWords {
-			t.Errorf("it was waited for %s, want %s", waited, lastWords)
+		if waited := time.Since(begin); waited != drainTime {
+			t.Errorf("it was waited for %s, want %s", waited, drainTime)
 		}
 	})
 }

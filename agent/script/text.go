@@ -9,14 +9,15 @@ import (
 	"unicode/utf8"
 )
 
-// MaxText bounds a line that is shown to people, in bytes.
+// MaxText is the largest size in bytes of a line that is shown to people.
 const MaxText = 1000
 
 // escape is a terminal's control sequence (ECMA-48 5.4), such as a colour.
 var escape = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]`)
 
-// Clean makes printed bytes fit to be shown: valid UTF-8 of printable
-// characters, of what a terminal would show at last, at most MaxText bytes.
+// Clean turns a line of output into text for people: valid UTF-8 of printable
+// characters, at most MaxText bytes. Of text overwritten by carriage returns it
+// keeps the last, as a terminal does.
 func Clean(line []byte) string {
 	text := strings.ToValidUTF8(string(escape.ReplaceAll(line, nil)), "\uFFFD")
 	for _, part := range slices.Backward(strings.Split(text, "\r")) {
@@ -40,7 +41,7 @@ func printable(text string) string {
 	}, text))
 }
 
-// Shortened cuts text to a number of bytes, between two characters.
+// Shortened truncates text to a number of bytes, between two characters.
 func Shortened(text string, limit int) string {
 	const mark = "..."
 	if len(text) <= limit {
@@ -53,11 +54,47 @@ func Shortened(text string, limit int) string {
 	return text[:end] + mark
 }
 
-// Blank reports whether a line shows nothing. It is asked of every line, also
-// of a hundred megabytes of them.
+// Blank reports whether a line shows nothing. It must be fast: it is called for
+// each line of an output that may have hundreds of megabytes.
 func Blank(line []byte) bool {
 	if bytes.IndexByte(line, '\x1b') < 0 && bytes.ContainsFunc(line[:min(len(line), 100)], func(r rune) bool { return r > ' ' && r < 0x7f }) {
 		return false
 	}
 	return Clean(line) == ""
 }
+
+// MaxLine is the number of bytes that are kept of a line.
+const MaxLine = 8 << 10
+
+// Lines is a writer that splits its input into lines, without line ends and at
+// most MaxLine long. It holds one line at a time.
+type Lines struct {
+	each func(line []byte)
+	line []byte
+}
+
+// NewLines returns Lines that pass each line to each, which must not retain it.
+func NewLines(each func(line []byte)) *Lines { return &Lines{each: each} }
+
+// Write implements io.Writer. It never fails.
+func (l *Lines) Write(data []byte) (int, error) {
+	size := len(data)
+	for {
+		part, rest, complete := bytes.Cut(data, []byte("\n"))
+		l.line = append(l.line, part[:min(len(part), MaxLine-len(l.line))]...)
+		if !complete {
+			return size, nil
+		}
+		l.End()
+		data = rest
+	}
+}
+
+// End ends the current line.
+func (l *Lines) End() {
+	l.each(l.line)
+	l.line = l.line[:0]
+}
+
+// Drop discards the current line.
+func (l *Lines) Drop() { l.line = l.line[:0] }

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestWhatIsShownIsPrintable(t *testing.T) {
+func TestCleanIsPrintable(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		line := rapid.OneOf(rapid.SliceOf(rapid.Byte()), rapid.Map(rapid.StringN(0, 2000, -1), func(s string) []byte { return []byte(s) }))

@@ -8,22 +8,21 @@ import (
 	"syscall"
 )
 
-// CheckFolder refuses a folder into which somebody else could have put a
-// script.
+// CheckFolder refuses a folder in which another user could create a script.
 func CheckFolder(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return err
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("%s is not a folder; it should be one of scripts", dir)
+		return fmt.Errorf("%s is not a folder; it should be the folder of the scripts", dir)
 	}
 	return trusted(dir, info.Mode(), owner(info), os.Geteuid())
 }
 
-// CheckFile refuses a script that somebody else could have written, and what is
-// no script. It is to be called before each start, for what was right once may
-// have been replaced since.
+// CheckFile refuses a file that another user could have written or that is not
+// an executable regular file. Call it before each start, because the file may
+// have been replaced since the last one.
 func CheckFile(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -41,8 +40,8 @@ func CheckFile(path string) error {
 	return trusted(path, info.Mode(), owner(info), os.Geteuid())
 }
 
-// trusted refuses what somebody else could have written: it is about to be run
-// with the agent's rights.
+// trusted refuses a file or folder that another user could have written, because
+// the script runs with the agent's rights.
 func trusted(path string, mode fs.FileMode, owner, self int) error {
 	if owner != 0 && owner != self {
 		return fmt.Errorf("%s belongs to user %d; it should belong to root or to the agent's user %d", path, owner, self)
@@ -64,7 +63,7 @@ func kind(mode fs.FileMode) string {
 	}
 }
 
-// owner is the user id that a file belongs to.
+// owner returns the user id of a file's owner; -1 if it is unknown.
 func owner(info fs.FileInfo) int {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(stat.Uid)

@@ -38,7 +38,7 @@ func TestTrusted(t *testing.T) {
 	}
 }
 
-func TestOwnerIsThatOfTheFile(t *testing.T) {
+func TestOwner(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {

@@ -168,7 +168,7 @@ var hostFaults = []fault{
 	{
 		name: "check-that-has-passed-is-overdue", in: "agent/script.Run",
 		old: `if killed && err != nil {`, new: `if killed || err != nil {`,
-		by: tests("agent/script", "TestEndCountsThoughItsTimeIsOverToo"),
+		by: tests("agent/script", "TestExitCountsThoughItsTimeIsOver"),
 	},
 	{
 		name: "seat-given-back-by-a-session-before", in: "agent/log/jetstream.seats.begin",
