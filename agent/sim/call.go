@@ -37,7 +37,7 @@ func call[T any](ctx context.Context, s *station, verb string, f func() (T, erro
 		if final(err) {
 			return a, err
 		}
-		if stopped := sleep(ctx, pause/2+s.w.dice.span("pause/"+s.m.name, 0, pause/2)); stopped != nil {
+		if stopped := sleep(ctx, pause/2+s.w.rng.span("pause/"+s.m.name, 0, pause/2)); stopped != nil {
 			return a, errors.Join(stopped, err)
 		}
 	}
@@ -67,7 +67,7 @@ func once[T any](ctx context.Context, s *station, verb string, f func() (T, erro
 			if w.fault("call: answer lost", s.m.name) {
 				return
 			}
-			w.after(w.dice.span("answer/"+s.m.name, 100*time.Microsecond, 20*time.Millisecond), func() { done <- answered[T]{a, err} })
+			w.after(w.rng.span("answer/"+s.m.name, 100*time.Microsecond, 20*time.Millisecond), func() { done <- answered[T]{a, err} })
 		})
 	}
 	select {

@@ -90,7 +90,7 @@ func (w *World) store(r message.Record, sent time.Time) (uint64, error) {
 	return r.Seq, nil
 }
 
-// shown is a record as a story shows it.
+// shown formats a record for the trace.
 type shown message.Record
 
 func (r shown) String() string {
@@ -108,7 +108,7 @@ func (w *World) crashLog() {
 	w.note("the log's server crashes")
 	w.count("crashes of the log")
 	w.after(time.Microsecond, func() { w.sites[0].die("crash with the log") })
-	w.after(w.dice.span("log restart", 100*time.Millisecond, 20*time.Second), w.startLog)
+	w.after(w.rng.span("log restart", 100*time.Millisecond, 20*time.Second), w.startLog)
 }
 
 func (w *World) startLog() {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// clock is a clock that may be wrong.
+// clock is a clock that faults may set wrong.
 type clock struct {
 	mu  sync.Mutex
 	off time.Duration
@@ -26,23 +26,23 @@ func (c *clock) set(off time.Duration) {
 	c.mu.Unlock()
 }
 
-// machine is a host: what survives its workers, and its power switch. The
-// world's lock guards what changes.
+// machine is a host: its disk, its kernel and its power, all of which outlive its
+// workers. The world's lock guards what changes.
 type machine struct {
 	w     *World
 	name  string
 	clock *clock
 	link  *link
-	// role and labels are what a rollout chooses it by.
+	// role and labels are what a rollout selects it by.
 	role   string
 	labels map[string]string
 	traits traits
-	// up tells that it has power; turn is closed when that changes.
-	up   bool
-	turn chan struct{}
+	// up tells that it has power; powered is closed when that changes.
+	up      bool
+	powered chan struct{}
 	// boot counts its boots.
 	boot int
-	// procs are its workers' processes.
+	// procs are the processes of its workers.
 	procs []*process
 	job   *job
 	// installed counts the upgrades by run, pending is the run whose upgrade
@@ -50,30 +50,31 @@ type machine struct {
 	installed map[uint64]int
 	pending   uint64
 	undone    map[uint64]bool
-	// drained is the run that took it out of service; 0 while it is in it.
+	// drained is the run that drained it; 0 while it is in service.
 	drained uint64
-	// full tells that its disk has no space, stuck that it stays down until it
-	// is calm.
+	// full tells that its disk has no space, stuck that it stays down until the
+	// quiet phase.
 	full, stuck bool
 }
 
-// traits are how a machine is.
+// traits are what does not change in a machine.
 type traits struct {
-	// reboots tells that upgrades need a boot, inside that they boot by
-	// themselves.
+	// reboots tells that an upgrade needs a reboot, inside that the upgrade reboots
+	// the machine by itself.
 	reboots, inside bool
 	// survives tells that an upgrade goes on when the worker dies.
 	survives bool
-	// rollsBack tells that an upgrade can be undone.
+	// rollsBack tells that an upgrade can be rolled back.
 	rollsBack bool
-	// lies is a host that answers what it likes, and has no worker.
-	lies bool
-	// second is a host with two workers.
+	// byzantine tells that the host has no worker and sends what it likes.
+	byzantine bool
+	// second tells that the host has two workers.
 	second bool
-	step   time.Duration
+	// step is how long a step of an upgrade takes at most.
+	step time.Duration
 }
 
-// job is an upgrade at work.
+// job is an upgrade that runs.
 type job struct {
 	run  uint64
 	stop context.CancelFunc
@@ -81,15 +82,15 @@ type job struct {
 	err  error
 }
 
-// turnTo has whoever waits for the machine look again, with the world's lock
-// held.
-func (m *machine) turnTo(up bool) {
+// setPower switches the power and wakes whoever waits for that, with the world's
+// lock held.
+func (m *machine) setPower(up bool) {
 	m.up = up
-	close(m.turn)
-	m.turn = make(chan struct{})
+	close(m.powered)
+	m.powered = make(chan struct{})
 }
 
-// cutPower ends all that runs on the machine.
+// cutPower ends everything that runs on the machine.
 func (m *machine) cutPower(why string) {
 	m.w.mu.Lock()
 	if !m.up {
@@ -97,7 +98,7 @@ func (m *machine) cutPower(why string) {
 		return
 	}
 	m.w.note("%s goes down: %s", m.name, why)
-	m.turnTo(false)
+	m.setPower(false)
 	procs, j := append([]*process(nil), m.procs...), m.job
 	m.w.mu.Unlock()
 	for _, p := range procs {
@@ -106,7 +107,7 @@ func (m *machine) cutPower(why string) {
 	if j != nil {
 		j.stop()
 	}
-	down := m.w.dice.span("down/"+m.name, 2*time.Second, 20*time.Second)
+	down := m.w.rng.span("down/"+m.name, 2*time.Second, 20*time.Second)
 	switch {
 	case m.w.fault("machine stays down", m.name):
 		m.w.mu.Lock()
@@ -114,12 +115,12 @@ func (m *machine) cutPower(why string) {
 		m.w.mu.Unlock()
 		return
 	case m.w.fault("boot is slow", m.name):
-		down = m.w.dice.span("slow boot/"+m.name, time.Minute, 10*time.Minute)
+		down = m.w.rng.span("slow boot/"+m.name, time.Minute, 10*time.Minute)
 	}
 	m.w.after(down, m.start)
 }
 
-// start gives the machine power again. A new boot is in the kernel's boot id.
+// start boots the machine. The kernel has a new boot id.
 func (m *machine) start() {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
@@ -130,17 +131,17 @@ func (m *machine) start() {
 	m.pending, m.stuck = 0, false
 	m.w.book.booted(m.name)
 	m.w.note("%s has booted, boot %d", m.name, m.boot)
-	m.turnTo(true)
+	m.setPower(true)
 }
 
-// bootID is that of the boot under way, with the world's lock held.
+// bootID is the kernel's boot id, with the world's lock held.
 func (m *machine) bootID() string { return fmt.Sprintf("%s-boot-%d", m.name, m.boot) }
 
 // power returns once the machine is up.
 func (m *machine) power(ctx context.Context) error {
 	for {
 		m.w.mu.Lock()
-		up, turn := m.up, m.turn
+		up, powered := m.up, m.powered
 		m.w.mu.Unlock()
 		if up {
 			return nil
@@ -148,13 +149,13 @@ func (m *machine) power(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-turn:
+		case <-powered:
 		}
 	}
 }
 
-// upgrade is the package manager at work. It has its effect somewhere in the
-// middle, and is not done before its end.
+// upgrade is the package manager. It changes the machine in the middle of its work,
+// and is not done before the end.
 func (m *machine) upgrade(ctx context.Context, j *job) {
 	defer close(j.done)
 	defer j.stop()
@@ -206,9 +207,9 @@ func (m *machine) upgrade(ctx context.Context, j *job) {
 
 // took is how long a step takes.
 func (m *machine) took(what string) time.Duration {
-	d := m.w.dice.span(what+"/"+m.name, m.traits.step/4, m.traits.step)
+	d := m.w.rng.span(what+"/"+m.name, m.traits.step/4, m.traits.step)
 	if m.w.fault("upgrade is slow", m.name) {
-		d += m.w.dice.span("slow/"+m.name, time.Minute, 5*time.Minute)
+		d += m.w.rng.span("slow/"+m.name, time.Minute, 5*time.Minute)
 	}
 	return d
 }

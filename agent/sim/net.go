@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// after has something happen later.
+// after calls f after a time.
 func (w *World) after(d time.Duration, f func()) { time.AfterFunc(d, f) }
 
 // sleep lets time pass.
@@ -21,14 +21,15 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// link is a way that may be cut.
+// link is a network link that may be cut.
 type link struct {
-	mu   sync.Mutex
-	cut  bool
-	turn chan struct{}
+	mu  sync.Mutex
+	cut bool
+	// changed is closed when the link is cut or works again.
+	changed chan struct{}
 }
 
-func newLink() *link { return &link{turn: make(chan struct{})} }
+func newLink() *link { return &link{changed: make(chan struct{})} }
 
 func (l *link) up() bool {
 	l.mu.Lock()
@@ -41,16 +42,16 @@ func (l *link) set(cut bool) {
 	defer l.mu.Unlock()
 	if l.cut != cut {
 		l.cut = cut
-		close(l.turn)
-		l.turn = make(chan struct{})
+		close(l.changed)
+		l.changed = make(chan struct{})
 	}
 }
 
-// wait returns once the link is up.
+// wait returns once the link works.
 func (l *link) wait(ctx context.Context) error {
 	for {
 		l.mu.Lock()
-		cut, turn := l.cut, l.turn
+		cut, changed := l.cut, l.changed
 		l.mu.Unlock()
 		if !cut {
 			return nil
@@ -58,12 +59,12 @@ func (l *link) wait(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-turn:
+		case <-changed:
 		}
 	}
 }
 
-// transit lets something travel that may be lost, doubled and overtaken.
+// transit delivers a message after a while. It may be lost, doubled or overtaken.
 func (w *World) transit(what, whose string, deliver func()) (lost bool) {
 	if w.fault(what+": lost", whose) {
 		return true
@@ -73,16 +74,16 @@ func (w *World) transit(what, whose string, deliver func()) (lost bool) {
 		times = 2
 	}
 	for range times {
-		d := w.dice.span(what+"/"+whose, 100*time.Microsecond, 20*time.Millisecond)
+		d := w.rng.span(what+"/"+whose, 100*time.Microsecond, 20*time.Millisecond)
 		if w.fault(what+": delayed", whose) {
-			d = w.dice.span(what+" delay/"+whose, time.Second, 30*time.Second)
+			d = w.rng.span(what+" delay/"+whose, time.Second, 30*time.Second)
 		}
 		w.after(d, deliver)
 	}
 	return false
 }
 
-// post delivers something to all stations of a host.
+// post sends a message to all workers of a host.
 func (w *World) post(what, host string, deliver func(*station)) (lost bool) {
 	if !w.reachable(host) {
 		return true
@@ -105,29 +106,29 @@ func (w *World) reachable(host string) bool {
 	return !down && w.machines[host].link.up()
 }
 
-// stationsOf returns what a host's workers have open.
+// stationsOf returns the log clients of a host's workers.
 func (w *World) stationsOf(host string) []*station {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]*station(nil), w.stations[host]...)
 }
 
-// askAll asks each host to say that it is alive.
+// askAll asks each host for a heartbeat.
 func (w *World) askAll() {
 	for _, m := range w.inOrder {
 		w.post("ask", m.name, func(s *station) { s.sayAlive() })
 	}
 }
 
-// reconnect has the workers of a host, or of all, make up for what they have
-// missed.
+// reconnect tells the workers of a host, or of all hosts, that the connection was
+// lost: they ask for what they missed.
 func (w *World) reconnect(host string) {
 	for _, m := range w.inOrder {
 		if host != "" && m.name != host {
 			continue
 		}
 		for _, s := range w.stationsOf(m.name) {
-			w.after(w.dice.span("reconnect/"+m.name, time.Millisecond, 2*time.Second), func() {
+			w.after(w.rng.span("reconnect/"+m.name, time.Millisecond, 2*time.Second), func() {
 				s.missed()
 				s.sayAlive()
 			})

@@ -12,14 +12,14 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// operate is somebody who does now this, now that.
+// operate is an operator who asks for random things at random times.
 func (w *World) operate() {
-	often := one(w.dice, "operator", 10*time.Second, 2*time.Minute, 5*time.Minute, 15*time.Minute)
-	for !w.calm.Load() {
-		if sleep(w.ctx, w.dice.span("operator rests", often/4, often)) != nil {
+	often := one(w.rng, "operator", 10*time.Second, 2*time.Minute, 5*time.Minute, 15*time.Minute)
+	for !w.quiet.Load() {
+		if sleep(w.ctx, w.rng.span("operator rests", often/4, often)) != nil {
 			return
 		}
-		if c := w.sites[w.dice.n("operator where", len(w.sites))].controller(); c != nil && !w.calm.Load() {
+		if c := w.sites[w.rng.n("operator where", len(w.sites))].controller(); c != nil && !w.quiet.Load() {
 			ctx, cancel := context.WithTimeout(w.ctx, 20*time.Second)
 			w.act(ctx, c)
 			cancel()
@@ -27,10 +27,10 @@ func (w *World) operate() {
 	}
 }
 
-// act does one thing.
+// act asks for one thing.
 func (w *World) act(ctx context.Context, c *controller.Controller) {
-	host := w.inOrder[w.dice.n("operator host", len(w.inOrder))].name
-	what := one(w.dice, "operator what",
+	host := w.inOrder[w.rng.n("operator host", len(w.inOrder))].name
+	what := one(w.rng, "operator what",
 		"pause", "resume", "resume", "resume", "abort", "approve", "approve", "approve", "approve", "approve", "approve",
 		"release", "release", "start", "start", "start", "start", "retry", "delete", "delete", "rollout")
 	var err error
@@ -42,23 +42,23 @@ func (w *World) act(ctx context.Context, c *controller.Controller) {
 		}
 		_, err = c.Ask(ctx, "operator", run.Ask(what), ask)
 	case "approve":
-		_, err = c.Ask(ctx, "operator", run.Approve, v1.Ask{Reason: "because", Stage: one(w.dice, "operator stage", "s0", "s1", "s2", "s3")})
+		_, err = c.Ask(ctx, "operator", run.Approve, v1.Ask{Reason: "because", Stage: one(w.rng, "operator stage", "s0", "s1", "s2", "s3")})
 	case "start":
-		_, err = c.Start(ctx, "operator", v1.Start{OverrideWindow: true, Reason: "because", Duration: one(w.dice, "operator duration", "1m", "6m", "15m")})
+		_, err = c.Start(ctx, "operator", v1.Start{OverrideWindow: true, Reason: "because", Duration: one(w.rng, "operator duration", "1m", "6m", "15m")})
 	case "retry":
 		_, err = c.Start(ctx, "operator", v1.Start{
-			OverrideWindow: true, Reason: "again", Duration: "10m", RetryOf: w.book.ended(w.dice.n("operator run", 3)),
+			OverrideWindow: true, Reason: "again", Duration: "10m", RetryOf: w.book.ended(w.rng.n("operator run", 3)),
 		})
 	case "delete":
 		err = c.Forget(ctx, "operator", host)
 	case "rollout":
-		w.shelf.setRollout(w.draw("rollout"))
+		w.shelf.setRollout(w.drawRollout("rollout"))
 	}
-	w.told(what, host, err)
+	w.answered(what, host, err)
 }
 
-// told notes how it came out.
-func (w *World) told(what, host string, err error) {
+// answered records the controller's answer.
+func (w *World) answered(what, host string, err error) {
 	var refused *run.Refused
 	switch {
 	case err == nil:

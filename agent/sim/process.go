@@ -5,18 +5,19 @@ import (
 	"sync/atomic"
 )
 
-// process is one that may die at any moment: from then on it has no effect on
-// anything outside of itself, and it is told to stop.
+// process is a controller, a worker or a byzantine host. It may die at any moment:
+// from then on it has no effect on anything else. Its goroutines end with its
+// context.
 type process struct {
 	w    *World
 	name string
-	// fault is what kills it at a label; labels are counted under kind.
+	// fault is the fault that kills it at a label. Labels are counted by kind.
 	fault, kind string
 	gone        atomic.Bool
 	cancel      context.CancelFunc
-	// run is that of its last journal; the world's lock guards it.
+	// run is the run in its journal; the world's lock guards it.
 	run uint64
-	// power is what to do when the machine dies with it; nil when it cannot.
+	// power cuts the power of its machine; nil for a process without a machine.
 	power func(why string)
 }
 
@@ -30,9 +31,10 @@ func (p *process) die(why string) {
 	}
 }
 
-// at is told the labels that the process comes by.
+// at is called at each label of the product's code. A fault may kill the process
+// there, or cut the power of its machine.
 func (p *process) at(label string) {
-	if p.dead() || p.w.calm.Load() {
+	if p.dead() || p.w.quiet.Load() {
 		return
 	}
 	p.w.count(p.kind + " at " + label)

@@ -37,7 +37,7 @@ func (w *World) pushTo(m *machine, p pushed) {
 		}
 	})
 	if lost {
-		w.after(w.dice.span("gap/"+m.name, time.Millisecond, time.Minute), func() { w.reconnect(m.name) })
+		w.after(w.rng.span("gap/"+m.name, time.Millisecond, time.Minute), func() { w.reconnect(m.name) })
 	}
 }
 
@@ -55,7 +55,7 @@ func (w *World) replay(m *machine) {
 	}
 	w.mu.Unlock()
 	if len(old) > 0 {
-		r := old[w.dice.n("replay which/"+m.name, len(old))]
-		w.after(w.dice.span("replay when/"+m.name, time.Millisecond, time.Minute), func() { w.pushTo(m, pushed{record: theirs(r)}) })
+		r := old[w.rng.n("replay which/"+m.name, len(old))]
+		w.after(w.rng.span("replay when/"+m.name, time.Millisecond, time.Minute), func() { w.pushTo(m, pushed{record: theirs(r)}) })
 	}
 }

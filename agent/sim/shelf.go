@@ -90,7 +90,7 @@ func (s siteStore) read(ctx context.Context) error {
 	case s.w.fault("store: read fails", s.p.name):
 		return errStore
 	}
-	return sleep(ctx, s.w.dice.span("store read/"+s.p.name, 100*time.Microsecond, 5*time.Millisecond))
+	return sleep(ctx, s.w.rng.span("store read/"+s.p.name, 100*time.Microsecond, 5*time.Millisecond))
 }
 
 // watch calls look now and after each change.
@@ -108,7 +108,7 @@ func (s siteStore) watch(ctx context.Context, look func()) error {
 			return ctx.Err()
 		case <-changed:
 		}
-		if err := sleep(ctx, s.w.dice.span("store watch/"+s.p.name, 100*time.Microsecond, 50*time.Millisecond)); err != nil {
+		if err := sleep(ctx, s.w.rng.span("store watch/"+s.p.name, 100*time.Microsecond, 50*time.Millisecond)); err != nil {
 			return err
 		}
 	}

@@ -1,132 +1,251 @@
-// Package sim plays the whole protocol in simulated time: the real controllers
-// and the real workers over a log, a network, machines and operators of its
-// own, in which everything goes wrong that can. After each event it checks the
-// invariants of design.md 5, from the records and from what the machines truly
-// did, and at the end that every run has ended.
-//
-// All that happens follows from a seed, but for the order in which the
-// runtime runs goroutines that are ready at the same instant. It is called
-// inside of a testing/synctest bubble and is of no use outside of tests.
 package sim
 
 import (
+	"context"
 	"fmt"
-	"maps"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// The tenant of the simulation, and the application of its workers.
+const (
+	tenant      = "acme"
+	application = "os-upgrade-simulated"
 )
 
 // Options say how a seed is played.
 type Options struct {
 	// Dir takes the files of workers and guards; it must be empty.
 	Dir string
-	// Tell is told all that happens; nil means that only the last of it is kept.
-	Tell func(line string)
+	// Print gets each line of the trace at once; nil keeps only the last lines.
+	Print func(line string)
 }
 
-// Report is what came of a seed.
+// Report is the result of a seed.
 type Report struct {
-	// Violations are the invariants that did not hold, none if all is well.
+	// Violations are the invariants that did not hold.
 	Violations []string
-	// Story are the last things that happened.
-	Story []string
+	// Trace are the last lines of the trace, if there is a violation.
+	Trace []string
 	// Counts are how often each thing happened.
 	Counts map[string]int
-	// Lasted is how much virtual time it took.
+	// Lasted is how much virtual time passed.
 	Lasted time.Duration
 }
 
-// remembered is how many of the last things are kept of a story.
-const remembered = 250
-
-// line is one thing that happened; it is put into words only when somebody
-// reads it.
-type line struct {
-	at     time.Time
-	format string
-	args   []any
+// World is everything in one seed.
+type World struct {
+	trace
+	o        Options
+	rng      *rng
+	strength map[string]float64
+	ctx      context.Context
+	// quiet tells that the quiet phase has begun: no fault happens any more.
+	quiet atomic.Bool
+	// mu guards what is shared: log, seats, machines, stations, listeners, book.
+	mu       sync.Mutex
+	log      *stream
+	seats    seats
+	stations map[string][]*station
+	book     *book
+	shelf    *shelf
+	sites    []*site
+	clocks   []*clock
+	machines map[string]*machine
+	// inOrder are the machines by name.
+	inOrder []*machine
 }
 
-func (l line) String() string {
-	return l.at.UTC().Format("15:04:05.000 ") + strings.TrimSpace(fmt.Sprintf(l.format, l.args...))
-}
+const (
+	// faultPhase is how long faults happen at most.
+	faultPhase = 25 * time.Minute
+	// grace is how long a run may last beyond the sum of its deadlines.
+	grace = 5 * time.Minute
+	// poll is the interval at which the end of a phase is looked for.
+	poll = 20 * time.Second
+	// farAhead is how far ahead the not-after of a run may be that is waited for. A
+	// run beyond that was opened under a wrong clock, and is aborted.
+	farAhead = 40 * time.Minute
+)
 
-// chronicle keeps the story of a seed.
-type chronicle struct {
-	mu         sync.Mutex
-	tell       func(string)
-	lines      []line
-	next       int
-	counts     map[string]int
-	violations []string
-}
-
-// note tells what happens.
-func (c *chronicle) note(format string, args ...any) {
-	l := line{time.Now(), format, args}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.tell != nil {
-		c.tell(l.String())
-	}
-	if len(c.lines) < remembered {
-		c.lines = append(c.lines, l)
-		return
-	}
-	c.lines[c.next] = l
-	c.next = (c.next + 1) % remembered
-}
-
-// count counts what happens.
-func (c *chronicle) count(what string) {
-	c.mu.Lock()
-	c.counts[what]++
-	c.mu.Unlock()
-}
-
-// violated tells of an invariant that does not hold.
-func (c *chronicle) violated(format string, args ...any) {
-	c.note("VIOLATION: "+format, args...)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.violations = append(c.violations, fmt.Sprintf(format, args...))
-}
-
-// broken reports whether an invariant did not hold.
-func (c *chronicle) broken() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.violations) > 0
-}
-
-func (c *chronicle) report() Report {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r := Report{Violations: c.violations, Counts: maps.Clone(c.counts)}
-	if len(r.Violations) == 0 {
-		return r
-	}
-	for i := range c.lines {
-		r.Story = append(r.Story, c.lines[(c.next+i)%len(c.lines)].String())
-	}
+// Play plays a seed.
+func Play(seed uint64, o Options) Report {
+	ctx, cancel := context.WithCancel(context.Background())
+	w := newWorld(ctx, seed, o)
+	begun := time.Now()
+	var running sync.WaitGroup
+	w.start(&running)
+	w.playPhases(begun)
+	cancel()
+	running.Wait()
+	r := w.report()
+	r.Lasted = time.Since(begun)
 	return r
 }
 
-// Expected returns what has to happen in many seeds beside the faults.
-func Expected() []string {
-	return []string{
-		"result completed", "result partial", "result failed", "result aborted", "result timed-out",
-		"command prepare", "command upgrade", "command reboot",
-		"event opened", "event silent", "event recovered", "event released", "event turn", "event slot", "event ran", "event gave-up",
-		"event approved", "event paused", "event resumed", "event aborted", "event finished",
-		"outcome of before-host: false", "outcome of drain: false", "outcome of after-host: false", "outcome of undrain: false", "outcome of fleet: false",
-		"runs opened by window", "runs opened by manual", "runs that retry", "runs kept in the history",
-		"append refused: behind", "reply refused: answered", "reply refused: of another run", "versions refused", "outcome of another host dropped",
-		"the log's disk is full", "a host is cut off", "a controller is cut off", "a machine loses power", "crashes of the log",
-		"a clock is set by seconds", "a clock is set by hours", "a clock is set by years",
-		"upgrades resumed", "upgrades that outlived their worker", "upgrades rolled back", "reboots inside upgrades", "seats changed hands",
-		"lies to commands", "lies unasked", "replies that come late", "tasks at the site",
-		"operator: release", "operator: delete", "operator: retry", "operator: rollout", "operator: approve", "operator: pause", "operator: resume", "operator: abort",
+func newWorld(ctx context.Context, seed uint64, o Options) *World {
+	w := &World{
+		trace: trace{print: o.Print, counts: map[string]int{}}, o: o, rng: newRNG(seed), strength: map[string]float64{}, ctx: ctx,
+		log: newStream(), seats: seats{byHost: map[string]*held{}, begun: time.Now()},
+		stations: map[string][]*station{}, shelf: newShelf(), machines: map[string]*machine{},
+	}
+	w.book = newBook(w)
+	for _, f := range faults {
+		if _, drawn := w.strength[f.group]; !drawn {
+			w.strength[f.group] = one(w.rng, "strength of "+f.group, strengths...)
+		}
+	}
+	two := w.rng.chance("two controllers", 0.4)
+	for n := range 2 {
+		if n == 0 || two {
+			w.clocks = append(w.clocks, &clock{})
+			w.sites = append(w.sites, &site{w: w, name: fmt.Sprint(n), clock: w.clocks[n], link: newLink()})
+		}
+	}
+	for n := range 2 + w.rng.n("machines", 3) {
+		w.addMachine(fmt.Sprintf("h%02d", n+1))
+	}
+	w.shelf.setConfig(w.drawConfig())
+	w.shelf.setRollout(w.drawRollout("first rollout"))
+	return w
+}
+
+func (w *World) addMachine(name string) {
+	d := w.rng
+	m := &machine{
+		w: w, name: name, clock: &clock{}, link: newLink(), up: true, powered: make(chan struct{}), boot: 1,
+		role: one(d, "role of "+name, "web", "db"), labels: map[string]string{"ring": one(d, "ring of "+name, "0", "1", "2")},
+		installed: map[uint64]int{}, undone: map[uint64]bool{},
+		traits: traits{
+			reboots: d.chance("reboots/"+name, 0.6), inside: d.chance("inside/"+name, 0.25), survives: d.chance("survives/"+name, 0.4),
+			rollsBack: d.chance("rolls back/"+name, 0.5), second: d.chance("second/"+name, 0.15), byzantine: d.chance("byzantine/"+name, 0.1),
+			step: d.span("step/"+name, 500*time.Millisecond, 15*time.Second),
+		},
+	}
+	w.machines[name] = m
+	w.inOrder = append(w.inOrder, m)
+	w.clocks = append(w.clocks, m.clock)
+	w.book.enlist(m)
+}
+
+// start starts all controllers, workers, byzantine hosts, the operator and the
+// outages.
+func (w *World) start(running *sync.WaitGroup) {
+	for _, s := range w.sites {
+		running.Go(s.keep)
+	}
+	for _, m := range w.inOrder {
+		if m.traits.byzantine {
+			running.Go(func() { w.keepByzantine(m) })
+			continue
+		}
+		running.Go(func() { w.keepWorker(m, 1) })
+		if m.traits.second {
+			running.Go(func() { w.keepWorker(m, 2) })
+		}
+	}
+	running.Go(w.operate)
+	w.startOutages(running)
+}
+
+// playPhases waits for the end of the fault phase, and then until all runs have
+// ended in the quiet phase.
+func (w *World) playPhases(begun time.Time) {
+	end := w.rng.span("fault phase", faultPhase/3, faultPhase)
+	for time.Since(begun) < end && !w.broken() {
+		if sleep(w.ctx, poll) != nil {
+			return
+		}
+	}
+	w.startQuietPhase()
+	w.awaitEnd()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.book.close()
+}
+
+// startQuietPhase ends all faults: links and disks work, clocks are right, machines
+// that stayed down boot, and no further window opens a run.
+func (w *World) startQuietPhase() {
+	w.note("the quiet phase begins")
+	w.quiet.Store(true)
+	for _, s := range w.sites {
+		s.link.set(false)
+	}
+	for _, c := range w.clocks {
+		c.set(0)
+	}
+	w.mu.Lock()
+	w.log.full = false
+	var stuck []*machine
+	for _, m := range w.inOrder {
+		m.full = false
+		m.link.set(false)
+		if m.stuck {
+			stuck = append(stuck, m)
+		}
+	}
+	w.mu.Unlock()
+	for _, m := range stuck {
+		m.start()
+	}
+	w.reconnect("")
+	c := w.drawConfig()
+	c.MaintenanceWindows = c.MaintenanceWindows[:0]
+	w.shelf.setConfig(c)
+}
+
+// awaitEnd waits until no run is under way (design.md 5, invariant 7).
+func (w *World) awaitEnd() {
+	for since, last := time.Now(), uint64(0); !w.broken(); {
+		w.mu.Lock()
+		under, opened, notAfter, rest := w.book.underWay()
+		w.mu.Unlock()
+		if !under {
+			return
+		}
+		if opened != last {
+			since, last = time.Now(), opened
+		}
+		if notAfter.After(since.Add(farAhead)) {
+			w.abortFar()
+			notAfter = since
+		}
+		if notAfter.Before(since) {
+			notAfter = since
+		}
+		if time.Now().After(notAfter.Add(rest + grace)) {
+			w.mu.Lock()
+			w.violated("invariant 7: a run does not end: %s", w.book.story())
+			w.mu.Unlock()
+			return
+		}
+		if sleep(w.ctx, poll) != nil {
+			return
+		}
+	}
+}
+
+// must reports an error that the simulation itself must not have.
+func (w *World) must(err error) {
+	if err != nil {
+		w.violated("the simulation itself failed: %v", err)
+	}
+}
+
+// abortFar aborts a run that would last for years.
+func (w *World) abortFar() {
+	w.count("runs aborted that were opened under a wrong clock")
+	for _, s := range w.sites {
+		if c := s.controller(); c != nil {
+			ctx, cancel := context.WithTimeout(w.ctx, 20*time.Second)
+			_, err := c.Ask(ctx, "operator", run.Abort, v1.Ask{Reason: "the clock was wrong"})
+			cancel()
+			w.note("operator: abort: %v", err)
+		}
 	}
 }

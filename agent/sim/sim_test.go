@@ -23,7 +23,7 @@ import (
 
 var (
 	oneSeed  = flag.Uint64("sim.seed", 0, "play this seed alone")
-	verbose  = flag.Bool("sim.v", false, "print the whole story of each seed")
+	verbose  = flag.Bool("sim.v", false, "print the whole trace of each seed")
 	seeds    = flag.Uint64("sim.seeds", 100, "how many seeds to play")
 	first    = flag.Uint64("sim.first", 1, "the first of them")
 	failures = flag.Int("sim.failures", 3, "stop after so many seeds that fail")
@@ -129,7 +129,7 @@ func play(t *testing.T, seed uint64) (r sim.Report) {
 	defer hangs.Stop()
 	o := sim.Options{Dir: dir}
 	if *verbose {
-		o.Tell = func(line string) { fmt.Println(line) }
+		o.Print = func(line string) { fmt.Println(line) }
 	}
 	synctest.Test(t, func(*testing.T) { r = sim.Play(seed, o) })
 	return r
@@ -152,8 +152,8 @@ func tell(t *testing.T, seed uint64, r sim.Report) {
 	if len(r.Violations) == 0 {
 		return
 	}
-	t.Errorf("seed %d failed: %s\nits last records:\n%s\nplay it again: GOMAXPROCS=1 go test ./agent/sim -run TestSimulation -count=1 -sim.seed=%d -sim.v",
-		seed, strings.Join(r.Violations, "\n"), strings.Join(r.Story, "\n"), seed)
+	t.Errorf("seed %d failed: %s\nthe end of its trace:\n%s\nplay it again: GOMAXPROCS=1 go test ./agent/sim -run TestSimulation -count=1 -sim.seed=%d -sim.v",
+		seed, strings.Join(r.Violations, "\n"), strings.Join(r.Trace, "\n"), seed)
 }
 
 func sorted(counts map[string]int) []string {

@@ -14,13 +14,13 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// site is a place where a controller runs, again and again.
+// site starts a controller again and again.
 type site struct {
 	w     *World
 	name  string
 	clock *clock
 	link  *link
-	// listener is who hears of hosts here; the world's lock guards it.
+	// listener receives what hosts send beside the log; the world's lock guards it.
 	listener *log.Listener
 	mu       sync.Mutex
 	p        *process
@@ -28,7 +28,7 @@ type site struct {
 	lives    int
 }
 
-// die kills the controller that runs.
+// die kills the controller, if one runs.
 func (s *site) die(why string) {
 	s.mu.Lock()
 	p := s.p
@@ -38,29 +38,29 @@ func (s *site) die(why string) {
 	}
 }
 
-// controller returns the one that runs; nil when none does.
+// controller returns the controller that runs, or nil.
 func (s *site) controller() *controller.Controller {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.c
 }
 
-// keep keeps a controller running.
+// keep starts one controller after the other.
 func (s *site) keep() {
 	for {
-		if sleep(s.w.ctx, s.w.dice.span("controller start/"+s.name, 100*time.Millisecond, 5*time.Second)) != nil {
+		if sleep(s.w.ctx, s.w.rng.span("controller start/"+s.name, 100*time.Millisecond, 5*time.Second)) != nil {
 			return
 		}
-		if s.w.calm.Load() {
-			// Nobody fixes an error of the site but time.
+		if s.w.quiet.Load() {
+			// Without its link it would end by an error again and again.
 			_ = s.link.wait(s.w.ctx)
 		}
 		s.run()
 	}
 }
 
-// guardFile is where a life keeps its guard: what a dead one writes late must
-// not reach the next.
+// guardFile returns the path of the guard of the next life: what a dead controller
+// writes late must not reach it.
 func (s *site) guardFile() (string, error) {
 	path := func(life int) string { return filepath.Join(s.w.o.Dir, fmt.Sprintf("guard-%s-%d", s.name, life)) }
 	s.lives++
@@ -106,7 +106,7 @@ func (s *site) run() {
 	}
 }
 
-// siteRunner runs tasks at the site.
+// siteRunner runs the tasks of a site.
 type siteRunner struct {
 	w *World
 	p *process

@@ -66,9 +66,9 @@ func (l siteLog) departs() (time.Duration, bool) {
 	case !l.s.link.up() || w.fault("append: request lost", name):
 		return 0, false
 	case w.fault("append: late", name):
-		return w.dice.span("append late/"+name, callLimit, 4*callLimit), true
+		return w.rng.span("append late/"+name, callLimit, 4*callLimit), true
 	}
-	return w.dice.span("append/"+name, 100*time.Microsecond, 20*time.Millisecond), true
+	return w.rng.span("append/"+name, 100*time.Microsecond, 20*time.Millisecond), true
 }
 
 // arrived takes in a record, whether its sender still waits or not.
@@ -78,9 +78,9 @@ func (l siteLog) arrived(r message.Record, sent time.Time, expected func() bool,
 	if errors.Is(a.err, errDown) || w.fault("append: ack lost", name) || w.fault("append: hangs", name) || !l.s.link.up() {
 		return
 	}
-	back := w.dice.span("ack/"+name, 100*time.Microsecond, 20*time.Millisecond)
+	back := w.rng.span("ack/"+name, 100*time.Microsecond, 20*time.Millisecond)
 	if w.fault("append: acknowledged late", name) {
-		back = w.dice.span("ack late/"+name, time.Second, 2*callLimit)
+		back = w.rng.span("ack late/"+name, time.Second, 2*callLimit)
 	}
 	w.after(back, func() { done <- a })
 }
@@ -135,10 +135,10 @@ func (l siteLog) Follow(ctx context.Context, from uint64, deliver func(message.R
 // delay is the time that records take to a follower.
 func (l siteLog) delay(ctx context.Context) error {
 	w, name := l.w, l.s.name
-	d := w.dice.span("follow/"+name, 50*time.Microsecond, 2*time.Millisecond)
+	d := w.rng.span("follow/"+name, 50*time.Microsecond, 2*time.Millisecond)
 	switch {
 	case w.fault("follow: stalls", name):
-		d = w.dice.span("follow stall/"+name, time.Second, 30*time.Second)
+		d = w.rng.span("follow stall/"+name, time.Second, 30*time.Second)
 	case w.fault("follow: breaks", name):
 		return errBroke
 	}
@@ -159,7 +159,7 @@ func (l siteLog) call(ctx context.Context) error {
 		}
 		return errNoReply
 	}
-	return sleep(ctx, l.w.dice.span("log call/"+l.s.name, 100*time.Microsecond, 10*time.Millisecond))
+	return sleep(ctx, l.w.rng.span("log call/"+l.s.name, 100*time.Microsecond, 10*time.Millisecond))
 }
 
 // Read implements log.Log.

@@ -10,8 +10,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
-// system is a machine as one of its worker's processes sees it: the strategy,
-// the kernel and the checks. A dead process has no effect.
+// system is a machine as a worker sees it: the strategy, the kernel and the checks.
+// A dead worker has no effect.
 type system struct {
 	m *machine
 	p *process
@@ -86,8 +86,8 @@ func (s system) begin(run uint64) *job {
 	return j
 }
 
-// await waits for the package manager, and ends it with the call: that of a
-// host where it survives its worker only when the call took too long.
+// await waits for the package manager. When ctx ends first, it stops the package
+// manager, unless that survives the death of the worker.
 func (s system) await(ctx context.Context, j *job) error {
 	select {
 	case <-j.done:
@@ -199,9 +199,9 @@ func (s system) Reboot(ctx context.Context) error {
 		w.after(time.Second, func() { s.m.killAll("soft-reboot") })
 		return nil
 	}
-	d := w.dice.span("shutdown/"+name, 100*time.Millisecond, 5*time.Second)
+	d := w.rng.span("shutdown/"+name, 100*time.Millisecond, 5*time.Second)
 	if w.fault("reboot is late", name) {
-		d = w.dice.span("late shutdown/"+name, 30*time.Second, 4*time.Minute)
+		d = w.rng.span("late shutdown/"+name, 30*time.Second, 4*time.Minute)
 	}
 	w.after(d, func() { s.m.shutDown(run) })
 	return nil
@@ -230,14 +230,14 @@ func (s system) Run(ctx context.Context, t message.Task) message.Outcome {
 	return s.m.w.perform(ctx, t, s.p)
 }
 
-// perform runs a task, on a host or at the site.
+// perform runs a task on a host or at the site.
 func (w *World) perform(ctx context.Context, t message.Task, p *process) message.Outcome {
 	whose := t.Host
 	w.count("tasks " + string(t.Kind))
 	if t.OnSite() {
 		w.count("tasks at the site")
 	}
-	if err := sleep(ctx, w.dice.span("task takes/"+whose, 100*time.Millisecond, 3*time.Second)); err != nil {
+	if err := sleep(ctx, w.rng.span("task takes/"+whose, 100*time.Millisecond, 3*time.Second)); err != nil {
 		return t.Outcome(false, err.Error())
 	}
 	if w.fault("task hangs", whose) {

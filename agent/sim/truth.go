@@ -121,10 +121,10 @@ func (b *book) outNow(host string, run uint64) {
 		return
 	}
 	stage, out := p.members[host].stage, 0
-	// A host that lies is in service as it likes.
+	// A byzantine host is in service as it likes.
 	for name, m := range p.members {
 		t := b.hosts[name]
-		if m.stage == stage && !m.left && !t.m.traits.lies && t.out(m, run) {
+		if m.stage == stage && !m.left && !t.m.traits.byzantine && t.out(m, run) {
 			out++
 		}
 	}
@@ -140,7 +140,7 @@ func (t *truth) out(m *part, run uint64) bool {
 	return drained || t.down == run || t.busy == run
 }
 
-// honest notes that a reply is that of a worker, not of a liar.
+// honest notes that a reply is that of a worker, not of a byzantine host.
 func (b *book) honest(key replyKey) { b.trusted[key] = true }
 
 // true checks that what a worker says is so (design.md 5, invariant 2).

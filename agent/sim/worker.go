@@ -14,12 +14,12 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker"
 )
 
-// keepWorker keeps a worker of a machine running for as long as there is power.
+// keepWorker starts a worker of a machine again and again, while there is power.
 func (w *World) keepWorker(m *machine, n int) {
 	name := fmt.Sprintf("worker %d of %s", n, m.name)
 	dir := filepath.Join(w.o.Dir, fmt.Sprintf("%s-%d", m.name, n))
 	for {
-		if m.power(w.ctx) != nil || sleep(w.ctx, w.dice.span("worker start/"+name, 100*time.Millisecond, 5*time.Second)) != nil {
+		if m.power(w.ctx) != nil || sleep(w.ctx, w.rng.span("worker start/"+name, 100*time.Millisecond, 5*time.Second)) != nil {
 			return
 		}
 		w.loseJournal(m.name, name, dir)
@@ -27,7 +27,7 @@ func (w *World) keepWorker(m *machine, n int) {
 	}
 }
 
-// loseJournal loses what the state directory holds, or repairs it.
+// loseJournal is a fault of the state directory between two lives of a worker.
 func (w *World) loseJournal(host, name, dir string) {
 	path := filepath.Join(dir, "journal.json")
 	switch _, err := os.Stat(path); {
@@ -71,31 +71,31 @@ func (w *World) runWorker(m *machine, name, dir string) {
 		w.must(worked.Close())
 	}
 	if err == nil && stopped.Load() {
-		// Somebody starts it again, or does not for a while.
-		_ = sleep(w.ctx, w.dice.span("away/"+name, 0, 2*message.Silence))
+		// An operator starts it again, at once or after a while.
+		_ = sleep(w.ctx, w.rng.span("away/"+name, 0, 2*message.Silence))
 	}
 	if err == nil || p.dead() || w.ctx.Err() != nil {
 		return
 	}
 	w.note("%s has ended: %v", name, err)
 	w.count("workers ended by an error")
-	// Somebody looks at it, and removes what is damaged.
-	if sleep(w.ctx, w.dice.span("repair/"+name, time.Second, 30*time.Second)) == nil && damaged(dir) {
+	// An operator removes a damaged journal.
+	if sleep(w.ctx, w.rng.span("repair/"+name, time.Second, 30*time.Second)) == nil && damaged(dir) {
 		w.count("journals repaired")
 		w.must(os.Remove(filepath.Join(dir, "journal.json")))
 		w.forgets(m.name, name)
 	}
 }
 
-// stopInOrder has some workers be told to end at some time, and tells whether
-// one was.
+// stopInOrder stops some workers in order after a while. The result becomes true
+// when that has happened.
 func (w *World) stopInOrder(ctx context.Context, p *process) *atomic.Bool {
 	var stopped atomic.Bool
-	if !w.dice.chance("stopped in order/"+p.name, 0.15) {
+	if !w.rng.chance("stopped in order/"+p.name, 0.15) {
 		return &stopped
 	}
-	timer := time.AfterFunc(w.dice.span("stopped in order in/"+p.name, time.Second, 10*time.Minute), func() {
-		if p.dead() || w.calm.Load() {
+	timer := time.AfterFunc(w.rng.span("stopped in order in/"+p.name, time.Second, 10*time.Minute), func() {
+		if p.dead() || w.quiet.Load() {
 			return
 		}
 		w.note("%s is told to end", p.name)
@@ -144,7 +144,7 @@ func (w *World) writeFile(m *machine, p *process, path string, data []byte, mode
 		w.mu.Lock()
 		m.full = true
 		w.mu.Unlock()
-		w.after(w.dice.span("disk full/"+m.name, time.Second, time.Minute), func() {
+		w.after(w.rng.span("disk full/"+m.name, time.Second, time.Minute), func() {
 			w.mu.Lock()
 			m.full = false
 			w.mu.Unlock()

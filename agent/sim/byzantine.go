@@ -9,33 +9,33 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// keepLiar is a host without a worker that says what it likes under its own
-// credentials.
-func (w *World) keepLiar(m *machine) {
+// keepByzantine is a byzantine host: it has credentials and no worker, and sends
+// what it likes.
+func (w *World) keepByzantine(m *machine) {
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
-	p := &process{w: w, name: "liar " + m.name, kind: "liar", cancel: cancel}
+	p := &process{w: w, name: "byzantine " + m.name, kind: "byzantine host", cancel: cancel}
 	s := w.connect(m, p)
 	defer s.hangUp()
-	if s.Seat(ctx, "LIAR") != nil {
+	if s.Seat(ctx, "BYZANTINE") != nil {
 		return
 	}
-	go func() { _ = s.Tasks(ctx, func(t message.Task) { w.lieAbout(s, t) }) }()
+	go func() { _ = s.Tasks(ctx, func(t message.Task) { w.falseOutcome(s, t) }) }()
 	go func() {
 		_ = s.Commands(ctx, func(r message.Record) { go w.answerFalsely(ctx, s, r) })
 	}()
 	for {
-		_ = s.Alive(message.Alive{Application: application, Worker: "LIAR", Role: m.role, Labels: m.labels})
+		_ = s.Alive(message.Alive{Application: application, Worker: "BYZANTINE", Role: m.role, Labels: m.labels})
 		if sleep(ctx, message.Heartbeat) != nil {
 			return
 		}
-		if w.dice.chance("lie/"+m.name, 0.2) {
-			w.lie(ctx, s)
+		if w.rng.chance("lie/"+m.name, 0.2) {
+			w.babble(ctx, s)
 		}
 	}
 }
 
-// answerFalsely answers a command, or one that was not sent, with anything.
+// answerFalsely sends any reply to a command, or to a command that was not sent.
 func (w *World) answerFalsely(ctx context.Context, s *station, r message.Record) {
 	name := s.m.name
 	command, err := message.DecodeCommand(r.Body)
@@ -47,14 +47,14 @@ func (w *World) answerFalsely(ctx context.Context, s *station, r message.Record)
 	if command.Action == message.Prepare {
 		run = r.Seq
 	}
-	if sleep(ctx, w.dice.span("lie after/"+name, time.Millisecond, 20*time.Second)) != nil || w.dice.chance("silence/"+name, 0.1) {
+	if sleep(ctx, w.rng.span("lie after/"+name, time.Millisecond, 20*time.Second)) != nil || w.rng.chance("silence/"+name, 0.1) {
 		return
 	}
 	action := command.Action
-	if w.dice.chance("other action/"+name, 0.2) {
-		action = one(w.dice, "which action/"+name, message.Prepare, message.Upgrade, message.Reboot)
+	if w.rng.chance("other action/"+name, 0.2) {
+		action = one(w.rng, "which action/"+name, message.Prepare, message.Upgrade, message.Reboot)
 	}
-	w.count("lies to commands")
+	w.count("false replies to commands")
 	limited, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	_ = s.reply(limited, run, action, w.falseBody(name, action), false)
@@ -62,22 +62,22 @@ func (w *World) answerFalsely(ctx context.Context, s *station, r message.Record)
 
 func (w *World) falseBody(name string, action message.Action) []byte {
 	text := func(result string) string { return fmt.Sprintf(`{"action":%q,"result":%q}`, action, result) }
-	return []byte(one(w.dice, "what lie/"+name,
+	return []byte(one(w.rng, "what lie/"+name,
 		text(message.Done), text(message.Done), text(message.Done), text(message.RebootRequired), text("I will not"), text(""),
 		`{"action":"upgrade","result":"done","host":"h00"}`, `[{"action":"upgrade"}]`, `{`, "", `{"action":"sell","result":"done"}`,
 		text(strings.Repeat("x", 5000)), text("\u202edone")))
 }
 
-// lie says something that nobody has asked for.
-func (w *World) lie(ctx context.Context, s *station) {
-	other := w.inOrder[w.dice.n("of whom/"+s.m.name, len(w.inOrder))].name
+// babble sends a message that nobody asked for.
+func (w *World) babble(ctx context.Context, s *station) {
+	other := w.inOrder[w.rng.n("of whom/"+s.m.name, len(w.inOrder))].name
 	w.mu.Lock()
 	run := w.log.prepare
 	w.mu.Unlock()
 	limited, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	w.count("lies unasked")
-	switch w.dice.n("lie how/"+s.m.name, 5) {
+	w.count("messages that nobody asked for")
+	switch w.rng.n("lie how/"+s.m.name, 5) {
 	case 0:
 		for attempt := range 3 {
 			for _, kind := range []message.TaskKind{message.AfterHost, message.Undrain, message.BeforeHost, message.Drain, message.Fleet} {
@@ -95,8 +95,8 @@ func (w *World) lie(ctx context.Context, s *station) {
 	}
 }
 
-// lieAbout answers a task with anything.
-func (w *World) lieAbout(s *station, t message.Task) {
-	ok := w.dice.chance("outcome lie/"+s.m.name, 0.7)
+// falseOutcome reports a random outcome of a task that it did not run.
+func (w *World) falseOutcome(s *station, t message.Task) {
+	ok := w.rng.chance("outcome lie/"+s.m.name, 0.7)
 	_ = s.Outcome(t.Outcome(ok, "trust me"))
 }

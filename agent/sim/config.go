@@ -7,9 +7,9 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// draw makes a rollout by chance, of all that a rollout may have.
-func (w *World) draw(purpose string) *v1.Rollout {
-	d := w.dice
+// drawRollout makes a random rollout, of everything that a rollout may have.
+func (w *World) drawRollout(purpose string) *v1.Rollout {
+	d := w.rng
 	yes := func(what string, p float64) bool { return d.chance(purpose+" "+what, p) }
 	span := func(what string, of ...string) string { return one(d, purpose+" "+what, of...) }
 	if yes("none", 0.1) {
@@ -40,13 +40,13 @@ func (w *World) draw(purpose string) *v1.Rollout {
 	}
 	r.Hooks = &v1.RolloutHooks{Drain: w.drawHook(purpose+" drain", 0.4), Undrain: w.drawHook(purpose+" undrain", 0.4)}
 	if problems := r.Validate(); len(problems) > 0 {
-		w.violated("the simulation itself made a rollout that is wrong: %v", problems)
+		w.violated("the simulation itself made an invalid rollout: %v", problems)
 	}
 	return r
 }
 
 func (w *World) drawStages(purpose string) []v1.Stage {
-	d := w.dice
+	d := w.rng
 	matches := []*v1.Match{{Hosts: []string{"h01"}}, {Labels: map[string]string{"ring": "0"}}, {Roles: []string{"web"}}, {Applications: []string{application}}}
 	var stages []v1.Stage
 	for n := range d.n(purpose+" stages", 4) {
@@ -67,38 +67,38 @@ func (w *World) drawStages(purpose string) []v1.Stage {
 }
 
 func (w *World) drawChecks(purpose string, p float64) []v1.Check {
-	if !w.dice.chance(purpose, p) {
+	if !w.rng.chance(purpose, p) {
 		return nil
 	}
-	checks := []v1.Check{{Type: "exec", Script: "ready", Timeout: one(w.dice, purpose+" timeout", "10s", "30s", "1m")}}
-	if w.dice.chance(purpose+" two", 0.3) {
+	checks := []v1.Check{{Type: "exec", Script: "ready", Timeout: one(w.rng, purpose+" timeout", "10s", "30s", "1m")}}
+	if w.rng.chance(purpose+" two", 0.3) {
 		checks = append(checks, v1.Check{Type: "tcp", Address: "127.0.0.1:80", Timeout: "10s"})
 	}
 	return checks
 }
 
 func (w *World) drawHook(purpose string, p float64) *v1.Hook {
-	if !w.dice.chance(purpose, p) {
+	if !w.rng.chance(purpose, p) {
 		return nil
 	}
-	retries := w.dice.n(purpose+" retries", 2)
+	retries := w.rng.n(purpose+" retries", 2)
 	return &v1.Hook{
-		Type: "exec", Script: "balancer", On: one(w.dice, purpose+" on", "", "host", "site"),
-		Timeout: one(w.dice, purpose+" timeout", "10s", "30s"), Retries: &retries, RetryInterval: "5s",
+		Type: "exec", Script: "balancer", On: one(w.rng, purpose+" on", "", "host", "site"),
+		Timeout: one(w.rng, purpose+" timeout", "10s", "30s"), Retries: &retries, RetryInterval: "5s",
 	}
 }
 
-// drawConfig makes a configuration by chance: a few windows of some minutes
-// within the time that is simulated.
+// drawConfig makes a random configuration: a few short windows within the fault
+// phase.
 func (w *World) drawConfig() *v1.OSUpgrade {
 	c := &v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: application}}, MaintenanceWindows: []v1.MaintenanceWindow{}}
 	start := time.Duration(0)
-	for n := range 1 + w.dice.n("windows", 3) {
-		start += w.dice.span("window start", 0, 12*time.Minute).Truncate(time.Minute)
+	for n := range 1 + w.rng.n("windows", 3) {
+		start += w.rng.span("window start", 0, 12*time.Minute).Truncate(time.Minute)
 		c.MaintenanceWindows = append(c.MaintenanceWindows, v1.MaintenanceWindow{
 			DaysOfWeek: "Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday",
 			StartTime:  fmt.Sprintf("%02d:%02d", int(start.Hours()), int(start.Minutes())%60),
-			Timezone:   "UTC", Duration: one(w.dice, "window duration", "5m", "10m", "20m", "30m"),
+			Timezone:   "UTC", Duration: one(w.rng, "window duration", "5m", "10m", "20m", "30m"),
 		})
 		start += time.Duration(n+10) * time.Minute
 	}
