@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
 const (
@@ -66,18 +68,11 @@ func (st *stream) follow(changed <-chan struct{}) {
 		case <-changed:
 			begun := time.Now()
 			err = st.event()
-			st.rest(min(max(smooth, (share-1)*time.Since(begun)), longestRest))
+			_ = wait.Sleep(st.Context(), min(max(smooth, (share-1)*time.Since(begun)), longestRest))
 		}
 		if err != nil {
 			return
 		}
-	}
-}
-
-func (st *stream) rest(span time.Duration) {
-	select {
-	case <-st.Context().Done():
-	case <-time.After(span):
 	}
 }
 

@@ -78,18 +78,6 @@ func (r *Runner) failed(ctx context.Context, t message.Task, what string, err er
 	}
 }
 
-// pause waits, and reports whether it could do so to the end.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // tries is so many of them, in words.
 func tries(n int) string {
 	if n == 1 {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
 // hook runs a hook until it succeeds or has no retry left.
@@ -20,7 +21,7 @@ func (r *Runner) hook(ctx context.Context, t message.Task, h message.Hook) error
 			return nil
 		}
 		r.failed(ctx, t, "hook", err)
-		if tried > h.Retries || !pause(ctx, time.Duration(h.RetryInterval)) {
+		if tried > h.Retries || wait.Sleep(ctx, time.Duration(h.RetryInterval)) != nil {
 			return fmt.Errorf("%s failed; the last one said: %w", tries(tried), err)
 		}
 	}

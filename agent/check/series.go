@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
 // minInterval is the shortest wait between two tries: an interval of nothing
@@ -48,7 +49,7 @@ func (r *Runner) check(ctx context.Context, t message.Task, c message.Check) err
 		if s.inRow >= c.Passes && err == nil {
 			return nil
 		}
-		if time.Until(end) <= interval || !pause(ctx, interval) {
+		if time.Until(end) <= interval || wait.Sleep(ctx, interval) != nil {
 			return s.tooFew(c)
 		}
 	}

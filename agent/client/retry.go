@@ -97,15 +97,3 @@ func retryAfter(resp *http.Response, now time.Time) (time.Duration, bool) {
 	}
 	return 0, false
 }
-
-// sleep waits, or returns the context's error as soon as it ends.
-func sleep(ctx context.Context, wait time.Duration) error {
-	t := time.NewTimer(wait)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
-}

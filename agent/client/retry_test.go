@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
 func TestAgain(t *testing.T) {
@@ -194,7 +195,7 @@ func TestTryIsBounded(t *testing.T) {
 		for r.Context().Err() == nil {
 			_, _ = io.WriteString(w, " ")
 			_ = http.NewResponseController(w).Flush()
-			_ = sleep(r.Context(), time.Second)
+			_ = wait.Sleep(r.Context(), time.Second)
 		}
 	}
 	for name, serve := range map[string]http.HandlerFunc{"a silent server": silent, "a dripping server": dripping} {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
 // Watch follows the tenant's runs over server-sent events: see is called with
@@ -30,7 +31,7 @@ func (c *Client) Watch(ctx context.Context, tenant string, see func(v1.Run) (mor
 	w := &watch{client: c, q: request{method: http.MethodGet, path: path}, see: see}
 	for failures := 0; ; failures++ {
 		begin, events := time.Now(), w.events
-		wait, err := w.follow(ctx)
+		pause, err := w.follow(ctx)
 		switch {
 		case errors.Is(err, errEnough):
 			return nil
@@ -42,8 +43,8 @@ func (c *Client) Watch(ctx context.Context, tenant string, see func(v1.Run) (mor
 		if w.events > events || time.Since(begin) >= c.pace.waitMax {
 			failures = 0
 		}
-		wait = max(wait, jitter(c.pace.waitMin, c.pace.waitMax, failures, rand.Float64()))
-		if sleep(ctx, wait) != nil {
+		pause = max(pause, jitter(c.pace.waitMin, c.pace.waitMax, failures, rand.Float64()))
+		if wait.Sleep(ctx, pause) != nil {
 			return w.ended(ctx)
 		}
 	}
@@ -77,8 +78,8 @@ func (w *watch) ended(ctx context.Context) error {
 }
 
 // follow connects once and reads until the stream breaks. An error ends the
-// watch; none means to connect again, after wait at the earliest.
-func (w *watch) follow(ctx context.Context) (wait time.Duration, err error) {
+// watch; none means to connect again, after pause at the earliest.
+func (w *watch) follow(ctx context.Context) (pause time.Duration, err error) {
 	listening, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	idle := w.client.pace.idle
@@ -123,11 +124,11 @@ func (w *watch) connect(ctx context.Context) (*http.Response, error) {
 
 // refused judges an answer that is no stream: the server's own trouble passes,
 // a no stays a no.
-func (w *watch) refused(resp *http.Response) (wait time.Duration, err error) {
+func (w *watch) refused(resp *http.Response) (pause time.Duration, err error) {
 	if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= http.StatusInternalServerError {
 		w.trouble = statusText(resp.StatusCode)
-		wait, _ = retryAfter(resp, time.Now())
-		return wait, nil
+		pause, _ = retryAfter(resp, time.Now())
+		return pause, nil
 	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // What came of it will do: the status decides.
 	if err := w.client.judge(w.q, reply{status: resp.StatusCode, header: resp.Header, body: body}); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
 func TestWatchSeesEachChange(t *testing.T) {
@@ -171,7 +172,7 @@ func beat(w http.ResponseWriter, r *http.Request, period, end time.Duration) {
 	for begin := time.Now(); time.Since(begin) < end; {
 		_, _ = io.WriteString(w, ": alive\n\n")
 		_ = http.NewResponseController(w).Flush()
-		if sleep(r.Context(), period) != nil {
+		if wait.Sleep(r.Context(), period) != nil {
 			return
 		}
 	}
@@ -228,7 +229,7 @@ func TestWatchWaitsForItsReader(t *testing.T) {
 		}
 	}, func(t *testing.T, c *Client) {
 		err := c.Watch(t.Context(), "acme", func(run v1.Run) bool {
-			_ = sleep(t.Context(), 10*time.Minute)
+			_ = wait.Sleep(t.Context(), 10*time.Minute)
 			return run.ID != 2
 		})
 		wantEqual(t, "error", err, nil)
@@ -280,7 +281,7 @@ func TestWatchForgetsItsFailures(t *testing.T) {
 				w.Header().Set("Content-Type", "text/event-stream")
 				_, _ = io.WriteString(w, ": hello\n\n")
 				_ = http.NewResponseController(w).Flush()
-				_ = sleep(r.Context(), row.lasts)
+				_ = wait.Sleep(r.Context(), row.lasts)
 				if row.event || connections == failures+streams {
 					_, _ = fmt.Fprintf(w, "event: run\ndata: {\"id\":%d}\n\n", connections)
 				}

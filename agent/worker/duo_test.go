@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
@@ -35,16 +36,18 @@ func (m *machine) Versions(context.Context) (map[string]string, error) {
 	return map[string]string{}, nil
 }
 
-func (m *machine) Prepare(ctx context.Context, _ strategy.Job) error { return rest(ctx, time.Second) }
+func (m *machine) Prepare(ctx context.Context, _ strategy.Job) error {
+	return wait.Sleep(ctx, time.Second)
+}
 
 func (m *machine) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
-	if err := rest(ctx, 3*time.Second); err != nil {
+	if err := wait.Sleep(ctx, 3*time.Second); err != nil {
 		return 0, err
 	}
 	m.mu.Lock()
 	m.upgrades[job.Run]++
 	m.mu.Unlock()
-	return m.outcome(), rest(ctx, 3*time.Second)
+	return m.outcome(), wait.Sleep(ctx, 3*time.Second)
 }
 
 func (m *machine) Resume(_ context.Context, job strategy.Job) (strategy.Outcome, error) {
@@ -63,9 +66,13 @@ func (m *machine) outcome() strategy.Outcome {
 	return strategy.RebootRequired
 }
 
-func (m *machine) Verify(ctx context.Context, _ strategy.Job) error { return rest(ctx, time.Second) }
+func (m *machine) Verify(ctx context.Context, _ strategy.Job) error {
+	return wait.Sleep(ctx, time.Second)
+}
 
-func (m *machine) Rollback(ctx context.Context, _ strategy.Job) error { return rest(ctx, time.Second) }
+func (m *machine) Rollback(ctx context.Context, _ strategy.Job) error {
+	return wait.Sleep(ctx, time.Second)
+}
 
 // seen is the machine as the worker of one state directory has it.
 type seen struct {
@@ -211,7 +218,7 @@ func (d *duo) live(ctx context.Context, i int, dir string) {
 		gone := d.gone[i]
 		d.gone[i], d.stop[i] = 0, nil
 		d.mu.Unlock()
-		_ = rest(ctx, gone)
+		_ = wait.Sleep(ctx, gone)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
 // station is a log in memory that outlives the workers that use it.
@@ -196,7 +197,7 @@ func (s *station) Tasks(ctx context.Context, deliver func(message.Task)) error {
 		for _, t := range s.wanted() {
 			deliver(t)
 		}
-		if err := rest(ctx, taskEvery); err != nil {
+		if err := wait.Sleep(ctx, taskEvery); err != nil {
 			return err
 		}
 	}

@@ -83,7 +83,7 @@ func (w *Worker) yield(now seating, err error) error {
 
 // receive waits for a command and writes down that it is taken up.
 func (w *Worker) receive(ctx context.Context, now seating) error {
-	r, err := w.box.take(now.ctx)
+	r, err := w.commands.take(now.ctx)
 	if err != nil {
 		return w.yield(now, err)
 	}

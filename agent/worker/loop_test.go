@@ -204,9 +204,9 @@ func TestEndIsKnownLate(t *testing.T) {
 	}
 }
 
-// TestMailbox checks that the newest command of each kind is kept, also when
+// TestCommandQueue checks that the newest command of each kind is kept, also when
 // the log behind it becomes another one.
-func TestMailbox(t *testing.T) {
+func TestCommandQueue(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		put  []message.Record
@@ -218,17 +218,17 @@ func TestMailbox(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := newMailbox()
+			q := newCommandQueue()
 			for _, r := range c.put {
-				m.put(r)
+				q.put(r)
 			}
 			for _, want := range c.want {
-				if r, err := m.take(t.Context()); err != nil || r.Seq != want {
+				if r, err := q.take(t.Context()); err != nil || r.Seq != want {
 					t.Errorf("command %d comes, not %d: %v", r.Seq, want, err)
 				}
 			}
-			if r, ok := m.pop(); ok {
-				t.Errorf("command %d comes after all", r.Seq)
+			if left := q.Take(); len(left) != 0 {
+				t.Errorf("command %d comes after all", left[0].Value.Seq)
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
 // WriteFile replaces a file durably, as durable.WriteFile does.
@@ -50,7 +51,7 @@ func (w *Worker) write(ctx context.Context, next Journal) error {
 			w.alarm(next, err)
 			told = true
 		}
-		if err := rest(ctx, pause); err != nil {
+		if err := wait.Sleep(ctx, pause); err != nil {
 			return err
 		}
 	}

@@ -188,13 +188,3 @@ func (w *Worker) attend(now seating) error {
 	w.standBy(context.Cause(ctx))
 	return nil
 }
-
-// rest waits.
-func rest(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
-}

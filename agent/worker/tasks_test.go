@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
 func taskOf(run uint64, kind message.TaskKind) message.Task {
@@ -92,7 +93,7 @@ type slow struct{ begun chan message.Key }
 
 func (s slow) Run(ctx context.Context, t message.Task) message.Outcome {
 	s.begun <- t.Key()
-	if err := rest(ctx, time.Minute); err != nil {
+	if err := wait.Sleep(ctx, time.Minute); err != nil {
 		return t.Outcome(false, err.Error())
 	}
 	return message.Outcome{OK: true, Text: "slow"}

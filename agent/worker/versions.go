@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
@@ -16,56 +15,8 @@ import (
 // does not depend on it.
 const versionsFirst = 10 * time.Second
 
-// desk takes orders for reports. Those that wait are filled by one report.
-type desk struct {
-	mu      *sync.Mutex
-	waiting []chan struct{}
-	some    chan struct{}
-}
-
-func newDesk() *desk {
-	return &desk{mu: &sync.Mutex{}, some: make(chan struct{}, 1)}
-}
-
-// order asks for a report that begins from now on; what it returns is closed
-// when that is over.
-func (d *desk) order() <-chan struct{} {
-	done := make(chan struct{})
-	d.mu.Lock()
-	d.waiting = append(d.waiting, done)
-	d.mu.Unlock()
-	select {
-	case d.some <- struct{}{}:
-	default:
-	}
-	return done
-}
-
-// take returns the orders that wait.
-func (d *desk) take() []chan struct{} {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	orders := d.waiting
-	d.waiting = nil
-	return orders
-}
-
-// await returns the orders that wait once there are some.
-func (d *desk) await(ctx context.Context) ([]chan struct{}, error) {
-	for {
-		if orders := d.take(); len(orders) > 0 {
-			return orders, nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-d.some:
-		}
-	}
-}
-
 // reportVersions reports the host's versions at the start and whenever it is
-// ordered to, until ctx ends. It runs beside the loop, because a site that
+// asked to, until ctx ends. It runs beside the loop, because a site that
 // cannot be reached must not keep the host from its work.
 func (w *Worker) reportVersions(ctx context.Context) error {
 	// What the log has is not reported again (AV-76).
@@ -76,15 +27,15 @@ func (w *Worker) reportVersions(ctx context.Context) error {
 	if err != nil {
 		w.Log.Warn("cannot read the versions reported before", "host", w.Host, "error", err)
 	}
-	orders := w.desk.take()
 	for {
+		waiting := w.reports.Take()
 		if reported, err = w.report(ctx, reported); err != nil {
 			return err
 		}
-		for _, done := range orders {
-			close(done)
+		for _, caller := range waiting {
+			close(caller.Key)
 		}
-		if orders, err = w.desk.await(ctx); err != nil {
+		if err = w.reports.Wait(ctx); err != nil {
 			return err
 		}
 	}
@@ -129,12 +80,15 @@ func (w *Worker) warn(ctx context.Context, what string, err error) {
 	}
 }
 
-// versionsBeforeReply orders a report and gives it its time.
+// versionsBeforeReply asks for a report that begins from now on, and gives it its
+// time.
 func (w *Worker) versionsBeforeReply(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, versionsFirst)
 	defer cancel()
+	reported := make(chan struct{})
+	w.reports.Put(reported, struct{}{})
 	select {
-	case <-w.desk.order():
+	case <-reported:
 	case <-limited.Done():
 		w.warn(ctx, "the reply goes before the versions", limited.Err())
 	}

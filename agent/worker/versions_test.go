@@ -2,13 +2,17 @@ package worker
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
@@ -117,27 +121,53 @@ func TestRefusedVersions(t *testing.T) {
 	})
 }
 
-// TestOrders checks that a report that begins after several orders fills all
-// of them, and none that comes later.
-func TestOrders(t *testing.T) {
+// TestOneReportForAll checks that a report that begins after several callers
+// have asked for one serves all of them, and none that asks later.
+func TestOneReportForAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk()
-		d.order()
-		d.order()
-		first, err := d.await(t.Context())
-		if err != nil || len(first) != 2 {
-			t.Fatalf("%d orders wait: %v", len(first), err)
+		begun, release := make(chan struct{}, 10), make(chan struct{})
+		s := newStation()
+		w := &Worker{Options: Options{Station: s, Log: slog.New(slog.DiscardHandler), Strategy: otherVersions{versions: func(context.Context) (map[string]string, error) {
+			begun <- struct{}{}
+			<-release
+			return map[string]string{"kernel": "6"}, nil
+		}}}, reports: wait.NewQueue[chan struct{}, struct{}]()}
+		w.Limits.Step = time.Hour
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { _ = w.reportVersions(ctx) })
+		<-begun // The report of the start, which serves nobody who asks from now on.
+		var served atomic.Int32
+		for range 2 {
+			running.Go(func() {
+				w.versionsBeforeReply(ctx)
+				served.Add(1)
+			})
 		}
-		later := make(chan int)
-		go func() {
-			next, _ := d.await(t.Context())
-			later <- len(next)
-		}()
 		synctest.Wait()
-		d.order()
-		if n := <-later; n != 1 {
-			t.Errorf("%d orders wait, not 1", n)
+		release <- struct{}{}
+		<-begun
+		running.Go(func() {
+			w.versionsBeforeReply(ctx)
+			served.Add(1)
+		})
+		synctest.Wait()
+		if n := served.Load(); n != 0 {
+			t.Errorf("%d callers are served by a report that began before they asked", n)
 		}
+		release <- struct{}{}
+		<-begun
+		synctest.Wait()
+		if n := served.Load(); n != 2 {
+			t.Errorf("one report serves %d callers, not the 2 that asked before it began", n)
+		}
+		close(release)
+		synctest.Wait()
+		if n := served.Load(); n != 3 {
+			t.Errorf("%d callers are served in the end", n)
+		}
+		stop()
+		running.Wait()
 	})
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
@@ -91,10 +92,12 @@ type Worker struct {
 	bootID  string
 	// fresh tells that the journal's phase began in this process, not before a
 	// crash.
-	fresh bool
-	box   mailbox
-	desk  *desk
-	tasks *tasks
+	fresh    bool
+	commands commandQueue
+	// reports are those who wait for a report of the versions: one report is
+	// for all of them.
+	reports *wait.Queue[chan struct{}, struct{}]
+	tasks   *tasks
 	// count counts what was left alone.
 	count atomic.Uint64
 	// ignored is the last command of each kind that was left alone, and
@@ -135,7 +138,7 @@ func Open(ctx context.Context, o Options) (*Worker, error) {
 		return nil, err
 	}
 	w := &Worker{
-		Options: o, lock: lock, born: make(chan struct{}), box: newMailbox(), desk: newDesk(), tasks: newTasks(), ignored: map[message.Kind]place{},
+		Options: o, lock: lock, born: make(chan struct{}), commands: newCommandQueue(), reports: wait.NewQueue[chan struct{}, struct{}](), tasks: newTasks(), ignored: map[message.Kind]place{},
 	}
 	if err := w.prepare(ctx); err != nil {
 		return nil, errors.Join(err, lock.Close())
@@ -213,7 +216,7 @@ func (w *Worker) work(whole context.Context) error {
 
 func (w *Worker) listen(ctx context.Context) error {
 	return w.Station.Commands(ctx, func(r message.Record) {
-		if !w.box.put(r) {
+		if !w.commands.put(r) {
 			w.count.Add(1)
 		}
 	})
@@ -222,7 +225,7 @@ func (w *Worker) listen(ctx context.Context) error {
 func (w *Worker) heartbeat(ctx context.Context) error {
 	w.sayAlive()
 	for {
-		if err := rest(ctx, message.UntilBeat(time.Now())); err != nil {
+		if err := wait.Sleep(ctx, message.UntilBeat(time.Now())); err != nil {
 			return err
 		}
 		w.sayAlive()

@@ -25,6 +25,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
@@ -64,7 +65,7 @@ func Open(dir string, o Options) (*Host, error) {
 		return nil, fmt.Errorf("cannot simulate a host with steps of %s; use 0s or more", o.Step)
 	}
 	if o.Sleep == nil {
-		o.Sleep = sleep
+		o.Sleep = wait.Sleep
 	}
 	if o.Random == nil {
 		o.Random = rand.Reader
@@ -116,14 +117,3 @@ func (h *Host) check() error {
 func (h *Host) Dir() string { return h.dir }
 
 func (h *Host) path(name string) string { return filepath.Join(h.dir, name) }
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
