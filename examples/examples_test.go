@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest/live"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest/realagent"
 )
 
 func TestMain(m *testing.M) {
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 // difference, imports what the import examples name, and destroys it.
 func TestExamples(t *testing.T) {
 	t.Parallel()
-	server, _ := live.Agent(t, 2)
+	server, _ := realagent.Start(t, 2)
 	w := acctest.NewWorkspace(t, server.Env()...)
 	lay(t, w, server, "provider/provider.tf")
 	lay(t, w, server, "resources/osupgrade_config/resource.tf")

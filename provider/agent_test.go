@@ -16,7 +16,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest/live"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest/realagent"
 )
 
 const windows = `
@@ -33,7 +33,7 @@ resource "osupgrade_config" "acme" {
 // Terraform's back, imported, destroyed.
 func TestAgentConfig(t *testing.T) {
 	t.Parallel()
-	server, _ := live.Agent(t, 0)
+	server, _ := realagent.Start(t, 0)
 	respelt := server.Config(`
 resource "osupgrade_config" "acme" {
   worker_applications = ["os-upgrade-simulated"]
@@ -104,7 +104,7 @@ data "osupgrade_state" "acme" {
 // the run fails with its words and the next apply starts another.
 func TestAgentRun(t *testing.T) {
 	t.Parallel()
-	server, dir := live.Agent(t, 2)
+	server, dir := realagent.Start(t, 2)
 	faults := filepath.Join(dir, "hosts", "h02", "faults.json")
 	if err := os.WriteFile(faults, []byte(`{"upgrade":"fail: no space left on /boot"}`), 0o600); err != nil {
 		t.Fatal(err)

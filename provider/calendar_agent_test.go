@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest/live"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest/realagent"
 )
 
 // TestAgentCalendar checks that the real agent takes calendars, gives them back
 // without a difference, and tells a plan what it needs to look ahead.
 func TestAgentCalendar(t *testing.T) {
 	t.Parallel()
-	server, _ := live.Agent(t, 1)
+	server, _ := realagent.Start(t, 1)
 	w := acctest.NewWorkspace(t, server.Env()...)
 	yesterday := time.Now().UTC().AddDate(0, 0, -1).Format(time.DateOnly)
 	calendars := `
@@ -41,7 +41,7 @@ resource "osupgrade_config" "acme" {
 		t.Errorf("the plan tells %q, want that the next window is frozen", told)
 	}
 	w.Write(t, "main.tf", acctest.Requirement+strings.Replace(calendars, "7200h", "200h", 1))
-	if out := w.Run(t, 1, "plan", "-no-color"); !strings.Contains(strings.Join(strings.Fields(out), " "), "is no whole number of days") {
+	if out := w.Run(t, 1, "plan", "-no-color"); !strings.Contains(strings.Join(strings.Fields(out), " "), "is not a multiple of 1d") {
 		t.Errorf("the plan prints %s", out)
 	}
 }

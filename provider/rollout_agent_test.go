@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest/live"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest/realagent"
 )
 
 const rolledOut = `
@@ -39,7 +39,7 @@ data "osupgrade_runs" "acme" {
 // gives it back without a difference.
 func TestAgentRollout(t *testing.T) {
 	t.Parallel()
-	server, _ := live.Agent(t, 3)
+	server, _ := realagent.Start(t, 3)
 	config := server.Config(windows, rolledOut)
 	host := func(name, status, stage string) knownvalue.Check {
 		return knownvalue.ObjectPartial(map[string]knownvalue.Check{

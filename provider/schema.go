@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/check"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
 )
 
 // Schema describes the provider's configuration.
@@ -24,7 +24,7 @@ func (*Osupgrade) Schema(_ context.Context, _ provider.SchemaRequest, resp *prov
 			"tenant": schema.StringAttribute{
 				Optional:            true,
 				MarkdownDescription: "The tenant of resources and data sources that name none. Environment: `OSUPGRADE_TENANT`.",
-				Validators:          []validator.String{check.Name()},
+				Validators:          []validator.String{attribute.Name()},
 			},
 			"token": schema.StringAttribute{
 				Optional: true, Sensitive: true,
@@ -45,7 +45,7 @@ func (*Osupgrade) Schema(_ context.Context, _ provider.SchemaRequest, resp *prov
 			"timeout": schema.StringAttribute{
 				Optional:            true,
 				MarkdownDescription: "How long one try of a request may take, such as `30s`, which is the default. Environment: `OSUPGRADE_TIMEOUT`.",
-				Validators:          []validator.String{check.Text("a length of time, such as 30s", timeoutRule)},
+				Validators:          []validator.String{attribute.Rule("a length of time, such as 30s", timeoutRule)},
 			},
 			"validate_at_plan": schema.BoolAttribute{
 				Optional: true,

@@ -228,7 +228,7 @@ func (d *draft) duration(kind Kind, p *problems) (length time.Duration, nominal 
 			return 0, false
 		}
 	case d.hasLength && d.start.date && d.length%day != 0:
-		p.notef(d.path(field), text, "%s is not a number of days, but the event lasts all day; use days alone, such as 1d", quote(text))
+		p.notef(d.path(field), text, "%s is not a multiple of 1d, but the event lasts all day; use days, such as 1d", quote(text))
 		return 0, false
 	case d.hasLength:
 		length, nominal = d.length, d.start.date

@@ -43,7 +43,7 @@ func TestProblemsOfEvents(t *testing.T) {
 		{"too long to open", with(func(e *EventText) { e.Duration = "8d" }), `events[0].duration: with "8d" the event lasts 8d, too long for kind allow; let it last from 1m to 7d`},
 		{"too long a freeze", Text{Kind: "freeze", Events: []EventText{{Start: "2026-01-01", End: "2027-01-03", AllDay: true}}}, `events[0].end: with "2027-01-03" the event lasts 367d, too long for kind freeze; let it last from 1m to 366d`},
 		{"unknown unit", with(func(e *EventText) { e.Duration = "4w" }), `events[0].duration: "4w" is not a duration; use days, hours, minutes and seconds in this order, such as 4h or 1d4h18s`},
-		{"half days all day", Text{Kind: "freeze", Events: []EventText{{Start: "2026-01-01", Duration: "36h", AllDay: true}}}, `events[0].duration: "36h" is not a number of days, but the event lasts all day; use days alone, such as 1d`},
+		{"half days all day", Text{Kind: "freeze", Events: []EventText{{Start: "2026-01-01", Duration: "36h", AllDay: true}}}, `events[0].duration: "36h" is not a multiple of 1d, but the event lasts all day; use days, such as 1d`},
 		{"a date as end", with(func(e *EventText) { e.Duration, e.End = "", "2026-06-06" }), `events[0].end: "2026-06-06" has no time, but the start has; add one`},
 		{"a time as end of a day", Text{Kind: "freeze", Events: []EventText{{Start: "2026-01-01", End: "2026-01-02T10:00", AllDay: true}}}, `events[0].end: "2026-01-02T10:00" has a time, but the event lasts all day; use a date`},
 		{"a date to add to times", with(func(e *EventText) { e.RDate = []string{"2026-06-07T10:00", "2026-06-06"} }), `events[0].rdate[1]: 2026-06-06 does not have the form of the start, 2026-06-05T18:00:00; use dates for both or times for both`},

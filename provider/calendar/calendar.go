@@ -2,7 +2,7 @@
 // tenant, an object that only osupgrade-agent has (design.md 7).
 //
 // It decides what attributes there are. How they stand for the members of that
-// object, package whole decides, and how it is written, package singleton.
+// object, package whole decides, and how it is written, package tenantresource.
 package calendar
 
 import (
@@ -12,9 +12,9 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/outlook"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/singleton"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/whole"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/apiobject"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/nextwindow"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantresource"
 )
 
 // TypeName is the name of the resource.
@@ -22,7 +22,7 @@ const TypeName = "osupgrade_calendar"
 
 // Resource is osupgrade_calendar.
 type Resource struct {
-	singleton.Resource[v1.Calendar, model, *model]
+	tenantresource.Resource[v1.Calendar, model, *model]
 }
 
 var (
@@ -33,7 +33,7 @@ var (
 	_ resource.ResourceWithValidateConfig = (*Resource)(nil)
 )
 
-var kind = &whole.Kind[v1.Calendar]{
+var kind = &apiobject.Kind[v1.Calendar]{
 	TypeName: TypeName, Attributes: attributes,
 	Canonical: v1.Calendar.Canonical, Meaning: v1.Calendar.Canonical,
 	Validate: v1.Calendar.Validate, Locate: locate,
@@ -41,15 +41,15 @@ var kind = &whole.Kind[v1.Calendar]{
 
 // New makes the resource.
 func New() resource.Resource {
-	return &Resource{singleton.New[v1.Calendar, model](singleton.Kind[v1.Calendar]{
+	return &Resource{tenantresource.New[v1.Calendar, model](tenantresource.Kind[v1.Calendar]{
 		TypeName: TypeName,
 		Noun:     "calendar",
 		Absent:   "tenant %q has no calendar",
 		NotFound: "Calendars are offered by osupgrade-agent only: Avassa's own API has no such object. " +
 			"Where the endpoint is an osupgrade-agent, check its version and the name of the tenant.",
 		Locate:  locate,
-		Foresee: outlook.OfCalendar,
-		Requests: singleton.OfName((*client.Client).Calendar, (*client.Client).PutCalendar,
+		Foresee: nextwindow.WarnOfCalendar,
+		Requests: tenantresource.PerName((*client.Client).Calendar, (*client.Client).PutCalendar,
 			(*client.Client).ValidateCalendar, (*client.Client).DeleteCalendar),
 		Rules: kind.Rules(),
 	})}

@@ -10,12 +10,12 @@ import (
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostic"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/singleton"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantresource"
 )
 
 // model is the resource as Terraform has it.
 type model struct {
-	singleton.Common
+	tenantresource.Common
 	Name types.String `tfsdk:"name"`
 	Dates
 }
@@ -28,7 +28,7 @@ type Dates struct {
 	ICS         types.String `tfsdk:"ics"`
 }
 
-var _ singleton.Named = (*model)(nil)
+var _ tenantresource.Named = (*model)(nil)
 
 // ObjectName is the calendar's name.
 func (m *model) ObjectName() types.String { return m.Name }

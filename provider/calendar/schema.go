@@ -12,9 +12,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/check"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/singleton"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/spelling"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantresource"
 )
 
 // Schema describes the resource.
@@ -24,7 +23,7 @@ func (*Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *res
 		"name": schema.StringAttribute{
 			Required:            true,
 			MarkdownDescription: "The name of the calendar, unique in its tenant. Another one replaces the resource.",
-			Validators:          []validator.String{check.Name()},
+			Validators:          []validator.String{attribute.Name()},
 			PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 		},
 	})
@@ -36,7 +35,7 @@ func (*Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *res
 			"also over a run that is under way: no further host is begun.\n\n" +
 			"What is in it stands either in `events`, or in an iCalendar text in `ics`. A calendar without either never happens. " +
 			"Another spelling of the same length or time (`4h` or `240m`) is no change.",
-		Attributes: singleton.Attributes(ctx, all),
+		Attributes: tenantresource.Attributes(ctx, all),
 	}
 }
 
@@ -66,11 +65,11 @@ func eventAttributes() map[string]schema.Attribute {
 			Required: true,
 			MarkdownDescription: "When it begins, on the clock of `timezone`: a time such as `2026-12-24T18:00` or, for an event that lasts all day, " +
 				"a date such as `2026-12-24`.",
-			PlanModifiers: []planmodifier.String{spelling.Time()},
+			PlanModifiers: []planmodifier.String{attribute.KeepTime()},
 		},
 		"end": spelt("When it ends, written like `start`; of an event that lasts all day, the date after its last. "+
-			"There is an `end` or a `duration`; an event that lasts all day may have neither, and then lasts for a day.", spelling.Time()),
-		"duration": spelt("How long it lasts in elapsed time, such as `4h`, `90m` or `1d4h`; at most `7d` in a calendar of kind `allow`, `366d` in a freeze.", spelling.Duration()),
+			"There is an `end` or a `duration`; an event that lasts all day may have neither, and then lasts for a day.", attribute.KeepTime()),
+		"duration": spelt("How long it lasts in elapsed time, such as `4h`, `90m` or `1d4h`; at most `7d` in a calendar of kind `allow`, `366d` in a freeze.", attribute.KeepDuration()),
 		"timezone": text("The zone of its times: `site-local`, `UTC` or an IANA name such as `Europe/Stockholm`; `site-local` by default."),
 		"all_day": schema.BoolAttribute{
 			Optional:            true,

@@ -13,8 +13,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostic"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/outlook"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/singleton"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/nextwindow"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantresource"
 )
 
 // TypeName is the name of the resource.
@@ -28,7 +28,7 @@ const (
 
 // Resource is osupgrade_config.
 type Resource struct {
-	singleton.Resource[v1.OSUpgrade, model, *model]
+	tenantresource.Resource[v1.OSUpgrade, model, *model]
 }
 
 var (
@@ -40,15 +40,15 @@ var (
 
 // New makes the resource.
 func New() resource.Resource {
-	return &Resource{singleton.New[v1.OSUpgrade, model](singleton.Kind[v1.OSUpgrade]{
+	return &Resource{tenantresource.New[v1.OSUpgrade, model](tenantresource.Kind[v1.OSUpgrade]{
 		TypeName: TypeName,
 		Noun:     "configuration",
 		Absent:   "tenant %q has no os-upgrade configuration",
 		Locate:   locate,
-		Foresee:  outlook.OfConfig,
-		Requests: singleton.OfTenant((*client.Client).Config, (*client.Client).PutConfig,
+		Foresee:  nextwindow.WarnOfConfig,
+		Requests: tenantresource.PerTenant((*client.Client).Config, (*client.Client).PutConfig,
 			(*client.Client).ValidateConfig, (*client.Client).DeleteConfig),
-		Rules: singleton.Rules[v1.OSUpgrade]{
+		Rules: tenantresource.Rules[v1.OSUpgrade]{
 			Merged: merged, Settled: settled, Unchanged: unchanged, Conflicts: conflicts,
 			OwnsAll: ownsAll, Empty: empty, Restricted: restricted, Emptied: emptied,
 		},

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/singleton"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantresource"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
 )
 
@@ -75,16 +75,16 @@ func emptied(owned v1.OSUpgrade) v1.OSUpgrade {
 // conflicts compares three ways (terraform.md 4.5 rule 5): what the resource
 // knew, what the server has, and what is wanted. A list that it begins to own
 // is expected to be empty.
-func conflicts(prior, server, want v1.OSUpgrade) []singleton.Conflict {
-	var found []singleton.Conflict
+func conflicts(prior, server, want v1.OSUpgrade) []tenantresource.Conflict {
+	var found []tenantresource.Conflict
 	if want.WorkerApplications != nil && !sameApplications(server, prior) && !sameApplications(server, want) {
-		found = append(found, singleton.Conflict{
+		found = append(found, tenantresource.Conflict{
 			Attribute: applications, Taken: prior.WorkerApplications == nil,
 			Was: names(prior), Server: names(server), Want: names(want),
 		})
 	}
 	if want.MaintenanceWindows != nil && !sameWindows(server, prior) && !sameWindows(server, want) {
-		found = append(found, singleton.Conflict{
+		found = append(found, tenantresource.Conflict{
 			Attribute: windows, Taken: prior.MaintenanceWindows == nil,
 			Was: window.Keys(prior.MaintenanceWindows), Server: window.Keys(server.MaintenanceWindows), Want: window.Keys(want.MaintenanceWindows),
 		})

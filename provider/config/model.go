@@ -11,13 +11,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/singleton"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantresource"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
 )
 
 // model is the resource as Terraform has it.
 type model struct {
-	singleton.Common
+	tenantresource.Common
 	WorkerApplications types.Set  `tfsdk:"worker_applications"`
 	MaintenanceWindows types.List `tfsdk:"maintenance_windows"`
 }

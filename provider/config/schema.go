@@ -12,8 +12,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/check"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/singleton"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantresource"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
 )
 
@@ -24,7 +24,7 @@ func (*Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *res
 			"There is one configuration for each tenant. Each of the two lists can be managed or left alone: a list that is left out is not managed, " +
 			"`[]` means none, and anything else means exactly these. So one configuration can own the applications of a tenant and another its windows.\n\n" +
 			"Another order or spelling of the same windows (`4h` or `240m`, `Friday` or `friday`) is no change.",
-		Attributes: singleton.Attributes(ctx, map[string]schema.Attribute{
+		Attributes: tenantresource.Attributes(ctx, map[string]schema.Attribute{
 			applications: applicationsAttribute(),
 			windows:      windowsAttribute(),
 		}),
@@ -40,7 +40,7 @@ func applicationsAttribute() schema.Attribute {
 		Validators: []validator.Set{
 			setvalidator.NoNullValues(),
 			setvalidator.SizeAtMost(v1.MaxApplications),
-			setvalidator.ValueStringsAre(check.Name()),
+			setvalidator.ValueStringsAre(attribute.Name()),
 		},
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/whole"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/apiobject"
 )
 
 // argument reads a value of any type and collects what is wrong with it, each
@@ -48,7 +48,7 @@ func (a *argument) value(ctx context.Context, given types.Dynamic) any {
 		a.wrong(a.name, "cannot be read: %v", err)
 		return nil
 	}
-	plain, err := whole.Plain(raw)
+	plain, err := apiobject.Plain(raw)
 	if err != nil {
 		a.wrong(a.name, "cannot be read: %v", err)
 	}

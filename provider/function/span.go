@@ -4,7 +4,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/value"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
 )
 
 // span is a window ahead as Terraform has it.
@@ -36,15 +36,15 @@ func spans(windows []v1.Window) []span {
 	list := make([]span, len(windows))
 	for i, w := range windows {
 		list[i] = span{
-			Start: value.Time(&w.Start), End: value.Time(&w.End), Length: types.StringValue(w.Length),
+			Start: attribute.Time(&w.Start), End: attribute.Time(&w.End), Length: types.StringValue(w.Length),
 			Sources: make([]source, len(w.Sources)), Cuts: make([]cut, len(w.Cuts)),
 			StartMoved: types.BoolValue(w.StartMoved), EndMoved: types.BoolValue(w.EndMoved),
 		}
 		for n, s := range w.Sources {
-			list[i].Sources[n] = source{number(s.Window), value.Text(s.Calendar), number(s.Event), value.Text(s.Summary)}
+			list[i].Sources[n] = source{number(s.Window), attribute.Text(s.Calendar), number(s.Event), attribute.Text(s.Summary)}
 		}
 		for n, c := range w.Cuts {
-			list[i].Cuts[n] = cut{value.Text(c.Calendar), value.Text(c.Summary), value.Time(&c.From), value.Time(&c.To)}
+			list[i].Cuts[n] = cut{attribute.Text(c.Calendar), attribute.Text(c.Summary), attribute.Time(&c.From), attribute.Time(&c.To)}
 		}
 	}
 	return list

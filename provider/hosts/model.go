@@ -9,13 +9,13 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/source"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/value"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantdatasource"
 )
 
 // model is the data source as Terraform has it.
 type model struct {
-	source.Common
+	tenantdatasource.Common
 	Site  types.String `tfsdk:"site"`
 	Hosts []host       `tfsdk:"hosts"`
 }
@@ -45,14 +45,14 @@ func (m *model) fromAPI(hosts []v1.Host) {
 	for _, h := range hosts {
 		m.Hosts = append(m.Hosts, host{
 			Hostname:     types.StringValue(h.Hostname),
-			Application:  value.Text(h.Application),
+			Application:  attribute.Text(h.Application),
 			Online:       types.BoolValue(h.Online),
-			LastSeen:     value.Time(h.LastSeen),
-			AgentVersion: value.Text(h.AgentVersion),
-			Role:         value.Text(h.Role),
+			LastSeen:     attribute.Time(h.LastSeen),
+			AgentVersion: attribute.Text(h.AgentVersion),
+			Role:         attribute.Text(h.Role),
 			Labels:       h.Labels,
 			Versions:     h.Versions,
-			VersionsAt:   value.Time(h.VersionsAt),
+			VersionsAt:   attribute.Time(h.VersionsAt),
 		})
 	}
 	slices.SortStableFunc(m.Hosts, func(a, b host) int {

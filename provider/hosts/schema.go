@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/source"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantdatasource"
 )
 
 // Schema describes the data source.
@@ -15,8 +15,8 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "The hosts of a tenant that are upgraded, and the versions that they report.",
 		Attributes: map[string]schema.Attribute{
-			"tenant": source.Tenant(),
-			"site":   source.Site(),
+			"tenant": tenantdatasource.Tenant(),
+			"site":   tenantdatasource.Site(),
 			"hosts": schema.ListNestedAttribute{
 				Computed:            true,
 				MarkdownDescription: "The hosts, in the order of their names.",
@@ -28,15 +28,15 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 
 func hostAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"hostname":    source.Text("Name of the host."),
-		"application": source.Text("The worker application under which its worker is known."),
+		"hostname":    tenantdatasource.Text("Name of the host."),
+		"application": tenantdatasource.Text("The worker application under which its worker is known."),
 		"online": schema.BoolAttribute{
 			Computed:            true,
 			MarkdownDescription: "Whether its worker has been heard of lately.",
 		},
-		"last_seen":     source.Text("When its worker was last heard of, as in RFC 3339; null when not since the agent started."),
-		"agent_version": source.Text("Version of the agent on it; null when not known."),
-		"role":          source.Text("The role that its worker tells; null when it tells none."),
+		"last_seen":     tenantdatasource.Text("When its worker was last heard of, as in RFC 3339; null when not since the agent started."),
+		"agent_version": tenantdatasource.Text("Version of the agent on it; null when not known."),
+		"role":          tenantdatasource.Text("The role that its worker tells; null when it tells none."),
 		"labels": schema.MapAttribute{
 			ElementType: types.StringType, Computed: true,
 			MarkdownDescription: "The labels that its worker tells; null when it tells none.",
@@ -45,6 +45,6 @@ func hostAttributes() map[string]schema.Attribute {
 			ElementType: types.StringType, Computed: true,
 			MarkdownDescription: "Package to version, as the host last reported; null when it has not.",
 		},
-		"versions_at": source.Text("When `versions` was reported, as in RFC 3339; null when it was not."),
+		"versions_at": tenantdatasource.Text("When `versions` was reported, as in RFC 3339; null when it was not."),
 	}
 }

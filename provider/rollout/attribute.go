@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/spelling"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
 )
 
 // The attributes check nothing but null elements themselves: what is right, the
@@ -31,7 +31,7 @@ func number(description string) schema.Attribute {
 func length(description string) schema.Attribute {
 	return schema.StringAttribute{
 		Optional: true, MarkdownDescription: description,
-		PlanModifiers: []planmodifier.String{spelling.Duration()},
+		PlanModifiers: []planmodifier.String{attribute.KeepDuration()},
 	}
 }
 

@@ -8,12 +8,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/singleton"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantresource"
 )
 
 // model is the resource as Terraform has it.
 type model struct {
-	singleton.Common
+	tenantresource.Common
 	Policy
 }
 

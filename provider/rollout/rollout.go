@@ -2,7 +2,7 @@
 // runs, an object that only osupgrade-agent has (design.md 7).
 //
 // It decides what attributes there are. How they stand for the members of that
-// object, package whole decides, and how it is written, package singleton.
+// object, package whole decides, and how it is written, package tenantresource.
 package rollout
 
 import (
@@ -12,8 +12,8 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/singleton"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/whole"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/apiobject"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantresource"
 )
 
 // TypeName is the name of the resource.
@@ -21,7 +21,7 @@ const TypeName = "osupgrade_rollout"
 
 // Resource is osupgrade_rollout.
 type Resource struct {
-	singleton.Resource[v1.Rollout, model, *model]
+	tenantresource.Resource[v1.Rollout, model, *model]
 }
 
 var (
@@ -32,7 +32,7 @@ var (
 	_ resource.ResourceWithValidateConfig = (*Resource)(nil)
 )
 
-var kind = &whole.Kind[v1.Rollout]{
+var kind = &apiobject.Kind[v1.Rollout]{
 	TypeName: TypeName, Attributes: attributes, Renamed: map[string]string{timeoutsAttribute: timeoutsMember},
 	Canonical: v1.Rollout.Canonical,
 	Meaning:   func(r v1.Rollout) v1.Rollout { return r.WithDefaults().Canonical() },
@@ -42,14 +42,14 @@ var kind = &whole.Kind[v1.Rollout]{
 
 // New makes the resource.
 func New() resource.Resource {
-	return &Resource{singleton.New[v1.Rollout, model](singleton.Kind[v1.Rollout]{
+	return &Resource{tenantresource.New[v1.Rollout, model](tenantresource.Kind[v1.Rollout]{
 		TypeName: TypeName,
 		Noun:     "rollout",
 		Absent:   "tenant %q has no rollout",
 		NotFound: "Rollouts are offered by osupgrade-agent only: Avassa's own API has no such object. " +
 			"Where the endpoint is an osupgrade-agent, check its version and the name of the tenant.",
 		Locate: locate,
-		Requests: singleton.OfTenant((*client.Client).Rollout, (*client.Client).PutRollout,
+		Requests: tenantresource.PerTenant((*client.Client).Rollout, (*client.Client).PutRollout,
 			(*client.Client).ValidateRollout, (*client.Client).DeleteRollout),
 		Rules: kind.Rules(),
 	})}

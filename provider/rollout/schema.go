@@ -6,7 +6,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/singleton"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantresource"
 )
 
 // Schema describes the resource.
@@ -20,7 +20,7 @@ func (*Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *res
 			"only `paused` also holds up a run that is under way.\n\n" +
 			"A length of time is such as `30s`, `90m` or `1d4h`, and another spelling of the same length is no change. " +
 			"A number of hosts is a count such as `2`, or a percentage such as `10%`.",
-		Attributes: singleton.Attributes(ctx, attributes()),
+		Attributes: tenantresource.Attributes(ctx, attributes()),
 	}
 }
 

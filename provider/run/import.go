@@ -11,9 +11,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/connection"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/private"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/value"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/privatestate"
 )
 
 // ImportState takes tenant/run_id, or run_id with the provider's tenant.
@@ -29,7 +29,7 @@ func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequ
 	}
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("tenant"), named)...)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("run_id"), id)...)
-	private.MarkImported(ctx, resp.Private, &resp.Diagnostics)
+	privatestate.MarkImported(ctx, resp.Private, &resp.Diagnostics)
 }
 
 // parseID takes an id apart; a nil tenant is one that it does not name.
@@ -51,7 +51,7 @@ func parseID(text string) (tenant *string, id int64, err error) {
 // takeRequest takes over what an imported run was asked for with, so that the
 // same in the configuration is no change.
 func (m *model) takeRequest(r v1.Run) {
-	m.Reason = value.Text(r.RequestReason)
+	m.Reason = attribute.Text(r.RequestReason)
 	if r.RetryOf != 0 {
 		m.RetryOf = types.Int64Value(int64(r.RetryOf))
 	}

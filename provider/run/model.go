@@ -11,7 +11,7 @@ import (
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	rules "github.com/osupgrade/terraform-provider-osupgrade/agent/window"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/value"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
 )
 
 // model is the resource as Terraform has it.
@@ -64,12 +64,12 @@ func (m model) createLimit() time.Duration {
 // fromAPI takes over what the server says of the run.
 func (m *model) fromAPI(ctx context.Context, r v1.Run, diags *diag.Diagnostics) {
 	m.RunID = types.Int64Value(int64(r.ID))
-	m.Result = value.Text(r.Result)
-	m.OpenedAt = value.Time(&r.OpenedAt)
-	m.EndedAt = value.Time(r.EndedAt)
+	m.Result = attribute.Text(r.Result)
+	m.OpenedAt = attribute.Time(&r.OpenedAt)
+	m.EndedAt = attribute.Time(r.EndedAt)
 	hosts := make([]host, 0, len(r.Hosts))
 	for _, h := range r.Hosts {
-		hosts = append(hosts, host{value.Text(h.Hostname), value.Text(h.Status), value.Text(h.Error)})
+		hosts = append(hosts, host{attribute.Text(h.Hostname), attribute.Text(h.Status), attribute.Text(h.Error)})
 	}
 	list, problems := types.ListValueFrom(ctx, hostType(), hosts)
 	diags.Append(problems...)

@@ -15,7 +15,7 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/connection"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostic"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/private"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/privatestate"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/wait"
 )
 
@@ -104,7 +104,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
 	run, err := api.Run(ctx, state.Tenant.ValueString(), uint64(state.RunID.ValueInt64()))
-	imported := private.TakeImported(ctx, resp.Private, &resp.Diagnostics)
+	imported := privatestate.TakeImported(ctx, resp.Private, &resp.Diagnostics)
 	switch {
 	case err == nil:
 		state.fromAPI(ctx, run, &resp.Diagnostics)

@@ -17,9 +17,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/check"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/limit"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/spelling"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
 )
 
 // Schema describes the resource.
@@ -42,7 +40,7 @@ func askedAttributes(ctx context.Context) map[string]schema.Attribute {
 		"tenant": schema.StringAttribute{
 			Optional: true, Computed: true,
 			MarkdownDescription: "The tenant whose hosts are upgraded; the provider's `tenant` by default. Another one starts another run.",
-			Validators:          []validator.String{check.Name()},
+			Validators:          []validator.String{attribute.Name()},
 			PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown(), stringplanmodifier.RequiresReplace()},
 		},
 		"triggers": schema.MapAttribute{
@@ -65,7 +63,7 @@ func askedAttributes(ctx context.Context) map[string]schema.Attribute {
 			Optional: true,
 			MarkdownDescription: "How long the run may last at most, from `1m` to `7d`, only with `override_window`; by default until the open maintenance window closes, or `4h` when none is open. " +
 				"Another length starts another run; another spelling of the same does not.",
-			PlanModifiers: []planmodifier.String{spelling.Duration(), stringplanmodifier.RequiresReplace()},
+			PlanModifiers: []planmodifier.String{attribute.KeepDuration(), stringplanmodifier.RequiresReplace()},
 		},
 		"retry_of": schema.Int64Attribute{
 			Optional: true,
@@ -74,7 +72,7 @@ func askedAttributes(ctx context.Context) map[string]schema.Attribute {
 			Validators:    []validator.Int64{int64validator.AtLeast(1)},
 			PlanModifiers: []planmodifier.Int64{int64planmodifier.RequiresReplace()},
 		},
-		"timeouts": limit.Attribute(ctx, timeouts.Opts{
+		"timeouts": attribute.Timeouts(ctx, timeouts.Opts{
 			Create: true, CreateDescription: "For waiting until the run has ended, and any other before it; `duration` and `5m` more by default, so `4h5m`.",
 		}),
 	}

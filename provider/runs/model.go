@@ -7,13 +7,13 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/source"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/value"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantdatasource"
 )
 
 // model is the data source as Terraform has it.
 type model struct {
-	source.Common
+	tenantdatasource.Common
 	Result types.String `tfsdk:"result"`
 	Host   types.String `tfsdk:"host"`
 	Since  types.String `tfsdk:"since"`
@@ -73,11 +73,11 @@ func (m *model) Ask(ctx context.Context, api *client.Client, tenant string) erro
 func fromAPI(r v1.Run) run {
 	hosts := make([]host, 0, len(r.Hosts))
 	for _, h := range r.Hosts {
-		hosts = append(hosts, host{value.Text(h.Hostname), value.Text(h.Status), value.Text(h.Error), value.Text(h.Stage), value.Text(h.Note)})
+		hosts = append(hosts, host{attribute.Text(h.Hostname), attribute.Text(h.Status), attribute.Text(h.Error), attribute.Text(h.Stage), attribute.Text(h.Note)})
 	}
 	return run{
-		ID: types.Int64Value(int64(r.ID)), Phase: value.Text(r.Phase), Result: value.Text(r.Result), Reason: value.Text(r.Reason),
-		Trigger: value.Text(r.Trigger), OpenedAt: value.Time(&r.OpenedAt), EndedAt: value.Time(r.EndedAt), NotAfter: value.Time(&r.NotAfter),
+		ID: types.Int64Value(int64(r.ID)), Phase: attribute.Text(r.Phase), Result: attribute.Text(r.Result), Reason: attribute.Text(r.Reason),
+		Trigger: attribute.Text(r.Trigger), OpenedAt: attribute.Time(&r.OpenedAt), EndedAt: attribute.Time(r.EndedAt), NotAfter: attribute.Time(&r.NotAfter),
 		Hosts: hosts,
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/source"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantdatasource"
 )
 
 // Schema describes the data source.
@@ -15,7 +15,7 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 		MarkdownDescription: "The runs of a tenant, newest first: those that a server still keeps, and what became of their hosts. " +
 			"Its values move by themselves, so do not let a resource depend on those that do.",
 		Attributes: map[string]schema.Attribute{
-			"tenant": source.Tenant(),
+			"tenant": tenantdatasource.Tenant(),
 			"result": filter("Only runs with this result: `completed`, `partial`, `failed`, `aborted` or `timed-out`. A run that goes on has none."),
 			"host":   filter("Only runs that this host was a member of."),
 			"since":  filter("Only runs that were opened then or later, as in RFC 3339, such as `2026-11-27T00:00:00Z`."),
@@ -40,22 +40,22 @@ func filter(description string) schema.Attribute {
 func runAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"id":        schema.Int64Attribute{Computed: true, MarkdownDescription: "The id of the run."},
-		"phase":     source.Text("Where it is: `open`, `preparing`, `upgrading` or `finished`."),
-		"result":    source.Text("How it ended: `completed`, `partial`, `failed`, `aborted` or `timed-out`; null while it goes on."),
-		"reason":    source.Text("Why it ended as it did, or why it does not go on; null when there is nothing to tell."),
-		"trigger":   source.Text("What started it: `window` or `manual`."),
-		"opened_at": source.Text("When it was opened, as in RFC 3339."),
-		"ended_at":  source.Text("When it ended, as in RFC 3339; null while it goes on."),
-		"not_after": source.Text("When it ends at the latest, as in RFC 3339."),
+		"phase":     tenantdatasource.Text("Where it is: `open`, `preparing`, `upgrading` or `finished`."),
+		"result":    tenantdatasource.Text("How it ended: `completed`, `partial`, `failed`, `aborted` or `timed-out`; null while it goes on."),
+		"reason":    tenantdatasource.Text("Why it ended as it did, or why it does not go on; null when there is nothing to tell."),
+		"trigger":   tenantdatasource.Text("What started it: `window` or `manual`."),
+		"opened_at": tenantdatasource.Text("When it was opened, as in RFC 3339."),
+		"ended_at":  tenantdatasource.Text("When it ended, as in RFC 3339; null while it goes on."),
+		"not_after": tenantdatasource.Text("When it ends at the latest, as in RFC 3339."),
 		"hosts": schema.ListNestedAttribute{
 			Computed:            true,
 			MarkdownDescription: "What became of each host.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"hostname": source.Text("Name of the host."),
-				"status":   source.Text("Its status, such as `upgraded`, `failed` or `skipped`."),
-				"error":    source.Text("The host's own words, or why it was skipped; null when all went well."),
-				"stage":    source.Text("The name of its stage; null when it is in none."),
-				"note":     source.Text("What is to be known of a host that did not fail, such as that its reboot was skipped; null when there is nothing."),
+				"hostname": tenantdatasource.Text("Name of the host."),
+				"status":   tenantdatasource.Text("Its status, such as `upgraded`, `failed` or `skipped`."),
+				"error":    tenantdatasource.Text("The host's own words, or why it was skipped; null when all went well."),
+				"stage":    tenantdatasource.Text("The name of its stage; null when it is in none."),
+				"note":     tenantdatasource.Text("What is to be known of a host that did not fail, such as that its reboot was skipped; null when there is nothing."),
 			}},
 		},
 	}

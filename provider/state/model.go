@@ -7,14 +7,14 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/source"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/value"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantdatasource"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
 )
 
 // model is the data source as Terraform has it.
 type model struct {
-	source.Common
+	tenantdatasource.Common
 	Site               types.String   `tfsdk:"site"`
 	WorkerApplications []string       `tfsdk:"worker_applications"`
 	MaintenanceWindows []window.Model `tfsdk:"maintenance_windows"`
@@ -60,12 +60,12 @@ func (m *model) fromAPI(s v1.State) {
 	for _, w := range s.MaintenanceWindows {
 		m.MaintenanceWindows = append(m.MaintenanceWindows, window.FromAPI(w))
 	}
-	m.Status = value.Text(s.Status)
-	m.NextUpgradeIn = value.Text(s.NextUpgradeIn)
-	m.NextUpgradeAt = value.Time(s.NextUpgradeAt)
+	m.Status = attribute.Text(s.Status)
+	m.NextUpgradeIn = attribute.Text(s.NextUpgradeIn)
+	m.NextUpgradeAt = attribute.Time(s.NextUpgradeAt)
 	m.ScheduledWorkers = []worker{}
 	for _, w := range s.ScheduledWorkers {
-		m.ScheduledWorkers = append(m.ScheduledWorkers, worker{value.Text(w.Host), value.Text(w.Application)})
+		m.ScheduledWorkers = append(m.ScheduledWorkers, worker{attribute.Text(w.Host), attribute.Text(w.Application)})
 	}
 	m.LastUpgradeInfo = lastFromAPI(s.LastUpgradeInfo)
 }
@@ -75,13 +75,13 @@ func lastFromAPI(info *v1.LastUpgradeInfo) *last {
 		return nil
 	}
 	result := &last{
-		StartTime: value.Time(&info.StartTime),
-		EndTime:   value.Time(&info.EndTime),
-		Result:    value.Text(info.Result),
+		StartTime: attribute.Time(&info.StartTime),
+		EndTime:   attribute.Time(&info.EndTime),
+		Result:    attribute.Text(info.Result),
 		Hosts:     []host{},
 	}
 	for _, h := range info.Hosts {
-		result.Hosts = append(result.Hosts, host{value.Text(h.Hostname), value.Text(h.Status), value.Text(h.Error)})
+		result.Hosts = append(result.Hosts, host{attribute.Text(h.Hostname), attribute.Text(h.Status), attribute.Text(h.Error)})
 	}
 	return result
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/source"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantdatasource"
 )
 
 // Schema describes the data source.
@@ -16,17 +16,17 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 		MarkdownDescription: "What is going on with a tenant's OS upgrades: the configuration as applied, the status now, when the next window opens, and how the last run ended. " +
 			"Its values move by themselves, so do not let a resource depend on those that do.",
 		Attributes: map[string]schema.Attribute{
-			"tenant": source.Tenant(),
-			"site":   source.Site(),
+			"tenant": tenantdatasource.Tenant(),
+			"site":   tenantdatasource.Site(),
 			"worker_applications": schema.SetAttribute{
 				ElementType: types.StringType, Computed: true,
 				MarkdownDescription: "Names of the worker applications whose hosts take part.",
 			},
 			"maintenance_windows": windowsAttribute(),
-			"status": source.Text("What is done now: `idle`, `waiting`, `preparing`, `upgrading`, `rebooting`, `verifying`, `paused` or `aborting`. " +
+			"status": tenantdatasource.Text("What is done now: `idle`, `waiting`, `preparing`, `upgrading`, `rebooting`, `verifying`, `paused` or `aborting`. " +
 				"Other systems may say others."),
-			"next_upgrade_in":   source.Text("The time until the next window opens, such as `1d4h18s`; `0s` while one is open whose run has not ended, null when none will."),
-			"next_upgrade_at":   source.Text("When the next window opens or, while one is open whose run has not ended, when that did, as in RFC 3339; null when none will or the server does not say."),
+			"next_upgrade_in":   tenantdatasource.Text("The time until the next window opens, such as `1d4h18s`; `0s` while one is open whose run has not ended, null when none will."),
+			"next_upgrade_at":   tenantdatasource.Text("When the next window opens or, while one is open whose run has not ended, when that did, as in RFC 3339; null when none will or the server does not say."),
 			"scheduled_workers": workersAttribute(),
 			"last_upgrade_info": lastAttribute(),
 		},
@@ -42,9 +42,9 @@ func windowsAttribute() schema.Attribute {
 				ElementType: types.StringType, Computed: true,
 				MarkdownDescription: "The days on which the window starts.",
 			},
-			"start_time": source.Text("The time of day at which it starts, `HH:MM`."),
-			"timezone":   source.Text("The zone of `start_time`: `site-local`, `UTC` or an IANA name; null means `site-local`."),
-			"duration":   source.Text("Its length in elapsed time, such as `4h`."),
+			"start_time": tenantdatasource.Text("The time of day at which it starts, `HH:MM`."),
+			"timezone":   tenantdatasource.Text("The zone of `start_time`: `site-local`, `UTC` or an IANA name; null means `site-local`."),
+			"duration":   tenantdatasource.Text("Its length in elapsed time, such as `4h`."),
 		}},
 	}
 }
@@ -54,8 +54,8 @@ func workersAttribute() schema.Attribute {
 		Computed:            true,
 		MarkdownDescription: "The hosts that would take part in a run now.",
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"host":        source.Text("Name of the host."),
-			"application": source.Text("Its worker application."),
+			"host":        tenantdatasource.Text("Name of the host."),
+			"application": tenantdatasource.Text("Its worker application."),
 		}},
 	}
 }
@@ -65,16 +65,16 @@ func lastAttribute() schema.Attribute {
 		Computed:            true,
 		MarkdownDescription: "The last run that has ended; null when there was none.",
 		Attributes: map[string]schema.Attribute{
-			"start_time": source.Text("When it started, as in RFC 3339."),
-			"end_time":   source.Text("When it ended, as in RFC 3339."),
-			"result":     source.Text("How it ended: `completed`, `partial`, `failed`, `aborted` or `timed-out`."),
+			"start_time": tenantdatasource.Text("When it started, as in RFC 3339."),
+			"end_time":   tenantdatasource.Text("When it ended, as in RFC 3339."),
+			"result":     tenantdatasource.Text("How it ended: `completed`, `partial`, `failed`, `aborted` or `timed-out`."),
 			"hosts": schema.ListNestedAttribute{
 				Computed:            true,
 				MarkdownDescription: "How each host came out of it.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"hostname": source.Text("Name of the host."),
-					"status":   source.Text("What became of it, such as `upgraded`, `failed` or `skipped`."),
-					"error":    source.Text("The host's own words, or why it was skipped; null when all went well."),
+					"hostname": tenantdatasource.Text("Name of the host."),
+					"status":   tenantdatasource.Text("What became of it, such as `upgraded`, `failed` or `skipped`."),
+					"error":    tenantdatasource.Text("The host's own words, or why it was skipped; null when all went well."),
 				}},
 			},
 		},

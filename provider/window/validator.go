@@ -11,12 +11,12 @@ import (
 	rules "github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/check"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
 )
 
 // Day is a validator of the English name of a day, in any case.
 func Day() validator.String {
-	return check.Text("the English name of a day, such as Friday", func(text string) error {
+	return attribute.Rule("the English name of a day, such as Friday", func(text string) error {
 		if strings.Contains(text, ",") {
 			return fmt.Errorf("%q is more than one day; write each day as an element of its own", text)
 		}
@@ -27,7 +27,7 @@ func Day() validator.String {
 
 // StartTime is a validator of a time of day (AV-17).
 func StartTime() validator.String {
-	return check.Text("a time of day HH:MM from 00:00 to 23:59", func(text string) error {
+	return attribute.Rule("a time of day HH:MM from 00:00 to 23:59", func(text string) error {
 		_, err := rules.ParseTimeOfDay(text)
 		return err
 	})
@@ -35,7 +35,7 @@ func StartTime() validator.String {
 
 // Timezone is a validator of site-local, UTC or an IANA name (AV-18).
 func Timezone() validator.String {
-	return check.Text("site-local, UTC or the IANA name of a zone", func(text string) error {
+	return attribute.Rule("site-local, UTC or the IANA name of a zone", func(text string) error {
 		if text == "" {
 			return fmt.Errorf(`"" is not a timezone; leave it out for site-local, or use UTC or an IANA name such as Europe/Stockholm`)
 		}
@@ -46,7 +46,7 @@ func Timezone() validator.String {
 
 // Duration is a validator of the length of a window (AV-19).
 func Duration() validator.String {
-	return check.Text("a length from 1m to 7d, such as 4h or 1d4h", func(text string) error {
+	return attribute.Rule("a length from 1m to 7d, such as 4h or 1d4h", func(text string) error {
 		_, err := rules.ParseLength(text)
 		return err
 	})

@@ -4,7 +4,7 @@
 // It decides what to write, and when somebody else's change must not be
 // overwritten. What such an object holds, and which part of it a resource
 // owns, each Kind says itself. It never starts or ends a run.
-package singleton
+package tenantresource
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/connection"
@@ -45,19 +46,19 @@ type Kind[T any] struct {
 	Locate diagnostic.Locate
 	// Foresee warns of what a change leads to; nil when there is nothing to warn
 	// of. A nil api is one that is not to be asked. It adds no error.
-	Foresee func(ctx context.Context, api *client.Client, now time.Time, at Place, want T, diags *diag.Diagnostics)
+	Foresee func(ctx context.Context, api *client.Client, now time.Time, at Key, want T, diags *diag.Diagnostics)
 
 	Requests[T]
 	Rules[T]
 }
 
-// Requests are the methods of the client for such an object: see OfTenant and
-// OfName.
+// Requests are the methods of the client for such an object: see PerTenant and
+// PerName.
 type Requests[T any] struct {
-	Get      func(c *client.Client, ctx context.Context, at Place) (T, string, error)
-	Put      func(c *client.Client, ctx context.Context, at Place, content T, when client.Precondition) (string, error)
-	Validate func(c *client.Client, ctx context.Context, at Place, content T) error
-	Delete   func(c *client.Client, ctx context.Context, at Place, when client.Precondition) error
+	Get      func(c *client.Client, ctx context.Context, at Key) (T, string, error)
+	Put      func(c *client.Client, ctx context.Context, at Key, content T, when client.Precondition) (string, error)
+	Validate func(c *client.Client, ctx context.Context, at Key, content T) error
+	Delete   func(c *client.Client, ctx context.Context, at Key, when client.Precondition) error
 }
 
 // Rules tell what belongs to whom. In them prior is what a resource owned,
@@ -122,4 +123,82 @@ func (r *Resource[T, M, P]) Metadata(_ context.Context, _ resource.MetadataReque
 // Configure takes the connection over from the provider.
 func (r *Resource[T, M, P]) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
 	r.connection = connection.From(req.ProviderData, &resp.Diagnostics)
+}
+
+// Key is where an object is: a tenant and, of a kind of which a tenant may
+// have several, a name.
+type Key struct{ Tenant, Name string }
+
+// ID is the id to import it by.
+func (p Key) ID() string {
+	if p.Name == "" {
+		return p.Tenant
+	}
+	return p.Tenant + "/" + p.Name
+}
+
+// PerTenant are the methods of the client for an object of which a tenant has
+// one.
+func PerTenant[T any](
+	get func(*client.Client, context.Context, string) (T, string, error),
+	put func(*client.Client, context.Context, string, T, client.Precondition) (string, error),
+	validate func(*client.Client, context.Context, string, T) error,
+	remove func(*client.Client, context.Context, string, client.Precondition) error,
+) Requests[T] {
+	return Requests[T]{
+		Get: func(c *client.Client, ctx context.Context, at Key) (T, string, error) {
+			return get(c, ctx, at.Tenant)
+		},
+		Put: func(c *client.Client, ctx context.Context, at Key, content T, when client.Precondition) (string, error) {
+			return put(c, ctx, at.Tenant, content, when)
+		},
+		Validate: func(c *client.Client, ctx context.Context, at Key, content T) error {
+			return validate(c, ctx, at.Tenant, content)
+		},
+		Delete: func(c *client.Client, ctx context.Context, at Key, when client.Precondition) error {
+			return remove(c, ctx, at.Tenant, when)
+		},
+	}
+}
+
+// PerName are the methods of the client for an object that has a name.
+func PerName[T any](
+	get func(*client.Client, context.Context, string, string) (T, string, error),
+	put func(*client.Client, context.Context, string, string, T, client.Precondition) (string, error),
+	validate func(*client.Client, context.Context, string, string, T) error,
+	remove func(*client.Client, context.Context, string, string, client.Precondition) error,
+) Requests[T] {
+	return Requests[T]{
+		Get: func(c *client.Client, ctx context.Context, at Key) (T, string, error) {
+			return get(c, ctx, at.Tenant, at.Name)
+		},
+		Put: func(c *client.Client, ctx context.Context, at Key, content T, when client.Precondition) (string, error) {
+			return put(c, ctx, at.Tenant, at.Name, content, when)
+		},
+		Validate: func(c *client.Client, ctx context.Context, at Key, content T) error {
+			return validate(c, ctx, at.Tenant, at.Name, content)
+		},
+		Delete: func(c *client.Client, ctx context.Context, at Key, when client.Precondition) error {
+			return remove(c, ctx, at.Tenant, at.Name, when)
+		},
+	}
+}
+
+// Named is a model of an object that has a name.
+type Named interface {
+	// ObjectName is its attribute name.
+	ObjectName() types.String
+}
+
+// nameOf is the name of a model that has one, and null for another.
+func nameOf(model any) types.String {
+	if named, ok := model.(Named); ok {
+		return named.ObjectName()
+	}
+	return types.StringNull()
+}
+
+// place is where a model's object is. All of it must be known.
+func (r *Resource[T, M, P]) place(model P) Key {
+	return Key{model.Shared().Tenant.ValueString(), nameOf(model).ValueString()}
 }

@@ -1,7 +1,7 @@
 // Package live runs the real agent for tests of the provider. It stands apart
 // from package acctest, so that tests against the fake API do not need the
 // agent.
-package live
+package realagent
 
 import (
 	"testing"
@@ -10,9 +10,9 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
-// Agent starts the agent for one test, with simulated hosts that take no time,
+// Start starts the agent for one test, with simulated hosts that take no time,
 // and returns its folder: DIR/hosts/h01 is the first host.
-func Agent(t testing.TB, hosts int) (acctest.Server, string) {
+func Start(t testing.TB, hosts int) (acctest.Server, string) {
 	t.Helper()
 	dir := t.TempDir()
 	d, err := dev.Start(t.Context(), dev.Options{Dir: dir, Tenant: acctest.Tenant, Hosts: hosts})

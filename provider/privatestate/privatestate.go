@@ -3,7 +3,7 @@
 //
 // It decides the keys. It is readable in the state file, and so never holds a
 // secret.
-package private
+package privatestate
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package singleton
+package tenantresource
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostic"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/private"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/privatestate"
 )
 
 // dryRunLimit bounds the check by the server, so that one that cannot be
@@ -125,8 +125,8 @@ func (r *Resource[T, M, P]) planDeletion(ctx context.Context, req resource.Modif
 		api := r.connection.Client(&resp.Diagnostics, "Unable to plan the deletion of "+r.kind.TypeName)
 		// When this fails, the deletion goes by what the state knows.
 		if server, etag, err := r.kind.Get(api, ctx, r.place(state)); err == nil {
-			private.KeepETag(ctx, resp.Private, etag, &resp.Diagnostics)
-			private.KeepContent(ctx, resp.Private, server, &resp.Diagnostics)
+			privatestate.KeepETag(ctx, resp.Private, etag, &resp.Diagnostics)
+			privatestate.KeepContent(ctx, resp.Private, server, &resp.Diagnostics)
 		}
 	}
 	if summary, detail := state.Loss(tenant); summary != "" {

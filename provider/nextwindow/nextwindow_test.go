@@ -1,4 +1,4 @@
-package outlook
+package nextwindow
 
 import (
 	"net/http"
@@ -11,7 +11,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/singleton"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantresource"
 )
 
 // now is a Monday.
@@ -104,7 +104,7 @@ func TestOfConfig(t *testing.T) {
 			row.now = now
 		}
 		var diags diag.Diagnostics
-		OfConfig(t.Context(), api, row.now, singleton.Place{Tenant: tenant}, row.config, &diags)
+		WarnOfConfig(t.Context(), api, row.now, tenantresource.Key{Tenant: tenant}, row.config, &diags)
 		says(t, name, diags, row.want...)
 		if n := len(server.Requests()); n > 2 {
 			t.Errorf("%s: %d requests, want 2 at most", name, n)
@@ -144,7 +144,7 @@ func TestOfCalendar(t *testing.T) {
 			server.AddRun(tenant, took(row.run))
 		}
 		var diags diag.Diagnostics
-		OfCalendar(t.Context(), api, now, singleton.Place{Tenant: tenant, Name: "extra"}, row.calendar, &diags)
+		WarnOfCalendar(t.Context(), api, now, tenantresource.Key{Tenant: tenant, Name: "extra"}, row.calendar, &diags)
 		says(t, name, diags, row.want...)
 		if n := len(server.Requests()); n > 2 {
 			t.Errorf("%s: %d requests, want 2 at most", name, n)
@@ -156,7 +156,7 @@ func TestOfCalendar(t *testing.T) {
 // one that does not know the list's content, what needs no server is told.
 func TestOutlook_neverFailsAPlan(t *testing.T) {
 	t.Parallel()
-	at := singleton.Place{Tenant: tenant, Name: "extra"}
+	at := tenantresource.Key{Tenant: tenant, Name: "extra"}
 	empty := v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{}}
 	for name, connected := range map[string]func() *client.Client{
 		"no server": func() *client.Client { return nil },
@@ -170,14 +170,14 @@ func TestOutlook_neverFailsAPlan(t *testing.T) {
 	} {
 		var diags diag.Diagnostics
 		api := connected()
-		OfConfig(t.Context(), api, now, at, fridays(), &diags)
-		OfConfig(t.Context(), api, now, at, empty, &diags)
-		OfConfig(t.Context(), api, now, at, v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{{DaysOfWeek: "Frday"}}}, &diags)
-		OfCalendar(t.Context(), api, now, at, christmas(), &diags)
-		OfCalendar(t.Context(), api, now, at, event("allow", "2026-12-20T00:00", "1h"), &diags)
-		OfCalendar(t.Context(), api, now, at, v1.Calendar{Kind: "freese"}, &diags)
+		WarnOfConfig(t.Context(), api, now, at, fridays(), &diags)
+		WarnOfConfig(t.Context(), api, now, at, empty, &diags)
+		WarnOfConfig(t.Context(), api, now, at, v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{{DaysOfWeek: "Frday"}}}, &diags)
+		WarnOfCalendar(t.Context(), api, now, at, christmas(), &diags)
+		WarnOfCalendar(t.Context(), api, now, at, event("allow", "2026-12-20T00:00", "1h"), &diags)
+		WarnOfCalendar(t.Context(), api, now, at, v1.Calendar{Kind: "freese"}, &diags)
 		says(t, name, diags)
-		OfCalendar(t.Context(), api, now, at, v1.Calendar{Kind: "allow"}, &diags)
+		WarnOfCalendar(t.Context(), api, now, at, v1.Calendar{Kind: "allow"}, &diags)
 		says(t, name, diags, "No event of calendar extra lies ahead")
 	}
 }

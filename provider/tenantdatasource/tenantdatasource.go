@@ -3,7 +3,7 @@
 //
 // It decides which tenant is meant and what a failure reads like. What is
 // asked, each data source says itself.
-package source
+package tenantdatasource
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/check"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/connection"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostic"
 )
@@ -78,7 +78,7 @@ func Tenant() schema.Attribute {
 	return schema.StringAttribute{
 		Optional: true, Computed: true,
 		MarkdownDescription: "The tenant; the provider's `tenant` by default.",
-		Validators:          []validator.String{check.Name()},
+		Validators:          []validator.String{attribute.Name()},
 	}
 }
 
@@ -87,7 +87,7 @@ func Site() schema.Attribute {
 	return schema.StringAttribute{
 		Optional:            true,
 		MarkdownDescription: "The site that is asked; by default the one that answers at the endpoint.",
-		Validators:          []validator.String{check.Name()},
+		Validators:          []validator.String{attribute.Name()},
 	}
 }
 

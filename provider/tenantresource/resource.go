@@ -1,4 +1,4 @@
-package singleton
+package tenantresource
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/connection"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/private"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/privatestate"
 )
 
 // Create begins to manage what the plan has. What is there already is adopted
@@ -37,7 +37,7 @@ func (r *Resource[T, M, P]) Create(ctx context.Context, req resource.CreateReque
 		return
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
-	private.KeepETag(ctx, resp.Private, change.readBack(ctx, etag, &resp.Diagnostics), &resp.Diagnostics)
+	privatestate.KeepETag(ctx, resp.Private, change.readBack(ctx, etag, &resp.Diagnostics), &resp.Diagnostics)
 }
 
 // Read takes over what the server has of what is managed.
@@ -66,8 +66,8 @@ func (r *Resource[T, M, P]) Read(ctx context.Context, req resource.ReadRequest, 
 		r.kind.report(&resp.Diagnostics, operation, at, err)
 		return
 	}
-	state.FromAPI(ctx, server, private.TakeImported(ctx, resp.Private, &resp.Diagnostics), &resp.Diagnostics)
-	private.KeepETag(ctx, resp.Private, etag, &resp.Diagnostics)
+	state.FromAPI(ctx, server, privatestate.TakeImported(ctx, resp.Private, &resp.Diagnostics), &resp.Diagnostics)
+	privatestate.KeepETag(ctx, resp.Private, etag, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
 }
 
@@ -86,7 +86,7 @@ func (r *Resource[T, M, P]) Update(ctx context.Context, req resource.UpdateReque
 	change := write[T]{
 		kind: r.kind, at: r.place(plan),
 		prior: state.ToAPI(ctx, &resp.Diagnostics), want: plan.ToAPI(ctx, &resp.Diagnostics),
-		etag: private.ETag(ctx, req.Private, &resp.Diagnostics), overwrite: common.OverwriteExisting.ValueBool(),
+		etag: privatestate.ETag(ctx, req.Private, &resp.Diagnostics), overwrite: common.OverwriteExisting.ValueBool(),
 	}
 	change.api = r.connection.Client(&resp.Diagnostics, operation)
 	if resp.Diagnostics.HasError() {
@@ -104,7 +104,7 @@ func (r *Resource[T, M, P]) Update(ctx context.Context, req resource.UpdateReque
 		return
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
-	private.KeepETag(ctx, resp.Private, change.readBack(ctx, etag, &resp.Diagnostics), &resp.Diagnostics)
+	privatestate.KeepETag(ctx, resp.Private, change.readBack(ctx, etag, &resp.Diagnostics), &resp.Diagnostics)
 }
 
 // Delete empties what is managed, and removes the object when nothing is left
@@ -118,8 +118,8 @@ func (r *Resource[T, M, P]) Delete(ctx context.Context, req resource.DeleteReque
 	owned := state.ToAPI(ctx, &resp.Diagnostics)
 	change := write[T]{
 		kind: r.kind, at: r.place(state), want: r.kind.Emptied(owned),
-		prior: r.kind.Restricted(private.Content(ctx, req.Private, owned, &resp.Diagnostics), owned),
-		etag:  private.ETag(ctx, req.Private, &resp.Diagnostics), remove: true,
+		prior: r.kind.Restricted(privatestate.Content(ctx, req.Private, owned, &resp.Diagnostics), owned),
+		etag:  privatestate.ETag(ctx, req.Private, &resp.Diagnostics), remove: true,
 	}
 	change.api = r.connection.Client(&resp.Diagnostics, operation)
 	if resp.Diagnostics.HasError() {

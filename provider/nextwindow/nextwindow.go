@@ -1,0 +1,239 @@
+// Package outlook warns at plan time of what the next window will be: none,
+// wholly frozen, shorter than any run so far, or moved by a change of the
+// clock.
+//
+// It decides what is worth a warning, and never fails a plan. What it cannot
+// learn from the server it goes without. It does not know the site's zone, and
+// takes what is site-local for UTC.
+package nextwindow
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantresource"
+)
+
+// kindFreeze is the kind of a calendar that closes.
+const kindFreeze = "freeze"
+
+// WarnOfConfig warns of the next window of a configuration, with the calendars that
+// the tenant has. It makes at most two requests.
+func WarnOfConfig(ctx context.Context, api *client.Client, now time.Time, at tenantresource.Key, want v1.OSUpgrade, diags *diag.Diagnostics) {
+	if want.MaintenanceWindows == nil {
+		return // Somebody else's.
+	}
+	calendars, known := calendarsOf(ctx, api, at.Tenant)
+	if len(want.MaintenanceWindows) == 0 && !known {
+		return // A calendar may open.
+	}
+	plan, err := v1.PlanOf(want, calendars, time.UTC)
+	if err != nil {
+		return // A calendar of a newer server.
+	}
+	w := warnings{path.Root("maintenance_windows"), "window", now, diags}
+	if w.none(plan) || w.frozen(plan) {
+		return
+	}
+	next, _ := plan.Next(now)
+	w.moved(next)
+	w.short(next, shortest(ctx, api, at.Tenant))
+}
+
+// WarnOfCalendar warns of what a calendar leads to, with the freezes and, for a
+// freeze, the configuration that the tenant has. It makes at most two requests.
+func WarnOfCalendar(ctx context.Context, api *client.Client, now time.Time, at tenantresource.Key, want v1.Calendar, diags *diag.Diagnostics) {
+	where := path.Root("events")
+	if want.ICS != "" {
+		where = path.Root("ics")
+	}
+	parsed, wrong := want.Parse(at.Name)
+	if len(wrong) > 0 {
+		return
+	}
+	w := warnings{where, "event of calendar " + at.Name, now, diags}
+	alone := window.Schedule{Allow: []window.Calendar{parsed}}
+	if w.none(alone) {
+		return
+	}
+	next, _ := alone.Next(now)
+	w.moved(next)
+	others, _ := calendarsOf(ctx, api, at.Tenant)
+	delete(others, at.Name)
+	if want.Kind == kindFreeze {
+		freezes(ctx, api, at, want, others, w)
+		return
+	}
+	plan, err := v1.PlanOf(v1.OSUpgrade{}, onlyFreezes(others, at.Name, want), time.UTC)
+	if err != nil || w.frozen(plan) {
+		return
+	}
+	next, _ = plan.Next(now)
+	w.short(next, shortest(ctx, api, at.Tenant))
+}
+
+// freezes warns when a freeze closes the next window, which would be open
+// without it.
+func freezes(ctx context.Context, api *client.Client, at tenantresource.Key, freeze v1.Calendar, others map[string]v1.Calendar, w warnings) {
+	if api == nil {
+		return
+	}
+	config, _, err := api.Config(ctx, at.Tenant)
+	if err != nil {
+		return
+	}
+	without, err := v1.PlanOf(config, others, time.UTC)
+	if err != nil || isFrozen(without, w.now) {
+		return
+	}
+	with := maps.Clone(others)
+	with[at.Name] = freeze
+	w.what = "window"
+	if plan, err := v1.PlanOf(config, with, time.UTC); err == nil {
+		w.frozen(plan)
+	}
+}
+
+// onlyFreezes are a calendar and the freezes beside it.
+func onlyFreezes(others map[string]v1.Calendar, name string, calendar v1.Calendar) map[string]v1.Calendar {
+	kept := map[string]v1.Calendar{name: calendar}
+	for other, c := range others {
+		if c.Kind == kindFreeze {
+			kept[other] = c
+		}
+	}
+	return kept
+}
+
+// calendarsOf are those that the tenant has, and whether that is known.
+func calendarsOf(ctx context.Context, api *client.Client, tenant string) (map[string]v1.Calendar, bool) {
+	if api == nil {
+		return map[string]v1.Calendar{}, false
+	}
+	calendars, err := api.CalendarContents(ctx, tenant)
+	if err != nil {
+		return map[string]v1.Calendar{}, false
+	}
+	return calendars, true
+}
+
+// shortest is how long the shortest of the last completed runs took; zero when
+// there is none that is known.
+func shortest(ctx context.Context, api *client.Client, tenant string) time.Duration {
+	if api == nil {
+		return 0
+	}
+	runs, err := api.Runs(ctx, tenant, v1.RunFilter{Result: "completed"})
+	if err != nil {
+		return 0
+	}
+	var least time.Duration
+	for _, run := range runs {
+		if run.EndedAt == nil {
+			continue
+		}
+		if took := run.EndedAt.Sub(run.OpenedAt); took > 0 && (least == 0 || took < least) {
+			least = took
+		}
+	}
+	return least
+}
+
+// warnings puts what is worth a warning into words.
+type warnings struct {
+	at path.Path
+	// what it is that comes next, such as "window".
+	what  string
+	now   time.Time
+	diags *diag.Diagnostics
+}
+
+// none warns when nothing lies ahead, and reports whether.
+func (w warnings) none(plan window.Schedule) bool {
+	plan.Freezes = nil
+	if _, ok := plan.Next(w.now); ok {
+		return false
+	}
+	w.diags.AddAttributeWarning(w.at, "No "+w.what+" lies ahead",
+		"From "+utc(w.now)+" on, for the next ten years, there is no "+w.what+".")
+	return true
+}
+
+// frozen warns when all of the next window, or what is left of it, is frozen,
+// and reports whether.
+func (w warnings) frozen(plan window.Schedule) bool {
+	if !isFrozen(plan, w.now) {
+		return false
+	}
+	unfrozen := plan
+	unfrozen.Freezes = nil
+	closed, _ := unfrozen.Next(w.now)
+	detail := fmt.Sprintf("From %s to %s", utc(closed.Start), utc(closed.End))
+	if by, until, ok := plan.Frozen(latest(w.now, closed.Start)); ok {
+		detail += fmt.Sprintf(" no run may be under way: calendar %s", by.Origin.Calendar)
+		if by.Origin.Summary != "" {
+			detail += fmt.Sprintf(" (%s)", by.Origin.Summary)
+		}
+		detail += fmt.Sprintf(" freezes it, until %s.", utc(until))
+	}
+	if open, ok := plan.Next(w.now); ok {
+		detail += fmt.Sprintf(" The next one that is open begins at %s and lasts %s.", utc(open.Start), window.FormatDuration(open.Length()))
+	} else {
+		detail += " None of the next ten years is open."
+	}
+	w.diags.AddAttributeWarning(w.at, "The next "+w.what+" is frozen", detail)
+	return true
+}
+
+// isFrozen reports whether nothing is left of the next window.
+func isFrozen(plan window.Schedule, now time.Time) bool {
+	unfrozen := plan
+	unfrozen.Freezes = nil
+	closed, ok := unfrozen.Next(now)
+	if !ok {
+		return false
+	}
+	open, ok := plan.Next(now)
+	return !ok || !open.Start.Before(closed.End)
+}
+
+// moved warns when a change of the clock falls into the next window.
+func (w warnings) moved(next window.Opening) {
+	if next.StartMoved() {
+		w.diags.AddAttributeWarning(w.at, "A change of the clock moves the start of the next "+w.what,
+			"The clock skips the time at which it was to start, so it starts when the clock has been put forward, at "+utc(next.Start)+
+				", and lasts "+window.FormatDuration(next.Length())+". A length is always elapsed time.")
+	}
+	if next.EndMoved() {
+		w.diags.AddAttributeWarning(w.at, "A change of the clock moves the end of the next "+w.what,
+			"It lasts "+window.FormatDuration(next.Length())+" of elapsed time, from "+utc(next.Start)+" to "+utc(next.End)+
+				". The clock is changed in between, and so shows another time at its end than it does otherwise.")
+	}
+}
+
+// short warns when the next window is shorter than any run so far took.
+func (w warnings) short(next window.Opening, least time.Duration) {
+	if next.Length() >= least {
+		return
+	}
+	w.diags.AddAttributeWarning(w.at, "The next "+w.what+" is shorter than any run so far",
+		fmt.Sprintf("It lasts %s, from %s to %s, and the shortest of the completed runs took %s. A run that is not done by the end of its window stays partial.",
+			window.FormatDuration(next.Length()), utc(next.Start), utc(next.End), window.FormatDuration(least)))
+}
+
+func utc(at time.Time) string { return at.UTC().Format(time.RFC3339) }
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
