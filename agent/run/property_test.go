@@ -301,6 +301,9 @@ func (p *property) check() {
 	if err := p.model.compare(s); err != nil {
 		p.rt.Fatalf("%v", err)
 	}
+	if err := once(s); err != nil {
+		p.rt.Fatalf("%v", err)
+	}
 	if err := foreseen(s, p.now); err != nil {
 		p.rt.Fatalf("the forecast at %s: %v", p.now.Sub(epoch), err)
 	}
