@@ -19,7 +19,7 @@ func TestEventBodies(t *testing.T) {
 		},
 		`{"event":"opened","trigger":"window","hosts":["h01"],"unwell":[{"host":"h02","since":"2026-11-21T01:00:00Z","late":"upgrade","drained":true,"checks":"after-host"}],"not-after":"2026-11-21T05:00:00Z"}`: {
 			Event: Opened, Trigger: TriggerWindow, Hosts: []string{"h01"}, NotAfter: &end,
-			Unwell: []Unwell{{Host: "h02", Since: opens, Late: Upgrade, Drained: true, Checks: AfterHost}},
+			Unwell: []Unwell{{Host: "h02", Since: opens, Debt: Debt{Answer: Upgrade, Undrain: true, Checks: AfterHost}}},
 		},
 		`{"event":"opened","trigger":"manual","hosts":["h01"],"not-after":"2026-11-21T05:00:00Z"}`: {
 			Event: Opened, Trigger: TriggerManual, Hosts: []string{"h01"}, NotAfter: &end,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/roster"
 )
 
 // Request is what somebody asks of the run under way.
@@ -96,22 +97,22 @@ func (s *State) refusesApproval(name string) error {
 // refusesRelease protects a host that is at work: its slot is not free, whoever
 // says so.
 func (s *State) refusesRelease(host string) error {
-	i, known := s.index[host]
-	switch o := s.outsider(host); {
-	case o != nil && o.out():
-		return nil
-	case o != nil:
-		return s.refused("host %s holds no slot in run %d", host, s.Key())
+	i, known := s.roster.Index(host)
+	switch {
 	case !known:
 		return s.refused("host %s is not in run %d", host, s.Key())
+	case !s.isMember(i) && s.roster.Host(i).Out():
+		return nil
+	case !s.isMember(i):
+		return s.refused("host %s holds no slot in run %d", host, s.Key())
 	}
 	m := &s.members[i]
 	switch {
-	case !m.out():
+	case !m.Out():
 		return s.refused("host %s holds no slot in run %d: it is %s", host, s.Key(), m.status())
 	case m.final == "" && m.step > idle:
 		return s.refused("host %s is being upgraded; wait until it has answered or was given up", host)
-	case m.owes():
+	case m.underWay():
 		return s.refused("host %s is being undrained; wait until its hook has been tried", host)
 	}
 	return nil
@@ -129,16 +130,17 @@ func (s *State) IsAborting() bool { return s.aborted != nil && !s.Over() }
 // whose silence says nothing: it is no member, was left out, or is out of
 // service anyway.
 func (s *State) Silence(name string) (silent, matters bool) {
-	if o := s.outsider(name); o != nil && !s.Over() {
-		return o.silent, o.stage >= 0 && !o.gone
-	}
-	i, known := s.index[name]
+	i, known := s.roster.Index(name)
 	if !known || s.Over() {
 		return false, false
 	}
-	m := &s.members[i]
-	if m.silent {
+	h := s.roster.Host(i)
+	switch {
+	case !s.isMember(i):
+		return h.IsSilent(), h.Group != roster.NoGroup && !h.Removed
+	case h.IsSilent():
 		return true, true
 	}
-	return false, (!m.slot || m.step <= ready) && m.final != Skipped && !m.gone
+	m := &s.members[i]
+	return false, (!h.Held() || m.step <= ready) && m.final != Skipped && !h.Removed
 }

@@ -60,7 +60,7 @@ func wholeRun(b *testing.B, policy message.Policy, silent, unwell bool) {
 			e.Silent = append(e.Silent, e.Hosts[i])
 		}
 		if unwell {
-			e.Unwell = append(e.Unwell, message.Unwell{Host: e.Hosts[i], Since: epoch, Checks: message.AfterHost})
+			e.Unwell = append(e.Unwell, message.Unwell{Host: e.Hosts[i], Since: epoch, Debt: message.Debt{Checks: message.AfterHost}})
 		}
 	}
 	p.fact(e)

@@ -1,18 +1,26 @@
 package run
 
-import "time"
+import (
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/roster"
+)
 
 // edit changes a member and keeps right whatever is counted of all, so that no
 // step has to look at more than one host.
 func (s *State) edit(i int, at time.Time, change func(*member)) {
 	m := &s.members[i]
 	before := *m
-	s.count(&before, -1)
-	change(m)
+	held, goes := m.Held(), m.mayGo()
+	s.count(m, -1)
+	s.roster.Edit(i, at, func(*roster.Host) { change(m) })
 	s.count(m, 1)
 	s.changed = at
-	if before.mayGo() != m.mayGo() || before.slot != m.slot {
+	if goes != m.mayGo() || held != m.Held() {
 		s.lineUpAgain(i)
+	}
+	if held && !m.Held() {
+		s.fleet.stale()
 	}
 	if before.step == m.step {
 		return
@@ -23,15 +31,22 @@ func (s *State) edit(i int, at time.Time, change func(*member)) {
 	s.settle(m, &before, at)
 }
 
+// editHost changes a host of the roster, member or not.
+func (s *State) editHost(i int, at time.Time, change func(*roster.Host)) {
+	if s.isMember(i) {
+		s.edit(i, at, func(m *member) { change(m.Host) })
+		return
+	}
+	s.roster.Edit(i, at, change)
+	s.changed = at
+}
+
 // count adds a member to what is counted, or takes it away.
 func (s *State) count(m *member, n int) {
 	g := &s.stages[m.stage]
 	s.counts[m.status()] += n
-	if m.out() {
-		g.out += n
-	}
-	if m.owes() {
-		s.owing += n
+	if m.underWay() {
+		s.underWay += n
 	}
 	if m.step <= preparing {
 		s.unprepared += n
@@ -39,12 +54,12 @@ func (s *State) count(m *member, n int) {
 	if m.step <= ready {
 		s.unstarted += n
 	}
-	if m.slot && !m.takenAt.IsZero() {
+	if m.Held() && !m.takenAt.IsZero() {
 		g.taken += n
 	}
-	if m.step == checkingBefore || m.step == ready {
+	if m.hasTurn() {
 		g.turns += n
-		if !m.slot {
+		if !m.Held() {
 			g.waiting += n
 		}
 	}

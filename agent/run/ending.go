@@ -20,7 +20,7 @@ func (s *State) ending(now time.Time) (Result, bool) {
 	case s.Phase == Open || s.unprepared > 0 || s.stages[s.current].left == 0:
 		return "", false
 	}
-	return Partial, s.expired(now) || s.owing == 0 && !s.fits(now)
+	return Partial, s.expired(now) || s.underWay == 0 && !s.fits(now)
 }
 
 // why says in words why a run ended early.
@@ -105,7 +105,7 @@ func (s *State) wind(now time.Time, result Result, until time.Time) Step {
 		if silenced {
 			return note(s.giveUp(rebootDue, time.Time{}))
 		}
-		return send(message.Command{Action: message.Reboot, Host: s.members[i].name})
+		return send(message.Command{Action: message.Reboot, Host: s.members[i].Name})
 	}
 	if s.overAt(now) && s.policy.Overrun == message.StopHost {
 		for _, at := range []step{upgrading, rebooting, checkingAfter} {
@@ -114,7 +114,7 @@ func (s *State) wind(now time.Time, result Result, until time.Time) Step {
 			}
 		}
 	}
-	if s.owing == 0 {
+	if s.underWay == 0 {
 		return finish(result, s.why(result, now))
 	}
 	if !s.overAt(now) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/roster"
 )
 
 func (s *State) foldEvent(r message.Record) error {
@@ -24,10 +25,10 @@ var facts = map[string]func(*State, message.Event, message.Record) error{
 	message.Silent:    each((*State).fallSilent),
 	message.Recovered: (*State).recover,
 	message.Released:  (*State).released,
-	message.Turn:      each((*State).turn),
-	message.Slot:      each((*State).slot),
+	message.Turn:      each(ofMembers((*State).turn)),
+	message.Slot:      each(ofMembers((*State).slot)),
 	message.Ran:       (*State).ran,
-	message.GaveUp:    each((*State).dropped),
+	message.GaveUp:    each(ofMembers((*State).dropped)),
 	message.Approved:  (*State).approve,
 	message.Paused:    (*State).pause,
 	message.Resumed:   (*State).resume,
@@ -36,22 +37,27 @@ var facts = map[string]func(*State, message.Event, message.Record) error{
 	message.Finished:  (*State).finish,
 }
 
-// each takes in an event of several hosts: all of them, or none when one is no
-// member. It is an error when that changes none of them.
-func each(fold func(s *State, i int, e message.Event, at time.Time) bool) func(*State, message.Event, message.Record) error {
+// hostFact takes in an event of one host of the roster, and reports whether that
+// changes anything.
+type hostFact func(s *State, i int, e message.Event, at time.Time) bool
+
+// ofMembers is a fact that members alone can have.
+func ofMembers(fold hostFact) hostFact {
+	return func(s *State, i int, e message.Event, at time.Time) bool { return s.isMember(i) && fold(s, i, e, at) }
+}
+
+// each takes in an event of several hosts: all of them, or none when one is not
+// in the roster. It is an error when that changes none of them.
+func each(fold hostFact) func(*State, message.Event, message.Record) error {
 	return func(s *State, e message.Event, r message.Record) error {
 		for _, host := range e.Hosts {
-			if _, err := s.member(host); err != nil && s.outsider(host) == nil {
-				return err
+			if _, known := s.roster.Index(host); !known {
+				return fmt.Errorf("%s is not in run %d", host, s.Key())
 			}
 		}
 		changed := false
 		for _, host := range e.Hosts {
-			if o := s.outsider(host); o != nil {
-				changed = s.happens(o, e, r.Time) || changed
-			} else {
-				changed = fold(s, s.index[host], e, r.Time) || changed
-			}
+			changed = fold(s, s.indexOf(host), e, r.Time) || changed
 		}
 		if !changed {
 			return fmt.Errorf("event %s changes nothing for %s", e.Event, list(e.Hosts))
@@ -60,19 +66,22 @@ func each(fold func(s *State, i int, e message.Event, at time.Time) bool) func(*
 	}
 }
 
+// indexOf returns the index of a host that is in the roster.
+func (s *State) indexOf(host string) int {
+	i, _ := s.roster.Index(host)
+	return i
+}
+
 // fallSilent has a host count as out of service. One that is being checked
 // before its upgrade gives its turn back: it has it anew once it is heard of.
 func (s *State) fallSilent(i int, _ message.Event, at time.Time) bool {
-	if s.members[i].silent || s.members[i].gone {
+	if h := s.roster.Host(i); h.IsSilent() || h.Removed || h.Group == roster.NoGroup {
 		return false
 	}
-	s.edit(i, at, func(m *member) {
-		m.silent, m.silentAt = true, at
-		if m.step == checkingBefore || m.step == ready {
-			m.step, m.since, m.attempt = idle, at, m.attempt+1
-		}
-	})
-	s.freeSlot(i, at)
+	s.editHost(i, at, func(h *roster.Host) { h.Silent = at })
+	if s.isMember(i) && s.members[i].hasTurn() {
+		s.edit(i, at, func(m *member) { m.step, m.since, m.attempt, m.InHand = idle, at, m.attempt+1, false })
+	}
 	return true
 }
 
@@ -85,17 +94,17 @@ func (s *State) recover(e message.Event, r message.Record) error {
 }
 
 func (s *State) hear(i int, _ message.Event, at time.Time) bool {
-	if !s.members[i].silent {
+	if !s.roster.Host(i).IsSilent() {
 		return false
 	}
-	s.edit(i, at, func(m *member) { m.silent = false })
+	s.editHost(i, at, func(h *roster.Host) { h.Silent = time.Time{} })
 	return true
 }
 
 // forget drops a host that was deleted: nobody waits for it any more, nor for
 // its hook.
 func (s *State) forget(i int, e message.Event, at time.Time) bool {
-	if m := &s.members[i]; m.step == done && !m.out() {
+	if (!s.isMember(i) || s.members[i].step == done) && !s.roster.Host(i).Out() {
 		return false
 	}
 	s.leaveBehind(i, leftBehind(e), at)
@@ -120,42 +129,51 @@ func (s *State) release(i int, e message.Event, at time.Time) bool {
 // leaveBehind has a host hold no slot and take no further part. One that has
 // its final status keeps it.
 func (s *State) leaveBehind(i int, text string, at time.Time) {
+	if !s.isMember(i) {
+		s.editHost(i, at, (*roster.Host).Remove)
+		return
+	}
+	s.fleet.stale()
 	s.edit(i, at, func(m *member) {
-		m.slot, m.silent, m.late, m.stranded, m.unknown, m.undrain, m.unwell = false, false, "", "", false, false, ""
+		m.Remove()
 		if m.final == "" {
 			m.final, m.text, m.since = Skipped, text, at
 		} else if m.final != Upgraded {
 			m.text += "; " + text
 		}
-		m.step, m.gone = done, true
+		m.step = done
 	})
-	s.fleet.stale()
 }
 
 // turn has a host checked before anything else, also one whose checks have passed
-// and count no more.
+// and count no more. One that is out of service stays so for its turn: it would
+// need a slot at once.
 func (s *State) turn(i int, _ message.Event, at time.Time) bool {
-	return s.hasTurn(i) && s.move(i, checkingBefore, at) == nil
+	if !s.mayHaveTurn(i) || s.move(i, checkingBefore, at) != nil {
+		return false
+	}
+	s.edit(i, at, func(m *member) { m.InHand = m.Held() })
+	return true
 }
 
 // slot takes a host out of service: it is drained next, if there is a hook for
 // that, and will be undrained whatever happens.
 func (s *State) slot(i int, _ message.Event, at time.Time) bool {
-	if !s.hasTurn(i) || s.move(i, draining, at) != nil {
+	if !s.mayHaveTurn(i) || s.move(i, draining, at) != nil {
 		return false
 	}
 	s.takeSlot(i, at)
-	s.edit(i, at, func(m *member) { m.undrain = s.policy.Hooks.Undrain != nil })
+	s.edit(i, at, func(m *member) { m.Owes.Undrain = s.policy.Hooks.Undrain != nil })
 	if s.policy.Hooks.Drain == nil {
 		_ = s.move(i, drained, at)
 	}
 	return true
 }
 
-// hasTurn reports whether a host is one that may have its turn.
-func (s *State) hasTurn(i int) bool {
+// mayHaveTurn reports whether a host is one that may have its turn.
+func (s *State) mayHaveTurn(i int) bool {
 	m := &s.members[i]
-	return s.unprepared == 0 && m.stage == s.current && !m.silent
+	return s.unprepared == 0 && m.stage == s.current && !m.IsSilent()
 }
 
 func (s *State) approve(e message.Event, r message.Record) error {
@@ -241,12 +259,18 @@ func (s *State) close(i int, at time.Time) {
 	}
 	to, text := Skipped, "the run ended before its turn"
 	switch {
-	case m.slot && m.step > ready:
+	case m.underWay():
 		to, text = HostFailed, "the run ended while it was "+string(m.status())
-	case m.silent:
+	case m.IsSilent():
 		to, text = Unreachable, "it was silent until the run ended"
 	case m.step == preparing:
 		text = "it had not answered prepare when the run ended"
 	}
-	s.edit(i, at, func(m *member) { m.final, m.text, m.step, m.since = to, text, done, at })
+	s.edit(i, at, func(m *member) {
+		if m.step == upgrading || m.step == rebooting {
+			m.Owes.Answer, m.Before = m.asked(), false
+		}
+		m.ends(to, text, at)
+		m.step = done
+	})
 }

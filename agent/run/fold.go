@@ -74,7 +74,7 @@ func (s *State) foldPrepare(r message.Record, command message.Command) error {
 	s.lineUp()
 	for _, host := range command.Hosts {
 		// A host named twice has gone there already.
-		_ = s.move(s.index[host], preparing, r.Time)
+		_ = s.move(s.indexOf(host), preparing, r.Time)
 	}
 	return nil
 }
@@ -100,11 +100,11 @@ func (s *State) foldReply(r message.Record) error {
 	}
 	s.changed = r.Time
 	switch {
-	case m.late != "":
+	case m.Owes.Answer != "":
 		s.answerLate(i, result, r.Time)
 	case r.Action != message.Prepare && pastUnknown(result):
 		// Another worker of the host, or what it left behind, may be at work.
-		s.edit(i, r.Time, func(m *member) { m.late, m.unknown = r.Action, true })
+		s.edit(i, r.Time, func(m *member) { m.Answered(true) })
 		s.fail(i, result, r.Time)
 	case result == message.Done && r.Action == message.Prepare:
 		return s.move(i, idle, r.Time)
@@ -122,15 +122,13 @@ func (s *State) foldReply(r message.Record) error {
 // this one, be it too late: it is at work on nothing that came before, unless it
 // says that it does not know. It reports whether that was news.
 func (s *State) comesAshore(i int, action message.Action, result string, at time.Time) bool {
-	if m := &s.members[i]; m.stranded == "" || m.unknown || action != message.Prepare {
+	if m := &s.members[i]; m.Owes.Answer == "" || !m.Before || action != message.Prepare {
 		return false
 	}
 	s.edit(i, at, func(m *member) {
-		if m.unknown = pastUnknown(result); !m.unknown {
-			m.stranded = ""
-		}
+		m.Answered(pastUnknown(result))
+		m.Before = m.final != HostFailed
 	})
-	s.freeSlot(i, at)
 	return true
 }
 
@@ -154,16 +152,13 @@ func answerOf(r message.Record) string {
 // stays failed, and may be well again.
 func (s *State) answerLate(i int, result string, at time.Time) {
 	s.edit(i, at, func(m *member) {
-		m.text += fmt.Sprintf("; its late answer to %s was: %s", m.late, result)
-		if m.unknown = m.unknown || pastUnknown(result); !m.unknown {
-			m.late = ""
-		}
+		m.text += fmt.Sprintf("; its late answer to %s was: %s", m.Owes.Answer, result)
+		m.Answered(pastUnknown(result))
 	})
-	s.freeSlot(i, at)
 }
 
 func (s *State) needsReboot(i int, at time.Time) {
-	reason, skip := s.noReboot[s.members[i].name]
+	reason, skip := s.noReboot[s.members[i].Name]
 	if !skip {
 		_ = s.move(i, rebootDue, at)
 		return
@@ -185,16 +180,15 @@ func (s *State) isUpgraded(i int, at time.Time) {
 // isWell takes in that the host is done and its checks have passed.
 func (s *State) isWell(i int, at time.Time) {
 	m := &s.members[i]
-	if m.undrain {
+	if m.Owes.Undrain {
 		_ = s.move(i, undraining, at)
 		return
 	}
 	took := at.Sub(m.takenAt)
 	s.measure(took)
 	s.edit(i, at, func(m *member) {
-		m.step, m.since, m.final, m.slot, m.unwell, m.took = done, at, Upgraded, false, "", took
+		m.step, m.since, m.final, m.InHand, m.Owes.Checks, m.took = done, at, Upgraded, false, "", took
 	})
-	s.fleet.stale()
 }
 
 // fail takes in what went wrong with a host. One that is out of service stays
@@ -202,42 +196,38 @@ func (s *State) isWell(i int, at time.Time) {
 // the checks that failed pass. It is undrained at once.
 func (s *State) fail(i int, text string, at time.Time) {
 	s.failures++
-	s.judge(s.members[i].name, text, at)
-	s.edit(i, at, func(m *member) {
-		if m.step == checkingBefore && !m.slot {
-			m.slot, m.slotAt, m.takenAt = true, at, at
-		}
-		m.unwell = s.proof(m)
-		m.final, m.text, m.since, m.step = HostFailed, text, at, m.afterwards()
-		if m.step == undraining {
-			m.ranAt = time.Time{}
-		}
-	})
+	s.judge(s.members[i].Name, text, at)
 	s.fleet.stale()
-	s.freeSlot(i, at)
+	s.edit(i, at, func(m *member) {
+		if m.step == checkingBefore && !m.Held() {
+			m.takenAt = at
+		}
+		m.Owes.Checks = s.proof(m)
+		m.Before = m.Before && m.Owes.Answer != ""
+		m.ends(HostFailed, text, at)
+	})
 }
 
-// afterwards is the step that follows when a host gets its final status though
-// it was not upgraded.
-func (m *member) afterwards() step {
-	switch {
-	case m.undrain && m.step != undraining:
-		return undraining
-	case m.slot:
-		return recovering
+// ends gives the host its final status. One that was drained is undrained.
+func (m *member) ends(status Status, text string, at time.Time) {
+	m.InHand = false
+	m.final, m.text, m.since = status, text, at
+	if m.Owes.Undrain && m.step != undraining {
+		m.step, m.ranAt = undraining, time.Time{}
+		return
 	}
-	return done
+	m.step = done
 }
 
 // proof returns the kind of checks that show that a host which fails now is
 // well again; none when there are none, or it was not touched.
 func (s *State) proof(m *member) message.TaskKind {
 	switch {
-	case m.step <= ready && m.unwell != "":
-		return m.unwell // Since a run before.
+	case m.step <= ready && m.Owes.Checks != "":
+		return m.Owes.Checks // Since a run before.
 	case m.step == checkingBefore:
 		return message.BeforeHost
-	case m.slot && len(s.policy.Checks.AfterHost) > 0:
+	case m.Held() && len(s.policy.Checks.AfterHost) > 0:
 		return message.AfterHost
 	}
 	return ""
@@ -268,52 +258,30 @@ func (s *State) pauseByPolicy(why string, at time.Time) {
 	}
 }
 
-// freeSlot frees the slot of a host that was not upgraded, once it is well.
-func (s *State) freeSlot(i int, at time.Time) {
-	m := &s.members[i]
-	// One that has its turn keeps it: it would need a new one at once.
-	if !m.slot || m.step > idle && m.step < recovering || m.lacks() {
-		return
-	}
-	s.edit(i, at, func(m *member) {
-		m.slot = false
-		if m.step == recovering {
-			m.step = done
-		}
-	})
-	s.fleet.stale()
-}
-
-// lacks reports whether something has yet to show that the host is well.
-func (m *member) lacks() bool {
-	return m.late != "" || m.stranded != "" || m.unknown || m.undrain || m.unwell != ""
-}
-
 // takeSlot has a host count as out of service for this run.
 func (s *State) takeSlot(i int, at time.Time) {
 	if !s.members[i].takenAt.IsZero() {
 		return
 	}
-	s.edit(i, at, func(m *member) {
-		if m.takenAt = at; !m.slot {
-			m.slot, m.slotAt = true, at
-		}
-	})
+	s.edit(i, at, func(m *member) { m.takenAt, m.InHand, m.Before = at, true, false })
 }
 
 func (s *State) member(host string) (int, error) {
-	i, member := s.index[host]
-	if !member {
+	i, known := s.roster.Index(host)
+	if !known || !s.isMember(i) {
 		return 0, fmt.Errorf("%s is not in run %d", host, s.Key())
 	}
 	return i, nil
 }
 
+// isMember reports whether a host of the roster is a member: these come first.
+func (s *State) isMember(i int) bool { return i < len(s.members) }
+
 // move brings a host to another step, if the table of moves has it.
 func (s *State) move(i int, to step, at time.Time) error {
 	m := &s.members[i]
 	if !m.step.mayBecome(to) {
-		return fmt.Errorf("host %s cannot go from %s to %s", m.name, m.status(), statuses[to])
+		return fmt.Errorf("host %s cannot go from %s to %s", m.Name, m.status(), statuses[to])
 	}
 	g := &s.stages[m.stage]
 	if to == checkingBefore || to == draining || to == upgrading {

@@ -51,7 +51,7 @@ func (s *State) Forecast(now time.Time) (Forecast, bool) {
 	if took == 0 || s.Over() || s.unprepared > 0 {
 		return Forecast{}, false
 	}
-	p := &prospect{State: s, f: Forecast{Hosts: make(map[string]time.Time, s.unstarted+s.owing)}, took: took, last: now}
+	p := &prospect{State: s, f: Forecast{Hosts: make(map[string]time.Time, s.unstarted+s.underWay)}, took: took, last: now}
 	_, ends := s.ending(now)
 	begins := later(now, s.reached())
 	for n := s.current; n < len(s.stages) && p.f.Waits == ""; n++ {

@@ -114,13 +114,13 @@ func (s *State) dropped(i int, e message.Event, at time.Time) bool {
 	switch {
 	case e.Action == message.Prepare && m.step <= preparing && s.ID != 0:
 		s.unanswered(i, at)
-	case e.Action.Known() && m.late == "" && m.asked() == e.Action && m.step != preparing:
+	case e.Action.Known() && m.Owes.Answer == "" && m.asked() == e.Action && m.step != preparing:
 		s.lost(i, e, at)
 	case e.Action == message.Reboot && m.step == rebootDue && e.Reason != "":
 		s.fail(i, "the run ended before it was rebooted", at)
 	case e.Reason != "" && m.turnsBack(e.Task):
 		s.turnBack(i, at)
-	case e.Task.Known() && m.wants() == e.Task && m.step != recovering:
+	case e.Task.Known() && m.wants() == e.Task && m.step != done:
 		s.came(i, s.noOutcome(m, e), at)
 	default:
 		return false
@@ -133,7 +133,7 @@ func (s *State) dropped(i int, e message.Event, at time.Time) bool {
 func (m *member) turnsBack(task message.TaskKind) bool {
 	switch task {
 	case message.BeforeHost:
-		return m.step == checkingBefore || m.step == ready
+		return m.hasTurn()
 	case message.Drain:
 		return m.step == draining || m.step == drained
 	case message.AfterHost, message.Undrain, message.Fleet:
@@ -143,7 +143,7 @@ func (m *member) turnsBack(task message.TaskKind) bool {
 
 func (s *State) noOutcome(m *member, e message.Event) message.Outcome {
 	t := s.task(e.Task)
-	t.Host, t.Attempt = m.name, m.attempt
+	t.Host, t.Attempt = m.Name, m.attempt
 	if e.Reason != "" {
 		return t.Outcome(false, "no outcome yet: "+e.Reason)
 	}
@@ -153,21 +153,19 @@ func (s *State) noOutcome(m *member, e message.Event) message.Outcome {
 // unanswered takes in that a host has not answered prepare: it is not upgraded
 // (AV-79).
 func (s *State) unanswered(i int, at time.Time) {
-	silent := s.members[i].silent
+	silent := s.members[i].IsSilent()
 	text := fmt.Sprintf("it did not answer prepare within %s", time.Duration(s.policy.Timeouts.Prepare))
 	if !silent {
 		s.fail(i, text, at)
 		return
 	}
-	s.edit(i, at, func(m *member) {
-		m.final, m.text, m.since, m.step = Unreachable, "it was silent; "+text, at, m.afterwards()
-	})
+	s.edit(i, at, func(m *member) { m.ends(Unreachable, "it was silent; "+text, at) })
 }
 
 // lost takes in that a host has not answered in time: it failed, and may still
 // be at work.
 func (s *State) lost(i int, e message.Event, at time.Time) {
-	s.edit(i, at, func(m *member) { m.late = e.Action })
+	s.edit(i, at, func(m *member) { m.Owes.Answer = e.Action })
 	text := fmt.Sprintf("it did not answer %s within %s", e.Action, s.limit(e.Action, ""))
 	if e.Reason != "" {
 		text = fmt.Sprintf("it had not answered %s: %s", e.Action, e.Reason)
@@ -178,8 +176,8 @@ func (s *State) lost(i int, e message.Event, at time.Time) {
 // turnBack takes in that the run ends before a host's upgrade.
 func (s *State) turnBack(i int, at time.Time) {
 	s.edit(i, at, func(m *member) {
-		m.slot = m.lacks()
-		m.final, m.text, m.since, m.step, m.ranAt = Skipped, "the run ended before its upgrade", at, m.afterwards(), time.Time{}
+		m.ends(Skipped, "the run ended before its upgrade", at)
+		m.ranAt = time.Time{}
 	})
 }
 
@@ -189,7 +187,7 @@ func (s *State) namesAt(at step) []string {
 	var names []string
 	for i := range s.members {
 		if s.members[i].step == at {
-			names = append(names, s.members[i].name)
+			names = append(names, s.members[i].Name)
 		}
 	}
 	return names

@@ -1,77 +1,89 @@
 package run
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/roster"
 )
 
-// notWell is why a host holds a slot that it has had since a run before.
-const notWell = "it was not well when the run before ended"
-
-// inherit takes in a host that was out of service when the run before ended.
-// What it would lack by a policy that is no more is not asked of it.
+// inherit notes that a host was out of service when the run before ended. A
+// member does not owe what this run's policy has no hook or checks for.
 func (s *State) inherit(u message.Unwell, at time.Time) {
-	i, known := s.index[u.Host]
-	if !known {
-		if s.outsider(u.Host) == nil {
-			s.setAside(-1, []string{u.Host})
-		}
-		s.editOutsider(s.outsider(u.Host), at, func(o *outsider) { o.Unwell, o.slot = u, true })
-		return
+	i := s.roster.Add(u.Host, roster.NoGroup)
+	owes := u.Debt
+	if owes.Look {
+		owes.Answer = ""
 	}
-	s.edit(i, at, func(m *member) {
-		m.slot, m.slotAt, m.stranded, m.unknown = true, u.Since, u.Late, u.Unknown
-		m.undrain = u.Drained && s.policy.Hooks.Undrain != nil
-		if len(s.task(u.Checks).Checks) > 0 {
-			m.unwell = u.Checks
+	if s.isMember(i) {
+		owes.Undrain = owes.Undrain && s.policy.Hooks.Undrain != nil
+		if len(s.task(owes.Checks).Checks) == 0 {
+			owes.Checks = ""
 		}
-	})
-	s.freeSlot(i, at)
+	}
+	s.editHost(i, at, func(h *roster.Host) { h.Since, h.Before, h.Owes = u.Since, true, owes })
 }
 
-// Unwell returns the hosts that still hold a slot after the end of the run, in
-// the order of its members; those that were silent and nothing else are well.
-func (s *State) Unwell() []message.Unwell {
-	var hosts []message.Unwell
-	for i := range s.members {
-		if m := &s.members[i]; m.slot {
-			hosts = append(hosts, message.Unwell{
-				Host: m.name, Since: m.slotAt, Late: cmp.Or(m.late, m.stranded), Unknown: m.unknown, Drained: m.undrain, Checks: m.unwell,
-			})
+// others are the hosts of the roster that are no members.
+func (s *State) others() []*roster.Host { return s.roster.From(len(s.members)) }
+
+// whyOut says why a host that is no member is out of service.
+func whyOut(h *roster.Host) string {
+	if h.Held() {
+		return roster.NotWell
+	}
+	return h.Reason()
+}
+
+// Outsider is a host that is out of service and no member of the run, as others
+// see it.
+type Outsider struct {
+	Name       string
+	Slot       time.Time
+	SlotReason string
+}
+
+// Outsiders returns the hosts that are out of service and no members.
+func (s *State) Outsiders() []Outsider {
+	var all []Outsider
+	for _, h := range s.others() {
+		if h.Out() {
+			all = append(all, Outsider{Name: h.Name, Slot: h.OutSince(), SlotReason: whyOut(h)})
 		}
 	}
-	for k := range s.outsiders {
-		if s.outsiders[k].slot {
-			hosts = append(hosts, s.outsiders[k].Unwell)
+	return all
+}
+
+// Watched returns the hosts whose silence matters to the run: its members, and
+// those aside.
+func (s *State) Watched() []string {
+	var names []string
+	for _, h := range s.roster.From(0) {
+		if h.Group != roster.NoGroup {
+			names = append(names, h.Name)
 		}
 	}
-	return hosts
+	return names
 }
 
 // HoldsSlot reports whether a host holds a slot after the end of the run.
 func (s *State) HoldsSlot(host string) bool {
-	if i, known := s.index[host]; known {
-		return s.members[i].slot
-	}
-	o := s.outsider(host)
-	return o != nil && o.slot
+	i, known := s.roster.Index(host)
+	return known && s.roster.Host(i).Held()
 }
 
 // Minds reports whether it matters to a run that a host is deleted: it waits
 // for it, or counts it as out of service.
 func (s *State) Minds(host string) bool {
-	i, known := s.index[host]
-	o := s.outsider(host)
+	i, known := s.roster.Index(host)
 	switch {
+	case !known:
+		return false
 	case s.Over():
-		return s.HoldsSlot(host)
-	case known:
-		return s.members[i].final == "" || s.members[i].out()
+		return s.roster.Host(i).Held()
 	}
-	return o != nil && o.out()
+	return s.roster.Host(i).Out() || s.isMember(i) && s.members[i].final == ""
 }
 
 // after takes in what happens after the end of the run: hosts that are not well
@@ -86,11 +98,7 @@ func (s *State) after(e message.Event, r message.Record) error {
 		}
 	}
 	for _, host := range e.Hosts {
-		if i, known := s.index[host]; known {
-			s.leaveBehind(i, leftBehind(e), r.Time)
-		} else {
-			s.happens(s.outsider(host), e, r.Time)
-		}
+		s.leaveBehind(s.indexOf(host), leftBehind(e), r.Time)
 	}
 	s.LastSeq = r.Seq
 	return nil
@@ -99,7 +107,8 @@ func (s *State) after(e message.Event, r message.Record) error {
 // answeredAfter takes in that a host answers its last command, or the prepare,
 // after the end of the run: it is at work no more.
 func (s *State) answeredAfter(r message.Record) error {
-	i, known := s.index[r.Host]
+	i, err := s.member(r.Host)
+	known := err == nil
 	if known && r.Run == s.ID && s.comesAshore(i, r.Action, answerOf(r), r.Time) {
 		s.LastSeq = r.Seq
 		return nil

@@ -39,7 +39,7 @@ func (l *Ledger) Unwell() []message.Unwell {
 	if l.newest == nil || !l.newest.Over() {
 		return nil
 	}
-	return l.newest.Unwell()
+	return l.newest.roster.Unwell()
 }
 
 // Considered is when the last window opened that had its run or was missed;

@@ -43,7 +43,7 @@ const (
 
 // lineOf returns the line in which the host may stand; false when in none.
 func (m *member) lineOf() (int, bool) {
-	if m.slot {
+	if m.Held() {
 		return holding, m.mayGo()
 	}
 	return needy, m.mayGo()
@@ -76,7 +76,7 @@ func (s *State) upNext() (int, bool) {
 	g := &s.stages[s.current]
 	for _, n := range []int{holding, needy} {
 		if l := g.lines[n]; len(l) > 0 {
-			if i := g.order[l[0]]; n == needy || len(g.lines[needy]) == 0 || g.roomFor(&s.members[i]) {
+			if i := g.order[l[0]]; n == needy || len(g.lines[needy]) == 0 || s.roomFor(i) {
 				return i, true
 			}
 		}

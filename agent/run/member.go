@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/roster"
 )
 
 // Host is one member of a run, as others see it.
@@ -29,7 +30,8 @@ type Host struct {
 
 // member is what a run knows of a host.
 type member struct {
-	name  string
+	// Host is its entry in the roster. Only edit may change it.
+	*roster.Host
 	stage int
 	step  step
 	// final is its status once that will not change, empty before.
@@ -38,26 +40,8 @@ type member struct {
 	since      time.Time
 	text, note string
 
-	// slot tells that it was taken out of service, at slotAt, and is not known
-	// to be well again. It was taken out in this run at takenAt.
-	slot            bool
-	slotAt, takenAt time.Time
-	// stranded is the command of a run before that it has not answered, unknown
-	// tells that nobody knows what it did.
-	stranded message.Action
-	unknown  bool
-	// silent tells that it is not heard of, since silentAt; gone that it was
-	// deleted or released, so that its silence says nothing any more.
-	silent, gone bool
-	silentAt     time.Time
-	// late is the command that it may still answer though nobody waits for
-	// that: until it does, it may be at work.
-	late message.Action
-	// undrain tells that it was drained and is not undrained yet.
-	undrain bool
-	// unwell is the kind of checks that have to pass before it counts as well
-	// again; empty when none have.
-	unwell message.TaskKind
+	// takenAt is when this run took it out of service; zero before.
+	takenAt time.Time
 	// attempt counts its tasks, ranAt is when the last one came out badly and
 	// trouble how; neither counts once one came out well.
 	attempt int
@@ -86,22 +70,21 @@ func (m *member) status() Status {
 	return statuses[m.step]
 }
 
-// out reports whether the host counts as out of service (design.md 5,
-// invariant 1).
-func (m *member) out() bool { return m.slot || m.silent }
-
 // mayGo reports whether the host may have its turn: one that is silent keeps
 // its place until it is heard of again, one of which nobody knows what it did
 // until it was released.
-func (m *member) mayGo() bool { return m.step == idle && !m.silent && !m.unknown }
+func (m *member) mayGo() bool { return m.step == idle && !m.IsSilent() && !m.Owes.Look }
 
-// owes reports whether a run that ends has to wait for the host first: for
+// hasTurn reports whether the host is being checked before its upgrade, or was.
+func (m *member) hasTurn() bool { return m.step == checkingBefore || m.step == ready }
+
+// underWay reports whether a run that ends has to wait for the host first: for
 // the answer to its command, for its checks or for its undrain hook. Each of
 // these has its limit, so that each run ends (design.md 5, invariant 7).
-func (m *member) owes() bool { return m.step >= draining && m.step <= undraining }
+func (m *member) underWay() bool { return m.step >= draining && m.step <= undraining }
 
 // left reports whether its stage waits for the host.
-func (m *member) left() bool { return m.final == "" || m.owes() }
+func (m *member) left() bool { return m.final == "" || m.underWay() }
 
 // asked returns the command that the host has yet to answer.
 func (m *member) asked() message.Action {
@@ -113,55 +96,19 @@ func (m *member) asked() message.Action {
 	case rebooting:
 		return message.Reboot
 	}
-	if m.unknown { // What another of its workers says proves nothing.
+	if m.Before {
 		return ""
 	}
-	return m.late
-}
-
-func (m *member) slotSince() time.Time {
-	switch {
-	case m.slot:
-		return m.slotAt
-	case m.silent:
-		return m.silentAt
-	}
-	return time.Time{}
-}
-
-// slotReason says why the host counts as out of service.
-func (m *member) slotReason() string {
-	switch {
-	case m.slot && m.unknown:
-		return "nobody knows what it did"
-	case m.slot && m.stranded != "":
-		return "it has not answered " + string(m.stranded) + " of a run before"
-	case m.slot && m.takenAt.IsZero() && m.final != HostFailed:
-		if m.silent {
-			return notWell + ", and is silent"
-		}
-		return notWell
-	case m.slot && m.late != "":
-		return "it has not answered " + string(m.late)
-	case m.slot && m.final != "" && m.undrain:
-		return "it is not undrained"
-	case m.slot && m.final == HostFailed:
-		return "it failed and is not well again"
-	case m.slot:
-		return "it is being upgraded"
-	case m.silent:
-		return "it is silent"
-	}
-	return ""
+	return m.Owes.Answer
 }
 
 func (s *State) view(m *member) Host {
-	reason := m.slotReason()
+	reason := m.Reason()
 	if reason != "" && m.final != "" && !strings.Contains(m.text, m.trouble) {
 		reason += ": " + m.trouble
 	}
 	return Host{
-		Name: m.name, Stage: s.stages[m.stage].Name, Status: m.status(), Since: m.since, Error: m.text, Note: m.note,
-		Slot: m.slotSince(), SlotReason: reason, Took: m.took,
+		Name: m.Name, Stage: s.stages[m.stage].Name, Status: m.status(), Since: m.since, Error: m.text, Note: m.note,
+		Slot: m.OutSince(), SlotReason: reason, Took: m.took,
 	}
 }

@@ -97,8 +97,8 @@ func (m *model) inherit(u message.Unwell) {
 		return
 	}
 	checks := map[message.TaskKind][]message.Check{message.BeforeHost: m.policy.Checks.BeforeHost, message.AfterHost: m.policy.Checks.AfterHost}
-	h.stranded, h.unknown = u.Late != "", u.Unknown
-	h.drained = u.Drained && m.policy.Hooks.Undrain != nil
+	h.stranded, h.unknown = u.Answer != "", u.Look
+	h.drained = u.Undrain && m.policy.Hooks.Undrain != nil
 	h.undrainTried = h.drained
 	if len(checks[u.Checks]) > 0 {
 		h.unwell = u.Checks

@@ -65,7 +65,7 @@ func (s *State) Next(now time.Time) Step {
 // after not-after only does not make it late.
 func (s *State) done(result Result, ends bool) bool {
 	last := &s.stages[len(s.stages)-1]
-	if s.current+1 < len(s.stages) || last.left > 0 || s.owing > 0 {
+	if s.current+1 < len(s.stages) || last.left > 0 || s.underWay > 0 {
 		return false
 	}
 	return !ends || result == TimedOut && last.doneAt.Before(s.NotAfter)
@@ -86,10 +86,10 @@ func (s *State) prepare(now time.Time, result Result, ends bool) Step {
 // goOn returns what has to be sent to a host that is out of service.
 func (s *State) goOn() (Step, bool) {
 	if i, some := s.front(rebootDue); some {
-		return send(message.Command{Action: message.Reboot, Host: s.members[i].name}), true
+		return send(message.Command{Action: message.Reboot, Host: s.members[i].Name}), true
 	}
 	if i, some := s.front(drained); some {
-		return send(message.Command{Action: message.Upgrade, Host: s.members[i].name}), true
+		return send(message.Command{Action: message.Upgrade, Host: s.members[i].Name}), true
 	}
 	return Step{}, false
 }
@@ -111,7 +111,7 @@ func (s *State) begin(now time.Time) Step {
 		i, _ = s.upNext()
 	}
 	if s.unchecked(i, now) {
-		return note(message.Event{Event: message.Turn, Hosts: []string{s.members[i].name}})
+		return note(message.Event{Event: message.Turn, Hosts: []string{s.members[i].Name}})
 	}
 	return s.takeOut(i)
 }
@@ -126,9 +126,9 @@ func (s *State) unchecked(i int, now time.Time) bool {
 // takeOut gives a host its slot, last of all that comes before its upgrade.
 func (s *State) takeOut(i int) Step {
 	if s.policy.Hooks.Drain != nil || s.policy.Hooks.Undrain != nil {
-		return note(message.Event{Event: message.Slot, Hosts: []string{s.members[i].name}})
+		return note(message.Event{Event: message.Slot, Hosts: []string{s.members[i].Name}})
 	}
-	return send(message.Command{Action: message.Upgrade, Host: s.members[i].name})
+	return send(message.Command{Action: message.Upgrade, Host: s.members[i].Name})
 }
 
 func (s *State) fleetFrom() time.Time {

@@ -53,7 +53,7 @@ func (s *State) crowding(now time.Time, g *stage) obstacle {
 	}
 	i, some := s.upNext()
 	switch {
-	case !some && g.out+g.waiting >= g.MaxUnavailable, some && !g.roomFor(&s.members[i]):
+	case !some && s.roster.Out(s.current)+g.waiting >= g.MaxUnavailable, some && !s.roomFor(i):
 		return slots
 	case !some:
 		return absence
@@ -66,11 +66,13 @@ func (s *State) crowding(now time.Time, g *stage) obstacle {
 // roomFor reports whether a host may have its turn: there is a slot for it; or
 // it has one since a run before, and this run has taken fewer out of service
 // than may be.
-func (g *stage) roomFor(m *member) bool {
-	if m.slot {
+func (s *State) roomFor(i int) bool {
+	m := &s.members[i]
+	g := &s.stages[m.stage]
+	if m.Held() {
 		return g.taken+g.turns < g.MaxUnavailable
 	}
-	return g.out+g.waiting < g.MaxUnavailable
+	return s.roster.Out(m.stage)+g.waiting < g.MaxUnavailable
 }
 
 // mayTake reports whether a host that has had its turn may be taken out of
@@ -78,10 +80,10 @@ func (g *stage) roomFor(m *member) bool {
 func (s *State) mayTake(i int) bool {
 	m := &s.members[i]
 	g := &s.stages[m.stage]
-	if m.slot {
+	if m.Held() {
 		return g.taken < g.MaxUnavailable
 	}
-	return g.out < g.MaxUnavailable
+	return s.roster.Out(m.stage) < g.MaxUnavailable
 }
 
 // unblocks is when time alone may change what keeps the next host from

@@ -109,7 +109,7 @@ func (p *player) replies(words []string, line string) {
 		p.reply(run.ID, words[1], words[2], message.Reply{Action: message.Action(words[2]), Result: strings.Join(words[3:], " ")}.Encode())
 	case "all":
 		for _, h := range run.Hosts() {
-			if s := run; s.members[s.index[h.Name]].asked() == message.Action(words[1]) {
+			if s := run; s.members[s.indexOf(h.Name)].asked() == message.Action(words[1]) {
 				p.reply(run.ID, h.Name, words[1], message.Reply{Action: message.Action(words[1]), Result: strings.Join(words[2:], " ")}.Encode())
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/roster"
 )
 
 // prospect is a forecast that is being made.
@@ -19,7 +20,7 @@ type prospect struct {
 
 // done adds when a host is expected to be done.
 func (p *prospect) done(m *member, at time.Time) {
-	p.f.Hosts[m.name], p.last = at, later(p.last, at)
+	p.f.Hosts[m.Name], p.last = at, later(p.last, at)
 	if at.After(p.NotAfter) {
 		p.f.Left++
 	}
@@ -45,31 +46,32 @@ func (c *crew) toBegin() bool { return len(c.held)+len(c.free)+len(c.stuck) > 0 
 
 // crew returns the hosts of a stage, and adds when those under way are done.
 func (p *prospect) crew(g *stage, now time.Time) *crew {
-	c := &crew{lost: g.outside}
+	c := &crew{}
 	for _, i := range g.order {
 		switch m := &p.members[i]; {
-		case m.final == "" && m.owes():
+		case m.final == "" && m.underWay():
 			end := later(now, m.takenAt.Add(p.took))
 			p.done(m, end)
-			if m.silent {
+			if m.IsSilent() {
 				c.lose(m)
 			} else {
 				c.ends = append(c.ends, end)
 			}
-		case m.final == "" && (m.silent || m.unknown):
-			c.stuck = append(c.stuck, m.name+" ("+m.slotReason()+")")
+		case m.final == "" && (m.IsSilent() || m.Owes.Look):
+			c.stuck = append(c.stuck, m.Name+" ("+m.Reason()+")")
 			c.lose(m)
-		case m.final == "" && m.slot:
+		case m.final == "" && m.Held():
 			c.held = append(c.held, m)
 		case m.final == "":
 			c.free = append(c.free, m)
-		case m.out():
+		case m.Out():
 			c.lose(m)
 		}
 	}
-	for k := range p.outsiders {
-		if o := &p.outsiders[k]; o.out() && o.stage >= 0 && &p.stages[o.stage] == g {
-			c.holders = append(c.holders, o.Host+" ("+o.reason()+")")
+	for _, h := range p.others() {
+		if h.Out() && h.Group != roster.NoGroup && &p.stages[h.Group] == g {
+			c.lost++
+			c.holders = append(c.holders, h.Name+" ("+whyOut(h)+")")
 		}
 	}
 	return c
@@ -77,10 +79,10 @@ func (p *prospect) crew(g *stage, now time.Time) *crew {
 
 func (c *crew) lose(m *member) {
 	c.lost++
-	if m.slot && !m.takenAt.IsZero() {
+	if m.Held() && !m.takenAt.IsZero() {
 		c.ours++
 	}
-	c.holders = append(c.holders, m.name+" ("+m.slotReason()+")")
+	c.holders = append(c.holders, m.Name+" ("+m.Reason()+")")
 }
 
 // begin adds when the hosts of a stage are done that have not begun. Those that

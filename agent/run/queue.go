@@ -45,7 +45,7 @@ func (s *State) enter(i int, from, to step, at time.Time) {
 			t.since = later(at, m.takenAt.Add(s.taskLimit(message.Drain)))
 		}
 		s.queues[to] = slices.Insert(s.queues[to], s.placeOf(t), t)
-	case to == ready && m.slot: // It needs none, so nobody without may stand before it.
+	case to == ready && m.Held(): // It needs none, so nobody without may stand before it.
 		s.queues[to] = slices.Insert(s.queues[to], 0, t)
 	case queued[to]:
 		s.queues[to] = append(s.queues[to], t)
@@ -87,7 +87,7 @@ func (s *State) all(at step, before time.Time) []string {
 			break
 		}
 		if s.holds(t) {
-			names = append(names, s.members[t.host].name)
+			names = append(names, s.members[t.host].Name)
 		}
 	}
 	return names

@@ -50,6 +50,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/roster"
 )
 
 // Phase is how far a run has come.
@@ -114,9 +115,11 @@ type State struct {
 
 	policy   message.Policy
 	noReboot map[string]string
-	members  []member
-	index    map[string]int
-	stages   []stage
+	// roster knows who is out of service: the members first, then hosts that are
+	// no members and count.
+	roster  *roster.Roster
+	members []member
+	stages  []stage
 	// current is the index of the first stage that has hosts left.
 	current int
 	// soakEnds is until when the stages before the current one soak, soaks the
@@ -128,21 +131,17 @@ type State struct {
 	// same however many hosts there are.
 	counts map[Status]int
 	// unprepared counts the hosts that have yet to answer prepare, unstarted
-	// those that have yet to take a slot, owing those that a run that ends waits
-	// for.
-	unprepared, unstarted, owing int
-	sentAt                       time.Time
-	preparedAt                   time.Time
+	// those that have yet to take a slot, underWay those that a run that ends
+	// waits for.
+	unprepared, unstarted, underWay int
+	sentAt                          time.Time
+	preparedAt                      time.Time
 	// failures counts the hosts that failed, forgiven those before the last
 	// time that somebody resumed the run.
 	failures, forgiven int
 	// halt is why the run stops because of what failed; empty while it does
 	// not.
 	halt string
-	// outsiders are hosts that count and are no members, outside their indexes
-	// by name.
-	outsiders []outsider
-	outside   map[string]int
 	// frozen is the freeze because of which the run ends at NotAfter; empty when
 	// it ends because of its window.
 	frozen string
@@ -172,7 +171,7 @@ func open(r message.Record, e message.Event) *State {
 	s := &State{
 		OpenedSeq: r.Seq, OpenedAt: r.Time, LastSeq: r.Seq, Trigger: e.Trigger, By: e.By, Why: e.Why, RetryOf: e.RetryOf,
 		NotAfter: *e.NotAfter, Phase: Open, Exempt: e.Exempt, changed: r.Time, newest: r.Time,
-		index: make(map[string]int, len(e.Hosts)), counts: map[Status]int{}, queues: queues{}, noReboot: map[string]string{}, outside: map[string]int{},
+		counts: map[Status]int{}, queues: queues{}, noReboot: map[string]string{},
 	}
 	if e.Window != nil {
 		s.Window, s.WindowEnd = *e.Window, *e.NotAfter
@@ -192,10 +191,8 @@ func open(r message.Record, e message.Event) *State {
 	}
 	s.enlist(e.Hosts)
 	for _, name := range e.Silent {
-		if i, known := s.index[name]; known {
+		if i, known := s.roster.Index(name); known {
 			s.fallSilent(i, e, r.Time)
-		} else if o := s.outsider(name); o != nil {
-			s.happens(o, message.Event{Event: message.Silent}, r.Time)
 		}
 	}
 	for _, u := range e.Unwell {
@@ -206,16 +203,21 @@ func open(r message.Record, e message.Event) *State {
 
 // enlist makes the members and their stages.
 func (s *State) enlist(hosts []string) {
+	s.roster = roster.New(len(s.policy.Stages), len(hosts))
 	s.members = make([]member, 0, len(hosts))
 	first := 0
 	for n, planned := range s.policy.Stages {
 		s.stages = append(s.stages, stage{Stage: planned, first: first, left: planned.Size})
 		for _, name := range hosts[first : first+planned.Size] {
-			s.index[name] = len(s.members)
-			s.members = append(s.members, member{name: name, stage: n})
+			i := s.roster.Add(name, n)
+			s.members = append(s.members, member{Host: s.roster.Host(i), stage: n})
 		}
-		s.setAside(n, planned.Aside)
 		first += planned.Size
+	}
+	for n, planned := range s.policy.Stages {
+		for _, name := range planned.Aside {
+			s.roster.Add(name, n)
+		}
 	}
 	s.unprepared, s.unstarted = len(s.members), len(s.members)
 	s.counts[Pending] = len(s.members)
@@ -233,8 +235,8 @@ func (s *State) Hosts() []Host {
 
 // Host returns one member; false when the host is none.
 func (s *State) Host(name string) (Host, bool) {
-	i, member := s.index[name]
-	if !member {
+	i, err := s.member(name)
+	if err != nil {
 		return Host{}, false
 	}
 	return s.view(&s.members[i]), true

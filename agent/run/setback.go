@@ -15,13 +15,11 @@ func (s *State) follow(now time.Time) {
 
 func (s *State) setBack(now time.Time) {
 	s.NotAfter = now.Add(s.NotAfter.Sub(s.newest))
+	s.roster.Earlier(now)
 	times := []*time.Time{&s.sentAt, &s.preparedAt, &s.changed, &s.fleet.passedAt, &s.fleet.ranAt}
 	for i := range s.members {
 		m := &s.members[i]
-		times = append(times, &m.since, &m.slotAt, &m.takenAt, &m.silentAt, &m.ranAt, &m.passedAt)
-	}
-	for k := range s.outsiders {
-		times = append(times, &s.outsiders[k].Since, &s.outsiders[k].silentAt)
+		times = append(times, &m.since, &m.takenAt, &m.ranAt, &m.passedAt)
 	}
 	for i := range s.stages {
 		times = append(times, &s.stages[i].doneAt, &s.stages[i].approvedAt)

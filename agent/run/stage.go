@@ -17,12 +17,11 @@ type stage struct {
 	// have their turn now.
 	order []int
 	lines [2]line
-	// left counts its hosts that are not done, out those that are out of service,
-	// outside those of them that are no members; waiting those that had their
-	// turn and have no slot yet. taken counts those that were taken out of
+	// left counts its hosts that are not done, waiting those that had their turn
+	// and have no slot yet. taken counts those that were taken out of
 	// service in this run, turns those that had their turn and were not yet.
-	left, out, outside, waiting, taken, turns int
-	upgraded, failed                          int
+	left, waiting, taken, turns int
+	upgraded, failed            int
 	// doneAt is when the last of its hosts was done.
 	doneAt     time.Time
 	approvedAt time.Time
@@ -52,7 +51,7 @@ func (s *State) Stages(now time.Time) []Stage {
 	views := make([]Stage, len(s.stages))
 	for i := range s.stages {
 		g := &s.stages[i]
-		views[i] = Stage{Stage: g.Stage, Phase: s.stagePhase(i, now), OutOfService: g.out, Upgraded: g.upgraded, Failed: g.failed}
+		views[i] = Stage{Stage: g.Stage, Phase: s.stagePhase(i, now), OutOfService: s.roster.Out(i), Upgraded: g.upgraded, Failed: g.failed}
 	}
 	return views
 }
@@ -116,7 +115,7 @@ func (s *State) starts(i int) time.Time {
 func (s *State) splays(m *member, begins time.Time) time.Time {
 	// A splay that is longer than half of what is left would waste the window; for
 	// a host that is out of service anyway there is none.
-	if left := s.NotAfter.Sub(begins) / 2; s.policy.Splay > 0 && left > 0 && !m.slot {
+	if left := s.NotAfter.Sub(begins) / 2; s.policy.Splay > 0 && left > 0 && !m.Held() {
 		return begins.Add(share(m.lot, min(time.Duration(s.policy.Splay), left)))
 	}
 	return begins
@@ -131,14 +130,14 @@ func (s *State) lineUp() {
 		g.order = make([]int, g.Size)
 		for k := range g.order {
 			g.order[k] = g.first + k
-			s.members[g.first+k].lot = draw(s.ID, s.members[g.first+k].name)
+			s.members[g.first+k].lot = draw(s.ID, s.members[g.first+k].Name)
 		}
 		if s.policy.Splay > 0 {
 			slices.SortStableFunc(g.order, func(a, b int) int { return cmp.Compare(s.members[a].lot, s.members[b].lot) })
 		}
 		held, free := make([]int, 0, g.Size), make([]int, 0, g.Size)
 		for _, i := range g.order {
-			if s.members[i].slot {
+			if s.members[i].Held() {
 				held = append(held, i)
 			} else {
 				free = append(free, i)

@@ -25,7 +25,7 @@ func (s Status) Final() bool {
 }
 
 // step is what a host has to come through next. A host that has its final
-// status may still have one: it holds its slot until it is well again.
+// status may still have to be undrained.
 type step int
 
 const (
@@ -48,29 +48,24 @@ const (
 	rebooting
 	checkingAfter
 	undraining
-	// recovering is a host that was not upgraded and keeps its slot until it is
-	// well; one that is to be undrained is undraining first.
-	recovering
-	// done has nothing more to come.
+	// done has nothing more to come, but for what the host owes.
 	done
 )
 
 // moves lists, for each step, those that may follow it. What is not listed
-// cannot happen. Every step but done may be followed by done: the host is
-// deleted, or left behind by a run that ends.
+// cannot happen. Every step but done may be followed by done.
 var moves = map[step][]step{
 	unasked:        {preparing},
 	preparing:      {idle},
 	idle:           {checkingBefore, draining, upgrading},
-	checkingBefore: {idle, ready, recovering},
+	checkingBefore: {idle, ready},
 	ready:          {idle, checkingBefore, draining, upgrading},
-	draining:       {drained, undraining, recovering},
-	drained:        {upgrading, undraining, recovering},
-	upgrading:      {rebootDue, checkingAfter, undraining, recovering},
-	rebootDue:      {rebooting, undraining, recovering},
-	rebooting:      {checkingAfter, undraining, recovering},
-	checkingAfter:  {undraining, recovering},
-	undraining:     {recovering},
+	draining:       {drained, undraining},
+	drained:        {upgrading, undraining},
+	upgrading:      {rebootDue, checkingAfter, undraining},
+	rebootDue:      {rebooting, undraining},
+	rebooting:      {checkingAfter, undraining},
+	checkingAfter:  {undraining},
 }
 
 // mayBecome reports whether to may follow s.

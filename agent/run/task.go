@@ -14,8 +14,8 @@ const recheck = 30 * time.Second
 // Task returns what has to be run for a host now, or from a time on; false
 // when nothing has. It is wanted until the host's outcome is on the log.
 func (s *State) Task(host string) (task message.Task, from time.Time, wanted bool) {
-	i, member := s.index[host]
-	if !member || s.Over() {
+	i, err := s.member(host)
+	if err != nil || s.Over() {
 		return message.Task{}, time.Time{}, false
 	}
 	m := &s.members[i]
@@ -24,7 +24,7 @@ func (s *State) Task(host string) (task message.Task, from time.Time, wanted boo
 		return message.Task{}, time.Time{}, false
 	}
 	task = s.task(kind)
-	task.Host, task.Attempt = m.name, m.attempt
+	task.Host, task.Attempt = m.Name, m.attempt
 	if !m.ranAt.IsZero() {
 		from = m.ranAt.Add(recheck)
 	}
@@ -42,12 +42,12 @@ func (m *member) wants() message.TaskKind {
 		return message.AfterHost
 	case undraining:
 		return message.Undrain
-	case recovering:
+	case done:
 		switch {
-		case m.undrain:
+		case m.Owes.Undrain:
 			return message.Undrain
-		case m.late == "":
-			return m.unwell
+		case m.Owes.Answer == "" && !m.Owes.Look:
+			return m.Owes.Checks
 		}
 	}
 	return ""
@@ -109,21 +109,20 @@ func (s *State) came(i int, o message.Outcome, at time.Time) {
 	s.edit(i, at, func(m *member) {
 		m.attempt, m.ranAt, m.trouble = m.attempt+1, time.Time{}, ""
 		if o.Kind == message.Undrain {
-			m.undrain = m.undrain && !o.OK
+			m.Owes.Undrain = m.Owes.Undrain && !o.OK
 		}
-		if o.Kind == m.unwell && o.OK {
-			m.unwell = ""
+		if o.Kind == m.Owes.Checks && o.OK {
+			m.Owes.Checks = ""
 		}
 		if !o.OK {
 			m.ranAt, m.trouble = at, problem(o)
 		}
 		if m.final != "" {
-			m.step = recovering
+			m.step = done
 		}
 	})
 	switch {
-	case s.members[i].step == recovering:
-		s.freeSlot(i, at)
+	case s.members[i].final != "":
 	case !o.OK:
 		s.fail(i, problem(o), at)
 	default:

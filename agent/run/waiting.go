@@ -53,7 +53,7 @@ func (s *State) blocked(now time.Time) (Waiting, bool) {
 		return s.waitingHosts(g)
 	case splay:
 		i, _ := s.upNext()
-		return Waiting{ForSplay, fmt.Sprintf("the splay of %s until %s", s.members[i].name, stamp(s.starts(i))), later(s.reached(), g.approvedAt)}, true
+		return Waiting{ForSplay, fmt.Sprintf("the splay of %s until %s", s.members[i].Name, stamp(s.starts(i))), later(s.reached(), g.approvedAt)}, true
 	case emptiness, shortage:
 	}
 	return s.anyBusy()
@@ -88,15 +88,15 @@ func (s *State) noSlot(g *stage) (Waiting, bool) {
 		if w, busy := busyWith(m); busy {
 			return w, true
 		}
-		if m.out() {
-			holders = append(holders, m.name+" ("+m.slotReason()+")")
-			since = sooner(since, m.slotSince())
+		if m.Out() {
+			holders = append(holders, m.Name+" ("+m.Reason()+")")
+			since = sooner(since, m.OutSince())
 		}
 	}
-	for k := range s.outsiders {
-		if o := &s.outsiders[k]; o.out() && o.stage == s.current {
-			holders = append(holders, o.Host+" ("+o.reason()+")")
-			since = sooner(since, o.since())
+	for _, h := range s.others() {
+		if h.Out() && h.Group == s.current {
+			holders = append(holders, h.Name+" ("+whyOut(h)+")")
+			since = sooner(since, h.OutSince())
 		}
 	}
 	return Waiting{ForSlot, list(holders) + " to be well again, to be released or to be deleted", since}, true
@@ -113,13 +113,13 @@ func (s *State) waitingHosts(g *stage) (Waiting, bool) {
 			return w, true
 		}
 		switch {
-		case m.step == idle && m.silent:
-			silent = append(silent, m.name)
-			since = sooner(since, m.silentAt)
+		case m.step == idle && m.IsSilent():
+			silent = append(silent, m.Name)
+			since = sooner(since, m.Silent)
 			until = " to come back, to be released or to be deleted"
-		case m.step == idle && m.unknown:
-			silent = append(silent, m.name+" ("+m.slotReason()+")")
-			since = sooner(since, m.slotAt)
+		case m.step == idle && m.Owes.Look:
+			silent = append(silent, m.Name+" ("+m.Reason()+")")
+			since = sooner(since, m.Since)
 		}
 	}
 	return Waiting{ForHost, list(silent) + until, since}, true
@@ -129,7 +129,7 @@ func (s *State) waitingHosts(g *stage) (Waiting, bool) {
 func busyWith(m *member) (Waiting, bool) {
 	switch m.step {
 	case upgrading, rebooting:
-		return Waiting{ForHost, fmt.Sprintf("%s to answer %s", m.name, m.asked()), m.since}, true
+		return Waiting{ForHost, fmt.Sprintf("%s to answer %s", m.Name, m.asked()), m.since}, true
 	case checkingBefore, checkingAfter:
 		return Waiting{ForCheck, taskOf(m), m.since}, true
 	case draining, undraining:
@@ -142,12 +142,12 @@ func busyWith(m *member) (Waiting, bool) {
 func taskOf(m *member) string {
 	switch m.wants() {
 	case message.BeforeHost:
-		return "the checks before " + m.name
+		return "the checks before " + m.Name
 	case message.AfterHost:
-		return "the checks after " + m.name
+		return "the checks after " + m.Name
 	case message.Drain, message.Undrain, message.Fleet:
 	}
-	return fmt.Sprintf("the %s hook of %s", m.wants(), m.name)
+	return fmt.Sprintf("the %s hook of %s", m.wants(), m.Name)
 }
 
 // Waiting tells what the run waits for at a time; false when it waits for
@@ -164,7 +164,7 @@ func (s *State) waitingAt(now time.Time) (Waiting, bool) {
 		return Waiting{}, false
 	}
 	// What comes to its end waits for nothing but what has begun.
-	if s.owing > 0 && (s.aborted != nil || s.halt != "" || s.overAt(now)) {
+	if s.underWay > 0 && (s.aborted != nil || s.halt != "" || s.overAt(now)) {
 		return s.anyBusy()
 	}
 	if s.obstacle(now) != nothing {
@@ -195,7 +195,7 @@ func (s *State) names(fits func(Status) bool) string {
 	var names []string
 	for i := range s.members {
 		if m := &s.members[i]; fits(m.status()) {
-			names = append(names, m.name)
+			names = append(names, m.Name)
 		}
 	}
 	return list(names)

@@ -3,28 +3,28 @@ package main
 // runFaults are faults in what a run decides.
 var runFaults = []fault{
 	{
-		name: "slot-freed-while-unwell", in: "agent/run.member.lacks",
-		old: `m.unknown || m.undrain || m.unwell != ""`, new: `m.unknown || m.undrain`,
+		name: "slot-freed-while-unwell", in: "agent/message.Debt.Any",
+		old: `return d != Debt{}`, new: `d.Checks = ""; return d != Debt{}`,
 		by: simulated(scripts, invariants),
 	},
 	{
-		name: "slot-freed-before-late-answer", in: "agent/run.member.lacks",
-		old: `return m.late != "" || m.stranded`, new: `return m.stranded`,
+		name: "slot-freed-before-late-answer", in: "agent/run.State.lost",
+		old: `m.Owes.Answer = e.Action`, new: `m.Owes.Answer = ""`,
 		by: simulated(scripts, invariants),
 	},
 	{
-		name: "slot-freed-before-undrain", in: "agent/run.member.lacks",
-		old: `m.unknown || m.undrain || m.unwell != ""`, new: `m.unknown || m.unwell != ""`,
+		name: "slot-freed-before-undrain", in: "agent/message.Debt.Any",
+		old: `return d != Debt{}`, new: `d.Undrain = false; return d != Debt{}`,
 		by: []suite{scripts, invariants},
 	},
 	{
-		name: "silent-host-has-no-slot", in: "agent/run.member.out",
-		old: `return m.slot || m.silent`, new: `return m.slot`,
+		name: "silent-host-has-no-slot", in: "agent/roster.Host.Out",
+		old: `return h.Held() || h.IsSilent()`, new: `return h.Held()`,
 		by: simulated(scripts, invariants),
 	},
 	{
-		name: "one-slot-too-many", in: "agent/run.stage.roomFor",
-		old: `return g.out+g.waiting < g.MaxUnavailable`, new: `return g.out+g.waiting <= g.MaxUnavailable`,
+		name: "one-slot-too-many", in: "agent/run.State.roomFor",
+		old: `return s.roster.Out(m.stage)+g.waiting < g.MaxUnavailable`, new: `return s.roster.Out(m.stage)+g.waiting <= g.MaxUnavailable`,
 		by: simulated(scripts, invariants),
 	},
 	{
@@ -78,13 +78,13 @@ var runFaults = []fault{
 		by: []suite{scripts},
 	},
 	{
-		name: "failed-host-is-not-undrained", in: "agent/run.member.afterwards",
-		old: `case m.undrain && m.step != undraining:`, new: `case m.undrain && m.step == draining:`,
+		name: "failed-host-is-not-undrained", in: "agent/run.member.ends",
+		old: `if m.Owes.Undrain && m.step != undraining {`, new: `if m.Owes.Undrain && m.step == draining {`,
 		by: []suite{scripts},
 	},
 	{
 		name: "upgraded-host-is-not-undrained", in: "agent/run.State.isWell",
-		old: `if m.undrain {`, new: `if m.undrain && len(s.policy.Checks.AfterHost) > 0 {`,
+		old: `if m.Owes.Undrain {`, new: `if m.Owes.Undrain && len(s.policy.Checks.AfterHost) > 0 {`,
 		by: simulated(scripts, invariants),
 	},
 	{
@@ -154,7 +154,7 @@ var runFaults = []fault{
 	},
 	{
 		name: "forecast-of-a-silent-host", in: "agent/run.prospect.crew",
-		old: `case m.final == "" && (m.silent || m.unknown):`, new: `case m.final == "" && m.unknown:`,
+		old: `case m.final == "" && (m.IsSilent() || m.Owes.Look):`, new: `case m.final == "" && m.Owes.Look:`,
 		by: []suite{scripts, invariants},
 	},
 	{

@@ -9,13 +9,13 @@ var unwellFaults = []fault{
 		by: simulated(tests("agent/controller", "TestUnwellInTheNextRun")...),
 	},
 	{
-		name: "stranded-host-is-well", in: "agent/run.member.lacks",
-		old: `m.late != "" || m.stranded != "" ||`, new: `m.late != "" ||`,
+		name: "stranded-host-is-well", in: "agent/run.State.inherit",
+		old: `owes := u.Debt`, new: `owes := u.Debt; owes.Answer = ""`,
 		by: simulated(scripts, invariants),
 	},
 	{
 		name: "drained-host-is-well-in-the-next-run", in: "agent/run.State.inherit",
-		old: `m.undrain = u.Drained && s.policy.Hooks.Undrain != nil`, new: `m.undrain = false`,
+		old: `owes.Undrain = owes.Undrain && s.policy.Hooks.Undrain != nil`, new: `owes.Undrain = false`,
 		by: simulated(scripts, invariants),
 	},
 	{
@@ -24,23 +24,23 @@ var unwellFaults = []fault{
 		by: []suite{scripts},
 	},
 	{
-		name: "unwell-hosts-go-all-at-once", in: "agent/run.stage.roomFor",
+		name: "unwell-hosts-go-all-at-once", in: "agent/run.State.roomFor",
 		old: `return g.taken+g.turns < g.MaxUnavailable`, new: `return true`,
 		by: []suite{scripts},
 	},
 	{
-		name: "host-beyond-the-run-is-well", in: "agent/run.State.Unwell",
-		old: `if s.outsiders[k].slot {`, new: `if s.outsiders[k].slot && s.Over() && k < 0 {`,
+		name: "host-beyond-the-run-is-well", in: "agent/roster.Roster.Unwell",
+		old: `if h.Owes.Any() {`, new: `if h.Owes.Any() && h.Group != NoGroup {`,
 		by: simulated(scripts),
 	},
 	{
-		name: "host-aside-does-not-count", in: "agent/run.State.editOutsider",
-		old: `g.out++`, new: `g.out += 0`,
+		name: "host-aside-does-not-count", in: "agent/run.State.enlist",
+		old: `range planned.Aside {`, new: `range planned.Aside[:0] {`,
 		by: append(tests("agent/controller", "TestRetryBesideOthers"), scripts),
 	},
 	{
 		name: "who-does-not-know-goes", in: "agent/run.member.mayGo",
-		old: `!m.silent && !m.unknown`, new: `!m.silent`,
+		old: `!m.IsSilent() && !m.Owes.Look`, new: `!m.IsSilent()`,
 		by: simulated(scripts, invariants),
 	},
 	{
@@ -67,7 +67,7 @@ var unwellFaults = []fault{
 	},
 	{
 		name: "unwell-host-is-upgraded-though-silent", in: "agent/run.State.Silence",
-		old: `(!m.slot || m.step <= ready) && m.final != Skipped`, new: `!m.slot && m.final != Skipped`,
+		old: `(!h.Held() || m.step <= ready) && m.final != Skipped`, new: `!h.Held() && m.final != Skipped`,
 		by: tests("agent/controller", "TestUnwellAndSilent"),
 	},
 	{
@@ -87,7 +87,7 @@ var unwellFaults = []fault{
 	},
 	{
 		name: "stage-is-done-before-an-undrain", in: "agent/run.member.left",
-		old: `return m.final == "" || m.owes()`, new: `return m.final == ""`,
+		old: `return m.final == "" || m.underWay()`, new: `return m.final == ""`,
 		by: []suite{scripts},
 	},
 }

@@ -1,0 +1,186 @@
+// Package roster knows which hosts are out of service, and what would show that
+// each is well again.
+//
+// That is a fact about a host and outlives the run that took it out of service
+// (design.md 5): a run changes its hosts' entries as it folds the log, also
+// after its end, and the next run is opened with what is left. A host is out of
+// service while a run has it in hand, while it owes something, and while it is
+// silent. Recovery, deletion or a person's release ends that; the end of a run
+// does not.
+//
+// The package does no I/O and has no clock.
+package roster
+
+import (
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// Host is a host and why it is out of service, if it is.
+type Host struct {
+	Name string
+	// Group is the group in which it counts, NoGroup when it counts in none.
+	Group int
+	// Since is when it was taken out of service; zero while only its silence
+	// keeps it out, or nothing does.
+	Since time.Time
+	// InHand means that the run under way has it out of service, whatever it
+	// owes.
+	InHand bool
+	// Before means that all of this goes back to an earlier run.
+	Before bool
+	Owes   message.Debt
+	// Silent is since when it has not been heard of; zero while it is heard of.
+	Silent time.Time
+	// Removed means that somebody deleted or released it: nobody waits for it, and
+	// its silence says nothing.
+	Removed bool
+}
+
+// NoGroup is the group of a host that counts in none.
+const NoGroup = -1
+
+// Held reports whether the host is out of service for more than its silence.
+func (h *Host) Held() bool { return h.InHand || h.Owes.Any() }
+
+// IsSilent reports whether the host has fallen silent.
+func (h *Host) IsSilent() bool { return !h.Silent.IsZero() }
+
+// Out reports whether the host is out of service (design.md 5, invariant 1).
+func (h *Host) Out() bool { return h.Held() || h.IsSilent() }
+
+// OutSince is when the host went out of service; zero while it is in service.
+func (h *Host) OutSince() time.Time {
+	if h.Held() {
+		return h.Since
+	}
+	return h.Silent
+}
+
+// Reason says why the host is out of service; empty while it is in service.
+func (h *Host) Reason() string {
+	switch owes := h.Owes; {
+	case owes.Look:
+		return "nobody knows what it did"
+	case owes.Answer != "" && h.Before:
+		return "it has not answered " + string(owes.Answer) + " of a run before"
+	case h.Held() && h.Before && h.IsSilent():
+		return NotWell + ", and is silent"
+	case h.Held() && h.Before:
+		return NotWell
+	case owes.Answer != "":
+		return "it has not answered " + string(owes.Answer)
+	case h.InHand:
+		return "it is being upgraded"
+	case owes.Undrain:
+		return "it is not undrained"
+	case owes.Any():
+		return "it failed and is not well again"
+	case h.IsSilent():
+		return "it is silent"
+	}
+	return ""
+}
+
+// NotWell is why a host is out of service since an earlier run.
+const NotWell = "it was not well when the run before ended"
+
+// Answered notes that the host has answered the command that it owed an answer
+// to, and so is at work no more. A host that says that it does not know what it
+// did proves nothing by that: somebody has to look.
+func (h *Host) Answered(unknown bool) {
+	h.Owes.Answer, h.Owes.Look = "", h.Owes.Look || unknown
+}
+
+// Remove ends all that keeps the host out of service: somebody deleted or
+// released it.
+func (h *Host) Remove() {
+	h.InHand, h.Owes, h.Silent, h.Removed = false, message.Debt{}, time.Time{}, true
+}
+
+// Roster is a list of hosts. A host keeps its index.
+type Roster struct {
+	hosts []*Host
+	index map[string]int
+	// out counts the hosts of each group that are out of service, so that a step of
+	// a run costs the same however many hosts there are.
+	out []int
+}
+
+// New makes a roster with room for some hosts in so many groups.
+func New(groups, hosts int) *Roster {
+	return &Roster{hosts: make([]*Host, 0, hosts), index: make(map[string]int, hosts), out: make([]int, groups)}
+}
+
+// Add adds a host that is in service, and returns its index. A host that is
+// there already stays in its group.
+func (r *Roster) Add(name string, group int) int {
+	if i, known := r.index[name]; known {
+		return i
+	}
+	i := len(r.hosts)
+	r.index[name] = i
+	r.hosts = append(r.hosts, &Host{Name: name, Group: group})
+	return i
+}
+
+// Index returns the index of a host; false when there is no such host.
+func (r *Roster) Index(name string) (int, bool) {
+	i, known := r.index[name]
+	return i, known
+}
+
+// Host returns a host by its index. Only Edit may change it.
+func (r *Roster) Host(i int) *Host { return r.hosts[i] }
+
+// From returns the hosts from an index on. Only Edit may change them.
+func (r *Roster) From(i int) []*Host { return r.hosts[i:] }
+
+// Out returns how many hosts of a group are out of service.
+func (r *Roster) Out(group int) int { return r.out[group] }
+
+// Edit changes a host and keeps the counts right. A host that the change takes
+// out of service is out of service since then.
+func (r *Roster) Edit(i int, at time.Time, change func(*Host)) {
+	h := r.hosts[i]
+	before := h.Out()
+	change(h)
+	switch {
+	case !h.Held():
+		h.Since, h.Before = time.Time{}, false
+	case h.Since.IsZero():
+		h.Since = at
+	}
+	if after := h.Out(); after != before && h.Group != NoGroup {
+		if after {
+			r.out[h.Group]++
+		} else {
+			r.out[h.Group]--
+		}
+	}
+}
+
+// Unwell returns the hosts that owe something, by their index: the next run is
+// opened with them. A host that is silent and owes nothing is none of them.
+func (r *Roster) Unwell() []message.Unwell {
+	var hosts []message.Unwell
+	for _, h := range r.hosts {
+		if h.Owes.Any() {
+			hosts = append(hosts, message.Unwell{Host: h.Name, Since: h.Since, Debt: h.Owes})
+		}
+	}
+	return hosts
+}
+
+// Earlier moves each time that is after now to now: the log's clock was set
+// back.
+func (r *Roster) Earlier(now time.Time) {
+	for _, h := range r.hosts {
+		for _, t := range []*time.Time{&h.Since, &h.Silent} {
+			if t.After(now) {
+				*t = now
+			}
+		}
+	}
+}
