@@ -9,22 +9,18 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
 
-// nextFreeze returns the freeze that is on or comes next. Freezes that overlap
-// or touch are one.
-func (s *state) nextFreeze(now time.Time) (window.Opening, bool) {
-	return s.freezing.look(window.Schedule{Allow: s.schedule.Freezes, Site: s.schedule.Site}, now)
+// nextFreeze returns the freeze that is in force or comes next. Freezes that
+// overlap or touch are one.
+func (s *state) nextFreeze(now time.Time) (window.Freeze, bool) {
+	return s.freezing.look(now, s.schedule.NextFreeze, func(f window.Freeze) time.Time { return f.End })
 }
 
-// freezeName is what people know a freeze by.
-func freezeName(o window.Opening) string {
-	if len(o.Open) == 0 {
-		return "without a name"
+// freezeName is the calendar and the event of a freeze, for people.
+func freezeName(f window.Freeze) string {
+	if summary := f.First.Origin.Summary; summary != "" {
+		return f.First.Origin.Calendar + " (" + summary + ")"
 	}
-	name := o.Open[0].Origin.Calendar
-	if summary := o.Open[0].Origin.Summary; summary != "" {
-		name += " (" + summary + ")"
-	}
-	return name
+	return f.First.Origin.Calendar
 }
 
 // freezes returns the event that has the run under way end with the freeze that

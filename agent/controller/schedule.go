@@ -60,7 +60,7 @@ func (c *Controller) watchCalendars(ctx context.Context) error {
 // was written: windows before that were not these.
 func (s *state) reschedule(at time.Time) {
 	s.scheduledAt, s.lookBackAt = later(s.scheduledAt, at), time.Time{}
-	s.ahead, s.after, s.freezing = outlook{}, outlook{}, outlook{}
+	s.ahead, s.after, s.freezing = outlook[window.Opening]{}, outlook[window.Opening]{}, outlook[window.Freeze]{}
 	var calendars []*calendar.Calendar
 	for _, name := range slices.Sorted(maps.Keys(s.calendars)) {
 		calendars = append(calendars, s.calendars[name])
@@ -98,29 +98,31 @@ func (c *Controller) Windows(ctx context.Context, from, to time.Time, count int)
 	return v1.WindowsUntil(ctx, plan, from, to, count)
 }
 
-// outlook is the opening that is on or comes next, as seen from any time
-// between from and until: to look ahead takes its time.
-type outlook struct {
+// outlook caches the opening or freeze that is in force or comes next, as seen
+// from any time between from and until: to search the schedule takes time.
+type outlook[T any] struct {
 	from, until time.Time
-	opening     window.Opening
+	next        T
 	found       bool
 }
 
-// look returns the opening of a plan that is on or comes next; false when none
-// comes.
-func (o *outlook) look(plan window.Schedule, now time.Time) (window.Opening, bool) {
+// look returns what find finds from now on, and searches again only when the
+// cached answer does not hold at now. end is the end of what was found.
+func (o *outlook[T]) look(now time.Time, find func(time.Time) (T, bool), end func(T) time.Time) (T, bool) {
 	if now.Before(o.from) || !now.Before(o.until) {
-		o.opening, o.found = plan.Next(now)
-		if o.from, o.until = now, o.opening.End; !o.found {
+		o.next, o.found = find(now)
+		if o.from, o.until = now, end(o.next); !o.found {
 			o.until = now.Add(day)
 		}
 	}
-	return o.opening, o.found
+	return o.next, o.found
 }
+
+func endOfOpening(o window.Opening) time.Time { return o.End }
 
 // nextOpening returns the window that is open or opens next.
 func (s *state) nextOpening(now time.Time) (window.Opening, bool) {
-	return s.ahead.look(s.schedule, now)
+	return s.ahead.look(now, s.schedule.Next, endOfOpening)
 }
 
 // nextUpgrade returns the window that gets a run next: the one that is open
@@ -128,7 +130,7 @@ func (s *state) nextOpening(now time.Time) (window.Opening, bool) {
 func (s *state) nextUpgrade(now time.Time) (window.Opening, bool) {
 	next, found := s.nextOpening(now)
 	if found && next.Contains(now) && s.ledger.Current() == nil && hadRun(s.facts(now, next.Span)) {
-		return s.after.look(s.schedule, next.End)
+		return s.after.look(next.End, s.schedule.Next, endOfOpening)
 	}
 	return next, found
 }

@@ -36,7 +36,8 @@ type state struct {
 	lookBackAt time.Time
 	// ahead is the window that is open or opens next, after the one that follows
 	// a window that had its run, freezing the freeze.
-	ahead, after, freezing outlook
+	ahead, after outlook[window.Opening]
+	freezing     outlook[window.Freeze]
 	// revision is how far the configuration was read, reports how far the
 	// versions were, and reported tells that those of the start are all seen.
 	revision, reports uint64

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Horizon is how far ahead of an instant Next and Frozen look.
+// Horizon is how far ahead of an instant Next and NextFreeze look.
 const Horizon = 10 * 366 * day
 
-// maxSeen is how many occurrences Next and Frozen examine. It bounds the time
+// maxSeen is how many occurrences Next and NextFreeze examine. It bounds the time
 // for a calendar that has hundreds of freezes on each day of many years.
 const maxSeen = 100_000
 
@@ -154,23 +154,31 @@ func (s Schedule) Ahead(from, to time.Time, count int) iter.Seq[Opening] {
 	}
 }
 
-// Frozen returns the freeze in force at an instant, if there is one; of several
-// the one that began first. Until is the end of the last of the freezes that
-// overlap or touch it, within the horizon and 100,000 freezes.
-func (s Schedule) Frozen(at time.Time) (freeze Occurrence, until time.Time, ok bool) {
+// Freeze is a time in which no run may be under way. Freezes that overlap or
+// touch are one.
+type Freeze struct {
+	Span
+	// First is the freeze that begins it. Of the freezes in force at an instant
+	// it is the one that began first.
+	First Occurrence
+}
+
+// NextFreeze returns the freeze in force at an instant, or else the first one
+// after it. It looks no further than the horizon, and ends a freeze after
+// examining 100,000 freezes.
+func (s Schedule) NextFreeze(at time.Time) (Freeze, bool) {
+	last := at.Add(Horizon)
 	feed := newFeed(s.Freezes, s.Site, at, minStep)
-	o, ok := feed.before(at.Add(1))
+	o, ok := feed.before(last)
 	if !ok {
-		return Occurrence{}, time.Time{}, false
+		return Freeze{}, false
 	}
-	freeze, until = o, o.End
-	for last := at.Add(Horizon); ok && until.Before(last) && feed.seen <= maxSeen; o, ok = feed.before(until.Add(1)) {
+	f := Freeze{Span: o.Span, First: o}
+	for ; ok && f.End.Before(last) && feed.seen <= maxSeen; o, ok = feed.before(f.End.Add(1)) {
 		feed.drop()
-		if o.End.After(until) {
-			until = o.End
-		}
+		f.End = latest(f.End, o.End)
 	}
-	return freeze, until, true
+	return f, true
 }
 
 // Current returns the span of windows alone that contains an instant, if there

@@ -142,7 +142,7 @@ func TestOpeningReportsAChangeOfTheClock(t *testing.T) {
 	}
 }
 
-func TestFrozen(t *testing.T) {
+func TestNextFreeze(t *testing.T) {
 	t.Parallel()
 	p := Schedule{Freezes: []Calendar{
 		listed(t, "a", "06T02:00 06T04:00", "09T00:00 09T01:00"),
@@ -160,8 +160,13 @@ func TestFrozen(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			got, end := "", ""
-			if freeze, until, ok := p.Frozen(november(t, row.at)); ok {
-				got, end = fmt.Sprintf("%s[%d]", freeze.Origin.Calendar, freeze.Origin.Index), until.Format("02T15:04")
+			at := november(t, row.at)
+			freeze, ok := p.NextFreeze(at)
+			if !ok {
+				t.Fatal("no freeze")
+			}
+			if freeze.Contains(at) {
+				got, end = fmt.Sprintf("%s[%d]", freeze.First.Origin.Calendar, freeze.First.Origin.Index), freeze.End.Format("02T15:04")
 			}
 			if got != row.freeze || end != row.until {
 				t.Fatalf("%s until %s; want %s until %s", got, end, row.freeze, row.until)
@@ -253,8 +258,8 @@ func TestOpeningsMatchASlowOracle(t *testing.T) {
 				t.Fatalf("at %v open: %v; want %v", at, got[i], want)
 			}
 			if i%97 == 0 {
-				if _, until, ok := p.Frozen(at); ok != frozen[i] || ok && !until.After(at) {
-					t.Fatalf("at %v frozen: %v until %v; want %v", at, ok, until, frozen[i])
+				if freeze, ok := p.NextFreeze(at); ok && !freeze.End.After(at) || (ok && freeze.Contains(at)) != frozen[i] {
+					t.Fatalf("at %v the next freeze is %v, %v; want one in force: %v", at, freeze.Span, ok, frozen[i])
 				}
 			}
 		}
@@ -300,11 +305,12 @@ func TestMemoryIsConstantInTheHorizon(t *testing.T) {
 		windows := unions{feed: newFeed(p.opening(), p.Site, from, lookback)}
 		freezes := cutter{feed: newFeed(p.opening(), p.Site, from, day)}
 		for {
-			window, _, ok := windows.next(from.AddDate(years, 0, 0))
+			window, _, ok := windows.next(from, from.AddDate(years, 0, 0))
 			if !ok {
 				return chunk, taken
 			}
-			freezes.of(window)
+			freezes.leave(window)
+			freezes.cutting(window)
 			chunk = max(chunk, cap(windows.feed.chunk), cap(freezes.feed.chunk))
 			taken = max(taken, cap(windows.taken), cap(freezes.taken))
 		}

@@ -24,18 +24,19 @@ func (s Schedule) openings(from, to time.Time, most int) iter.Seq[Opening] {
 		windows := unions{feed: newFeed(s.opening(), s.Site, begin, lookback+firstLook)}
 		freezes := cutter{schedule: s}
 		for {
-			window, open, ok := windows.next(to)
+			window, open, ok := windows.next(from, to)
 			if !ok {
 				return
 			}
-			if !window.End.After(from) {
-				continue
-			}
-			cuts := freezes.of(window)
+			left := freezes.leave(window)
 			if windows.feed.seen+freezes.feed.seen > most {
 				return
 			}
-			for piece := range pieces(window, cuts) {
+			if len(left) == 0 {
+				continue
+			}
+			cuts := freezes.cutting(window)
+			for _, piece := range left {
 				if !yield(Opening{Span: piece, Window: window, Open: within(open, piece), Cuts: cuts}) {
 					return
 				}
@@ -58,35 +59,48 @@ type unions struct {
 	feed *feed
 	// union is the span of the occurrences taken so far.
 	union Span
-	// taken are the occurrences of the next window, by start.
+	// taken are the occurrences of the union that end after the last window that
+	// next returned, by start.
 	taken []Occurrence
 	// dividing is set while the union is longer than longest; the next part of
-	// it begins at cursor.
+	// it begins at cursor, and taken[later:] start after cursor.
 	dividing bool
 	cursor   time.Time
+	later    int
 }
 
-// next returns the next window and its occurrences, if the window starts before
-// the limit.
-func (u *unions) next(limit time.Time) (Span, []Occurrence, bool) {
-	if !u.dividing && !u.begin(limit) {
-		return Span{}, nil, false
+// next returns the next window that ends after from, and its occurrences, if
+// the window starts before the limit.
+func (u *unions) next(from, limit time.Time) (Span, []Occurrence, bool) {
+	for {
+		window, ok := u.window(limit)
+		switch {
+		case !ok:
+			return Span{}, nil, false
+		case window.End.After(from):
+			return window, u.open(window), true
+		}
 	}
-	if !u.dividing {
-		return u.union, u.taken, true
+}
+
+// window returns the span of the next window, if it starts before the limit.
+func (u *unions) window(limit time.Time) (Span, bool) {
+	switch {
+	case !u.dividing && !u.begin(limit):
+		return Span{}, false
+	case !u.dividing:
+		return u.union, true
+	case !u.cursor.Before(limit):
+		return Span{}, false
 	}
-	if !u.cursor.Before(limit) {
-		return Span{}, nil, false
-	}
-	part, open := u.part()
-	return part, open, true
+	return u.part(), true
 }
 
 // begin takes occurrences that overlap or touch, until there is a gap or the
 // union is longer than longest.
 func (u *unions) begin(limit time.Time) bool {
 	first, ok := u.feed.before(limit)
-	u.union, u.taken = Span{Start: first.Start, End: first.Start}, nil
+	u.union, u.taken, u.later = Span{Start: first.Start, End: first.Start}, nil, 0
 	for ok && !u.dividing && u.take() {
 		u.dividing = u.union.Length() > longest
 	}
@@ -102,38 +116,36 @@ func (u *unions) take() bool {
 	}
 	u.feed.drop()
 	u.taken = append(u.taken, o)
-	if o.End.After(u.union.End) {
-		u.union.End = o.End
-	}
+	u.union.End = latest(u.union.End, o.End)
 	return true
 }
 
 // part returns the part of the union from the cursor to the next start, or to
 // the end of the union.
-func (u *unions) part() (Span, []Occurrence) {
-	end, found := u.startAfter(u.cursor)
-	if !found {
-		end, u.dividing = u.union.End, false
+func (u *unions) part() Span {
+	for u.later < len(u.taken) || u.take() {
+		if start := u.taken[u.later].Start; start.After(u.cursor) {
+			part := Span{Start: u.cursor, End: start}
+			u.cursor = start
+			return part
+		}
+		u.later++
 	}
-	part := Span{Start: u.cursor, End: end}
-	open := within(u.taken, part)
-	u.cursor = end
-	u.taken = slices.DeleteFunc(u.taken, func(o Occurrence) bool { return !o.End.After(end) })
-	return part, open
+	u.dividing = false
+	return Span{Start: u.cursor, End: u.union.End}
 }
 
-func (u *unions) startAfter(at time.Time) (time.Time, bool) {
-	for _, o := range u.taken {
-		if o.Start.After(at) {
-			return o.Start, true
+// open returns the occurrences of a window and drops those that end with it.
+func (u *unions) open(window Span) []Occurrence {
+	open := within(u.taken, window)
+	ended := func(o Occurrence) bool { return !o.End.After(window.End) }
+	for _, o := range u.taken[:u.later] {
+		if ended(o) {
+			u.later--
 		}
 	}
-	for u.take() {
-		if o := u.taken[len(u.taken)-1]; o.Start.After(at) {
-			return o.Start, true
-		}
-	}
-	return time.Time{}, false
+	u.taken = slices.DeleteFunc(u.taken, ended)
+	return open
 }
 
 // within returns the occurrences that overlap a span.
@@ -148,50 +160,85 @@ func within(all []Occurrence, s Span) []Occurrence {
 }
 
 // cutter finds the freezes in windows. Each window must start after the window
-// before.
+// before. A window that is frozen as a whole costs no more than the freezes
+// that begin since the window before, however many are in force.
 type cutter struct {
 	schedule Schedule
 	feed     *feed
-	taken    []Occurrence
+	// frozen is the union of the freezes that end after the start of the window.
+	frozen []Span
+	// taken are the freezes themselves, and some that have ended: they are
+	// dropped when there are twice as many as limit.
+	taken []Occurrence
+	limit int
 }
 
-func (c *cutter) of(window Span) []Occurrence {
+// leave returns the parts of a window that the freezes leave open.
+func (c *cutter) leave(window Span) []Span {
 	if c.feed == nil {
 		c.feed = newFeed(c.schedule.Freezes, c.schedule.Site, window.Start, window.Length())
 	}
-	for {
-		o, ok := c.feed.before(window.End)
-		if !ok {
-			break
-		}
+	for o, ok := c.feed.before(window.End); ok; o, ok = c.feed.before(window.End) {
 		c.feed.drop()
-		c.taken = append(c.taken, o)
+		c.take(o)
 	}
-	c.taken = slices.DeleteFunc(c.taken, func(o Occurrence) bool { return !o.End.After(window.Start) })
+	ended := func(s Span) bool { return !s.End.After(window.Start) }
+	c.frozen = slices.DeleteFunc(c.frozen, ended)
+	if len(c.taken) > 2*c.limit+few {
+		c.drop(window.Start)
+	}
+	return pieces(window, c.frozen)
+}
+
+func (c *cutter) take(o Occurrence) {
+	c.taken = append(c.taken, o)
+	if last := len(c.frozen) - 1; last >= 0 && !o.Start.After(c.frozen[last].End) {
+		c.frozen[last].End = latest(c.frozen[last].End, o.End)
+		return
+	}
+	c.frozen = append(c.frozen, o.Span)
+}
+
+// cutting returns the freezes in the window that leave saw last.
+func (c *cutter) cutting(window Span) []Occurrence {
+	c.drop(window.Start)
 	return slices.Clone(c.taken)
 }
 
-// pieces yields the parts of a window that freezes, sorted by start, leave open.
-func pieces(window Span, freezes []Occurrence) iter.Seq[Span] {
-	return func(yield func(Span) bool) {
-		rest := window
-		for _, f := range freezes {
-			if f.Start.After(rest.Start) && !yield(Span{Start: rest.Start, End: f.Start}) {
-				return
-			}
-			if f.End.After(rest.Start) {
-				rest.Start = f.End
-			}
-			if !rest.End.After(rest.Start) {
-				return
-			}
+// drop drops the freezes that ended by an instant.
+func (c *cutter) drop(at time.Time) {
+	c.taken = slices.DeleteFunc(c.taken, func(o Occurrence) bool { return !o.End.After(at) })
+	c.limit = len(c.taken)
+}
+
+// pieces returns the parts of a window that disjoint spans, sorted by start,
+// leave open.
+func pieces(window Span, frozen []Span) []Span {
+	var open []Span
+	rest := window
+	for _, f := range frozen {
+		if f.Start.After(rest.Start) {
+			open = append(open, Span{Start: rest.Start, End: f.Start})
 		}
-		yield(rest)
+		rest.Start = latest(rest.Start, f.End)
+		if !rest.End.After(rest.Start) {
+			return open
+		}
 	}
+	return append(open, rest)
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // A feed reads its calendars in steps of time. The step doubles after a chunk of
-// fewer than few occurrences and halves after a chunk of more than many.
+// fewer than few occurrences, or after one that was mostly read for occurrences
+// that an earlier chunk has: those of long events. It halves after a chunk of
+// more than many.
 const (
 	// firstLook is how far ahead of an instant the first step reaches. Mostly
 	// the next opening lies within it.
@@ -248,11 +295,14 @@ func (f *feed) fill() {
 	from := f.to
 	f.to = from.Add(f.step)
 	f.chunk, f.order, f.next = f.chunk[:0], f.order[:0], 0
+	again := 0
 	for _, calendar := range f.calendars {
 		for o := range calendar.Occurrences(f.site, from, f.to) {
 			if !f.started || !o.Start.Before(from) {
 				f.order = append(f.order, len(f.chunk))
 				f.chunk = append(f.chunk, o)
+			} else {
+				again++
 			}
 		}
 	}
@@ -263,7 +313,7 @@ func (f *feed) fill() {
 	f.started = true
 	f.seen += len(f.chunk)
 	switch n := len(f.chunk); {
-	case n < few:
+	case n < few, n < again:
 		f.step = min(2*f.step, maxStep)
 	case n > many:
 		f.step = max(f.step/2, minStep)

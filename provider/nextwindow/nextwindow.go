@@ -177,12 +177,13 @@ func (w warnings) frozen(plan window.Schedule) bool {
 	unfrozen.Freezes = nil
 	closed, _ := unfrozen.Next(w.now)
 	detail := fmt.Sprintf("From %s to %s", utc(closed.Start), utc(closed.End))
-	if by, until, ok := plan.Frozen(latest(w.now, closed.Start)); ok {
-		detail += fmt.Sprintf(" no run may be under way: calendar %s", by.Origin.Calendar)
-		if by.Origin.Summary != "" {
-			detail += fmt.Sprintf(" (%s)", by.Origin.Summary)
+	if freeze, ok := plan.NextFreeze(latest(w.now, closed.Start)); ok {
+		by := freeze.First.Origin
+		detail += fmt.Sprintf(" no run may be under way: calendar %s", by.Calendar)
+		if by.Summary != "" {
+			detail += fmt.Sprintf(" (%s)", by.Summary)
 		}
-		detail += fmt.Sprintf(" freezes it, until %s.", utc(until))
+		detail += fmt.Sprintf(" freezes it, until %s.", utc(freeze.End))
 	}
 	if open, ok := plan.Next(w.now); ok {
 		detail += fmt.Sprintf(" The next one that is open begins at %s and lasts %s.", utc(open.Start), window.FormatDuration(open.Length()))
