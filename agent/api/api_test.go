@@ -7,12 +7,16 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format/formattest"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
 )
 
@@ -249,6 +253,32 @@ func TestTokenExpires(t *testing.T) {
 		}
 		if a := c.call("GET", statePath, "", "Authorization", "Bearer "+text); a.status != want {
 			t.Errorf("a token that expires in %s is answered %d, not %d", left, a.status, want)
+		}
+	}
+}
+
+// TestTokenFormat checks that a token of format 1 is good, also with a member
+// that this version does not know, and that one of another format is refused and
+// not taken for what it resembles.
+func TestTokenFormat(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t, 0)
+	const text = "osu_000102030405060708090a0b0c0d0e0f1011121314151617"
+	const name = "43ecd683e3f42fecfb83ae411841443fced40a41393a380c8d10874d51128dbf.json"
+	expires := time.Date(2126, 11, 21, 0, 0, 0, 0, time.UTC)
+	body, err := format.Token.Encode(api.Token{Name: "test", Tenant: "demo", Allow: api.Rights(), Expires: &expires})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := formattest.Golden(t, "testdata/format1/"+name, append(body, '\n'))
+	for want, file := range map[int][]byte{
+		200: kept, 201: bytes.Replace(kept, []byte("{"), []byte(`{"more":[1],`), 1), 500: bytes.Replace(kept, []byte(`"format":1`), []byte(`"format":2`), 1),
+	} {
+		if err := os.WriteFile(filepath.Join(c.dir, "credentials", "tokens", name), file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if a := c.call("GET", statePath, "", "Authorization", "Bearer "+text); a.status/100 != want/100 {
+			t.Errorf("%s is answered %d: %s", file, a.status, a.body)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -17,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 )
 
 // Right is what a token allows.
@@ -90,7 +90,7 @@ func (t *Tokens) Add(token Token) (string, error) {
 		return "", fmt.Errorf("cannot make a token: %w", err)
 	}
 	text := "osu_" + hex.EncodeToString(secret)
-	body, err := json.Marshal(token)
+	body, err := format.Token.Encode(token)
 	if err != nil {
 		return "", err
 	}
@@ -116,7 +116,7 @@ func (t *Tokens) Bearer(r *http.Request) (Token, error) {
 		return Token{}, fmt.Errorf("cannot look up a token: %w", err)
 	}
 	var token Token
-	if err := json.Unmarshal(body, &token); err != nil {
+	if err := format.Token.Decode(body, &token); err != nil {
 		return Token{}, fmt.Errorf("cannot read a token's file: %w", err)
 	}
 	if token.Expires != nil && time.Now().After(*token.Expires) {

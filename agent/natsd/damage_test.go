@@ -2,7 +2,6 @@ package natsd
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +13,8 @@ import (
 
 	"github.com/nats-io/nkeys"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format/formattest"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -285,14 +286,34 @@ func TestDamagedHost(t *testing.T) {
 			}
 		}
 	}
-	old, err := json.Marshal(want)
+	if err := write(hosts.path(public), []byte(`{"format":2,"hosts":["h01"]}`)); err != nil {
+		t.Fatal(err)
+	}
+	if id, known, err := hosts.Find(public); known || err == nil || !strings.Contains(err.Error(), "written by format 2, this version reads 1") {
+		t.Errorf("a file of another format is read as %+v, %v, %v", id, known, err)
+	}
+}
+
+// TestHostKeyFormat holds the file of a key against the fixture of format 1, and
+// reads it.
+func TestHostKeyFormat(t *testing.T) {
+	t.Parallel()
+	hosts, err := OpenHosts(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := write(hosts.path(public), old); err != nil {
+	want := Identity{Tenant: "acme", Host: "h01"}
+	const public = "UCKP7GWOONUEZU3A7VS5ZIN7BMNB4OJVCM6KWR4RH4WNAY6FU7FEDCBI"
+	file := hostFile{Identity: want}
+	file.Sum = file.sum(public)
+	body, err := format.HostKey.Encode(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := write(hosts.path(public), formattest.Golden(t, "testdata/format1/"+public+".json", append(body, '\n'))); err != nil {
 		t.Fatal(err)
 	}
 	if id, known, err := hosts.Find(public); err != nil || !known || id != want {
-		t.Errorf("a file of before is read as %+v, %v, %v", id, known, err)
+		t.Errorf("it is read as %+v, %v, %v", id, known, err)
 	}
 }

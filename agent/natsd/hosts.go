@@ -3,7 +3,6 @@ package natsd
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,8 +11,8 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/strict"
 )
 
 // Identity is the host that a key belongs to.
@@ -23,11 +22,10 @@ type Identity struct {
 }
 
 // hostFile is what the file of a key holds. Sum ties the host to the key, so
-// that a damaged file does not let one host in as another; files from before
-// have none.
+// that a damaged file does not let one host in as another.
 type hostFile struct {
 	Identity
-	Sum string `json:"sum,omitempty"`
+	Sum string `json:"sum"`
 }
 
 func (f hostFile) sum(public string) string {
@@ -67,11 +65,11 @@ func (h *Hosts) Add(id Identity) (seed []byte, err error) {
 	}
 	file := hostFile{Identity: id}
 	file.Sum = file.sum(public)
-	body, err := json.Marshal(file)
+	body, err := format.HostKey.Encode(file)
 	if err != nil {
 		return nil, err
 	}
-	if err := durable.WriteFile(h.path(public), body, 0o600); err != nil {
+	if err := durable.WriteFile(h.path(public), append(body, '\n'), 0o600); err != nil {
 		return nil, err
 	}
 	return key.Seed()
@@ -91,14 +89,15 @@ func (h *Hosts) Find(public string) (Identity, bool, error) {
 		return Identity{}, false, fmt.Errorf("cannot look up host key %s: %w", public, err)
 	}
 	var file hostFile
-	if err := strict.JSON(body, &file); err != nil {
-		return Identity{}, false, fmt.Errorf("cannot read %s: %w", h.path(public), err)
+	switch err := format.HostKey.Decode(body, &file); {
+	case format.IsUnsupported(err):
+		return Identity{}, false, fmt.Errorf("cannot read host key %s: %w", h.path(public), err)
+	case err != nil:
+		return Identity{}, false, fmt.Errorf("host key %s is damaged: %w; make a new key for the host", h.path(public), err)
+	case file.Sum != file.sum(public) || file.Tenant == "" || !message.ValidHost(file.Host):
+		return Identity{}, false, fmt.Errorf("host key %s is damaged: make a new key for the host", h.path(public))
 	}
-	if file.Sum != "" && file.Sum != file.sum(public) {
-		return Identity{}, false, fmt.Errorf("%s is damaged: make a new key for the host", h.path(public))
-	}
-	id := file.Identity
-	return id, id.Tenant != "" && message.ValidHost(id.Host), nil
+	return file.Identity, true, nil
 }
 
 func (h *Hosts) path(public string) string { return filepath.Join(h.dir, public+".json") }

@@ -9,8 +9,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/strict"
 )
 
 // Phase is what the journal says the worker is at.
@@ -64,16 +64,20 @@ type Journal struct {
 	Result string `json:"result,omitempty"`
 }
 
-// ReadJournal reads a journal file. One that is not there is os.ErrNotExist. A
-// damaged one is an error: what the host was doing is then unknown, and
-// guessing could upgrade it twice.
+// ReadJournal reads a journal file. A file that does not exist is
+// os.ErrNotExist. A damaged file is an error: what the host was doing is then
+// unknown, and a guess could upgrade it twice. So is the journal of a version
+// that is too new for this one, but that journal is as it should be.
 func ReadJournal(path string) (Journal, error) {
 	body, err := os.ReadFile(path)
 	if err != nil {
 		return Journal{}, fmt.Errorf("cannot read journal: %w", err)
 	}
 	journal, err := decodeJournal(body)
-	if err != nil {
+	switch {
+	case format.IsUnsupported(err):
+		return Journal{}, fmt.Errorf("cannot read journal %s: %w; start a version that reads it", path, err)
+	case err != nil:
 		return Journal{}, fmt.Errorf("journal %s is damaged: %w; what this host was doing is unknown: look at it, then remove the file", path, err)
 	}
 	return journal, nil
@@ -93,14 +97,14 @@ func sumOf(body []byte) string {
 
 func decodeJournal(body []byte) (Journal, error) {
 	var file sealed
-	if err := strict.JSON(body, &file); err != nil {
+	if err := format.Journal.Decode(body, &file); err != nil {
 		return Journal{}, err
 	}
 	if file.Sum != sumOf(file.Journal) {
 		return Journal{}, errors.New("its sum is wrong")
 	}
 	var journal Journal
-	if err := strict.JSON(file.Journal, &journal); err != nil {
+	if err := json.Unmarshal(file.Journal, &journal); err != nil {
 		return Journal{}, err
 	}
 	return journal, journal.check()
@@ -112,7 +116,7 @@ func (j Journal) encode() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := json.Marshal(sealed{Journal: body, Sum: sumOf(body)})
+	file, err := format.Journal.Encode(sealed{Journal: body, Sum: sumOf(body)})
 	return append(file, '\n'), err
 }
 

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format/formattest"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
@@ -69,14 +72,13 @@ func TestJournalFlippedAnywhere(t *testing.T) {
 
 // sealOf returns the file of a journal that says so.
 func sealOf(journal string) []byte {
-	return fmt.Appendf(nil, `{"journal":%s,"sum":%q}`, journal, sumOf([]byte(journal)))
+	return fmt.Appendf(nil, `{"format":1,"journal":%s,"sum":%q}`, journal, sumOf([]byte(journal)))
 }
 
 // TestDamagedJournal checks that a worker does not guess.
 func TestDamagedJournal(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{
-		"unknown member":  `{"run":1,"seq":1,"action":"prepare","phase":"preparing","boot-id":"b","not-after":"2026-11-21T01:00:00Z","more":1}`,
 		"unknown phase":   `{"run":1,"seq":1,"action":"prepare","phase":"dreaming"}`,
 		"unknown action":  `{"run":1,"seq":1,"action":"format","phase":"preparing"}`,
 		"command of none": `{"run":0,"seq":1,"action":"prepare","phase":"preparing"}`,
@@ -106,15 +108,15 @@ func TestDamagedFile(t *testing.T) {
 		t.Fatalf("%+v, %v", j, err)
 	}
 	for name, c := range map[string]struct{ body, want string }{
-		"empty":          {"", "EOF"},
+		"empty":          {"", "unexpected end"},
 		"zeros":          {"\x00\x00\x00\x00", "invalid character"},
 		"not JSON":       {"run 10", "invalid character"},
-		"no sum":         {`{"journal":{"phase":""}}`, "its sum is wrong"},
-		"no journal":     {`{"sum":"` + sumOf(nil) + `"}`, "EOF"},
-		"another sum":    {`{"journal":{"phase":""},"sum":"` + sumOf([]byte("{}")) + `"}`, "its sum is wrong"},
-		"more members":   {`{"journal":{},"sum":"","more":1}`, "unknown field"},
-		"two objects":    {idle + "{}", "more follows"},
-		"without a seal": {`{"phase":""}`, "unknown field"},
+		"no number":      {strings.Replace(idle, `"format":1,`, "", 1), "no format number"},
+		"no sum":         {`{"format":1,"journal":{"phase":""}}`, "its sum is wrong"},
+		"no journal":     {`{"format":1,"sum":"` + sumOf(nil) + `"}`, "unexpected end"},
+		"another sum":    {`{"format":1,"journal":{"phase":""},"sum":"` + sumOf([]byte("{}")) + `"}`, "its sum is wrong"},
+		"two objects":    {idle + "{}", "after top-level value"},
+		"without a seal": {`{"format":1,"phase":""}`, "its sum is wrong"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -122,6 +124,49 @@ func TestDamagedFile(t *testing.T) {
 				t.Errorf("the error is %v, not %q", err, c.want)
 			}
 		})
+	}
+}
+
+// TestJournalOfAnotherVersion checks that a worker goes on with the journal of a
+// version of the same format that knows more, and refuses the journal of another
+// format by name: an operator who reads "damaged" would remove it.
+func TestJournalOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "journal.json")
+	read := func(file []byte) (Journal, error) {
+		if err := os.WriteFile(path, file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return ReadJournal(path)
+	}
+	const more = `{"run":10,"not-after":"2026-11-21T02:00:00Z","seq":10,"action":"prepare","phase":"preparing","boot-id":"b","more":{"of":1}}`
+	if j, err := read(bytes.Replace(sealOf(more), []byte(`"sum"`), []byte(`"besides":[],"sum"`), 1)); err != nil || j.Run != 10 || j.BootID != "b" {
+		t.Errorf("with a member more it reads as %+v, %v", j, err)
+	}
+	_, err := read([]byte(`{"format":2,"entries":[]}`))
+	if want := "cannot read journal " + path + ": written by format 2, this version reads 1; start a version that reads it"; err == nil || err.Error() != want {
+		t.Errorf("the error is %v\nwant %s", err, want)
+	}
+	if !format.IsUnsupported(err) {
+		t.Error("the error does not tell another version from damage")
+	}
+}
+
+// TestJournalFormat holds what is written against the fixtures of format 1, and
+// reads these.
+func TestJournalFormat(t *testing.T) {
+	t.Parallel()
+	away := upgradedWith("no space left")
+	away.Log, away.Tenure, away.Away, away.Asked = "B", 7, true, true
+	for name, want := range map[string]Journal{"idle": {Seq: 3}, "prepared": prepared(), "away": away} {
+		body, err := want.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := formattest.Golden(t, "testdata/format1/journal-"+name+".json", body)
+		if got, err := decodeJournal(kept); err != nil || got != want {
+			t.Errorf("%s reads as %+v, %v", name, got, err)
+		}
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format/formattest"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
@@ -211,12 +213,12 @@ func TestHeartbeat(t *testing.T) {
 		r.change = func(o *Options) { o.Role, o.Labels, o.Version = "edge", map[string]string{"ring": "0"}, "1.2.3" }
 		r.leave(prepared())
 		r.life(func() bool { return r.station.heartbeats() > 1 })
-		name, err := os.ReadFile(filepath.Join(r.dir, "state", "identity"))
+		name, err := readIdentity(filepath.Join(r.dir, "state", "identity.json"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := r.station.last
-		if got.Worker+"\n" != string(name) || got.Role != "edge" || got.Labels["ring"] != "0" || got.AgentVersion != "1.2.3" {
+		if got.Worker != name || got.Role != "edge" || got.Labels["ring"] != "0" || got.AgentVersion != "1.2.3" {
 			t.Errorf("it tells %+v", got)
 		}
 	})
@@ -226,7 +228,7 @@ func TestHeartbeat(t *testing.T) {
 // another name, and that a damaged name is none.
 func TestIdentity(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "identity")
+	path := filepath.Join(t.TempDir(), "identity.json")
 	first, err := readIdentity(path, durable.WriteFile)
 	if err != nil || len(first) != identityLength {
 		t.Fatalf("%q, %v", first, err)
@@ -237,13 +239,32 @@ func TestIdentity(t *testing.T) {
 	if other, err := readIdentity(path+"2", durable.WriteFile); err != nil || other == first {
 		t.Errorf("two directories are named %q: %v", other, err)
 	}
-	for _, damaged := range []string{"", first[1:], first + "A", strings.ToLower(first), strings.Repeat("\x00", identityLength)} {
-		if err := os.WriteFile(path, []byte(damaged), 0o600); err != nil {
-			t.Fatal(err)
+	for _, name := range []string{"", first[1:], first + "A", strings.ToLower(first), strings.Repeat("\x00", identityLength)} {
+		for _, damaged := range []string{name, fmt.Sprintf(`{"format":1,"worker":%q}`, name)} {
+			if err := os.WriteFile(path, []byte(damaged), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if name, err := readIdentity(path, durable.WriteFile); err == nil || !strings.Contains(err.Error(), path+" is damaged") {
+				t.Errorf("%q reads as %q: %v", damaged, name, err)
+			}
 		}
-		if name, err := readIdentity(path, durable.WriteFile); err == nil || !strings.Contains(err.Error(), path) {
-			t.Errorf("%q reads as %q: %v", damaged, name, err)
-		}
+	}
+	if err := os.WriteFile(path, []byte(`{"format":2,"name":"`+first+`"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if name, err := readIdentity(path, durable.WriteFile); err == nil || !strings.Contains(err.Error(), "written by format 2, this version reads 1") {
+		t.Errorf("a name of another format reads as %q: %v", name, err)
+	}
+	written, err := format.Identity.Encode(identityFile{Worker: "ABCDEFGHIJKLMNOPQRSTUVWXYZ"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := formattest.Golden(t, "testdata/format1/identity.json", append(written, '\n'))
+	if err := os.WriteFile(path, kept, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if name, err := readIdentity(path, durable.WriteFile); err != nil || name != "ABCDEFGHIJKLMNOPQRSTUVWXYZ" {
+		t.Errorf("the name of format 1 reads as %q: %v", name, err)
 	}
 	full := errors.New("no space")
 	if _, err := readIdentity(path+"3", func(string, []byte, os.FileMode) error { return full }); !errors.Is(err, full) {

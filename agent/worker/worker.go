@@ -147,7 +147,7 @@ func Open(ctx context.Context, o Options) (*Worker, error) {
 }
 
 func (w *Worker) prepare(ctx context.Context) (err error) {
-	if w.identity, err = readIdentity(filepath.Join(w.Dir, "identity"), w.WriteFile); err != nil {
+	if w.identity, err = readIdentity(filepath.Join(w.Dir, "identity.json"), w.WriteFile); err != nil {
 		return err
 	}
 	w.journal, err = ReadJournal(w.journalPath())
