@@ -271,14 +271,19 @@ func TestTokenFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept := formattest.Golden(t, "testdata/format1/"+name, append(body, '\n'))
-	for want, file := range map[int][]byte{
-		200: kept, 201: bytes.Replace(kept, []byte("{"), []byte(`{"more":[1],`), 1), 500: bytes.Replace(kept, []byte(`"format":1`), []byte(`"format":2`), 1),
+	for _, kind := range []struct {
+		file []byte
+		want int
+	}{
+		{kept, 200},
+		{bytes.Replace(kept, []byte("{"), []byte(`{"more":[1],`), 1), 200},
+		{bytes.Replace(kept, []byte(`"format":1`), []byte(`"format":2`), 1), 500},
 	} {
-		if err := os.WriteFile(filepath.Join(c.dir, "credentials", "tokens", name), file, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(c.dir, "credentials", "tokens", name), kind.file, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if a := c.call("GET", statePath, "", "Authorization", "Bearer "+text); a.status/100 != want/100 {
-			t.Errorf("%s is answered %d: %s", file, a.status, a.body)
+		if a := c.call("GET", statePath, "", "Authorization", "Bearer "+text); a.status != kind.want {
+			t.Errorf("%s is answered %d: %s", kind.file, a.status, a.body)
 		}
 	}
 }

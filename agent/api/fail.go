@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -68,6 +69,8 @@ func (s *server) classify(r *http.Request, err error) *answer {
 		}}}}
 	case errors.As(err, &tooLarge):
 		return plain(http.StatusRequestEntityTooLarge, fmt.Errorf("the body is larger than %d bytes", tooLarge.Limit))
+	case format.IsUnsupported(err):
+		return plain(http.StatusInternalServerError, fmt.Errorf("%w; start a version that reads it", err))
 	case errors.Is(err, store.ErrFull):
 		return plain(http.StatusBadRequest, err)
 	case errors.Is(err, run.ErrNoRun), errors.Is(err, run.ErrNotConfigured), errors.Is(err, store.ErrNotFound):

@@ -25,8 +25,8 @@ func (s *state) report(r store.Reported) {
 func (s *state) version(r store.Reported) error {
 	name, _ := log.Host(r.Key)
 	delete(s.versions, name)
-	if r.Body == nil {
-		return nil
+	if r.Err != nil || r.Body == nil {
+		return r.Err
 	}
 	versions, err := message.DecodeVersions(r.Body)
 	if err == nil {

@@ -11,19 +11,18 @@
 // a record of the log or of the history as a header. The first release writes
 // format 1 of everything.
 //
-//   - A version whose newest format is N writes N and reads N and N-1. An
-//     upgrade from one release to the next, and back, loses nothing.
-//   - Anything else is refused by name, with the number that was found and those
-//     that are read: it is not damaged, and must be neither removed nor repaired.
+//   - A version whose newest format is N writes N and reads N and N-1. The next
+//     release therefore goes on with what the last one wrote.
+//   - What is of another format is refused by name, with the number that was found
+//     and those that are read. It is not damaged: it must be neither removed, nor
+//     repaired, nor written over.
 //   - What bears no number, or does not fit its number, is damaged.
 //   - Within a format a version may add members. A reader ignores members that it
-//     does not know, and drops them when it writes the thing anew.
-//   - Whoever adds something that a reader must not ignore, or must not drop,
-//     raises the number. So does whoever removes a member or changes its meaning,
-//     adds a kind of event, or adds a value to a member of known values.
-//   - The number is raised in one release and written from that release on; the
-//     release before must already read it, or the way back is closed and the
-//     changelog says so.
+//     does not know, and drops them when it writes the thing anew. The way back to
+//     an older release is therefore open for as long as the number is the same.
+//   - Whoever adds a member that a reader must not ignore, or must not drop, raises
+//     the number. So does whoever removes a member, changes what one means, or adds
+//     a value to a member whose values are known, such as the name of an event.
 //
 // Files that people write (configuration, scripts, faults of a simulated host),
 // files in a format of somebody else (keys, certificates, dev.env) and the bodies

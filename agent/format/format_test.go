@@ -65,8 +65,12 @@ func TestBothWays(t *testing.T) {
 		writer, reader Kind
 		reads          bool
 	}{
-		{last, last, true}, {last, next, true}, {next, last, false},
-		{next, afterNext, true}, {last, afterNext, false}, {afterNext, next, false},
+		{last, last, true},
+		{last, next, true},
+		{next, last, false},
+		{next, afterNext, true},
+		{last, afterNext, false},
+		{afterNext, next, false},
 	} {
 		text, err := c.writer.Encode(grown{thing{"a"}, 7})
 		if err != nil {
@@ -111,10 +115,15 @@ func TestAgree(t *testing.T) {
 		own, other, want int
 		err              string
 	}{
-		{1, 1, 1, ""}, {1, 2, 1, ""}, {2, 1, 1, ""}, {2, 2, 2, ""}, {3, 2, 2, ""},
+		{1, 1, 1, ""},
+		{1, 2, 1, ""},
+		{2, 1, 1, ""},
+		{2, 2, 2, ""},
+		{3, 2, 2, ""},
 		{1, 3, 0, "the other side speaks protocol 2 and 3, this version speaks 1"},
 		{3, 1, 0, "the other side speaks protocol 1, this version speaks 2 and 3"},
-		{1, 0, 0, "tells no protocol"}, {1, -1, 0, "tells no protocol"},
+		{1, 0, 0, "tells no protocol"},
+		{1, -1, 0, "tells no protocol"},
 	} {
 		got, err := agree(c.own, c.other)
 		if got != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {

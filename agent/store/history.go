@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -37,7 +38,7 @@ const (
 const headerSummary = "Osu-Summary"
 
 // headerAsOf holds the sequence of the last record of the log that a run as it
-// is kept takes in; absent in runs from before this was written down.
+// is kept takes in.
 const headerAsOf = "Osu-As-Of"
 
 // maxTries bounds how often a run is compared with what others keep of it at the
@@ -87,7 +88,7 @@ func (s *Store) PutRun(ctx context.Context, tenant string, run v1.Run, asOf uint
 		if readErr != nil {
 			return fmt.Errorf("cannot keep run %d of tenant %s anew: %w", run.ID, tenant, readErr)
 		}
-		if newer, wrong := kept.olderThan(run, asOf); wrong != nil || !newer {
+		if newer, wrong := kept.olderThan(asOf); wrong != nil || !newer {
 			return wrong
 		}
 		err = s.writeRun(ctx, tenant, run, asOf, kept.Sequence)
@@ -99,24 +100,13 @@ func (s *Store) PutRun(ctx context.Context, tenant string, run v1.Run, asOf uint
 type keptRun struct{ *jetstream.RawStreamMsg }
 
 // olderThan reports whether what is kept of a run is of before a record of the
-// log. Where it does not say so, it is if more hosts hold a slot: after the end
-// none takes one.
-func (k keptRun) olderThan(run v1.Run, asOf uint64) (bool, error) {
-	if kept, err := strconv.ParseUint(k.Header.Get(headerAsOf), 10, 64); err == nil {
-		return kept < asOf, nil
+// log.
+func (k keptRun) olderThan(asOf uint64) (bool, error) {
+	kept, err := strconv.ParseUint(k.Header.Get(headerAsOf), 10, 64)
+	if err != nil {
+		return false, fmt.Errorf("it is damaged: header %s: %w", headerAsOf, err)
 	}
-	kept, err := unpack(k.Data)
-	return slots(run) < slots(kept), err
-}
-
-// slots counts the hosts that hold a slot.
-func slots(run v1.Run) (held int) {
-	for _, h := range run.Hosts {
-		if h.Slot != nil {
-			held++
-		}
-	}
-	return held
+	return kept < asOf, nil
 }
 
 // writeRun keeps a run if what is kept of it has a number, 0 for nothing.
@@ -132,9 +122,8 @@ func (s *Store) writeRun(ctx context.Context, tenant string, run v1.Run, asOf, b
 		return err
 	}
 	msg.Header.Set(headerSummary, string(header))
-	if asOf > 0 {
-		msg.Header.Set(headerAsOf, strconv.FormatUint(asOf, 10))
-	}
+	msg.Header.Set(headerAsOf, strconv.FormatUint(asOf, 10))
+	msg.Header.Set(format.Header, format.Run.HeaderValue())
 	if msg.Data, err = pack(run); err != nil {
 		return err
 	}
@@ -203,10 +192,13 @@ func (s *Store) readRun(ctx context.Context, tenant string, id uint64) (keptRun,
 		return keptRun{}, err
 	}
 	msg, err := stream.GetLastMsgForSubject(ctx, runSubject(tenant, id))
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
 		return keptRun{}, ErrNotFound
+	case err != nil:
+		return keptRun{}, err
 	}
-	return keptRun{msg}, err
+	return keptRun{msg}, format.Run.CheckHeader(msg.Header.Get(format.Header))
 }
 
 // unpack is the reverse of pack.
@@ -247,6 +239,9 @@ func (s *Store) Runs(ctx context.Context, tenant string, deliver func(v1.Run) (m
 		}
 		if err != nil {
 			return fmt.Errorf("cannot list the runs of tenant %s: %w", tenant, err)
+		}
+		if err := format.Run.CheckHeader(msg.Header.Get(format.Header)); err != nil {
+			return fmt.Errorf("cannot read record %d of the history of tenant %s: %w", seq, tenant, err)
 		}
 		var run v1.Run
 		if err := json.Unmarshal([]byte(msg.Header.Get(headerSummary)), &run); err != nil {

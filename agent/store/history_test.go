@@ -89,29 +89,6 @@ func TestRunThatChangesAfterItsEnd(t *testing.T) {
 	}
 }
 
-// TestRunKeptByAnOlderAgent checks that a run which was kept without a word on
-// how far it goes is kept anew when fewer hosts hold a slot, and not otherwise.
-func TestRunKeptByAnOlderAgent(t *testing.T) {
-	t.Parallel()
-	s := open(t)
-	held, freed := endedRun(7), endedRun(7)
-	held.Hosts[0].Slot = &held.OpenedAt
-	freed.Events = append(freed.Events, v1.RunEvent{Event: "released", By: "ann"})
-	for n, c := range []struct {
-		put     v1.Run
-		asOf    uint64
-		stories int
-	}{{held, 0, 1}, {held, 20, 1}, {freed, 30, 2}, {held, 20, 2}} {
-		c.put.Reason = fmt.Sprint("write ", n)
-		if err := s.PutRun(t.Context(), "acme", c.put, c.asOf); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := s.Run(t.Context(), "acme", 7); err != nil || len(got.Events) != c.stories || got.Reason == "write 1" {
-			t.Errorf("after write %d the run is %+v, %v", n, got, err)
-		}
-	}
-}
-
 // TestLargeRun checks that a run whose texts are too large for one record is
 // kept with its hosts.
 func TestLargeRun(t *testing.T) {

@@ -2,10 +2,11 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 )
 
 // Host is what is known of a host between two starts of the agent.
@@ -22,7 +23,7 @@ type Host struct {
 // PutHost keeps a host; key is its name as one subject token. Only the
 // controller of the host's tenant writes it, so the last write counts.
 func (s *Store) PutHost(ctx context.Context, key string, host Host) error {
-	body, err := json.Marshal(host)
+	body, err := format.Host.Encode(host)
 	if err != nil {
 		return err
 	}
@@ -45,23 +46,26 @@ func (s *Store) DeleteHost(ctx context.Context, tenant, key string) error {
 
 // Hosts returns the hosts that are known of a tenant, in no order.
 func (s *Store) Hosts(ctx context.Context, tenant string) (hosts []Host, err error) {
-	var damaged error
+	var unreadable error
 	err = watch(ctx, s.hosts, tenant+".*", func(entry jetstream.KeyValueEntry) bool {
 		if entry == nil { // The end of the initial values.
 			return false
 		}
 		var host Host
-		if err := json.Unmarshal(entry.Value(), &host); err != nil {
-			damaged = fmt.Errorf("the stored host %s is damaged: %w", entry.Key(), err)
+		switch err := format.Host.Decode(entry.Value(), &host); {
+		case format.IsUnsupported(err):
+			unreadable = fmt.Errorf("the stored host %s was %w", entry.Key(), err)
+		case err != nil:
+			unreadable = fmt.Errorf("the stored host %s is damaged: %w", entry.Key(), err)
 		}
 		hosts = append(hosts, host)
-		return damaged == nil
+		return unreadable == nil
 	}, jetstream.IgnoreDeletes())
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("cannot read the hosts of tenant %s: %w", tenant, err)
-	case damaged != nil:
-		return nil, damaged
+	case unreadable != nil:
+		return nil, unreadable
 	}
 	return hosts, nil
 }

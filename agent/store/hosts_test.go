@@ -6,11 +6,20 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 )
 
 func open(t *testing.T) *store.Store {
+	t.Helper()
+	s, _ := openWith(t)
+	return s
+}
+
+// openWith also returns the connection to the server.
+func openWith(t *testing.T) (*store.Store, *nats.Conn) {
 	t.Helper()
 	dir := t.TempDir()
 	hosts, err := natsd.OpenHosts(filepath.Join(dir, "hosts"))
@@ -31,7 +40,7 @@ func open(t *testing.T) *store.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return s, nc
 }
 
 // TestDeleteHost checks that a host is forgotten with its versions, that its

@@ -2,13 +2,14 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 )
 
 // key says which object: the tenant's or, of a kind of which a tenant has
@@ -72,9 +73,11 @@ func (o *object[T]) get(ctx context.Context, k key) (T, Revision, error) {
 }
 
 func (o *object[T]) decode(entry jetstream.KeyValueEntry) (T, error) {
-	var value T
-	if err := json.Unmarshal(entry.Value(), &value); err != nil {
-		var none T
+	var value, none T
+	switch err := format.Config.Decode(entry.Value(), &value); {
+	case format.IsUnsupported(err):
+		return none, fmt.Errorf("the stored %s was %w", o.which(keyOf(entry.Key())), err)
+	case err != nil:
 		return none, fmt.Errorf("the stored %s %w: %w", o.which(keyOf(entry.Key())), ErrDamaged, err)
 	}
 	return value, nil
@@ -85,7 +88,7 @@ func (o *object[T]) revision(number uint64) Revision { return Revision{Bucket: o
 // put writes the object if the one there still has the revision base; the zero
 // Revision means that there must be none. Otherwise it is ErrConflict.
 func (o *object[T]) put(ctx context.Context, k key, value T, base Revision) (Revision, error) {
-	body, err := json.Marshal(value)
+	body, err := format.Config.Encode(value)
 	if err != nil {
 		return Revision{}, err
 	}

@@ -3,21 +3,47 @@ package store
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 )
 
-// PutVersions keeps what a host last reported of its versions; key is its name
-// as one subject token. What is there already is not written again.
+// versionsEntry is the form of an entry. A report is an object whose members are
+// all packages, so it has no place for the number of its format.
+type versionsEntry struct {
+	Versions json.RawMessage `json:"versions"`
+}
+
+// decodeVersions returns the report in an entry.
+func decodeVersions(key string, entry []byte) ([]byte, error) {
+	var kept versionsEntry
+	switch err := format.Versions.Decode(entry, &kept); {
+	case format.IsUnsupported(err):
+		return nil, fmt.Errorf("the stored versions of host %s were %w", key, err)
+	case err != nil:
+		return nil, fmt.Errorf("the stored versions of host %s %w: %w", key, ErrDamaged, err)
+	}
+	return kept.Versions, nil
+}
+
+// PutVersions keeps what a host last reported of its versions, a JSON object; key
+// is its name as one subject token. What is there already is not written again,
+// what is damaged is replaced.
 func (s *Store) PutVersions(ctx context.Context, tenant, key string, body []byte) error {
 	kept, err := s.Versions(ctx, tenant, key)
-	if err != nil || bytes.Equal(kept, body) {
+	if err != nil && !errors.Is(err, ErrDamaged) || err == nil && bytes.Equal(kept, body) {
 		return err
 	}
-	if _, err := s.versions.Put(ctx, tenant+"."+key, body); err != nil {
+	entry, err := format.Versions.Encode(versionsEntry{body})
+	if err != nil {
+		return fmt.Errorf("cannot keep the versions of host %s: %w", key, err)
+	}
+	if _, err := s.versions.Put(ctx, tenant+"."+key, entry); err != nil {
 		return fmt.Errorf("cannot keep the versions of host %s: %w", key, err)
 	}
 	return nil
@@ -32,7 +58,7 @@ func (s *Store) Versions(ctx context.Context, tenant, key string) ([]byte, error
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the versions of host %s: %w", key, err)
 	}
-	return entry.Value(), nil
+	return decodeVersions(key, entry.Value())
 }
 
 // Reported is what a host reported of its versions, as a watch sees it.
@@ -42,7 +68,9 @@ type Reported struct {
 	Key string
 	// Body is nil when the entry is gone.
 	Body []byte
-	At   time.Time
+	// Err is why the entry that is there cannot be read.
+	Err error
+	At  time.Time
 	// Number is the revision's.
 	Number uint64
 }
@@ -57,7 +85,7 @@ func (s *Store) WatchVersions(ctx context.Context, tenant string, see func(Repor
 		}
 		r := Reported{Key: entry.Key()[len(tenant)+1:], At: entry.Created(), Number: entry.Revision()}
 		if entry.Operation() == jetstream.KeyValuePut {
-			r.Body = entry.Value()
+			r.Body, r.Err = decodeVersions(r.Key, entry.Value())
 		}
 		see(r)
 		return true

@@ -29,7 +29,7 @@ func (ended) Stop() error                               { return nil }
 
 type host struct{ jetstream.KeyValueEntry }
 
-func (host) Value() []byte { return []byte(`{"hostname":"h01"}`) }
+func (host) Value() []byte { return []byte(`{"format":1,"name":"h01"}`) }
 
 // TestBrokenWatch checks that a list which breaks off is an error: half of the
 // hosts would be taken for all.
