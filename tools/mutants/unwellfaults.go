@@ -63,7 +63,7 @@ var unwellFaults = []fault{
 	{
 		name: "history-ignores-what-comes-after-the-end", in: "agent/store.keptRun.olderThan",
 		old: `kept < asOf, nil`, new: `kept > asOf, nil`,
-		by: tests("agent/store", "TestRunThatChangesAfterItsEnd|TestRunKeptByAnOlderAgent"),
+		by: tests("agent/store", "TestRunThatChangesAfterItsEnd"),
 	},
 	{
 		name: "unwell-host-is-upgraded-though-silent", in: "agent/run.State.Silence",
