@@ -108,7 +108,12 @@ type outlook[T any] struct {
 
 // look returns what find finds from now on, and searches again only when the
 // cached answer does not hold at now. end is the end of what was found.
+//
+// It compares by the wall clock alone. Compared by the monotonic clock, an
+// answer for a clock that is days ahead would hold until that date came, also
+// after the clock was corrected, and no window before it had its run (issue 11).
 func (o *outlook[T]) look(now time.Time, find func(time.Time) (T, bool), end func(T) time.Time) (T, bool) {
+	now = now.Round(0)
 	if now.Before(o.from) || !now.Before(o.until) {
 		o.next, o.found = find(now)
 		if o.from, o.until = now, end(o.next); !o.found {

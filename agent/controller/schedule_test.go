@@ -11,6 +11,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
 
 // freezeFrom is a calendar that freezes for some time; a bubble's time begins
@@ -148,4 +149,22 @@ func TestMissedWindows(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestOutlookFollowsTheWallClock checks that the cached opening is bounded by
+// times without a monotonic reading: between two times that have one, Before
+// ignores a clock that was set back. time.Now has one outside of a bubble.
+func TestOutlookFollowsTheWallClock(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	if now == now.Round(0) {
+		t.Skip("this system's clock has no monotonic reading")
+	}
+	var o outlook[window.Opening]
+	if _, found := o.look(now, window.Schedule{}.Next, endOfOpening); found {
+		t.Error("a schedule without windows has an opening")
+	}
+	if o.from != now.Round(0) || o.until != o.until.Round(0) {
+		t.Errorf("the answer holds from %v to %v, want times of the wall clock", o.from, o.until)
+	}
 }
