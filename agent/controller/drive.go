@@ -11,12 +11,22 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 )
 
+// attend writes down what people want of the newest run, be it over or not: what
+// they ask, and the hosts that they have deleted. It reports whether there was
+// anything to write, and when to try again if that failed.
+func (s *state) attend(ctx context.Context, newest *run.State) (retryAt time.Time, wrote bool) {
+	if retryAt, wrote = s.decideRequests(ctx, newest); wrote {
+		return retryAt, true
+	}
+	if e, some := s.deleted(newest); some {
+		return s.appendEvent(ctx, newest, e), true
+	}
+	return time.Time{}, false
+}
+
 // drive takes the next step of the run under way: first it brings the log up
 // to what is known beside it, then it does what the run says.
 func (s *state) drive(ctx context.Context, current *run.State, now time.Time) time.Time {
-	if retryAt, wrote := s.decideRequests(ctx, current); wrote {
-		return retryAt
-	}
 	if !s.gathered(current, now) {
 		return s.started.Add(settle)
 	}
@@ -42,23 +52,6 @@ func (s *state) drive(ctx context.Context, current *run.State, now time.Time) ti
 		return step.Until
 	}
 	return step.Until.Add(-ahead)
-}
-
-// tidy writes down what becomes of the slots that hosts still hold after the end
-// of a run: they are released, or their hosts deleted. It reports whether there
-// was anything to write, and when to try again if that failed.
-func (s *state) tidy(ctx context.Context) (retryAt time.Time, wrote bool) {
-	ended := s.ledger.Newest()
-	if ended == nil {
-		return time.Time{}, false
-	}
-	if retryAt, wrote = s.decideRequests(ctx, ended); wrote {
-		return retryAt, true
-	}
-	if e, some := s.lost(ended); some {
-		return s.appendEvent(ctx, ended, e), true
-	}
-	return time.Time{}, false
 }
 
 func (s *state) appendCommand(ctx context.Context, current *run.State, c message.Command) time.Time {

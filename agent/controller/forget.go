@@ -81,28 +81,28 @@ func (s *state) forgot(name string) error {
 	return nil
 }
 
-// deleted returns the event that frees the slots of hosts that were deleted, by
-// whoever has deleted the first of them; the others' comes next.
-func (s *state) deleted(hosts []string) message.Event {
-	e := sortedHosts(message.Event{Event: message.Recovered, Reason: message.Deleted, Hosts: hosts})
-	e.By = s.forgotten[e.Hosts[0]]
-	e.Hosts = slices.DeleteFunc(e.Hosts, func(name string) bool { return s.forgotten[name] != e.By })
-	return e
-}
-
-// lost returns the event that frees the slots of hosts that were deleted after
-// the end of their run; false when there are none.
-func (s *state) lost(ended *run.State) (message.Event, bool) {
+// deleted returns the event of the hosts that were deleted and still matter to
+// the newest run; false when there are none.
+func (s *state) deleted(newest *run.State) (message.Event, bool) {
 	var hosts []string
 	for name := range s.forgotten {
-		if ended.HoldsSlot(name) {
+		if newest.Minds(name) {
 			hosts = append(hosts, name)
 		}
 	}
 	if len(hosts) == 0 {
 		return message.Event{}, false
 	}
-	return s.deleted(hosts), true
+	return s.deletion(hosts), true
+}
+
+// deletion returns the event of hosts that were deleted, by whoever has deleted
+// the first of them; the others' comes next.
+func (s *state) deletion(hosts []string) message.Event {
+	e := sortedHosts(message.Event{Event: message.Recovered, Reason: message.Deleted, Hosts: hosts})
+	e.By = s.forgotten[e.Hosts[0]]
+	e.Hosts = slices.DeleteFunc(e.Hosts, func(name string) bool { return s.forgotten[name] != e.By })
+	return e
 }
 
 // isOnline reports whether a host is online now.

@@ -224,7 +224,7 @@ func TestForgottenByTwo(t *testing.T) {
 	t.Parallel()
 	s := newState(newMemory().options(t), nil, nil)
 	s.forgotten = map[string]string{"h01": "bob", "h02": "ann", "h03": "bob"}
-	if e := s.deleted([]string{"h03", "h02", "h01"}); e.By != "bob" || len(e.Hosts) != 2 || e.Hosts[0] != "h01" || e.Hosts[1] != "h03" {
+	if e := s.deletion([]string{"h03", "h02", "h01"}); e.By != "bob" || len(e.Hosts) != 2 || e.Hosts[0] != "h01" || e.Hosts[1] != "h03" {
 		t.Errorf("the event is %+v", e)
 	}
 }

@@ -30,13 +30,11 @@ func (s *state) suspectAll(current *run.State) {
 // silence returns the event that brings the run's view of its hosts up to
 // date; false when it is.
 func (s *state) silence(current *run.State) (message.Event, bool) {
-	var gone, heard, deleted []string
+	var gone, heard []string
 	for name := range s.suspects {
 		silent, matters := current.Silence(name)
 		_, forgotten := s.forgotten[name]
 		switch {
-		case forgotten && current.Minds(name):
-			deleted = append(deleted, name)
 		case silent && s.present.online(name):
 			heard = append(heard, name)
 		case !forgotten && !silent && matters && !s.present.online(name):
@@ -44,9 +42,6 @@ func (s *state) silence(current *run.State) (message.Event, bool) {
 		default:
 			delete(s.suspects, name)
 		}
-	}
-	if len(deleted) > 0 {
-		return s.deleted(deleted), true
 	}
 	for _, e := range []message.Event{
 		{Event: message.Recovered, Reason: message.Heard, Hosts: heard},

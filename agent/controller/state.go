@@ -301,11 +301,13 @@ func (s *state) setBack(now time.Time) {
 
 // act does what the log and the time call for, and returns when to look again.
 func (s *state) act(ctx context.Context, now time.Time) time.Time {
+	if newest := s.ledger.Newest(); newest != nil {
+		if retryAt, wrote := s.attend(ctx, newest); wrote {
+			return retryAt
+		}
+	}
 	if current := s.ledger.Current(); current != nil {
 		return s.drive(ctx, current, now)
-	}
-	if retryAt, wrote := s.tidy(ctx); wrote {
-		return retryAt
 	}
 	if e, some := s.missed(now); some {
 		s.Logger.Warn("a window was missed", "tenant", s.Tenant, "opened", e.Window, "closed", e.NotAfter, "reason", e.Reason)

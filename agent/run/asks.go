@@ -39,10 +39,7 @@ func (s *State) Decide(q Request) (message.Event, error) {
 }
 
 func (s *State) refuses(q Request) error {
-	if s.Over() && q.Ask == Release {
-		return s.refusesReleaseAfter(q.Host)
-	}
-	if s.Over() {
+	if s.Over() && q.Ask != Release {
 		return s.refused("run %d has ended", s.Key())
 	}
 	if s.aborted != nil && q.Ask != Release {
@@ -99,6 +96,8 @@ func (s *State) refusesApproval(name string) error {
 func (s *State) refusesRelease(host string) error {
 	i, known := s.roster.Index(host)
 	switch {
+	case s.Over() && (!known || !s.counts(i)):
+		return s.refused("no run is under way, and host %s holds no slot since run %d", host, s.Key())
 	case !known:
 		return s.refused("host %s is not in run %d", host, s.Key())
 	case !s.isMember(i) && s.roster.Host(i).Out():

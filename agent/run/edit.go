@@ -44,7 +44,7 @@ func (s *State) editHost(i int, at time.Time, change func(*roster.Host)) {
 // count adds a member to what is counted, or takes it away.
 func (s *State) count(m *member, n int) {
 	g := &s.stages[m.stage]
-	s.counts[m.status()] += n
+	s.statuses[m.status()] += n
 	if m.underWay() {
 		s.underWay += n
 	}

@@ -78,7 +78,7 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // and too few are prepared (AV-79).
 func (s *State) enough(at time.Time) {
 	// Nobody waits for what an operator has left out.
-	if n := s.counts[Prepared]; n+s.counts[Skipped] < s.policy.MinPrepared {
+	if n := s.statuses[Prepared]; n+s.statuses[Skipped] < s.policy.MinPrepared {
 		s.stop(fmt.Sprintf("%d of %d hosts prepared, and min-prepared is %d; not prepared: %s",
 			n, len(s.members), s.policy.MinPrepared, s.names(func(st Status) bool { return st != Prepared })), at)
 	}

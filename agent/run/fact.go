@@ -14,6 +14,9 @@ func (s *State) foldEvent(r message.Record) error {
 	if err != nil {
 		return err
 	}
+	if s.Over() && event.Event != message.Released && (event.Event != message.Recovered || event.Reason != message.Deleted) {
+		return fmt.Errorf("event %s belongs to no run under way", event.Event)
+	}
 	if fold := facts[event.Event]; fold != nil {
 		return fold(s, event, r)
 	}
@@ -104,7 +107,7 @@ func (s *State) hear(i int, _ message.Event, at time.Time) bool {
 // forget drops a host that was deleted: nobody waits for it any more, nor for
 // its hook.
 func (s *State) forget(i int, e message.Event, at time.Time) bool {
-	if (!s.isMember(i) || s.members[i].step == done) && !s.roster.Host(i).Out() {
+	if (!s.isMember(i) || s.members[i].step == done) && !s.counts(i) {
 		return false
 	}
 	s.leaveBehind(i, leftBehind(e), at)
@@ -124,6 +127,14 @@ func (s *State) released(e message.Event, r message.Record) error {
 func (s *State) release(i int, e message.Event, at time.Time) bool {
 	s.leaveBehind(i, leftBehind(e), at)
 	return true
+}
+
+// leftBehind says why nobody waits for a host any more.
+func leftBehind(e message.Event) string {
+	if e.Event == message.Released {
+		return fmt.Sprintf("its slot was released by %s: %s", e.By, e.Why)
+	}
+	return "it was deleted"
 }
 
 // leaveBehind has a host hold no slot and take no further part. One that has

@@ -10,12 +10,12 @@ import (
 
 // Fold takes in the next record of the log. An error means that the record
 // changed nothing, and says why: it is late, of another run, malformed or
-// forged (design.md 5, invariants 4 and 5).
+// forged (design.md 5, invariants 4 and 5). After the end of the run a host can
+// still answer what it owes an answer to, be deleted and be released.
 func (s *State) Fold(r message.Record) error {
-	if s.Over() {
-		return fmt.Errorf("run %d has ended", s.Key())
+	if !s.Over() {
+		s.follow(r.Time)
 	}
-	s.follow(r.Time)
 	err := s.takeIn(r)
 	if err == nil {
 		s.LastSeq = r.Seq
@@ -24,16 +24,17 @@ func (s *State) Fold(r message.Record) error {
 }
 
 func (s *State) takeIn(r message.Record) error {
-	switch r.Kind {
-	case message.CommandAll, message.CommandHost:
-		return s.foldCommand(r)
-	case message.ReplyRecord:
+	switch {
+	case r.Kind == message.ReplyRecord:
 		return s.foldReply(r)
-	case message.EventRecord:
+	case r.Kind == message.EventRecord:
 		return s.foldEvent(r)
-	default:
-		return fmt.Errorf("record %d is of no kind that belongs to a run", r.Seq)
+	case s.Over():
+		return fmt.Errorf("record %d belongs to no run under way", r.Seq)
+	case r.Kind == message.CommandAll, r.Kind == message.CommandHost:
+		return s.foldCommand(r)
 	}
+	return fmt.Errorf("record %d is of no kind that belongs to a run", r.Seq)
 }
 
 func (s *State) foldCommand(r message.Record) error {

@@ -80,49 +80,42 @@ func (l *Ledger) Fold(r message.Record) error {
 }
 
 func (l *Ledger) fold(r message.Record) error {
-	if l.Current() != nil {
-		err := l.newest.Fold(r)
-		l.remember()
-		return err
+	if l.Current() == nil && r.Kind == message.EventRecord {
+		event, err := message.DecodeEvent(r.Body)
+		switch {
+		case err != nil:
+			return err
+		case event.Event == message.Missed:
+			l.miss(event)
+			return nil
+		case event.Event == message.Opened:
+			l.open(r, event)
+			return nil
+		}
 	}
-	switch {
-	case r.Kind == message.EventRecord:
-		return l.open(r)
-	case r.Kind == message.ReplyRecord && l.newest != nil:
-		return l.newest.answeredAfter(r)
+	if l.newest == nil {
+		return fmt.Errorf("record %d belongs to no run", r.Seq)
 	}
-	return fmt.Errorf("record %d belongs to no run under way", r.Seq)
-}
-
-func (l *Ledger) open(r message.Record) error {
-	event, err := message.DecodeEvent(r.Body)
-	if err != nil {
-		return err
-	}
-	if event.Event == message.Missed {
-		l.missed = &Missed{Start: *event.Window, End: *event.NotAfter, Reason: event.Reason}
-		l.considered = l.missed.Start
-		return nil
-	}
-	if event.Event != message.Opened && l.newest != nil {
-		return l.newest.after(event, r)
-	}
-	if event.Event != message.Opened {
-		return fmt.Errorf("event %s belongs to no run under way", event.Event)
-	}
-	l.newest = open(r, event)
-	switch {
-	case event.Window != nil:
-		l.considered = *event.Window
-	case event.Considered != nil: // What came before may be trimmed.
-		l.considered = *event.Considered
-	}
-	return nil
-}
-
-// remember keeps the newest run once it has ended.
-func (l *Ledger) remember() {
+	err := l.newest.Fold(r)
 	if l.newest.Over() {
 		l.ended = l.newest
+	}
+	return err
+}
+
+// miss notes a window without a run.
+func (l *Ledger) miss(e message.Event) {
+	l.missed = &Missed{Start: *e.Window, End: *e.NotAfter, Reason: e.Reason}
+	l.considered = l.missed.Start
+}
+
+// open begins the next run.
+func (l *Ledger) open(r message.Record, e message.Event) {
+	l.newest = open(r, e)
+	switch {
+	case e.Window != nil:
+		l.considered = *e.Window
+	case e.Considered != nil: // What came before may be trimmed.
+		l.considered = *e.Considered
 	}
 }

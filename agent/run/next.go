@@ -149,17 +149,17 @@ func finish(result Result, reason string) Step {
 // end finishes a run that has nothing left to do. One in which hosts failed and
 // none was upgraded has failed, whatever the rollout does at a failure.
 func (s *State) end() Step {
-	reason := fmt.Sprintf("%d of %d hosts upgraded", s.counts[Upgraded], len(s.members))
-	if s.counts[Upgraded] == len(s.members) {
+	reason := fmt.Sprintf("%d of %d hosts upgraded", s.statuses[Upgraded], len(s.members))
+	if s.statuses[Upgraded] == len(s.members) {
 		return finish(Completed, reason)
 	}
-	if s.counts[HostFailed] > 0 {
+	if s.statuses[HostFailed] > 0 {
 		reason += "; failed: " + s.names(func(st Status) bool { return st == HostFailed })
 	}
-	if s.counts[HostFailed]+s.counts[Upgraded] < len(s.members) {
+	if s.statuses[HostFailed]+s.statuses[Upgraded] < len(s.members) {
 		reason += "; left out: " + s.names(func(st Status) bool { return st != Upgraded && st != HostFailed })
 	}
-	if s.counts[Upgraded] == 0 && s.counts[HostFailed] > 0 {
+	if s.statuses[Upgraded] == 0 && s.statuses[HostFailed] > 0 {
 		return finish(Failed, reason)
 	}
 	return finish(Partial, reason)

@@ -127,9 +127,9 @@ type State struct {
 	soakEnds time.Time
 	soaks    int
 	queues   queues
-	// counts holds how many hosts are in each status, so that a step costs the
+	// statuses holds how many hosts are in each status, so that a step costs the
 	// same however many hosts there are.
-	counts map[Status]int
+	statuses map[Status]int
 	// unprepared counts the hosts that have yet to answer prepare, unstarted
 	// those that have yet to take a slot, underWay those that a run that ends
 	// waits for.
@@ -171,7 +171,7 @@ func open(r message.Record, e message.Event) *State {
 	s := &State{
 		OpenedSeq: r.Seq, OpenedAt: r.Time, LastSeq: r.Seq, Trigger: e.Trigger, By: e.By, Why: e.Why, RetryOf: e.RetryOf,
 		NotAfter: *e.NotAfter, Phase: Open, Exempt: e.Exempt, changed: r.Time, newest: r.Time,
-		counts: map[Status]int{}, queues: queues{}, noReboot: map[string]string{},
+		statuses: map[Status]int{}, queues: queues{}, noReboot: map[string]string{},
 	}
 	if e.Window != nil {
 		s.Window, s.WindowEnd = *e.Window, *e.NotAfter
@@ -220,7 +220,7 @@ func (s *State) enlist(hosts []string) {
 		}
 	}
 	s.unprepared, s.unstarted = len(s.members), len(s.members)
-	s.counts[Pending] = len(s.members)
+	s.statuses[Pending] = len(s.members)
 }
 
 // Hosts returns the members in the order of their stages. The caller owns the
@@ -243,7 +243,7 @@ func (s *State) Host(name string) (Host, bool) {
 }
 
 // Count returns how many members are in a status.
-func (s *State) Count(status Status) int { return s.counts[status] }
+func (s *State) Count(status Status) int { return s.statuses[status] }
 
 // Size returns how many members there are.
 func (s *State) Size() int { return len(s.members) }

@@ -128,6 +128,10 @@ func (s *State) waitingHosts(g *stage) (Waiting, bool) {
 // busyWith tells what a host that is under way waits for.
 func busyWith(m *member) (Waiting, bool) {
 	switch m.step {
+	case drained:
+		return Waiting{ForHost, fmt.Sprintf("%s to be sent upgrade", m.Name), m.since}, true
+	case rebootDue:
+		return Waiting{ForHost, fmt.Sprintf("%s to be sent reboot", m.Name), m.since}, true
 	case upgrading, rebooting:
 		return Waiting{ForHost, fmt.Sprintf("%s to answer %s", m.Name, m.asked()), m.since}, true
 	case checkingBefore, checkingAfter:

@@ -49,7 +49,7 @@ var runFaults = []fault{
 	},
 	{
 		name: "one-prepared-too-few", in: "agent/run.State.enough",
-		old: `n+s.counts[Skipped] < s.policy.MinPrepared`, new: `n+s.counts[Skipped]+1 < s.policy.MinPrepared`,
+		old: `n+s.statuses[Skipped] < s.policy.MinPrepared`, new: `n+s.statuses[Skipped]+1 < s.policy.MinPrepared`,
 		by: []suite{scripts, invariants},
 	},
 	{

@@ -45,15 +45,13 @@ var unwellFaults = []fault{
 	},
 	{
 		name: "answer-after-the-end-is-lost", in: "agent/run.Ledger.fold",
-		old: `case r.Kind == message.ReplyRecord && l.newest != nil:`, new: `case r.Kind == message.ReplyRecord && l.newest == nil:`,
+		old: `if l.newest == nil {`, new: `if l.Current() == nil && r.Kind == message.ReplyRecord || l.newest == nil {`,
 		by: []suite{scripts},
 	},
 	{
-		name: "late-answer-does-not-reach-the-history", in: "agent/run.State.answeredAfter",
-		old: `s.answerLate(i, answerOf(r), r.Time)
-			s.LastSeq = r.Seq`,
-		new: `s.answerLate(i, answerOf(r), r.Time)`,
-		by:  tests("agent/run", "TestLastSeq"),
+		name: "late-answer-does-not-reach-the-history", in: "agent/run.State.Fold",
+		old: `if err == nil {`, new: `if err == nil && !s.Over() {`,
+		by: tests("agent/run", "TestLastSeq"),
 	},
 	{
 		name: "history-goes-back", in: "agent/store.keptRun.olderThan",
@@ -72,7 +70,7 @@ var unwellFaults = []fault{
 	},
 	{
 		name: "window-is-missed-after-a-trim", in: "agent/run.Ledger.open",
-		old: `l.considered = *event.Considered`, new: `_ = *event.Considered`,
+		old: `l.considered = *e.Considered`, new: `_ = *e.Considered`,
 		by: tests("agent/run", "TestConsidered"),
 	},
 	{
@@ -81,8 +79,8 @@ var unwellFaults = []fault{
 		by: tests("agent/controller", "TestFreezeBeforePrepare"),
 	},
 	{
-		name: "deleted-host-keeps-its-slot", in: "agent/controller.state.lost",
-		old: `if ended.HoldsSlot(name) {`, new: `if ended.HoldsSlot(name) && !ended.Over() {`,
+		name: "deleted-host-keeps-its-slot", in: "agent/controller.state.deleted",
+		old: `if newest.Minds(name) {`, new: `if newest.Minds(name) && !newest.Over() {`,
 		by: tests("agent/controller", "TestDeletedAfterTheEnd"),
 	},
 	{
