@@ -145,9 +145,6 @@ func (s Subjects) Parse(subject string) (message.Record, error) {
 		return message.Record{Kind: message.CommandHost}, nil
 	case rest == "cmd.event":
 		return message.Record{Kind: message.EventRecord}, nil
-	case len(parts) == 3 && parts[0] == "cmd" && parts[1] == "host":
-		// As it was written before all of them had one subject.
-		return withHost(message.Record{Kind: message.CommandHost}, parts[2], unknown)
 	case len(parts) == 4 && parts[0] == "reply":
 		run, err := strconv.ParseUint(parts[1], 10, 64)
 		if err != nil {

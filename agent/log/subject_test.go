@@ -41,11 +41,10 @@ func TestParse(t *testing.T) {
 	t.Parallel()
 	s := Subjects{Tenant: "acme"}
 	for subject, want := range map[string]message.Record{
-		s.CommandAll():  {Kind: message.CommandAll},
-		s.Event():       {Kind: message.EventRecord},
-		s.CommandHost(): {Kind: message.CommandHost},
-		s.CommandHost() + "." + Token("h01.site"): {Kind: message.CommandHost, Host: "h01.site"},
-		s.Reply(41, message.Upgrade, "h01.site"):  {Kind: message.ReplyRecord, Run: 41, Action: message.Upgrade, Host: "h01.site"},
+		s.CommandAll():                           {Kind: message.CommandAll},
+		s.Event():                                {Kind: message.EventRecord},
+		s.CommandHost():                          {Kind: message.CommandHost},
+		s.Reply(41, message.Upgrade, "h01.site"): {Kind: message.ReplyRecord, Run: 41, Action: message.Upgrade, Host: "h01.site"},
 	} {
 		got, err := s.Parse(subject)
 		if err != nil || got.Kind != want.Kind || got.Host != want.Host || got.Run != want.Run || got.Action != want.Action {
@@ -53,7 +52,7 @@ func TestParse(t *testing.T) {
 		}
 	}
 	for _, subject := range []string{
-		"", "osu.acme", "osu.other.cmd.all", "osu.acme.cmd", "osu.acme.cmd.host.a.b",
+		"", "osu.acme", "osu.other.cmd.all", "osu.acme.cmd", "osu.acme.cmd.host.h01", "osu.acme.cmd.host.a.b",
 		"osu.acme.reply.x.upgrade.h01", "osu.acme.reply.1.upgrade", "osu.acme.reply.-1.upgrade.h01", "osu.acme.versions.h01", "osu-in.acme.h01.call.newest",
 	} {
 		if r, err := s.Parse(subject); err == nil {

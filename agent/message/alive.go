@@ -1,11 +1,10 @@
 package message
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/strict"
 )
 
 // Heartbeat is how often a worker says that it is alive, and Silence how long
@@ -50,7 +49,7 @@ func (a Alive) Encode() []byte { return encode(a) }
 // DecodeAlive reads the JSON body.
 func DecodeAlive(data []byte) (Alive, error) {
 	var alive Alive
-	if err := strict.JSON(data, &alive); err != nil {
+	if err := json.Unmarshal(data, &alive); err != nil {
 		return Alive{}, fmt.Errorf("cannot read heartbeat: %w", err)
 	}
 	if !validName(alive.Application) {
@@ -131,7 +130,7 @@ func (p Progress) Encode() []byte { return encode(p) }
 // DecodeProgress reads the JSON body.
 func DecodeProgress(data []byte) (Progress, error) {
 	var progress Progress
-	if err := strict.JSON(data, &progress); err != nil {
+	if err := json.Unmarshal(data, &progress); err != nil {
 		return Progress{}, fmt.Errorf("cannot read progress: %w", err)
 	}
 	progress.Percent = min(progress.Percent, 100)

@@ -1,10 +1,9 @@
 package message
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
-
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/strict"
 )
 
 // TaskKind says what a task is for.
@@ -79,7 +78,7 @@ func (t Task) Encode() []byte { return encode(t) }
 // DecodeTask reads the JSON body.
 func DecodeTask(data []byte) (Task, error) {
 	var t Task
-	if err := strict.JSON(data, &t); err != nil {
+	if err := json.Unmarshal(data, &t); err != nil {
 		return Task{}, fmt.Errorf("cannot read task: %w", err)
 	}
 	switch {
@@ -118,7 +117,7 @@ func (o Outcome) Encode() []byte { return encode(o) }
 // DecodeOutcome reads the JSON body.
 func DecodeOutcome(data []byte) (Outcome, error) {
 	var o Outcome
-	if err := strict.JSON(data, &o); err != nil {
+	if err := json.Unmarshal(data, &o); err != nil {
 		return Outcome{}, fmt.Errorf("cannot read outcome: %w", err)
 	}
 	if !o.Kind.Known() || o.Run == 0 {

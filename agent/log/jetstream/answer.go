@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
@@ -108,7 +109,10 @@ func (g *Gate) reply(ctx context.Context, host, run string, action message.Actio
 	case !newest:
 		return refuse("run %d is not the newest", id)
 	}
-	_, err = g.log.js.Publish(ctx, g.log.subjects.Reply(id, action, host), body, jetstream.WithExpectLastSequencePerSubject(0))
+	msg := nats.NewMsg(g.log.subjects.Reply(id, action, host))
+	msg.Data = body
+	msg.Header.Set(format.Header, format.Record.HeaderValue())
+	_, err = g.log.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(0))
 	switch {
 	case rejected(err):
 		return answer{Answered: true}

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
@@ -72,16 +73,7 @@ func OpenApart(ctx context.Context, nc, hosts *nats.Conn, tenant string) (*Log, 
 		return nil, err
 	}
 	subjects := log.Subjects{Tenant: tenant}
-	config := streamConfig(subjects)
-	// The server never lets go of what was denied once; such a log cannot be
-	// trimmed, but is as good as any otherwise.
-	switch old, err := js.Stream(ctx, config.Name); {
-	case err == nil:
-		config.DenyPurge = old.CachedInfo().Config.DenyPurge
-	case !errors.Is(err, jetstream.ErrStreamNotFound):
-		return nil, fmt.Errorf("cannot look for the log of tenant %s: %w", tenant, err)
-	}
-	stream, err := js.CreateOrUpdateStream(ctx, config)
+	stream, err := js.CreateOrUpdateStream(ctx, streamConfig(subjects))
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the log of tenant %s: %w", tenant, err)
 	}
@@ -114,6 +106,7 @@ func (l *Log) append(ctx context.Context, r message.Record, expect uint64, more 
 	msg := nats.NewMsg(subject)
 	msg.Data = r.Body
 	msg.Header.Set(headerProducer, message.Producer)
+	msg.Header.Set(format.Header, format.Record.HeaderValue())
 	if r.Run != 0 {
 		msg.Header.Set(headerRun, strconv.FormatUint(r.Run, 10))
 	}

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/nats-io/nats.go/jetstream"
-
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
@@ -55,36 +52,5 @@ func TestTrim(t *testing.T) {
 	}
 	if first, err := again.First(t.Context()); err != nil || first != 3 {
 		t.Errorf("opened again it begins at %d, %v", first, err)
-	}
-}
-
-// TestLogOfBefore checks that a log which an older release made is still one:
-// it cannot be trimmed, and has a subject for each host's commands.
-func TestLogOfBefore(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	subjects := log.Subjects{Tenant: "old"}
-	config := streamConfig(subjects)
-	config.DenyPurge = true
-	config.RePublish = &jetstream.RePublish{Source: "osu.old.cmd.>", Destination: "osu-push.old.cmd.>"}
-	if _, err := s.log.js.CreateStream(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.log.js.Publish(t.Context(), "osu.old.cmd.host.h01", []byte("{}")); err != nil {
-		t.Fatal(err)
-	}
-	log, err := Open(t.Context(), s.agent, "old")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := log.Append(t.Context(), message.Record{Kind: message.CommandHost, Host: "h02", Run: 7, Body: []byte("{}")}, 1); err != nil {
-		t.Fatal(err)
-	}
-	var hosts []string
-	if err := log.Read(t.Context(), 1, 2, func(r message.Record) { hosts = append(hosts, r.Host) }); err != nil || fmt.Sprint(hosts) != "[h01 h02]" {
-		t.Errorf("the commands are for %v, %v", hosts, err)
-	}
-	if err := log.Trim(t.Context(), 1); err == nil {
-		t.Error("it can be trimmed")
 	}
 }
