@@ -11,6 +11,7 @@
 //
 //	controller.Controller, run, guard     real
 //	worker.Worker with its journal        real, on a folder in memory
+//	what must hold                        oracle
 //	log, lease, hints                     log.go, seat.go, push.go, sitelog.go, station.go
 //	network                               net.go
 //	store                                 shelf.go

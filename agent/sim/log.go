@@ -81,7 +81,7 @@ func (w *World) store(r message.Record, sent time.Time) (uint64, error) {
 	close(w.log.grew)
 	w.log.grew = make(chan struct{})
 	w.note("%v", shown(r))
-	w.book.record(r, sent)
+	w.oracle.Record(r, sent)
 	if w.fault("crash log after append", "") {
 		w.crashLog()
 		return 0, errDown

@@ -129,7 +129,7 @@ func (m *machine) start() {
 	}
 	m.boot++
 	m.pending, m.stuck = 0, false
-	m.w.book.booted(m.name)
+	m.w.oracle.Booted(m.name)
 	m.w.note("%s has booted, boot %d", m.name, m.boot)
 	m.setPower(true)
 }
@@ -163,7 +163,7 @@ func (m *machine) upgrade(ctx context.Context, j *job) {
 	defer func() {
 		w.mu.Lock()
 		m.job = nil
-		w.book.rests(name)
+		w.oracle.UpgradeEnds(name)
 		w.mu.Unlock()
 	}()
 	if j.err = sleep(ctx, m.took("before")); j.err != nil {
@@ -184,7 +184,8 @@ func (m *machine) upgrade(ctx context.Context, j *job) {
 		if m.traits.reboots {
 			m.pending = j.run
 		}
-		w.book.upgraded(name, j.run)
+		w.note("%s is upgraded for run %d", name, j.run)
+		w.oracle.Installed(name, j.run, m.traits.reboots)
 	}
 	w.mu.Unlock()
 	if w.fault("power cut in an upgrade", name) {

@@ -47,7 +47,7 @@ func (w *World) act(ctx context.Context, c *controller.Controller) {
 		_, err = c.Start(ctx, "operator", v1.Start{OverrideWindow: true, Reason: "because", Duration: one(w.rng, "operator duration", "1m", "6m", "15m")})
 	case "retry":
 		_, err = c.Start(ctx, "operator", v1.Start{
-			OverrideWindow: true, Reason: "again", Duration: "10m", RetryOf: w.book.ended(w.rng.n("operator run", 3)),
+			OverrideWindow: true, Reason: "again", Duration: "10m", RetryOf: w.ended(w.rng.n("operator run", 3)),
 		})
 	case "delete":
 		err = c.Forget(ctx, "operator", host)
@@ -55,6 +55,13 @@ func (w *World) act(ctx context.Context, c *controller.Controller) {
 		w.shelf.setRollout(w.drawRollout("rollout"))
 	}
 	w.answered(what, host, err)
+}
+
+// ended returns a run that has ended, counted back from the newest; 0 for none.
+func (w *World) ended(back int) uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.oracle.Ended(back)
 }
 
 // answered records the controller's answer.

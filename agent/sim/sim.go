@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/sim/oracle"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -46,12 +47,12 @@ type World struct {
 	ctx      context.Context
 	// quiet tells that the quiet phase has begun: no fault happens any more.
 	quiet atomic.Bool
-	// mu guards what is shared: log, seats, machines, stations, listeners, book.
+	// mu guards what is shared: log, seats, machines, stations, listeners, oracle.
 	mu       sync.Mutex
 	log      *stream
 	seats    seats
 	stations map[string][]*station
-	book     *book
+	oracle   *oracle.Oracle
 	shelf    *shelf
 	sites    []*site
 	clocks   []*clock
@@ -93,7 +94,7 @@ func newWorld(ctx context.Context, seed uint64, o Options) *World {
 		log: newStream(), seats: seats{byHost: map[string]*held{}, begun: time.Now()},
 		stations: map[string][]*station{}, shelf: newShelf(), machines: map[string]*machine{},
 	}
-	w.book = newBook(w)
+	w.oracle = oracle.New(w.violated, w.count)
 	for _, f := range faults {
 		if _, drawn := w.strength[f.group]; !drawn {
 			w.strength[f.group] = one(w.rng, "strength of "+f.group, strengths...)
@@ -129,7 +130,7 @@ func (w *World) addMachine(name string) {
 	w.machines[name] = m
 	w.inOrder = append(w.inOrder, m)
 	w.clocks = append(w.clocks, m.clock)
-	w.book.enlist(m)
+	w.oracle.Enlist(name, m.traits.byzantine)
 }
 
 // start starts all controllers, workers, byzantine hosts, the operator and the
@@ -165,7 +166,9 @@ func (w *World) playPhases(begun time.Time) {
 	w.awaitEnd()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.book.close()
+	if !w.broken() {
+		w.oracle.Close()
+	}
 }
 
 // startQuietPhase ends all faults: links and disks work, clocks are right, machines
@@ -203,13 +206,14 @@ func (w *World) startQuietPhase() {
 func (w *World) awaitEnd() {
 	for since, last := time.Now(), uint64(0); !w.broken(); {
 		w.mu.Lock()
-		under, opened, notAfter, rest := w.book.underWay()
+		due, under := w.oracle.UnderWay()
 		w.mu.Unlock()
 		if !under {
 			return
 		}
-		if opened != last {
-			since, last = time.Now(), opened
+		notAfter := due.NotAfter
+		if due.Opened != last {
+			since, last = time.Now(), due.Opened
 		}
 		if notAfter.After(since.Add(farAhead)) {
 			w.abortFar()
@@ -218,9 +222,9 @@ func (w *World) awaitEnd() {
 		if notAfter.Before(since) {
 			notAfter = since
 		}
-		if time.Now().After(notAfter.Add(rest + grace)) {
+		if time.Now().After(notAfter.Add(due.Rest + grace)) {
 			w.mu.Lock()
-			w.violated("invariant 7: a run does not end: %s", w.book.story())
+			w.violated("invariant 7: a run does not end: %s", w.oracle.Summary())
 			w.mu.Unlock()
 			return
 		}

@@ -174,7 +174,7 @@ func (s *station) reply(ctx context.Context, run uint64, action message.Action, 
 			return 0, log.ErrAnswered
 		}
 		if honest {
-			s.w.book.honest(replyKey{run, action, s.m.name})
+			s.w.oracle.Honest(s.m.name, run, action)
 		}
 		return s.w.store(message.Record{Kind: message.ReplyRecord, Host: s.m.name, Run: run, Action: action, Body: body}, time.Time{})
 	})

@@ -54,7 +54,8 @@ func (s system) Prepare(ctx context.Context, job strategy.Job) error {
 	if s.p.dead() {
 		return errDead
 	}
-	s.m.w.book.prepared(s.m.name, job.Run)
+	s.m.w.note("%s is prepared for run %d", s.m.name, job.Run)
+	s.m.w.oracle.Prepared(s.m.name, job.Run)
 	return nil
 }
 
@@ -74,10 +75,8 @@ func (s system) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome
 func (s system) begin(run uint64) *job {
 	s.m.w.mu.Lock()
 	defer s.m.w.mu.Unlock()
-	s.m.w.book.upgrading(s.m.name, s.p.name, run)
-	if s.m.job != nil && !s.m.w.book.forced[s.m.name] {
-		s.m.w.violated("host %s: a second upgrade begins while one is at work", s.m.name)
-	}
+	s.m.w.note("%s begins to upgrade for run %d", s.m.name, run)
+	s.m.w.oracle.UpgradeBegins(s.m.name, s.p.name, run)
 	j := &job{run: run, done: make(chan struct{})}
 	ctx, cancel := context.WithCancel(s.m.w.ctx)
 	j.stop = cancel
@@ -165,7 +164,7 @@ func (s system) Rollback(ctx context.Context, job strategy.Job) error {
 	if s.m.pending == job.Run {
 		s.m.pending = 0
 	}
-	s.m.w.count("upgrades rolled back")
+	s.m.w.oracle.RolledBack(s.m.name, job.Run)
 	return nil
 }
 
@@ -190,7 +189,8 @@ func (s system) Reboot(ctx context.Context) error {
 	}
 	w.mu.Lock()
 	run := s.p.run
-	w.book.rebooting(name, s.p.name, run)
+	w.note("%s is asked to reboot for run %d", name, run)
+	w.oracle.RebootAsked(name, s.p.name, run)
 	w.mu.Unlock()
 	switch {
 	case w.fault("reboot is ignored", name):
@@ -210,7 +210,7 @@ func (s system) Reboot(ctx context.Context) error {
 // shutDown takes the machine down for a reboot.
 func (m *machine) shutDown(run uint64) {
 	m.w.mu.Lock()
-	m.w.book.goesDown(m.name, run)
+	m.w.oracle.GoesDown(m.name, run)
 	m.w.mu.Unlock()
 	m.cutPower("reboot")
 }
@@ -255,11 +255,13 @@ func (w *World) perform(ctx context.Context, t message.Task, p *process) message
 		switch t.Kind {
 		case message.Drain:
 			m.drained = t.Run
-			w.book.drained(m.name, t.Run)
+			w.note("%s is drained for run %d", m.name, t.Run)
+			w.oracle.Drained(m.name, t.Run)
 		case message.Undrain:
 			if !bad {
 				m.drained = 0
-				w.book.undrained(m.name)
+				w.note("%s is undrained", m.name)
+				w.oracle.Undrained(m.name)
 			}
 		}
 	}

@@ -110,7 +110,7 @@ func (w *World) stopInOrder(ctx context.Context, p *process) *atomic.Bool {
 func (w *World) forgets(host, name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.book.forgets(host, name)
+	w.oracle.JournalLost(host, name)
 }
 
 func damaged(dir string) bool {
@@ -156,7 +156,7 @@ func (w *World) writeFile(m *machine, p *process, path string, data []byte, mode
 		return fmt.Errorf("sim: %w", syscall.ENOSPC)
 	}
 	if filepath.Base(path) == "journal.json" {
-		p.run = w.book.journal(m.name, p.name, data)
+		p.run = w.oracle.Journal(m.name, p.name, data)
 		w.note("%s writes %s", p.name, data)
 	}
 	return os.WriteFile(path, data, mode)

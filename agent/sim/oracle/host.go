@@ -1,0 +1,148 @@
+package oracle
+
+import (
+	"strings"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// host is what the log says of a host, over all runs.
+type host struct {
+	name string
+	// member is its part in the newest run; nil when it is no member.
+	member *member
+	owes   debt
+	silent bool
+	// removed tells that it was deleted or released in the newest run, forced that it
+	// was so in any run.
+	removed, forced bool
+}
+
+// debt is what a host has yet to show before it is back in service.
+type debt struct {
+	// answer is the command that it has not answered, of the run answerOf.
+	answer   message.Action
+	answerOf uint64
+	// look: it answered that it does not know what it did. Somebody has to look.
+	look bool
+	// undrain: it was drained and is not undrained.
+	undrain bool
+	// checks is the kind of checks that it has to pass.
+	checks message.TaskKind
+}
+
+// out reports whether a host is out of service: the run under way has it in hand,
+// or it owes something, or it is silent (design.md 5).
+func (h *host) out() bool { return h.member.inHand() || h.owes != (debt{}) || h.silent }
+
+// held reports whether a host is out of service for more than its silence.
+func (h *host) held() bool { return h.member.inHand() || h.owes != (debt{}) }
+
+// remove ends all that keeps a host out of service: it was deleted or released.
+func (h *host) remove() {
+	h.owes, h.silent, h.removed, h.forced = debt{}, false, true, true
+	if m := h.member; m != nil {
+		m.phase, m.ended = over, true
+	}
+}
+
+// lost reports whether a result says that the host does not know what it did.
+func lost(result string) bool { return strings.HasSuffix(result, message.PastUnknown) }
+
+// host returns a host by its name, and makes it when it is new.
+func (o *Oracle) host(name string) *host {
+	h := o.hosts[name]
+	if h == nil {
+		h = &host{name: name}
+		o.hosts[name] = h
+	}
+	return h
+}
+
+// announced is what an opening says that hosts owe.
+func announced(e message.Event) map[string]debt {
+	all := map[string]debt{}
+	for _, u := range e.Unwell {
+		all[u.Host] = debt{answer: u.Answer, look: u.Look, undrain: u.Undrain, checks: u.Checks}
+	}
+	return all
+}
+
+// open makes a run and its members. A run is opened with all that hosts owe: a debt
+// does not end with the run (invariant 1).
+func (o *Oracle) open(r message.Record, e message.Event) {
+	if o.run != nil && !o.run.finished {
+		o.violated("run %d is opened while run %d is under way", r.Seq, o.run.id)
+	}
+	if e.Policy == nil {
+		o.violated("run %d is opened without a policy", r.Seq)
+		return
+	}
+	owed := announced(e)
+	if o.run != nil {
+		o.compareDebts(r, owed)
+	}
+	for name, owes := range owed {
+		h := o.host(name)
+		owes.answerOf = h.owes.answerOf
+		h.owes = owes
+	}
+	for _, h := range o.hosts {
+		h.member, h.silent, h.removed = nil, false, false
+	}
+	o.run = newRun(r, e)
+	o.enlist(e)
+	for _, name := range e.Silent {
+		o.host(name).silent = true
+	}
+	o.count("runs opened by " + e.Trigger)
+	if e.RetryOf != 0 {
+		o.count("runs that retry")
+	}
+}
+
+// compareDebts holds that an opening announces exactly what hosts owe.
+func (o *Oracle) compareDebts(r message.Record, announced map[string]debt) {
+	for name, h := range o.hosts {
+		owes := h.owes
+		owes.answerOf = 0
+		if got := announced[name]; got != owes {
+			o.violated("invariant 1: run %d is opened as if %s owed %+v, and it owes %+v", r.Seq, name, got, owes)
+		}
+		if owes != (debt{}) {
+			o.count("hosts that are not well when a run is opened")
+		}
+	}
+	for name, owes := range announced {
+		if o.hosts[name] == nil {
+			o.violated("run %d is opened as if %s owed %+v, which no run has had", r.Seq, name, owes)
+		}
+	}
+}
+
+// enlist makes the members and stages of a run. A member does not owe what the
+// policy of this run does not have.
+func (o *Oracle) enlist(e message.Event) {
+	p, first := o.run, 0
+	for n, planned := range p.policy.Stages {
+		s := stage{Stage: planned}
+		for _, name := range e.Hosts[first : first+planned.Size] {
+			h := o.host(name)
+			h.member = &member{host: h, run: p, stage: n}
+			h.owes.undrain = h.owes.undrain && p.policy.Hooks.Undrain != nil
+			if len(p.checks(h.owes.checks)) == 0 {
+				h.owes.checks = ""
+			}
+			if h.owes.answer == "" {
+				h.owes.answerOf = 0
+			}
+			p.members = append(p.members, h.member)
+			s.hosts = append(s.hosts, h)
+		}
+		for _, name := range planned.Aside {
+			s.hosts = append(s.hosts, o.host(name))
+		}
+		p.stages = append(p.stages, s)
+		first += planned.Size
+	}
+}

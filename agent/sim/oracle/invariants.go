@@ -1,0 +1,196 @@
+package oracle
+
+import (
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// checkCommand judges a command (invariants 2, 3 and 4).
+func (o *Oracle) checkCommand(r message.Record, c message.Command, sent time.Time) {
+	p := o.run
+	switch {
+	case p == nil || p.finished:
+		o.violated("invariant 3: %s, record %d, is of no run under way", c.Action, r.Seq)
+		return
+	case !sent.Before(p.notAfter):
+		o.violated("invariant 3: %s, record %d, was sent at %s, and not-after is %s", c.Action, r.Seq, sent, p.notAfter)
+	case p.aborted:
+		o.violated("invariant 3: %s, record %d, after an abort", c.Action, r.Seq)
+	}
+	if c.Action == message.Prepare {
+		o.checkPrepare(r, c)
+		return
+	}
+	m := p.member(c.Host)
+	switch {
+	case m == nil:
+		o.violated("%s, record %d, is for %s, which is no member", c.Action, r.Seq, c.Host)
+		return
+	case r.Run != p.id:
+		o.violated("%s, record %d, is of run %d, and run %d is under way", c.Action, r.Seq, r.Run, p.id)
+	case m.removed:
+		o.violated("%s, record %d, is for %s, which was released or deleted", c.Action, r.Seq, c.Host)
+	}
+	if c.Action == message.Reboot {
+		o.checkReboot(r, m)
+		return
+	}
+	o.checkUpgrade(r, m, sent)
+}
+
+// checkPrepare holds that prepare goes once, and to each member that is left.
+func (o *Oracle) checkPrepare(r message.Record, c message.Command) {
+	p := o.run
+	if p.id != 0 {
+		o.violated("run %d is prepared twice, by record %d", p.id, r.Seq)
+	}
+	for _, name := range c.Hosts {
+		if m := p.member(name); m == nil || m.removed {
+			o.violated("prepare %d is for %s, which is no member", r.Seq, name)
+		}
+	}
+	for _, m := range p.members {
+		if !m.removed && !has(c.Hosts, m.name) {
+			o.violated("prepare %d is not for %s", r.Seq, m.name)
+		}
+	}
+}
+
+func (o *Oracle) checkReboot(r message.Record, m *member) {
+	switch {
+	case m.reboot != 0:
+		o.violated("invariant 2: %s is told to reboot twice, by record %d", m.name, r.Seq)
+	case m.phase != rebootDue:
+		o.violated("invariant 4: %s is told to reboot by record %d, and is %s", m.name, r.Seq, m.phase)
+	case o.run.needless(m.name):
+		o.violated("%s is told to reboot by record %d, and is exempt from that", m.name, r.Seq)
+	}
+}
+
+func (o *Oracle) checkUpgrade(r message.Record, m *member, sent time.Time) {
+	hooks := o.run.policy.Hooks
+	switch {
+	case m.upgrade != 0:
+		o.violated("invariant 2: %s is told to upgrade twice, by record %d", m.name, r.Seq)
+	case m.phase == drained:
+		return
+	case hooks.Drain != nil || hooks.Undrain != nil:
+		o.violated("%s is told to upgrade by record %d, and is %s: it has no slot or is not drained", m.name, r.Seq, m.phase)
+	}
+	o.mayBegin(m, r, sent)
+	o.mayTakeSlot(m, r, sent)
+}
+
+// mayBegin holds what must be so when a host has its turn, its slot or its upgrade,
+// whichever comes first (invariant 3).
+func (o *Oracle) mayBegin(m *member, r message.Record, sent time.Time) {
+	p, s := o.run, &o.run.stages[m.stage]
+	what := "the turn of " + m.name
+	switch {
+	case !m.prepared || m.removed || m.ended:
+		o.violated("invariant 3: %s, record %d, and it is not prepared", what, r.Seq)
+	case m.owes.look:
+		o.violated("%s, record %d, and it does not know what it did before", what, r.Seq)
+	case m.silent:
+		o.violated("%s, record %d, and it is silent", what, r.Seq)
+	case p.aborted:
+		o.violated("invariant 3: %s, record %d, after an abort", what, r.Seq)
+	case p.halted != 0 && o.known(p.halted):
+		o.violated("invariant 3: %s, record %d, and record %d stopped the run", what, r.Seq, p.halted)
+	case p.paused != 0 && o.known(p.paused):
+		o.violated("%s, record %d, and record %d paused the run", what, r.Seq, p.paused)
+	case !sent.Before(p.notAfter):
+		o.violated("invariant 3: %s, record %d, after not-after", what, r.Seq)
+	case s.Approval && !s.approved:
+		o.violated("%s, record %d, and stage %s is not approved", what, r.Seq, s.Name)
+	case len(p.policy.Checks.Fleet) > 0 && !p.fleetPassed:
+		o.violated("%s, record %d, and the checks of the fleet never passed", what, r.Seq)
+	}
+	o.othersAllow(m, what, r)
+	o.soaked(m, what, r, sent)
+}
+
+// othersAllow holds what must be so of the other members when a host begins.
+func (o *Oracle) othersAllow(m *member, what string, r message.Record) {
+	ready := 0
+	for _, other := range o.run.members {
+		if other.phase.before(prepared) {
+			o.violated("invariant 3: %s, record %d, and %s has not answered prepare", what, r.Seq, other.name)
+		}
+		if other.stage < m.stage && other.left() {
+			o.violated("%s, record %d, and %s of an earlier stage is %s", what, r.Seq, other.name, other.phase)
+		}
+		if other.prepared || other.removed {
+			ready++
+		}
+	}
+	if ready < o.run.policy.MinPrepared {
+		o.violated("%s, record %d, and %d hosts are prepared, of at least %d", what, r.Seq, ready, o.run.policy.MinPrepared)
+	}
+}
+
+// soaked holds that the stages before a host's own have soaked.
+func (o *Oracle) soaked(m *member, what string, r message.Record, sent time.Time) {
+	at := sent
+	if at.Before(o.newest) { // A controller whose clock is behind goes by the log's.
+		at = o.newest
+	}
+	for n := range m.stage {
+		s := &o.run.stages[n]
+		if s.begun && s.Soak > 0 && at.Before(s.doneAt.Add(time.Duration(s.Soak))) {
+			o.violated("%s, record %d, sent at %s, and stage %s soaks since %s for %s", what, r.Seq, at, s.Name, s.doneAt, time.Duration(s.Soak))
+		}
+	}
+}
+
+// validity is how long the checks before a host count after they have passed, beside
+// the time that checks take.
+const validity = 10 * time.Minute
+
+// mayTakeSlot holds that there is a slot for a host (invariant 1), and that the
+// checks before it have passed. A host that is out of service since an earlier run
+// holds a slot already; but no more hosts of a stage are upgraded at once than may
+// be out of service.
+func (o *Oracle) mayTakeSlot(m *member, r message.Record, sent time.Time) {
+	out, inHand, limit := 0, 0, o.run.stages[m.stage].MaxUnavailable
+	for _, h := range o.run.stages[m.stage].hosts {
+		if h == m.host {
+			continue
+		}
+		if h.out() {
+			out++
+		}
+		if h.member.inHand() && !h.member.phase.before(draining) {
+			inHand++
+		}
+	}
+	if out >= limit && !m.held() || inHand >= limit {
+		o.violated("invariant 1: %s takes a slot by record %d, and %d of at most %d are out of service, %d of them in hand", m.name, r.Seq, out, limit, inHand)
+	}
+	if len(o.run.policy.Checks.BeforeHost) == 0 {
+		return
+	}
+	valid := validity + message.Task{Checks: o.run.policy.Checks.BeforeHost}.Limit() + message.Task{Checks: o.run.policy.Checks.Fleet}.Limit()
+	if m.phase != checked || m.passedAt.IsZero() || sent.Sub(m.passedAt) > valid {
+		o.violated("%s takes a slot by record %d, sent at %s, and its checks passed at %s", m.name, r.Seq, sent, m.passedAt)
+	}
+}
+
+// checkFinished judges the end of a run: no host is in hand, each drained host was
+// undrained or that was tried, and the result is true.
+func (o *Oracle) checkFinished(e message.Event) {
+	all := true
+	for _, m := range o.run.members {
+		all = all && m.upgraded
+		switch {
+		case m.left() && m.phase == undraining:
+			o.violated("run %d ends before an undrain of %s was tried", o.run.id, m.name)
+		case m.inHand():
+			o.violated("run %d ends while %s is %s", o.run.id, m.name, m.phase)
+		}
+	}
+	if e.Result == "completed" && !all {
+		o.violated("run %d ends as completed, and not each host is upgraded", o.run.id)
+	}
+}

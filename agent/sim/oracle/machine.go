@@ -1,0 +1,241 @@
+package oracle
+
+import (
+	"encoding/json"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// machine is the ground truth of a host: what an observer outside of it saw it do.
+type machine struct {
+	// byzantine tells that the host has no worker and sends what it likes.
+	byzantine bool
+	// boot counts its boots; bootAt is its boot at the time of each upgrade, by run.
+	boot   int
+	bootAt map[uint64]int
+	// prepared are the runs that it prepared, installed counts upgrades by run, undone
+	// are the runs that it rolled back, pending is the run whose upgrade needs a
+	// reboot.
+	prepared  map[uint64]bool
+	installed map[uint64]int
+	undone    map[uint64]bool
+	pending   uint64
+	// rebooted counts by run how often a reboot was asked for.
+	rebooted map[uint64]int
+	// drained, busy and down are the runs for which it is out of service: it is
+	// drained, its package manager runs, it is down for a reboot.
+	drained, busy, down uint64
+	// journals are what its workers wrote last, by worker.
+	journals map[string]journal
+	// replied are the answers on the log, honest those that a worker sent.
+	replied, honest map[answer]bool
+}
+
+// answer names what a host may answer once.
+type answer struct {
+	run    uint64
+	action message.Action
+}
+
+// journal is what the oracle reads of a worker's journal.
+type journal struct {
+	Run    uint64         `json:"run"`
+	Seq    uint64         `json:"seq"`
+	Action message.Action `json:"action"`
+	Phase  string         `json:"phase"`
+	Asked  bool           `json:"asked"`
+	Tenure uint64         `json:"tenure"`
+}
+
+// Enlist adds a machine. A byzantine one has no worker.
+func (o *Oracle) Enlist(name string, byzantine bool) {
+	o.machines[name] = &machine{
+		byzantine: byzantine, boot: 1, bootAt: map[uint64]int{}, prepared: map[uint64]bool{}, installed: map[uint64]int{}, undone: map[uint64]bool{},
+		rebooted: map[uint64]int{}, journals: map[string]journal{}, replied: map[answer]bool{}, honest: map[answer]bool{},
+	}
+}
+
+// Prepared notes that a machine is prepared for a run.
+func (o *Oracle) Prepared(host string, run uint64) {
+	o.count("machines prepared")
+	o.machines[host].prepared[run] = true
+}
+
+// UpgradeBegins judges that the package manager begins to work: the journal said so
+// before, the host was told to, and no other upgrade is at work. A person who
+// releases or deletes a host vouches that none is.
+func (o *Oracle) UpgradeBegins(host, worker string, run uint64) {
+	o.count("upgrades begun")
+	t := o.machines[host]
+	if j := t.journals[worker]; j.Run != run || j.Phase != "upgrading" {
+		o.violated("invariant 5: %s upgrades for run %d, and its journal says run %d, %s", host, run, j.Run, j.Phase)
+	}
+	if m := o.memberOf(host, run); m != nil && m.upgrade == 0 {
+		o.violated("invariant 3: %s upgrades for run %d, and was not told to", host, run)
+	}
+	if t.busy != 0 && !o.host(host).forced {
+		o.violated("%s upgrades for run %d, and its upgrade for run %d is at work", host, run, t.busy)
+	}
+	t.busy = run
+	o.outNow(host, run)
+}
+
+// Installed judges the effect of an upgrade (invariant 2).
+func (o *Oracle) Installed(host string, run uint64, needsReboot bool) {
+	o.count("machines upgraded")
+	t := o.machines[host]
+	t.bootAt[run] = t.boot
+	if needsReboot {
+		t.pending = run
+	}
+	if t.installed[run]++; t.installed[run] > 1 {
+		o.violated("invariant 2: %s is upgraded twice for run %d", host, run)
+	}
+}
+
+// UpgradeEnds notes that the package manager has ended.
+func (o *Oracle) UpgradeEnds(host string) { o.machines[host].busy = 0 }
+
+// RolledBack notes that a machine has undone its upgrade.
+func (o *Oracle) RolledBack(host string, run uint64) {
+	o.count("upgrades rolled back")
+	t := o.machines[host]
+	t.undone[run] = true
+	if t.pending == run {
+		t.pending = 0
+	}
+}
+
+// RebootAsked judges that a worker asks for a reboot: the journal said so before, and
+// it happens once per run (invariants 2 and 5).
+func (o *Oracle) RebootAsked(host, worker string, run uint64) {
+	o.count("reboots asked for")
+	t := o.machines[host]
+	if j := t.journals[worker]; j.Phase != "rebooting" || !j.Asked {
+		o.violated("invariant 5: %s reboots for run %d, and its journal says run %d, %s", host, run, j.Run, j.Phase)
+	}
+	if t.rebooted[run]++; t.rebooted[run] > 1 {
+		o.violated("invariant 2: %s reboots twice for run %d", host, run)
+	}
+}
+
+// GoesDown notes that a machine goes down for a reboot. A reboot that comes after the
+// worker has answered that there was none takes nobody by surprise but the oracle.
+func (o *Oracle) GoesDown(host string, run uint64) {
+	if m := o.memberOf(host, run); m != nil && !m.rebootAnswered {
+		o.machines[host].down = run
+	}
+}
+
+// Booted notes that a machine has booted.
+func (o *Oracle) Booted(host string) {
+	o.count("boots")
+	t := o.machines[host]
+	t.boot++
+	t.down, t.pending = 0, 0
+}
+
+// Drained notes the effect of a drain hook. Without an undrain hook nobody counts the
+// host as drained.
+func (o *Oracle) Drained(host string, run uint64) {
+	if m := o.memberOf(host, run); m == nil || o.run.policy.Hooks.Undrain == nil {
+		return
+	}
+	o.machines[host].drained = run
+	o.outNow(host, run)
+}
+
+// Undrained notes the effect of an undrain hook.
+func (o *Oracle) Undrained(host string) { o.machines[host].drained = 0 }
+
+// memberOf returns a host's part in a run that is under way; nil when it has none.
+func (o *Oracle) memberOf(host string, run uint64) *member {
+	if o.run == nil || o.run.id != run || o.run.finished {
+		return nil
+	}
+	return o.run.member(host)
+}
+
+// outNow holds that no more machines are out of service for a run than their stage
+// allows (invariant 1), whatever the log says. A byzantine host is in service as it
+// likes.
+func (o *Oracle) outNow(host string, run uint64) {
+	m := o.memberOf(host, run)
+	if m == nil || m.removed {
+		return
+	}
+	out, limit := 0, o.run.stages[m.stage].MaxUnavailable
+	for _, other := range o.run.members {
+		if t := o.machines[other.name]; other.stage == m.stage && !other.removed && !t.byzantine && t.out(other) {
+			out++
+		}
+	}
+	if out > limit {
+		o.violated("invariant 1: %d machines are out of service with %s, of at most %d", out, host, limit)
+	}
+}
+
+// out reports whether a machine is out of service for a run. A drain that was given
+// up may end later than the undrain that followed it.
+func (t *machine) out(m *member) bool {
+	id := m.run.id
+	return t.drained == id && !m.drainGivenUp || t.down == id || t.busy == id
+}
+
+// Honest notes that a worker, not a byzantine host, sends a reply.
+func (o *Oracle) Honest(host string, run uint64, action message.Action) {
+	o.machines[host].honest[answer{run, action}] = true
+}
+
+// replied judges that what a worker answers is true (invariant 2).
+func (o *Oracle) replied(r message.Record) {
+	t, key, result := o.machines[r.Host], answer{r.Run, r.Action}, resultOf(r)
+	if t == nil {
+		return
+	}
+	t.replied[key] = true
+	if !t.honest[key] || result != message.Done && result != message.RebootRequired {
+		return
+	}
+	upgraded := t.installed[r.Run] == 1 && !t.undone[r.Run]
+	switch {
+	case r.Action == message.Prepare && t.prepared[r.Run]:
+	case r.Action == message.Upgrade && upgraded && (result == message.RebootRequired || t.pending != r.Run):
+	case r.Action == message.Reboot && upgraded && t.boot > t.bootAt[r.Run]:
+	default:
+		o.violated("invariant 2: %s answers %s to %s of run %d, and that is not true", r.Host, result, r.Action, r.Run)
+	}
+}
+
+// Journal judges what a worker writes down, and returns the run that it is at
+// (invariant 5). A worker that comes back after another one has worked for the host
+// may begin anew.
+func (o *Oracle) Journal(host, worker string, data []byte) uint64 {
+	var file struct {
+		Journal journal `json:"journal"`
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		o.violated("%s writes a journal that cannot be read: %v", worker, err)
+		return 0
+	}
+	t, now := o.machines[host], file.Journal
+	was, known := t.journals[worker]
+	t.journals[worker] = now
+	o.count("journal: " + now.Phase)
+	moved, same := known && now.Seq != was.Seq, now.Tenure == was.Tenure
+	switch {
+	case !known:
+	case now.Seq < was.Seq:
+		o.violated("invariant 5: %s goes back from command %d to %d", worker, was.Seq, now.Seq)
+	case moved && was.Phase != "" && was.Phase != "answered" && same:
+		o.violated("invariant 5: %s goes on from command %d, which is %s, to %d", worker, was.Seq, was.Phase, now.Seq)
+	case !moved && was.Phase == "answered" && now.Phase != "answered" && same:
+		o.violated("invariant 5: %s takes up command %d again, which it has answered", worker, now.Seq)
+	case now.Phase == "answered" && was.Phase != "answered" && o.run != nil && o.run.id == now.Run && !t.replied[answer{now.Run, now.Action}]:
+		o.violated("invariant 5: %s calls %s of run %d answered, and no reply is on the log", worker, now.Action, now.Run)
+	}
+	return now.Run
+}
+
+// JournalLost notes that a worker's journal is gone.
+func (o *Oracle) JournalLost(host, worker string) { delete(o.machines[host].journals, worker) }

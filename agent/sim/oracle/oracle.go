@@ -1,0 +1,296 @@
+// Package oracle restates the invariants of design.md 5, and judges a log and what
+// machines did by them. The simulation and the property tests of package run share
+// it.
+//
+// It is written from the specification and uses nothing that decides in the
+// product: neither package run nor package roster. It is slow and plain on
+// purpose. The invariants, by their number:
+//
+//  1. In a stage no more hosts are out of service than its limit: mayTakeSlot in
+//     invariants.go, by the records; outNow in machine.go, by what machines did.
+//     (*host).out in host.go says in one line who is out of service.
+//  2. A host executes upgrade and reboot at most once per run, and answers "done"
+//     only when that is true: machine.go; by the records, checkCommand.
+//  3. No command after not-after, after an abort, or before each member has
+//     answered prepare or was given up: checkCommand and mayBegin in invariants.go.
+//  4. A reply counts once, and only as the answer to the host's last command:
+//     replyCounts in reply.go.
+//  5. A host moves past a command only after the effect and the reply are on disk:
+//     Journal in machine.go.
+//  6. A configuration write names its revision: not here; package store tests it.
+//  7. A run ends: UnderWay tells until when, and the caller waits. What must hold
+//     at the end is checkFinished in invariants.go.
+//
+// A controller may decide before it has seen the newest replies, because only
+// commands and events are appended in full knowledge of one another. Where a reply
+// forbids what was allowed before it, one record may still follow that its writer
+// decided without knowing the reply; see known.
+package oracle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// Oracle knows what the records of a log and the effects on machines amount to.
+// It is not safe for concurrent use.
+type Oracle struct {
+	violated func(format string, args ...any)
+	count    func(what string)
+	hosts    map[string]*host
+	machines map[string]*machine
+	// run is the newest run; nil before the first.
+	run *run
+	// ended are the ids of the ended runs, oldest first.
+	ended []uint64
+	// seen is the last record, written the last command or event before it.
+	seen, written uint64
+	// newest is the time of the last record.
+	newest time.Time
+}
+
+// New makes an oracle. It calls violated for each violation, and count for each
+// thing that happened.
+func New(violated func(format string, args ...any), count func(what string)) *Oracle {
+	return &Oracle{violated: violated, count: count, hosts: map[string]*host{}, machines: map[string]*machine{}}
+}
+
+// Record judges the next record of the log and applies it, if it counts. sent is
+// when its writer sent it, by the writer's own clock.
+func (o *Oracle) Record(r message.Record, sent time.Time) {
+	if r.Seq != o.seen+1 {
+		o.violated("record %d follows record %d", r.Seq, o.seen)
+	}
+	o.countKind(r)
+	if r.Kind == message.ReplyRecord {
+		o.replied(r)
+	}
+	switch {
+	case !o.Counts(r):
+		o.ignored(r, sent)
+	case o.uncertain(r):
+		o.run.perhapsPaused = o.run.policy.OnFailure == message.Pause
+		o.saw(r)
+	default:
+		o.Apply(r, sent)
+	}
+}
+
+// uncertain reports whether a record is a failure of the fleet's checks that a reply
+// has overtaken: it does not count if the reply changed the fleet meanwhile.
+func (o *Oracle) uncertain(r message.Record) bool {
+	if r.Kind != message.EventRecord || !o.raced() {
+		return false
+	}
+	e, _ := message.DecodeEvent(r.Body)
+	return e.Event == message.Ran && e.Outcome.Kind == message.Fleet && !e.Outcome.OK
+}
+
+// Counts reports whether a record has an effect. What comes twice, too late or
+// from somebody who was not asked has none.
+func (o *Oracle) Counts(r message.Record) bool {
+	under := o.run != nil && !o.run.finished
+	switch r.Kind {
+	case message.CommandAll, message.CommandHost:
+		c, err := message.DecodeCommand(r.Body)
+		return err == nil && under && o.run.commandCounts(r, c)
+	case message.ReplyRecord:
+		return o.run != nil && o.run.replyCounts(r)
+	case message.EventRecord:
+		e, err := message.DecodeEvent(r.Body)
+		switch {
+		case err != nil:
+			return false
+		case under:
+			return o.eventCounts(r, e)
+		}
+		return e.Event == message.Opened || e.Event == message.Missed || o.run != nil && o.removalCounts(e)
+	}
+	return false
+}
+
+// Apply judges a record that counts, and applies it.
+func (o *Oracle) Apply(r message.Record, sent time.Time) {
+	o.clock(r.Time)
+	switch r.Kind {
+	case message.CommandAll, message.CommandHost:
+		c, _ := message.DecodeCommand(r.Body)
+		o.checkCommand(r, c, sent)
+		o.command(r, c)
+	case message.ReplyRecord:
+		o.reply(r)
+	case message.EventRecord:
+		e, _ := message.DecodeEvent(r.Body)
+		o.event(r, e, sent)
+	}
+	o.saw(r)
+}
+
+// ignored judges a record without effect. A reply may be one. A controller must not
+// write one, unless a reply came between that it had not seen.
+func (o *Oracle) ignored(r message.Record, sent time.Time) {
+	defer o.saw(r)
+	if r.Kind == message.ReplyRecord {
+		o.count("replies without effect")
+		return
+	}
+	if r.Kind == message.EventRecord {
+		e, err := message.DecodeEvent(r.Body)
+		overtaken := []string{message.GaveUp, message.Released, message.Recovered, message.Ran, message.Paused, message.Frozen}
+		if err == nil && has(overtaken, e.Event) && o.raced() {
+			o.count("events that a reply has overtaken")
+			return
+		}
+		o.violated("event %d has no effect: %s", r.Seq, r.Body)
+		return
+	}
+	c, err := message.DecodeCommand(r.Body)
+	if err != nil {
+		o.violated("command %d cannot be read: %v", r.Seq, err)
+		return
+	}
+	o.checkCommand(r, c, sent)
+	o.violated("command %d has no effect: %s", r.Seq, r.Body)
+}
+
+// saw notes the last record.
+func (o *Oracle) saw(r message.Record) {
+	o.seen, o.newest = r.Seq, r.Time
+	if r.Kind != message.ReplyRecord {
+		o.written = r.Seq
+	}
+}
+
+// known reports whether the writer of the next command or event knows a record:
+// it has seen all records up to the last command or event.
+func (o *Oracle) known(seq uint64) bool { return seq <= o.written }
+
+// raced reports whether replies lie between the last command or event and now.
+func (o *Oracle) raced() bool { return o.seen > o.written }
+
+// clock notes the time of a record. When it is before that of the last record, the
+// log's clock was set back: what would lie in the future counts as of now.
+func (o *Oracle) clock(now time.Time) {
+	if o.run == nil || !now.Before(o.newest) {
+		return
+	}
+	for n := range o.run.stages {
+		o.run.stages[n].doneAt = earlier(o.run.stages[n].doneAt, now)
+	}
+	for _, m := range o.run.members {
+		m.passedAt = earlier(m.passedAt, now)
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// countKind counts records by what they are.
+func (o *Oracle) countKind(r message.Record) {
+	switch r.Kind {
+	case message.CommandAll, message.CommandHost:
+		if c, err := message.DecodeCommand(r.Body); err == nil {
+			o.count("command " + string(c.Action))
+		}
+	case message.ReplyRecord:
+		o.count("reply to " + string(r.Action))
+	case message.EventRecord:
+		if e, err := message.DecodeEvent(r.Body); err == nil {
+			o.count("event " + e.Event)
+		}
+	}
+}
+
+// Ended returns the id of a run that has ended, counted back from the newest; 0
+// when there is none.
+func (o *Oracle) Ended(back int) uint64 {
+	if back >= len(o.ended) {
+		return 0
+	}
+	return o.ended[len(o.ended)-1-back]
+}
+
+// Deadline is by when a run under way must have ended.
+type Deadline struct {
+	// Opened identifies the run: the sequence of its opening.
+	Opened   uint64
+	NotAfter time.Time
+	// Rest is how long the run may last after NotAfter, until it has waited for what
+	// is under way and has put it back into service.
+	Rest time.Duration
+}
+
+// UnderWay returns the deadline of the run under way, if there is one (invariant
+// 7).
+func (o *Oracle) UnderWay() (Deadline, bool) {
+	p := o.run
+	if p == nil || p.finished {
+		return Deadline{}, false
+	}
+	times := p.policy.Timeouts
+	rest := time.Duration(times.Prepare + times.Upgrade + times.Reboot)
+	rest += message.Task{Checks: p.policy.Checks.AfterHost}.Limit() + 2*message.Task{Hook: p.policy.Hooks.Undrain}.Limit() + message.Task{Hook: p.policy.Hooks.Drain}.Limit()
+	return Deadline{p.opened, p.notAfter, rest}, true
+}
+
+// Close judges the end of a log: no run is under way any more.
+func (o *Oracle) Close() {
+	if _, under := o.UnderWay(); under {
+		o.violated("invariant 7: a run is under way in the end: %s", o.Summary())
+	}
+}
+
+// Summary describes the newest run.
+func (o *Oracle) Summary() string {
+	p := o.run
+	if p == nil {
+		return "no run"
+	}
+	var hosts []string
+	for _, m := range p.members {
+		hosts = append(hosts, fmt.Sprintf("%s is %s, owes %+v, silent %t", m.name, m.phase, m.owes, m.silent))
+	}
+	return fmt.Sprintf("run %d until %s, paused %t, halted %t, aborted %t: %s", p.id, p.notAfter, p.paused != 0, p.halted != 0, p.aborted, strings.Join(hosts, "; "))
+}
+
+// Run returns the id of the newest run; 0 before its prepare.
+func (o *Oracle) Run() uint64 { return o.run.id }
+
+// Members returns the members of the newest run, in their order.
+func (o *Oracle) Members() []string {
+	var names []string
+	for _, m := range o.run.members {
+		names = append(names, m.name)
+	}
+	return names
+}
+
+// Asked returns the command that a member has yet to answer; empty for none.
+func (o *Oracle) Asked(name string) message.Action { return o.run.member(name).asked() }
+
+// Out reports whether a host is out of service.
+func (o *Oracle) Out(name string) bool { return o.hosts[name] != nil && o.hosts[name].out() }
+
+// OutOfStage returns how many hosts of a stage are out of service, members or not.
+func (o *Oracle) OutOfStage(n int) int {
+	out := 0
+	for _, h := range o.run.stages[n].hosts {
+		if h.out() {
+			out++
+		}
+	}
+	return out
+}
+
+// Finished reports whether the newest run has ended.
+func (o *Oracle) Finished() bool { return o.run.finished }
+
+func has[T comparable](all []T, one T) bool { return slices.Contains(all, one) }

@@ -1,0 +1,81 @@
+package oracle
+
+import (
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// replyCounts reports whether a reply counts: it is the first answer to the host's
+// last command (invariant 4). A host that never answered a command of an earlier
+// run clears that debt by its answer to this run's prepare, be it too late for the
+// run: a worker does one thing at a time.
+func (p *run) replyCounts(r message.Record) bool {
+	m := p.member(r.Host)
+	if m == nil || r.Run != p.id {
+		return false
+	}
+	return m.asked() != "" && m.asked() == r.Action || m.clearsOldDebt(r.Action)
+}
+
+// clearsOldDebt reports whether an answer to an action shows that the host has
+// finished a command of an earlier run.
+func (m *member) clearsOldDebt(a message.Action) bool {
+	return a == message.Prepare && m.owes.answer != "" && m.owes.answerOf != m.run.id && !m.owes.look
+}
+
+// resultOf is what a reply says. A reply that cannot be read is a failure: it was
+// the host's one answer.
+func resultOf(r message.Record) string {
+	reply, err := message.DecodeReply(r.Body)
+	if err != nil || reply.Action != r.Action {
+		return "cannot be read"
+	}
+	return reply.Result
+}
+
+// reply applies a reply that counts.
+func (o *Oracle) reply(r message.Record) {
+	p, m, result := o.run, o.run.member(r.Host), resultOf(r)
+	if p.finished {
+		o.count("replies that come late")
+	}
+	asked := m.asked()
+	m.rebootAnswered = m.rebootAnswered || asked == r.Action && asked == message.Reboot
+	if m.clearsOldDebt(r.Action) {
+		m.answered(result)
+	}
+	switch {
+	case asked != r.Action:
+	case m.phase == preparing:
+		o.prepared(m, r, result)
+	case m.phase != upgrading && m.phase != rebooting: // Nobody waited for it any more.
+		m.answered(result)
+	case lost(result):
+		m.answered(result)
+		o.fail(m, r.Seq, r.Time)
+	case result == message.RebootRequired && r.Action == message.Upgrade && !p.needless(m.name):
+		m.phase = rebootDue
+	case result == message.Done || result == message.RebootRequired && r.Action == message.Upgrade:
+		if len(p.policy.Checks.AfterHost) > 0 {
+			m.phase = rechecking
+			return
+		}
+		o.wellAgain(m, r.Time)
+	default:
+		o.fail(m, r.Seq, r.Time)
+	}
+}
+
+// answered clears the answer that a host owes. A host that answers that it does not
+// know what it did owes a look in its place.
+func (h *host) answered(result string) {
+	h.owes.answer, h.owes.answerOf, h.owes.look = "", 0, h.owes.look || lost(result)
+}
+
+// prepared applies the answer to prepare.
+func (o *Oracle) prepared(m *member, r message.Record, result string) {
+	if result != message.Done {
+		o.fail(m, r.Seq, r.Time)
+		return
+	}
+	m.phase, m.prepared = prepared, true
+}

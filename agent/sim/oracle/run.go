@@ -1,0 +1,326 @@
+package oracle
+
+import (
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// run is what the log says of one run.
+type run struct {
+	// opened is the sequence of its opening, id that of its prepare; 0 before it.
+	opened, id uint64
+	policy     message.Policy
+	notAfter   time.Time
+	members    []*member
+	stages     []stage
+	// paused and halted are the records since which no further host may begin:
+	// somebody or a failure paused the run, or a failure stopped it. 0 for none.
+	paused, halted uint64
+	// perhapsPaused tells that a record may have paused the run; see uncertain.
+	perhapsPaused bool
+	aborted       bool
+	finished      bool
+	// failures counts the hosts that failed since a person resumed the run.
+	failures int
+	// fleetPassed tells that the checks of the fleet have passed.
+	fleetPassed bool
+}
+
+// stage is a stage of the run under way.
+type stage struct {
+	message.Stage
+	// hosts are its members, and the other hosts that count in it.
+	hosts    []*host
+	approved bool
+	// begun tells that one of its hosts had its turn; doneAt is since when no host is
+	// left in it and in the stages before.
+	begun  bool
+	doneAt time.Time
+}
+
+// phase is how far a member has come.
+type phase string
+
+// The phases of a member. From draining to undraining the run has it in hand.
+const (
+	pending    phase = ""
+	preparing  phase = "preparing"
+	prepared   phase = "prepared"
+	checking   phase = "checking"   // the checks before it run
+	checked    phase = "checked"    // they have passed, and it waits for its slot
+	draining   phase = "draining"   // it has its slot
+	drained    phase = "drained"    // it waits for its upgrade command
+	upgrading  phase = "upgrading"  // it has yet to answer upgrade
+	rebootDue  phase = "reboot-due" // it waits for its reboot command
+	rebooting  phase = "rebooting"  // it has yet to answer reboot
+	rechecking phase = "rechecking" // the checks after it run
+	undraining phase = "undraining" // its undrain hook runs
+	over       phase = "over"       // nothing follows, but what it owes
+)
+
+// order lists the phases in the order in which a member goes through them.
+var order = []phase{pending, preparing, prepared, checking, checked, draining, drained, upgrading, rebootDue, rebooting, rechecking, undraining, over}
+
+// before reports whether a phase comes before another.
+func (p phase) before(other phase) bool {
+	for _, at := range order {
+		switch at {
+		case other:
+			return false
+		case p:
+			return true
+		}
+	}
+	return false
+}
+
+// follows lists the phases from which a command or an event may bring a member to
+// another one.
+var follows = map[phase][]phase{
+	preparing: {pending},
+	checking:  {prepared, checked},
+	draining:  {prepared, checked},
+	upgrading: {prepared, checked, drained},
+	rebooting: {rebootDue},
+}
+
+// member is a host's part in the run under way.
+type member struct {
+	*host
+	run   *run
+	stage int
+	phase phase
+	// ended tells that it has its final status, upgraded that this is "upgraded".
+	ended, upgraded bool
+	// keeps tells that it was out of service when its turn came: it keeps its slot,
+	// whatever it pays of its debts.
+	keeps bool
+	// drainGivenUp tells that nobody waits for its drain hook any more.
+	drainGivenUp bool
+	// prepared tells that it answered prepare with "done".
+	prepared bool
+	// passedAt is when the checks before it passed; zero when they have to pass anew.
+	passedAt time.Time
+	// upgrade and reboot are the commands to it; 0 for none.
+	upgrade, reboot uint64
+	// rebootAnswered tells that it answered reboot.
+	rebootAnswered bool
+}
+
+// inHand reports whether the run has taken a host out of service and is not done
+// with it.
+func (m *member) inHand() bool {
+	switch {
+	case m == nil || m.ended:
+		return false
+	case m.phase == checking || m.phase == checked:
+		return m.keeps
+	}
+	return !m.phase.before(draining) && m.phase != over
+}
+
+// left reports whether its stage waits for a member.
+func (m *member) left() bool { return !m.ended || m.phase == undraining }
+
+// asked returns the command whose answer counts: the last one, also when nobody
+// waits for the answer any more. A host that does not know what it did proves
+// nothing by another answer.
+func (m *member) asked() message.Action {
+	switch {
+	case m == nil:
+		return ""
+	case m.phase == preparing:
+		return message.Prepare
+	case m.phase == upgrading:
+		return message.Upgrade
+	case m.phase == rebooting:
+		return message.Reboot
+	case m.owes.answerOf == m.run.id && !m.owes.look:
+		return m.owes.answer
+	}
+	return ""
+}
+
+// wants returns the kind of task that a member has to come through next.
+func (m *member) wants() message.TaskKind {
+	switch m.phase {
+	case checking:
+		return message.BeforeHost
+	case draining:
+		return message.Drain
+	case rechecking:
+		return message.AfterHost
+	case undraining:
+		return message.Undrain
+	case over:
+		switch {
+		case m.owes.undrain:
+			return message.Undrain
+		case m.owes.answer == "" && !m.owes.look:
+			return m.owes.checks
+		}
+	case pending, preparing, prepared, checked, drained, upgrading, rebootDue, rebooting:
+	}
+	return ""
+}
+
+func newRun(r message.Record, e message.Event) *run {
+	p := &run{opened: r.Seq, policy: *e.Policy, notAfter: *e.NotAfter}
+	if p.policy.Paused {
+		p.paused = r.Seq
+	}
+	return p
+}
+
+func (p *run) member(name string) *member {
+	for _, m := range p.members {
+		if m.name == name {
+			return m
+		}
+	}
+	return nil
+}
+
+// other returns a host that is no member and counts in a stage, or owes something.
+func (o *Oracle) other(name string) (h *host, inStage bool) {
+	for n := range o.run.stages {
+		for _, h := range o.run.stages[n].hosts {
+			if h.name == name && h.member == nil {
+				return h, true
+			}
+		}
+	}
+	if h := o.hosts[name]; h != nil && h.member == nil && h.owes != (debt{}) {
+		return h, false
+	}
+	return nil, false
+}
+
+// checks returns the checks of a kind.
+func (p *run) checks(kind message.TaskKind) []message.Check {
+	switch kind {
+	case message.BeforeHost:
+		return p.policy.Checks.BeforeHost
+	case message.AfterHost:
+		return p.policy.Checks.AfterHost
+	case message.Fleet:
+		return p.policy.Checks.Fleet
+	case message.Drain, message.Undrain:
+	}
+	return nil
+}
+
+// needless reports whether a member is exempt from reboots.
+func (p *run) needless(name string) bool {
+	for _, n := range p.policy.NoReboot {
+		if n.Host == name {
+			return true
+		}
+	}
+	return false
+}
+
+// commandCounts reports whether a command reaches a phase of its host.
+func (p *run) commandCounts(r message.Record, c message.Command) bool {
+	if c.Action == message.Prepare {
+		for _, name := range c.Hosts {
+			if p.member(name) == nil {
+				return false
+			}
+		}
+		return p.id == 0
+	}
+	m := p.member(c.Host)
+	to := map[message.Action]phase{message.Upgrade: upgrading, message.Reboot: rebooting}[c.Action]
+	return m != nil && r.Run == p.id && has(follows[to], m.phase)
+}
+
+// command applies a command.
+func (o *Oracle) command(r message.Record, c message.Command) {
+	p := o.run
+	switch c.Action {
+	case message.Prepare:
+		p.id = r.Seq
+		for _, name := range c.Hosts {
+			if m := p.member(name); m.phase == pending {
+				m.phase = preparing
+			}
+		}
+	case message.Upgrade:
+		m := p.member(c.Host)
+		m.phase, m.upgrade = upgrading, r.Seq
+		p.stages[m.stage].begun = true
+	case message.Reboot:
+		m := p.member(c.Host)
+		m.phase, m.reboot = rebooting, r.Seq
+	}
+}
+
+// fail gives a member its final status "failed". It stays out of service until the
+// checks pass that show that it is well.
+func (o *Oracle) fail(m *member, seq uint64, at time.Time) {
+	p := o.run
+	switch {
+	case m.phase.before(draining) && m.owes.checks != "": // As before this run.
+	case m.phase == checking:
+		m.owes.checks = message.BeforeHost
+	case m.held() && len(p.policy.Checks.AfterHost) > 0:
+		m.owes.checks = message.AfterHost
+	default:
+		m.owes.checks = ""
+	}
+	o.end(m, at)
+	p.failures++
+	if p.failures >= p.policy.MaxFailures {
+		p.tooMany(seq)
+	}
+}
+
+// tooMany stops or pauses the run, as the policy says, because too much failed.
+func (p *run) tooMany(seq uint64) {
+	switch {
+	case p.policy.OnFailure == message.Stop && p.halted == 0:
+		p.halted = seq
+	case p.policy.OnFailure == message.Pause && p.paused == 0:
+		p.paused = seq
+	}
+}
+
+// end gives a member its final status. If it is drained, its undrain hook is tried
+// at once.
+func (o *Oracle) end(m *member, at time.Time) {
+	m.ended, m.keeps = true, false
+	if m.owes.undrain && m.phase != undraining {
+		m.phase = undraining
+	} else {
+		m.phase = over
+	}
+	o.stagesDone(at)
+}
+
+// wellAgain is the end of an upgrade: the member is upgraded and its checks have
+// passed. It is undrained, or back in service.
+func (o *Oracle) wellAgain(m *member, at time.Time) {
+	if m.owes.undrain {
+		m.phase = undraining
+		return
+	}
+	m.owes, m.upgraded = debt{}, true
+	o.end(m, at)
+}
+
+// stagesDone notes since when no host is left in a stage and those before it.
+func (o *Oracle) stagesDone(at time.Time) {
+	for n := range o.run.stages {
+		s := &o.run.stages[n]
+		for _, h := range s.hosts {
+			if h.member != nil && h.member.left() {
+				return
+			}
+		}
+		if s.doneAt.IsZero() {
+			s.doneAt = at
+		}
+	}
+}
