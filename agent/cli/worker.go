@@ -123,10 +123,10 @@ func (c *workerCommand) open(ctx context.Context, station *jetstream.HostLog, ou
 	}
 	return worker.Open(ctx, worker.Options{
 		Tenant: c.Tenant, Host: c.Host, Application: c.Application, Version: string(program), Dir: c.State,
-		Station: station, Strategy: scripts, Machine: c.computer(),
+		HostLog: station, Strategy: scripts, Machine: c.computer(),
 		Limits: c.limits(), Log: log,
 		Role: c.Role, Labels: c.labels, Checks: &check.Runner{Scripts: c.Checks, Tenant: c.Tenant, Log: log},
-		Seated: func(held bool) { c.sayReady(out, held) }, At: crashPoint(c.Host),
+		Leased: func(held bool) { c.sayReady(out, held) }, At: crashPoint(c.Host),
 	})
 }
 

@@ -46,11 +46,11 @@ type Runner interface {
 type Options struct {
 	Tenant string
 	// Zone is the site's time zone, for windows that are site-local.
-	Zone  *time.Location
-	Log   log.Log
-	Ear   log.HostEvents
-	Guard *guard.Guard
-	Store Store
+	Zone       *time.Location
+	Log        log.Log
+	HostEvents log.HostEvents
+	Guard      *guard.Guard
+	Store      Store
 	// Site runs the tasks that are run at the site; nil lets each of them fail.
 	Site Runner
 	// Logger takes what operators may want to know.
@@ -171,7 +171,7 @@ func (c *Controller) watchVersions(ctx context.Context) error {
 }
 
 func (c *Controller) listen(ctx context.Context) error {
-	return c.o.Ear.Listen(ctx, log.Listener{
+	return c.o.HostEvents.Listen(ctx, log.Listener{
 		Alive: func(name string, a message.Alive) {
 			c.inbox.put(name, func(l *letter) { l.alive, l.aliveAt = a, c.o.Now() })
 		},

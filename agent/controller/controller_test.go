@@ -87,7 +87,7 @@ func (r *rig) control(guardFile string) (*controller.Controller, context.CancelF
 		r.t.Fatal(err)
 	}
 	c := controller.New(controller.Options{
-		Tenant: "acme", Zone: time.UTC, Log: log, Ear: log, Guard: watchdog, Store: r.store, Logger: slog.New(slog.DiscardHandler),
+		Tenant: "acme", Zone: time.UTC, Log: log, HostEvents: log, Guard: watchdog, Store: r.store, Logger: slog.New(slog.DiscardHandler),
 	})
 	ctx, stop := context.WithCancel(r.t.Context())
 	ended := make(chan error, 1)
@@ -122,7 +122,7 @@ func (r *rig) host(name string, commands chan<- string) {
 	}
 	r.t.Cleanup(station.Close)
 	alive := func() { _ = station.Alive(message.Alive{Application: "app"}) }
-	go func() { _ = station.Asked(r.t.Context(), alive) }()
+	go func() { _ = station.Pings(r.t.Context(), alive) }()
 	alive()
 	go func() {
 		last := uint64(0)
@@ -263,7 +263,7 @@ func TestLogThatWentBackwards(t *testing.T) {
 	r.configure(application)
 	commands := make(chan string, 10)
 	r.host("h01", commands)
-	known := `{"format":1,"seq":1000,"hash":"` + strings.Repeat("ab", 32) + `"}`
+	known := `{"seq":1000,"hash":"` + strings.Repeat("ab", 32) + `"}`
 	if err := os.WriteFile(filepath.Join(r.dir, "guard.json"), []byte(known), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -136,7 +136,7 @@ func (e *errands) ask(ctx context.Context, t message.Task, from time.Time) {
 	e.waitUntil(ctx, from)
 	for ctx.Err() == nil {
 		e.At("before ask")
-		if err := e.Ear.Ask(t); err != nil {
+		if err := e.HostEvents.Send(t); err != nil {
 			e.Logger.Warn("cannot ask host for a task; trying again", "tenant", e.Tenant, "host", t.Host, "task", t.Kind, "error", err)
 		}
 		pause(ctx, askAgain)

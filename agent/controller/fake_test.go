@@ -97,7 +97,7 @@ func (m *memory) Listen(ctx context.Context, to log.Listener) error {
 	return ctx.Err()
 }
 
-func (m *memory) Ask(t message.Task) error {
+func (m *memory) Send(t message.Task) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.asked = append(m.asked, t)
@@ -297,7 +297,7 @@ func (m *memory) options(t testing.TB) Options {
 		t.Fatal(err)
 	}
 	o := Options{
-		Tenant: "acme", Zone: time.UTC, Log: m, Ear: m, Guard: g, Store: m, Now: m.clock,
+		Tenant: "acme", Zone: time.UTC, Log: m, HostEvents: m, Guard: g, Store: m, Now: m.clock,
 		Logger: slog.New(slog.DiscardHandler), At: func(string) {},
 	}
 	if m.logger != nil {

@@ -33,9 +33,6 @@ func (s *state) setCalendar(seen store.SeenCalendar) {
 			err = wrong
 		} else {
 			s.calendars[seen.Name] = parsed
-			for _, problem := range parsed.LeftOut() {
-				s.Logger.Warn("part of a calendar is left out", "tenant", s.Tenant, "calendar", seen.Name, "reason", problem)
-			}
 		}
 	}
 	if err != nil {

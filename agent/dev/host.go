@@ -87,16 +87,16 @@ func (h *host) live(ctx context.Context) error {
 
 // up runs one worker from boot to shutdown and returns what ended it.
 func (h *host) up(ctx context.Context) (simulated.Event, error) {
-	station, err := jetstream.Dial(h.tenant, h.name, func(options ...nats.Option) (*nats.Conn, error) {
+	hostLog, err := jetstream.Dial(h.tenant, h.name, func(options ...nats.Option) (*nats.Conn, error) {
 		return h.server.ConnectHost(h.name, h.key, options...)
 	})
 	if err != nil {
 		return 0, err
 	}
-	defer station.Close()
+	defer hostLog.Close()
 	w, err := worker.Open(ctx, worker.Options{
 		Tenant: h.tenant, Host: h.name, Application: Application, Version: h.version, Dir: filepath.Join(h.dir, "worker"),
-		Station: station, Strategy: h.machine, Machine: h.machine,
+		HostLog: hostLog, Strategy: h.machine, Machine: h.machine,
 		Limits: worker.Limits{Step: stepLimit, Reboot: rebootLimit}, Log: h.log,
 		Role: "simulated", Labels: map[string]string{"ring": ring(h.name)},
 		Checks: &check.Runner{Scripts: filepath.Join(h.dir, "checks"), Tenant: h.tenant, Log: h.log},

@@ -1,6 +1,6 @@
 // Package log is the log as the rest of the agent sees it: append to it,
-// follow it from a position, answer on it. Its folders carry it over one
-// transport each.
+// follow it from a position, reply on it. Its folders carry it over NATS, keep it
+// in memory for tests, and watch that it is the one that was there before.
 //
 // It decides the subjects and who may write to which. It never looks into a
 // body and knows nothing of runs.
@@ -25,8 +25,12 @@ var ErrAnswered = errors.New("answered already")
 // again: trying once more is vain.
 var ErrRefused = errors.New("refused by the site")
 
-// ErrTaken means that another worker works for the host (AV-15).
+// ErrTaken means that another worker holds the host's lease (AV-15).
 var ErrTaken = errors.New("another worker works for this host")
+
+// ErrStale means that who follows the log, or a store, may have missed something
+// and has to begin anew from what was seen last.
+var ErrStale = errors.New("something may be missing; follow anew")
 
 // Log is one tenant's log as its controller sees it.
 type Log interface {
@@ -39,7 +43,8 @@ type Log interface {
 	// record of any kind must have the sequence last, too.
 	AppendNext(ctx context.Context, r message.Record, expect, last uint64) (uint64, error)
 	// Follow delivers each record from a sequence on, in order, then those to
-	// come. It returns when ctx ends or the log cannot be read.
+	// come. It returns when ctx ends or the log cannot be read; with ErrStale when
+	// it has to be called again from the last sequence that was seen.
 	Follow(ctx context.Context, from uint64, deliver func(message.Record)) error
 	// Read delivers the records from one sequence to another, both included.
 	Read(ctx context.Context, from, to uint64, deliver func(message.Record)) error
@@ -54,35 +59,47 @@ type Log interface {
 }
 
 // HostLog is the log as one host sees it: what it may read and write under its
-// own credentials. Its calls try until ctx ends, but for ErrRefused.
+// own credentials. Its calls try until ctx ends, but for ErrRefused and
+// ErrTaken.
 type HostLog interface {
-	// Seat asks for the host's one seat for a worker of this identity, which is
-	// used for all calls from then on. ErrTaken means that another worker has it
-	// and was heard of lately. A worker that loses its seat is refused whatever
-	// else it calls with ErrTaken.
-	Seat(ctx context.Context, worker string) error
+	// Lease asks for the host's one lease for a worker of this identity, which is
+	// used for all calls from then on. ErrTaken means that another worker holds it
+	// and was heard of lately. A worker that loses the lease is refused whatever
+	// else it calls with ErrTaken. The epoch grows each time that the lease passes
+	// to another worker, and only then: a worker that was away learns from it
+	// whether another one held the lease meanwhile.
+	Lease(ctx context.Context, worker string) (epoch uint64, err error)
+	// GiveBack gives the lease back, so that another worker need not wait until
+	// this one is silent for long enough. Whoever asks first has it then, this
+	// worker in the epoch that it had. It tries once: nobody waits for a site that
+	// is not there. What comes late, or twice, takes the lease from nobody who
+	// asked for it since.
+	GiveBack(ctx context.Context) error
+	// Vacated delivers when another worker has given the lease back, so that it is
+	// to be asked for again. It may be lost, and it may come for nothing.
+	Vacated() <-chan struct{}
 	// Newest returns the newest prepare and the newest command to this host,
 	// oldest first; fewer when there are fewer.
 	Newest(ctx context.Context) ([]message.Record, error)
 	// Commands delivers what Newest returns and then each new command. Some
 	// may come twice. It returns when ctx ends.
 	Commands(ctx context.Context, deliver func(message.Record)) error
-	// Reply writes the one answer to a command and returns once it is on disk.
-	// ErrAnswered means that an answer is there; ErrRefused that the run is
-	// over or the reply cannot be taken.
+	// Reply writes the one reply to a command and returns once it is on disk.
+	// ErrAnswered means that a reply is there; ErrRefused that the run is over
+	// or the reply cannot be taken.
 	Reply(ctx context.Context, run uint64, reply message.Reply) error
 	// Versions keeps what DecodeVersions reads.
 	Versions(ctx context.Context, body []byte) error
 	// LastVersions returns the body that Versions kept last; nil when there is
 	// none (AV-76).
 	LastVersions(ctx context.Context) ([]byte, error)
-	// Alive and Progress tell what is kept nowhere; they may be lost.
+	// Alive and Progress are telemetry: they are kept nowhere and may be lost.
 	Alive(a message.Alive) error
 	Progress(p message.Progress) error
-	// Asked delivers each request of the controller to say Alive at once, one
-	// at first, in the place of those that came before, and one after each time
-	// that the connection was lost.
-	Asked(ctx context.Context, deliver func()) error
+	// Pings delivers each request of the controller to say Alive at once: one at
+	// first, in the place of those that came before, and one after each time that
+	// the connection was lost.
+	Pings(ctx context.Context, deliver func()) error
 	// Tasks delivers the tasks that the controller wants done; the same one
 	// again until it has its outcome.
 	Tasks(ctx context.Context, deliver func(message.Task)) error
@@ -90,34 +107,17 @@ type HostLog interface {
 	Outcome(o message.Outcome) error
 }
 
-// Tenured is a HostLog that counts who has had the seat, so that a worker that
-// was away learns whether another one had it meanwhile.
-type Tenured interface {
-	// Tenure returns the number of the seat that Seat gave last. It grows each
-	// time that the seat passes to another worker, and only then: a worker that
-	// asks again, also after the site was started anew, gets the same.
-	Tenure() uint64
-	// Leave gives the seat back that Seat gave last, so that another worker need
-	// not wait until this one is silent for long enough. Whoever asks first has
-	// it then, this worker with the tenure that it had. It tries once: nobody
-	// waits for a site that is not there. What comes late, or twice, takes the
-	// seat from nobody who asked for it since.
-	Leave(ctx context.Context) error
-	// Left delivers when the seat was given back by another worker and is to be
-	// asked for again. It may be lost, and it may come for nothing.
-	Left() <-chan struct{}
-}
-
-// HostEvents is how a controller hears of hosts, and asks them, beside the log.
+// HostEvents is how a controller hears of hosts, and sends them tasks, beside
+// the log.
 type HostEvents interface {
-	// Listen delivers what a tenant's hosts tell, and asks each host to say that
-	// it is alive. It returns when ctx ends.
+	// Listen delivers the telemetry of a tenant's hosts, and pings each host. It
+	// returns when ctx ends.
 	Listen(ctx context.Context, to Listener) error
-	// Ask sends a task to its host; it may be lost.
-	Ask(t message.Task) error
+	// Send sends a task to its host; it may be lost.
+	Send(t message.Task) error
 }
 
-// Listener takes what hosts tell beside the log. The host is the one whose
+// Listener takes the telemetry of hosts. The host is the one whose
 // credentials sent it, whatever the body says. None may block.
 type Listener struct {
 	Alive    func(host string, a message.Alive)

@@ -48,39 +48,32 @@ func (s Subjects) Reply(run uint64, action message.Action, host string) string {
 // names, with rights that the host does not have. The gate takes what comes.
 func (s Subjects) In(host string) string { return "osu-in." + s.Tenant + "." + star(host) }
 
-// Call is where a host asks the gate for something, one verb each.
+// Call is where a host calls the gate, one verb each.
 func (s Subjects) Call(host, verb string) string { return s.In(host) + ".call." + verb }
 
 // Alive is where a host says that it is there. It is not on the log.
-func (s Subjects) Alive(host string) string { return s.In(host) + ".tell.alive" }
+func (s Subjects) Alive(host string) string { return s.In(host) + ".telemetry.alive" }
 
-// Progress is where a host tells of its work. It is not on the log: what only
+// Progress is where a host reports on its work. It is not on the log: what only
 // people read costs no fsync.
-func (s Subjects) Progress(host string) string { return s.In(host) + ".tell.progress" }
+func (s Subjects) Progress(host string) string { return s.In(host) + ".telemetry.progress" }
 
-// Outcome is where a host tells how a task came out. It is not on the log: the
-// controller asks again until it knows.
-func (s Subjects) Outcome(host string) string { return s.In(host) + ".tell.outcome" }
+// Outcome is where a host reports how a task came out. It is not on the log: the
+// controller sends the task again until it knows.
+func (s Subjects) Outcome(host string) string { return s.In(host) + ".telemetry.outcome" }
 
-// News is where hosts are told that there is a new prepare. Each asks for its
-// own part of it, because a prepare names all hosts.
-func (s Subjects) News() string { return "osu-push." + s.Tenant + ".news" }
+// PushAll is where a gate pushes something to all hosts.
+func (s Subjects) PushAll() string { return "osu-push." + s.Tenant + ".all" }
 
-// Task is where a controller asks one host to do something.
+// Push is where a gate pushes something to the workers of one host: on one
+// subject, so that it arrives in order.
+func (s Subjects) Push(host string) string { return "osu-push." + s.Tenant + ".host." + Token(host) }
+
+// Task is where a controller sends a task to one host.
 func (s Subjects) Task(host string) string { return "osu-push." + s.Tenant + ".task." + Token(host) }
 
-// SeatNews is where one host's workers are told which of them has the seat.
-func (s Subjects) SeatNews(host string) string {
-	return "osu-push." + s.Tenant + ".seat." + Token(host)
-}
-
-// Ask is where a controller asks every host to say that it is there.
-func (s Subjects) Ask() string { return "osu-push." + s.Tenant + ".ask" }
-
-// Push is where a command to one host is pushed to it.
-func (s Subjects) Push(host string) string {
-	return "osu-push." + s.Tenant + ".cmd.host." + Token(host)
-}
+// Ping is where a controller asks every host to say that it is there.
+func (s Subjects) Ping() string { return "osu-push." + s.Tenant + ".ping" }
 
 // Inbox is the prefix of a host's own inboxes.
 func (s Subjects) Inbox(host string) string { return "_INBOX." + s.Tenant + "." + Token(host) }

@@ -1,10 +1,11 @@
 package message
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/strict"
 )
 
 // Heartbeat is how often a worker says that it is alive, and Silence how long
@@ -49,7 +50,7 @@ func (a Alive) Encode() []byte { return encode(a) }
 // DecodeAlive reads the JSON body.
 func DecodeAlive(data []byte) (Alive, error) {
 	var alive Alive
-	if err := json.Unmarshal(data, &alive); err != nil {
+	if err := strict.JSON(data, &alive); err != nil {
 		return Alive{}, fmt.Errorf("cannot read heartbeat: %w", err)
 	}
 	if !validName(alive.Application) {
@@ -130,7 +131,7 @@ func (p Progress) Encode() []byte { return encode(p) }
 // DecodeProgress reads the JSON body.
 func DecodeProgress(data []byte) (Progress, error) {
 	var progress Progress
-	if err := json.Unmarshal(data, &progress); err != nil {
+	if err := strict.JSON(data, &progress); err != nil {
 		return Progress{}, fmt.Errorf("cannot read progress: %w", err)
 	}
 	progress.Percent = min(progress.Percent, 100)

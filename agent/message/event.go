@@ -1,9 +1,10 @@
 package message
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/strict"
 )
 
 // The facts of a run that the controller writes down.
@@ -129,7 +130,7 @@ func (e Event) Encode() []byte { return encode(e) }
 // DecodeEvent reads an event's JSON body.
 func DecodeEvent(data []byte) (Event, error) {
 	var event Event
-	if err := json.Unmarshal(data, &event); err != nil {
+	if err := strict.JSON(data, &event); err != nil {
 		return Event{}, fmt.Errorf("cannot read event: %w", err)
 	}
 	if err := event.check(); err != nil {

@@ -52,7 +52,10 @@ type Record struct {
 	Run uint64
 	// Action is the command that a reply answers.
 	Action Action
-	Body   []byte
+	// Epoch is that of the lease under which a reply was given, and of the
+	// reply to prepare that a command follows from; 0 when there is none.
+	Epoch uint64
+	Body  []byte
 }
 
 // Action names a command and the reply to it.

@@ -1,9 +1,10 @@
 package message
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/strict"
 )
 
 // TaskKind says what a task is for.
@@ -78,7 +79,7 @@ func (t Task) Encode() []byte { return encode(t) }
 // DecodeTask reads the JSON body.
 func DecodeTask(data []byte) (Task, error) {
 	var t Task
-	if err := json.Unmarshal(data, &t); err != nil {
+	if err := strict.JSON(data, &t); err != nil {
 		return Task{}, fmt.Errorf("cannot read task: %w", err)
 	}
 	switch {
@@ -117,7 +118,7 @@ func (o Outcome) Encode() []byte { return encode(o) }
 // DecodeOutcome reads the JSON body.
 func DecodeOutcome(data []byte) (Outcome, error) {
 	var o Outcome
-	if err := json.Unmarshal(data, &o); err != nil {
+	if err := strict.JSON(data, &o); err != nil {
 		return Outcome{}, fmt.Errorf("cannot read outcome: %w", err)
 	}
 	if !o.Kind.Known() || o.Run == 0 {

@@ -99,14 +99,14 @@ func address(c server.ClientAuthentication) string {
 }
 
 // rights are the least that a host needs: to write to its own subject space,
-// to hear what is for itself and that there is news for all (AV-80). A host reaches no subject
+// to hear what is for itself or for all hosts (AV-80). A host reaches no subject
 // of JetStream, which would answer to any reply subject that it is given.
 func rights(id Identity) *server.Permissions {
 	s := log.Subjects{Tenant: id.Tenant}
 	return &server.Permissions{
 		Publish: &server.SubjectPermission{Allow: []string{s.In(id.Host) + ".>"}},
 		Subscribe: &server.SubjectPermission{Allow: []string{
-			s.Push(id.Host), s.News(), s.Ask(), s.Task(id.Host), s.SeatNews(id.Host), s.Inbox(id.Host) + ".>",
+			s.Push(id.Host), s.PushAll(), s.Ping(), s.Task(id.Host), s.Inbox(id.Host) + ".>",
 		}},
 	}
 }

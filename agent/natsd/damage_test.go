@@ -95,7 +95,7 @@ func filled(t *testing.T) (stopped, crashed string) {
 			t.Fatal(err)
 		}
 	}
-	_, err = kept.PutSeat(t.Context(), "acme", "h01", []byte(`{"worker":"one"}`), 0)
+	_, err = kept.PutLease(t.Context(), "acme", "h01", []byte(`{"worker":"one"}`), 0)
 	err = errors.Join(err, g.Keep(), kept.PutHost(t.Context(), "h01", store.Host{Tenant: "acme", Name: "h01", Application: "app"}),
 		kept.PutVersions(t.Context(), "acme", "h01", []byte(`{"kernel":"6.1"}`)), kept.PutRun(t.Context(), "acme", v1.Run{ID: 7, Phase: "finished"}, 9))
 	if err != nil {

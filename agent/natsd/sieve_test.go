@@ -17,7 +17,7 @@ import (
 func TestSieve(t *testing.T) {
 	t.Parallel()
 	msg := func(size int, text string) string {
-		return fmt.Sprintf("MSG osu-in.acme.h01.tell.alive 1 %d\r\n%s\r\n", size, strings.Repeat(text, size)[:size])
+		return fmt.Sprintf("MSG osu-in.acme.h01.telemetry.alive 1 %d\r\n%s\r\n", size, strings.Repeat(text, size)[:size])
 	}
 	header := func(headers, body int) string {
 		return fmt.Sprintf("HMSG osu-in.acme.h01.call.newest 2 _INBOX.acme.h01.x %d %d\r\n%s\r\n", headers, headers+body, strings.Repeat("h", headers+body))

@@ -17,7 +17,7 @@ func (w *World) keepByzantine(m *machine) {
 	p := &process{w: w, name: "byzantine " + m.name, kind: "byzantine host", cancel: cancel}
 	s := w.connect(m, p)
 	defer s.hangUp()
-	if s.Seat(ctx, "BYZANTINE") != nil {
+	if _, err := s.Lease(ctx, "BYZANTINE"); err != nil {
 		return
 	}
 	go func() { _ = s.Tasks(ctx, func(t message.Task) { w.falseOutcome(s, t) }) }()

@@ -70,7 +70,7 @@ func (h *realHost) up(ctx context.Context) error {
 	defer station.Close()
 	w, err := worker.Open(ctx, worker.Options{
 		Tenant: realTenant, Host: h.name, Application: realApplication, Version: "1.0.0", Dir: filepath.Join(h.dir, "worker"),
-		Station: station, Strategy: h.machine, Machine: h.machine,
+		HostLog: station, Strategy: h.machine, Machine: h.machine,
 		Limits: worker.Limits{Step: time.Hour, Reboot: 15 * time.Minute}, Log: h.log,
 	})
 	if err != nil {

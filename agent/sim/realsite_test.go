@@ -71,7 +71,7 @@ func (s *realSite) control(ctx context.Context) error {
 	running, stop := context.WithCancel(ctx)
 	s.stop = stop
 	s.controller = controller.New(controller.Options{
-		Tenant: realTenant, Zone: time.UTC, Log: log, Ear: log, Guard: watchdog, Store: s.store, Logger: s.log,
+		Tenant: realTenant, Zone: time.UTC, Log: log, HostEvents: log, Guard: watchdog, Store: s.store, Logger: s.log,
 	})
 	gate := jetstream.NewGate(log, s.store)
 	for name, part := range map[string]func(context.Context) error{"controller": s.controller.Run, "gate": gate.Serve} {

@@ -44,16 +44,16 @@ func (w *World) heard(host, worker string) (held, bool) {
 	return *h, true
 }
 
-// Seat implements log.HostLog.
-func (s *station) Seat(ctx context.Context, worker string) error {
+// Lease implements log.HostLog.
+func (s *station) Lease(ctx context.Context, worker string) (uint64, error) {
 	granted, err := call(ctx, s, "seat", func() (held, error) { return s.w.grant(s.m.name, worker, s.p) })
 	if err != nil {
-		return err
+		return 0, err
 	}
 	s.mu.Lock()
 	s.mine, s.other = &granted, nil
 	s.mu.Unlock()
-	return nil
+	return granted.tenure, nil
 }
 
 // grant gives a seat that is free, with the world's lock held.
@@ -113,18 +113,8 @@ func (s *station) displaced(now held) {
 	}
 }
 
-// Tenure implements log.Tenured.
-func (s *station) Tenure() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mine == nil {
-		return 0
-	}
-	return s.mine.tenure
-}
-
-// Leave implements log.Tenured.
-func (s *station) Leave(ctx context.Context) error {
+// GiveBack implements log.HostLog.
+func (s *station) GiveBack(ctx context.Context) error {
 	s.mu.Lock()
 	mine := s.mine
 	s.mu.Unlock()
@@ -159,5 +149,5 @@ func (w *World) free(host string, mine held, session *process) error {
 	return nil
 }
 
-// Left implements log.Tenured.
-func (s *station) Left() <-chan struct{} { return s.left }
+// Vacated implements log.HostLog.
+func (s *station) Vacated() <-chan struct{} { return s.left }

@@ -242,8 +242,8 @@ func (l siteLog) Listen(ctx context.Context, to log.Listener) error {
 	return ctx.Err()
 }
 
-// Ask implements log.HostEvents.
-func (l siteLog) Ask(t message.Task) error {
+// Send implements log.HostEvents.
+func (l siteLog) Send(t message.Task) error {
 	if l.p.dead() {
 		return errDead
 	}

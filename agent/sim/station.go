@@ -33,10 +33,7 @@ type station struct {
 	asked func()
 }
 
-var (
-	_ log.HostLog = (*station)(nil)
-	_ log.Tenured = (*station)(nil)
-)
+var _ log.HostLog = (*station)(nil)
 
 // connect opens a worker's station.
 func (w *World) connect(m *machine, p *process) *station {
@@ -261,8 +258,8 @@ func (s *station) Outcome(o message.Outcome) error {
 	})
 }
 
-// Asked implements log.HostLog.
-func (s *station) Asked(ctx context.Context, deliver func()) error {
+// Pings implements log.HostLog.
+func (s *station) Pings(ctx context.Context, deliver func()) error {
 	s.mu.Lock()
 	s.asked = deliver
 	s.mu.Unlock()

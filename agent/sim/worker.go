@@ -61,7 +61,7 @@ func (w *World) runWorker(m *machine, name, dir string) {
 	system := system{m, p}
 	worked, err := worker.Open(ctx, worker.Options{
 		Tenant: tenant, Host: m.name, Application: application, Version: "sim", Dir: dir,
-		Station: s, Strategy: system, Machine: system, Checks: system, Limits: worker.Limits{Step: 3 * time.Minute, Reboot: time.Minute},
+		HostLog: s, Strategy: system, Machine: system, Checks: system, Limits: worker.Limits{Step: 3 * time.Minute, Reboot: time.Minute},
 		Log: w.logger(name), Role: m.role, Labels: m.labels, Now: m.clock.now, At: p.at,
 		WriteFile: func(path string, data []byte, mode fs.FileMode) error { return w.writeFile(m, p, path, data, mode) },
 	})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/gate"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -52,11 +53,11 @@ func settleFleet(b *testing.B, s *Site, names []string, answered map[string]uint
 		command: make(chan time.Time, 1), stop: stop,
 	}
 	for subject, take := range map[string]nats.MsgHandler{
-		f.subjects.News():                         func(*nats.Msg) { f.askAll() },
-		f.subjects.Ask():                          func(*nats.Msg) { f.sayAlive() },
-		"osu-push." + benchTenant + ".cmd.host.*": f.pushed,
-		"_INBOX." + benchTenant + ".*.newest":     f.newest,
-		"_INBOX." + benchTenant + ".*.reply":      func(*nats.Msg) { f.kept.Add(1) },
+		f.subjects.PushAll():                  func(*nats.Msg) { f.askAll() },
+		f.subjects.Ping():                     func(*nats.Msg) { f.sayAlive() },
+		"osu-push." + benchTenant + ".host.*": f.pushed,
+		"_INBOX." + benchTenant + ".*.newest": f.newest,
+		"_INBOX." + benchTenant + ".*.reply":  func(*nats.Msg) { f.kept.Add(1) },
 	} {
 		sub, err := nc.Subscribe(subject, take)
 		if err != nil {
@@ -101,27 +102,19 @@ func (f *fleet) askAll() {
 	}
 }
 
-// wire is a command as it comes to a host.
-type wire struct {
-	Kind message.Kind
-	Seq  uint64
-	Run  uint64
-	Body json.RawMessage
-}
-
 func (f *fleet) newest(msg *nats.Msg) {
-	var a struct{ Records []wire }
+	var a gate.Response
 	if json.Unmarshal(msg.Data, &a) != nil {
 		return
 	}
-	for _, w := range a.Records {
+	for _, w := range a.Commands {
 		f.carryOut(strings.Split(msg.Subject, ".")[2], w)
 	}
 }
 
 func (f *fleet) pushed(msg *nats.Msg) {
-	var w wire
-	if json.Unmarshal(msg.Data, &w) != nil {
+	var p gate.Push
+	if json.Unmarshal(msg.Data, &p) != nil || p.Command == nil {
 		return
 	}
 	f.commands.Add(1)
@@ -129,11 +122,11 @@ func (f *fleet) pushed(msg *nats.Msg) {
 	case f.command <- time.Now():
 	default:
 	}
-	f.carryOut(strings.Split(msg.Subject, ".")[4], w)
+	f.carryOut(strings.Split(msg.Subject, ".")[3], *p.Command)
 }
 
 // carryOut answers a command, once.
-func (f *fleet) carryOut(host string, w wire) {
+func (f *fleet) carryOut(host string, w gate.Command) {
 	c, err := message.DecodeCommand(w.Body)
 	f.mu.Lock()
 	old := f.answered[host] >= w.Seq

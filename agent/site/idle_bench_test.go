@@ -127,7 +127,7 @@ func live(b *testing.B, address, name string, key nkeys.KeyPair) {
 	}
 	b.Cleanup(nc.Close)
 	subjects := log.Subjects{Tenant: benchTenant}
-	for _, subject := range []string{subjects.News(), subjects.Ask(), subjects.Push(name), subjects.Task(name), subjects.SeatNews(name)} {
+	for _, subject := range []string{subjects.PushAll(), subjects.Ping(), subjects.Push(name), subjects.Task(name)} {
 		if _, err := nc.Subscribe(subject, func(*nats.Msg) {}); err != nil {
 			b.Fatal(err)
 		}

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/controller"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/gate"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -21,7 +21,7 @@ func (o Options) at(role string) func(label string) {
 
 // labelled returns a log and a store that tell of their labels, where somebody
 // is told.
-func (o Options) labelled(log log.Log, kept *store.Store) (log.Log, controller.Store, jetstream.Keeper) {
+func (o Options) labelled(log log.Log, kept *store.Store) (log.Log, controller.Store, gate.Keeper) {
 	at := o.at("server")
 	if at == nil {
 		return log, kept, kept
@@ -72,7 +72,7 @@ func (s labelledStore) PutRun(ctx context.Context, tenant string, r v1.Run, asOf
 
 // labelledKeeper tells of each write that the gate does for a host.
 type labelledKeeper struct {
-	jetstream.Keeper
+	gate.Keeper
 	at func(label string)
 }
 
@@ -82,8 +82,8 @@ func (k labelledKeeper) PutVersions(ctx context.Context, tenant, key string, bod
 	return k.Keeper.PutVersions(ctx, tenant, key, body)
 }
 
-func (k labelledKeeper) PutSeat(ctx context.Context, tenant, key string, body []byte, base uint64) (uint64, error) {
-	k.at("before seat")
-	defer k.at("after seat")
-	return k.Keeper.PutSeat(ctx, tenant, key, body, base)
+func (k labelledKeeper) PutLease(ctx context.Context, tenant, key string, body []byte, base uint64) (uint64, error) {
+	k.at("before lease")
+	defer k.at("after lease")
+	return k.Keeper.PutLease(ctx, tenant, key, body, base)
 }

@@ -167,7 +167,7 @@ func (s *Site) control(ctx, running context.Context, o Options, kept *store.Stor
 	}
 	written, filled, keeper := o.labelled(log, kept)
 	c := controller.New(controller.Options{
-		Tenant: tenant, Zone: o.Zone, Log: written, Ear: log, Guard: watchdog, Store: filled, Logger: o.Log, At: o.at("controller"),
+		Tenant: tenant, Zone: o.Zone, Log: written, HostEvents: log, Guard: watchdog, Store: filled, Logger: o.Log, At: o.at("controller"),
 		Site: &check.Runner{Scripts: o.Checks, Tenant: tenant, Log: o.Log},
 	})
 	gate := jetstream.NewGate(log, keeper)

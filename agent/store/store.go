@@ -27,6 +27,9 @@ var (
 	// ErrConflict means that the entry has another revision than the one that
 	// the write was based on.
 	ErrConflict = errors.New("changed in the meantime")
+	// ErrUnknown means that another write of the entry is under way, and that
+	// nobody knows yet whether it counts: the write may be tried again.
+	ErrUnknown = errors.New("is being changed; try again")
 	// ErrDamaged means that what is there cannot be read. It can be replaced.
 	ErrDamaged = errors.New("is damaged")
 	// ErrFull means that there may be no more of the kind.
@@ -52,7 +55,7 @@ type Store struct {
 	// calendarsMu makes counting calendars and adding one a single step.
 	calendarsMu     sync.Mutex
 	hosts, versions jetstream.KeyValue
-	seats           jetstream.KeyValue
+	leases          *leases
 	// runs are the ended runs of each tenant.
 	runs runs
 	// versionsLog is the stream of the bucket of versions.
@@ -92,7 +95,7 @@ func Open(ctx context.Context, nc *nats.Conn) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	seats, err := bucket(ctx, js, "osu-seats", "workers by tenant and host", 1)
+	leases, err := openLeases(ctx, js)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +103,7 @@ func Open(ctx context.Context, nc *nats.Conn) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot look at the bucket of versions: %w", err)
 	}
-	return &Store{configs: configs, rollouts: rollouts, calendars: calendars, hosts: hosts, versions: versions, seats: seats, versionsLog: versionsLog, runs: runs{js: js, streams: map[string]jetstream.Stream{}}}, nil
+	return &Store{configs: configs, rollouts: rollouts, calendars: calendars, hosts: hosts, versions: versions, leases: leases, versionsLog: versionsLog, runs: runs{js: js, streams: map[string]jetstream.Stream{}}}, nil
 }
 
 func bucket(ctx context.Context, js jetstream.JetStream, name, description string, keep uint8) (jetstream.KeyValue, error) {
@@ -130,14 +133,26 @@ func translate(err error) error {
 		return nil
 	case errors.Is(err, jetstream.ErrKeyNotFound), errors.Is(err, jetstream.ErrKeyDeleted):
 		return ErrNotFound
+	case hasCode(err, writeUnderWay):
+		return fmt.Errorf("%w: %w", ErrUnknown, err)
 	case errors.Is(err, jetstream.ErrKeyExists), wrongRevision(err):
 		return ErrConflict
 	}
 	return err
 }
 
-// wrongRevision knows both codes: 10071 with one replica, 10164 with several.
-func wrongRevision(err error) bool {
+// Codes with which a server refuses a write that is based on a revision.
+const (
+	// wrongLastSequence means that the entry has another revision.
+	wrongLastSequence jetstream.ErrorCode = 10071
+	// writeUnderWay means, with several replicas, that another write of the entry
+	// is under way. It may yet fail, and then the revision is right after all.
+	writeUnderWay jetstream.ErrorCode = 10164
+)
+
+func hasCode(err error, code jetstream.ErrorCode) bool {
 	var api *jetstream.APIError
-	return errors.As(err, &api) && (api.ErrorCode == 10071 || api.ErrorCode == 10164)
+	return errors.As(err, &api) && api.ErrorCode == code
 }
+
+func wrongRevision(err error) bool { return hasCode(err, wrongLastSequence) }

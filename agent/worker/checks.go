@@ -25,7 +25,7 @@ func (noChecks) Run(_ context.Context, t message.Task) message.Outcome {
 const tasksWaiting = 16
 
 // doTasks runs the tasks that are asked for until ctx ends, and ends those
-// that run then: the worker that has the seat next is asked for them again.
+// that run then: the worker that holds the lease next is sent them again.
 func (w *Worker) doTasks(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	var running sync.WaitGroup
@@ -33,7 +33,7 @@ func (w *Worker) doTasks(ctx context.Context) error {
 	defer stop(nil)
 	asked := make(chan message.Task, tasksWaiting)
 	running.Go(func() {
-		stop(w.Station.Tasks(ctx, func(t message.Task) {
+		stop(w.HostLog.Tasks(ctx, func(t message.Task) {
 			select {
 			case asked <- t:
 			default:
@@ -83,7 +83,7 @@ func (w *Worker) runTask(ctx context.Context, t message.Task) {
 }
 
 func (w *Worker) tellOutcome(o message.Outcome) {
-	if err := w.Station.Outcome(o); err != nil {
+	if err := w.HostLog.Outcome(o); err != nil {
 		w.Log.Warn("cannot tell how a task came out", "host", w.Host, "run", o.Run, "task", o.Kind, "error", err)
 	}
 }

@@ -118,7 +118,7 @@ type duo struct {
 	mu      sync.Mutex
 	visits  int
 	names   [2]string
-	chairs  [2]*chair
+	conns   [2]*conn
 	stop    [2]context.CancelFunc
 	// gone is how long a worker stays away when it is stopped next.
 	gone [2]time.Duration
@@ -126,7 +126,7 @@ type duo struct {
 }
 
 func newDuo(t *testing.T, plan []deed) *duo {
-	d := &duo{t: t, site: newSite(), machine: &machine{upgrades: map[uint64]int{}, reboots: map[uint64]int{}}, plan: plan}
+	d := &duo{t: t, site: newSite(t), machine: &machine{upgrades: map[uint64]int{}, reboots: map[uint64]int{}}, plan: plan}
 	d.machine.down = d.down
 	return d
 }
@@ -136,7 +136,7 @@ func (d *duo) end(i int, kill bool, gone time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.gone[i] = gone
-	d.chairs[i].end(kill)
+	d.conns[i].end(kill)
 	d.stop[i]()
 }
 
@@ -150,7 +150,7 @@ func (d *duo) name(i int) string {
 func (d *duo) hang(i int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.chairs[i].hang()
+	d.conns[i].hang()
 }
 
 // prepare is a command that has time for its run.
@@ -168,10 +168,10 @@ func (d *duo) at(string) {
 		case p.visit != d.visits:
 		case p.restart && d.stop[p.worker] != nil:
 			d.gone[p.worker] = p.gone
-			d.chairs[p.worker].end(p.kill)
+			d.conns[p.worker].end(p.kill)
 			d.stop[p.worker]()
-		case !p.restart && d.names[p.worker] != "" && !d.chairs[p.worker].unaware():
-			d.site.give(d.names[p.worker])
+		case !p.restart && d.names[p.worker] != "" && !d.conns[p.worker].unaware():
+			d.site.give(d.names[p.worker], d.conns[p.worker].client.Incarnation)
 		}
 	}
 }
@@ -182,7 +182,7 @@ func (d *duo) down() {
 	defer d.mu.Unlock()
 	for i, stop := range d.stop {
 		if stop != nil {
-			d.chairs[i].end(true)
+			d.conns[i].end(true)
 			stop()
 		}
 	}
@@ -192,9 +192,9 @@ func (d *duo) down() {
 func (d *duo) live(ctx context.Context, i int, dir string) {
 	for ctx.Err() == nil {
 		life, stop := context.WithCancel(ctx)
-		station := &chair{site: d.site}
+		station := d.site.connect()
 		w, err := Open(life, Options{
-			Tenant: "acme", Host: "h01", Application: "app", Dir: dir, Station: station,
+			Tenant: "acme", Host: "h01", Application: "app", Dir: dir, HostLog: station.client,
 			Strategy: d.machine, Machine: seen{d.machine, dir}, Limits: Limits{Step: time.Minute, Reboot: time.Minute},
 			// Nothing here is lost with the machine's power.
 			WriteFile: os.WriteFile, Log: slog.New(slog.NewTextHandler(&d.log, nil)), At: d.at,
@@ -205,7 +205,7 @@ func (d *duo) live(ctx context.Context, i int, dir string) {
 			return
 		}
 		d.mu.Lock()
-		d.names[i], d.chairs[i], d.stop[i] = w.identity, station, stop
+		d.names[i], d.conns[i], d.stop[i] = w.identity, station, stop
 		d.mu.Unlock()
 		if err := w.Run(life); err != nil {
 			d.t.Error(err)
@@ -281,7 +281,7 @@ func play(t *testing.T, plan []deed) (visits int) {
 func (d *duo) judge(plan []deed, last string) {
 	d.t.Helper()
 	bad := last != message.Done
-	for _, r := range d.site.log {
+	for _, r := range d.site.log.All() {
 		if r.Kind != message.CommandAll {
 			continue
 		}
@@ -292,7 +292,7 @@ func (d *duo) judge(plan []deed, last string) {
 	}
 	if bad {
 		d.t.Errorf("plan %+v: upgrades %v, reboots %v, answers %v, and in peace %q; the log:\n%s",
-			plan, d.machine.upgrades, d.machine.reboots, d.site.answers, last, d.log.String())
+			plan, d.machine.upgrades, d.machine.reboots, d.site.answersNow(), last, d.log.String())
 	}
 }
 

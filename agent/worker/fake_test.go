@@ -66,8 +66,14 @@ func (s *station) try(ctx context.Context, call string) error {
 	return nil
 }
 
-// Seat implements log.HostLog: there is but one worker.
-func (s *station) Seat(ctx context.Context, _ string) error { return s.try(ctx, "seat") }
+// Lease implements log.HostLog: there is but one worker.
+func (s *station) Lease(ctx context.Context, _ string) (uint64, error) { return 0, s.try(ctx, "lease") }
+
+// GiveBack implements log.HostLog.
+func (s *station) GiveBack(context.Context) error { return nil }
+
+// Vacated implements log.HostLog.
+func (s *station) Vacated() <-chan struct{} { return nil }
 
 // Newest implements log.HostLog.
 func (s *station) Newest(ctx context.Context) ([]message.Record, error) {
@@ -228,7 +234,7 @@ func (s *station) Outcome(o message.Outcome) error {
 	return nil
 }
 
-func (s *station) Asked(ctx context.Context, _ func()) error {
+func (s *station) Pings(ctx context.Context, _ func()) error {
 	<-ctx.Done()
 	return ctx.Err()
 }

@@ -18,7 +18,7 @@ const (
 
 // readIdentity returns the name that tells this state directory's worker from
 // others of the host (AV-15), made at its first start. It must outlive the
-// process: a worker that is started again has its lease still.
+// process: a worker that is started again still holds its lease.
 func readIdentity(path string, write WriteFile) (string, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {

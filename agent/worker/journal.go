@@ -55,9 +55,9 @@ type Journal struct {
 	BootID string `json:"boot-id"`
 	// Asked tells that the reboot in hand is being asked for, or was.
 	Asked bool `json:"asked,omitempty"`
-	// Tenure is the number of the seat in which the rest was written (AV-15).
-	Tenure uint64 `json:"tenure,omitempty"`
-	// Away tells that another worker had the seat since.
+	// Epoch is that of the lease under which the rest was written (AV-15).
+	Epoch uint64 `json:"epoch,omitempty"`
+	// Away tells that another worker held the lease since.
 	Away bool `json:"away,omitempty"`
 	// Result is the text of the reply, once known; while rolling back, that of
 	// what went wrong.

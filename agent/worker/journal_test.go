@@ -42,7 +42,7 @@ func TestJournalCutAnywhere(t *testing.T) {
 func TestJournalFlippedAnywhere(t *testing.T) {
 	t.Parallel()
 	whole := upgradedWith("no space left")
-	whole.Log, whole.Tenure, whole.Away = "B", 7, true
+	whole.Log, whole.Epoch, whole.Away = "B", 7, true
 	body, err := whole.encode()
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ func TestJournalOfAnotherVersion(t *testing.T) {
 func TestJournalFormat(t *testing.T) {
 	t.Parallel()
 	away := upgradedWith("no space left")
-	away.Log, away.Tenure, away.Away, away.Asked = "B", 7, true, true
+	away.Log, away.Epoch, away.Away, away.Asked = "B", 7, true, true
 	for name, want := range map[string]Journal{"idle": {Seq: 3}, "prepared": prepared(), "away": away} {
 		body, err := want.encode()
 		if err != nil {

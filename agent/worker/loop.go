@@ -11,15 +11,15 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
-// loop does what the journal says and the seat allows, one thing after the
+// loop does what the journal says and the lease allows, one thing after the
 // other, and takes a command only when there is nothing to do.
 func (w *Worker) loop(ctx context.Context) error {
 	for ctx.Err() == nil {
-		now := w.seat.now()
+		now := w.lease.now()
 		if err := w.noteAway(ctx, now); err != nil {
 			return err
 		}
-		do := w.journal.allow(w.journal.Next(w.fresh, w.bootID), now.standing, w.away(now))
+		do := w.journal.allow(w.journal.Next(w.fresh, w.bootID), now.state, w.away(now))
 		if err := w.do(ctx, now, do); err != nil && !errors.Is(err, errMoved) {
 			return err
 		}
@@ -27,17 +27,17 @@ func (w *Worker) loop(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// away reports whether another worker has had the seat since the journal was
-// written in it. A worker without a journal cannot know better.
-func (w *Worker) away(now seating) bool {
-	return w.newborn || w.journal.Away || now.standing == held && now.tenure != w.journal.Tenure
+// away reports whether another worker has held the lease since the journal was
+// written under it. A worker without a journal cannot know better.
+func (w *Worker) away(now leaseTerm) bool {
+	return w.blank || w.journal.Away || now.state == held && now.epoch != w.journal.Epoch
 }
 
-// noteAway writes down that another worker has the seat, so that a worker that
-// is started again when it is free knows. The phase in hand stays as it was,
+// noteAway writes down that another worker holds the lease, so that a worker that
+// is started again when the lease is free knows. The phase in hand stays as it was,
 // interrupted or not.
-func (w *Worker) noteAway(ctx context.Context, now seating) error {
-	if now.standing != taken || w.newborn || w.journal.Away {
+func (w *Worker) noteAway(ctx context.Context, now leaseTerm) error {
+	if now.state != taken || w.blank || w.journal.Away {
 		return nil
 	}
 	next := w.journal
@@ -45,12 +45,12 @@ func (w *Worker) noteAway(ctx context.Context, now seating) error {
 	return w.write(ctx, next)
 }
 
-func (w *Worker) do(ctx context.Context, now seating, do Do) error {
+func (w *Worker) do(ctx context.Context, now leaseTerm, do Do) error {
 	switch do {
-	case DoStand:
+	case DoWait:
 		return w.stand(ctx, now)
-	case DoSucceed:
-		return w.succeed(ctx, now)
+	case DoTakeOver:
+		return w.takeOver(ctx, now)
 	case Nothing:
 		return w.receive(ctx, now)
 	case DoReboot:
@@ -61,17 +61,17 @@ func (w *Worker) do(ctx context.Context, now seating, do Do) error {
 }
 
 // stand waits for the worker to stand otherwise.
-func (w *Worker) stand(ctx context.Context, now seating) error {
-	if j := w.journal; now.standing == taken && j.Phase == Answering {
+func (w *Worker) stand(ctx context.Context, now leaseTerm) error {
+	if j := w.journal; now.state == taken && j.Phase == Answering {
 		w.Log.Warn("the reply was refused", "host", w.Host, "run", j.Run, "action", j.Action, "result", j.Result, "error", log.ErrTaken)
 	}
 	<-now.ctx.Done()
 	return ctx.Err()
 }
 
-// yield returns what a failed call to the site means: errMoved when the seat
+// yield returns what a failed call to the site means: errMoved when the lease
 // is lost, be it by this call or during it.
-func (w *Worker) yield(now seating, err error) error {
+func (w *Worker) yield(now leaseTerm, err error) error {
 	if now.ctx.Err() == nil && errors.Is(err, log.ErrTaken) {
 		w.standBy(err)
 	}
@@ -82,7 +82,7 @@ func (w *Worker) yield(now seating, err error) error {
 }
 
 // receive waits for a command and writes down that it is taken up.
-func (w *Worker) receive(ctx context.Context, now seating) error {
+func (w *Worker) receive(ctx context.Context, now leaseTerm) error {
 	r, err := w.commands.take(now.ctx)
 	if err != nil {
 		return w.yield(now, err)
@@ -120,7 +120,7 @@ func (w *Worker) ignore(r message.Record, reason error) {
 // step does one thing and writes down what came of it. When ctx ends in the
 // middle nothing is written: the journal's phase stands, and what really
 // happened is asked for at the next start.
-func (w *Worker) step(ctx context.Context, now seating, do Do) error {
+func (w *Worker) step(ctx context.Context, now leaseTerm, do Do) error {
 	w.At("before " + string(do))
 	outcome, err := w.perform(ctx, now, do)
 	if ctx.Err() != nil {
@@ -138,7 +138,7 @@ func (w *Worker) step(ctx context.Context, now seating, do Do) error {
 	return w.save(ctx, next)
 }
 
-func (w *Worker) perform(ctx context.Context, now seating, do Do) (strategy.Outcome, error) {
+func (w *Worker) perform(ctx context.Context, now leaseTerm, do Do) (strategy.Outcome, error) {
 	if do == DoBooted {
 		return 0, nil
 	}
@@ -184,7 +184,7 @@ func (w *Worker) job() strategy.Job {
 	return strategy.Job{
 		Tenant: w.Tenant, Host: w.Host, Run: run, NotAfter: w.journal.NotAfter, BootID: w.bootID,
 		Progress: func(percent int, text string) {
-			if err := w.Station.Progress(message.Progress{Run: run, Percent: percent, Message: text}); err != nil {
+			if err := w.HostLog.Progress(message.Progress{Run: run, Percent: percent, Message: text}); err != nil {
 				w.Log.Debug("cannot send progress", "host", w.Host, "error", err)
 			}
 		},
@@ -197,7 +197,7 @@ func (w *Worker) reply(ctx context.Context) error {
 	if w.journal.Action != message.Prepare {
 		w.versionsBeforeReply(ctx)
 	}
-	err := w.Station.Reply(ctx, w.journal.Run, message.Reply{Action: w.journal.Action, Result: w.journal.Result})
+	err := w.HostLog.Reply(ctx, w.journal.Run, message.Reply{Action: w.journal.Action, Result: w.journal.Result})
 	switch {
 	case errors.Is(err, log.ErrAnswered):
 		return nil

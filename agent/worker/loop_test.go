@@ -39,7 +39,7 @@ func (brokenStation) Reply(context.Context, uint64, message.Reply) error { retur
 func TestLostReply(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
-		r.change = func(o *Options) { o.Station = brokenStation{r.station} }
+		r.change = func(o *Options) { o.HostLog = brokenStation{r.station} }
 		r.leave(upgrading())
 		if err := r.run(); errorText(err) != "broken" {
 			t.Errorf("the worker ends with %v", err)

@@ -46,7 +46,7 @@ func (j Journal) Receive(r message.Record, host, bootID string, now time.Time) (
 	if refused != nil {
 		return j, refused
 	}
-	next.Log, next.BootID, next.Tenure = r.Log, bootID, j.Tenure
+	next.Log, next.BootID, next.Epoch = r.Log, bootID, j.Epoch
 	return next, nil
 }
 
@@ -75,6 +75,10 @@ func (j Journal) receive(r message.Record, host string, now time.Time) (Journal,
 	next := Journal{Run: j.Run, NotAfter: j.NotAfter, Seq: r.Seq, Action: command.Action, Phase: begins(command.Action)}
 	switch {
 	case j.Phase == Answered && j.Action == before(command.Action) && j.Result == permits(command.Action):
+		if r.Epoch != 0 && r.Epoch != j.Epoch {
+			// It follows from the reply of another worker.
+			return next.answer("", errors.New(anothersPast)), nil
+		}
 		return next, nil
 	case unknown(j.Result):
 		// The controller knows this host from before and waits for it.

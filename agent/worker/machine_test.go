@@ -34,6 +34,16 @@ func prepareAt(seq uint64, end time.Time, hosts ...string) message.Record {
 	return message.Record{Seq: seq, Time: now.Add(-time.Minute), Kind: message.CommandAll, Body: message.Command{Action: message.Prepare, Hosts: hosts, NotAfter: end}.Encode()}
 }
 
+func inEpoch7(j Journal) Journal {
+	j.Epoch = 7
+	return j
+}
+
+func ofEpoch(epoch uint64, r message.Record) message.Record {
+	r.Epoch = epoch
+	return r
+}
+
 // TestReceive checks which commands count (AV-54, AV-56, AV-65, AV-68, AV-71).
 func TestReceive(t *testing.T) {
 	t.Parallel()
@@ -55,6 +65,10 @@ func TestReceive(t *testing.T) {
 		"upgrade without prepare":             {Journal{}, commandAt(11, 10, message.Upgrade, "h01"), "", "the command is of run 10, and this host prepared run 0"},
 		"upgrade after an upgrade":            {upgradedWith(message.Done), commandAt(12, 10, message.Upgrade, "h01"), "", `the last step was upgrade with result "done"`},
 		"upgrade past not-after":              {expired(prepared()), commandAt(11, 10, message.Upgrade, "h01"), "", late},
+		"upgrade of the same epoch":           {inEpoch7(prepared()), ofEpoch(7, commandAt(11, 10, message.Upgrade, "h01")), Upgrading, ""},
+		"upgrade of an epoch before":          {inEpoch7(prepared()), ofEpoch(6, commandAt(11, 10, message.Upgrade, "h01")), Answering, ""},
+		"upgrade of an epoch after":           {inEpoch7(prepared()), ofEpoch(8, commandAt(11, 10, message.Upgrade, "h01")), Answering, ""},
+		"reboot of an epoch before":           {inEpoch7(upgradedWith(message.RebootRequired)), ofEpoch(6, commandAt(12, 10, message.Reboot, "h01")), Answering, ""},
 		"reboot that was asked for":           {upgradedWith(message.RebootRequired), commandAt(12, 10, message.Reboot, "h01"), Rebooting, ""},
 		"reboot that was not asked for":       {upgradedWith(message.Done), commandAt(12, 10, message.Reboot, "h01"), "", `the last step was upgrade with result "done"`},
 		"reboot before the upgrade":           {prepared(), commandAt(12, 10, message.Reboot, "h01"), "", `the last step was prepare with result "done"`},

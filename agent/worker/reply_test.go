@@ -28,7 +28,7 @@ func (w witness) Reply(ctx context.Context, run uint64, reply message.Reply) err
 func TestReplyComesAfterItsJournal(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
-		r.change = func(o *Options) { o.Station = witness{r.station, r} }
+		r.change = func(o *Options) { o.HostLog = witness{r.station, r} }
 		if !wholeRun(r) {
 			t.Error("the reboot is lost without a crash")
 		}

@@ -80,13 +80,13 @@ func (r *rig) at(label string) {
 
 // isBeside reports whether a label is visited beside the loop.
 func isBeside(label string) bool {
-	return strings.HasSuffix(label, " seat") || strings.Contains(label, " task ")
+	return strings.HasSuffix(label, " lease") || strings.Contains(label, " task ")
 }
 
 func (r *rig) options() Options {
 	o := Options{
 		Tenant: "acme", Host: "h01", Application: "os-upgrade-simulated", Dir: filepath.Join(r.dir, "state"),
-		Station: r.station, Strategy: r.host, Machine: r.host, Limits: Limits{Step: time.Minute, Reboot: time.Minute},
+		HostLog: r.station, Strategy: r.host, Machine: r.host, Limits: Limits{Step: time.Minute, Reboot: time.Minute},
 		Checks: passing{}, Log: slog.New(slog.NewTextHandler(&r.log, nil)), Now: r.now, At: r.at,
 	}
 	if r.change != nil {

@@ -71,7 +71,7 @@ func passes(err error) bool {
 func (w *Worker) alarm(next Journal, err error) {
 	const what = "ALARM: cannot write the journal; nothing is done until it can be written"
 	w.Log.Error(what, "host", w.Host, "run", next.Run, "error", err)
-	if err := w.Station.Progress(message.Progress{Run: next.Run, Percent: -1, Message: what + ": " + err.Error()}); err != nil {
+	if err := w.HostLog.Progress(message.Progress{Run: next.Run, Percent: -1, Message: what + ": " + err.Error()}); err != nil {
 		w.Log.Debug("cannot send progress", "host", w.Host, "error", err)
 	}
 }

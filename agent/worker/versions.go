@@ -20,7 +20,7 @@ const versionsFirst = 10 * time.Second
 // cannot be reached must not keep the host from its work.
 func (w *Worker) reportVersions(ctx context.Context) error {
 	// What the log has is not reported again (AV-76).
-	reported, err := w.Station.LastVersions(ctx)
+	reported, err := w.HostLog.LastVersions(ctx)
 	if errors.Is(err, log.ErrTaken) {
 		return err
 	}
@@ -59,7 +59,7 @@ func (w *Worker) report(ctx context.Context, reported []byte) ([]byte, error) {
 	}
 	// Checked here, because the site would only refuse it.
 	if _, err = message.DecodeVersions(body); err == nil {
-		err = w.Station.Versions(ctx, body)
+		err = w.HostLog.Versions(ctx, body)
 	}
 	if errors.Is(err, log.ErrTaken) {
 		return reported, err

@@ -128,7 +128,7 @@ func TestOneReportForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun, release := make(chan struct{}, 10), make(chan struct{})
 		s := newStation()
-		w := &Worker{Options: Options{Station: s, Log: slog.New(slog.DiscardHandler), Strategy: otherVersions{versions: func(context.Context) (map[string]string, error) {
+		w := &Worker{Options: Options{HostLog: s, Log: slog.New(slog.DiscardHandler), Strategy: otherVersions{versions: func(context.Context) (map[string]string, error) {
 			begun <- struct{}{}
 			<-release
 			return map[string]string{"kernel": "6"}, nil

@@ -52,7 +52,7 @@ type Options struct {
 	// Dir is the state directory, which holds the journal. It must survive
 	// reboots.
 	Dir      string
-	Station  log.HostLog
+	HostLog  log.HostLog
 	Strategy strategy.Strategy
 	Machine  Machine
 	Limits   Limits
@@ -62,9 +62,9 @@ type Options struct {
 	Labels map[string]string
 	// Checks runs the checks and hooks of a rollout; nil means that they fail.
 	Checks Checks
-	// Seated is told whether this worker works for the host or another one
+	// Leased is told whether this worker works for the host or another one
 	// does (AV-15), at first and at each change; nil means nobody.
-	Seated func(held bool)
+	Leased func(held bool)
 	// WriteFile writes the journal; nil means durable.WriteFile.
 	WriteFile WriteFile
 	// Now is the clock; nil means time.Now.
@@ -80,16 +80,16 @@ type Worker struct {
 	lock *durable.Lock
 	// identity tells this worker from others of the host.
 	identity string
-	seat     *seat
+	lease    *lease
 	journal  Journal
 	// run is that of the journal, for what runs beside the loop.
 	run atomic.Uint64
 	// begun tells that the journal holds more of the run than its prepare.
 	begun atomic.Bool
-	// newborn tells that there is no journal yet; born is closed once there is.
-	newborn bool
-	born    chan struct{}
-	bootID  string
+	// blank tells that there is no journal yet; born is closed once there is.
+	blank  bool
+	born   chan struct{}
+	bootID string
 	// fresh tells that the journal's phase began in this process, not before a
 	// crash.
 	fresh    bool
@@ -121,8 +121,8 @@ func Open(ctx context.Context, o Options) (*Worker, error) {
 	if o.At == nil {
 		o.At = func(string) {}
 	}
-	if o.Seated == nil {
-		o.Seated = func(bool) {}
+	if o.Leased == nil {
+		o.Leased = func(bool) {}
 	}
 	if o.Checks == nil {
 		o.Checks = noChecks{}
@@ -151,10 +151,10 @@ func (w *Worker) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	w.journal, err = ReadJournal(w.journalPath())
-	if w.newborn = errors.Is(err, os.ErrNotExist); err != nil && !w.newborn {
+	if w.blank = errors.Is(err, os.ErrNotExist); err != nil && !w.blank {
 		return err
 	}
-	if !w.newborn {
+	if !w.blank {
 		close(w.born)
 	}
 	w.tell(w.journal)
@@ -181,11 +181,11 @@ func (w *Worker) Close() error { return w.lock.Close() }
 // Run works until ctx ends, which is no error, or the log or the journal
 // fails. What it was doing then is taken up again by the next worker of the
 // state directory. A worker that is told to end with nothing in hand gives the
-// host's seat back.
+// host's lease back.
 func (w *Worker) Run(whole context.Context) error {
 	err := w.work(whole)
 	if err == nil && whole.Err() != nil {
-		w.leave(whole)
+		w.giveBack(whole)
 	}
 	return err
 }
@@ -194,7 +194,7 @@ func (w *Worker) Run(whole context.Context) error {
 func (w *Worker) work(whole context.Context) error {
 	ctx, cancel := context.WithCancelCause(whole)
 	defer cancel(nil)
-	w.seat = newSeat(ctx)
+	w.lease = newLease(ctx)
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	defer cancel(nil)
@@ -215,7 +215,7 @@ func (w *Worker) work(whole context.Context) error {
 }
 
 func (w *Worker) listen(ctx context.Context) error {
-	return w.Station.Commands(ctx, func(r message.Record) {
+	return w.HostLog.Commands(ctx, func(r message.Record) {
 		if !w.commands.put(r) {
 			w.count.Add(1)
 		}
@@ -232,13 +232,13 @@ func (w *Worker) heartbeat(ctx context.Context) error {
 	}
 }
 
-func (w *Worker) answerAsks(ctx context.Context) error {
-	return w.Station.Asked(ctx, w.sayAlive)
+func (w *Worker) answerPings(ctx context.Context) error {
+	return w.HostLog.Pings(ctx, w.sayAlive)
 }
 
 func (w *Worker) sayAlive() {
 	alive := message.Alive{Application: w.Application, AgentVersion: w.Version, Worker: w.identity, Role: w.Role, Labels: w.Labels}
-	if err := w.Station.Alive(alive); err != nil {
+	if err := w.HostLog.Alive(alive); err != nil {
 		w.Log.Warn("cannot send heartbeat", "host", w.Host, "error", err)
 	}
 }

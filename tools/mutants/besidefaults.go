@@ -39,8 +39,8 @@ var besideFaults = []fault{
 		by: tests("agent/controller", "TestDrainThatAnotherHasDone"),
 	},
 	{
-		name: "copied-machine-works-beside-its-original", in: "agent/log/jetstream.seats.heard",
-		old: `case !at.admits(session):`, new: `case false:`,
-		by: tests("agent/log/jetstream", "TestCopiedMachine"),
+		name: "clone-works-beside-its-original", in: "agent/gate.Lease.holds",
+		old: `l.Worker == worker && l.Incarnation == incarnation && !l.Vacant`, new: `l.Worker == worker && !l.Vacant`,
+		by: tests("agent/gate", "TestClonedMachine"),
 	},
 }

@@ -103,13 +103,13 @@ var hostFaults = []fault{
 		by: tests("agent/worker", "TestLostReply"),
 	},
 	{
-		name: "lost-journal-is-guessed", in: "agent/worker.Newborn",
+		name: "lost-journal-is-guessed", in: "agent/worker.Blank",
 		old: `open.Phase, open.Result = Answering, unknownPast`, new: `open.Phase, open.Result = begins(open.Action), ""`,
-		by: simulated(tests("agent/worker", "TestNewborn|TestNewbornNeverActs|TestLostJournal")...),
+		by: simulated(tests("agent/worker", "TestBlank|TestBlankNeverActs|TestLostJournal")...),
 	},
 	{
 		name: "two-workers-of-a-host-upgrade", in: "agent/worker.Worker.away",
-		old: `return w.newborn || w.journal.Away || now.standing == held && now.tenure != w.journal.Tenure`, new: `return w.newborn`,
+		old: `return w.blank || w.journal.Away || now.state == held && now.epoch != w.journal.Epoch`, new: `return w.blank`,
 		by: tests("agent/worker", "TestTakeovers|TestAbsence|TestTakeover"),
 	},
 	{
@@ -171,12 +171,12 @@ var hostFaults = []fault{
 		by: tests("agent/script", "TestExitCountsThoughItsTimeIsOver"),
 	},
 	{
-		name: "seat-given-back-by-a-session-before", in: "agent/log/jetstream.seats.begin",
-		old: `if at.session != "" && at.session != session {`, new: `if at.session == "-" && at.session != session {`,
-		by: tests("agent/log/jetstream", "TestAskWhileLeft"),
+		name: "lease-given-back-by-a-replaced-process", in: "agent/gate.Lease.giveBack",
+		old: `!l.holds(worker, incarnation)`, new: `l.Worker != worker || l.Vacant`,
+		by: tests("agent/gate", "TestLateGiveBack"),
 	},
 	{
-		name: "seat-given-back-in-mid-work", in: "agent/worker.Journal.over",
+		name: "lease-given-back-in-mid-work", in: "agent/worker.Journal.over",
 		old: `default:
 			return false`,
 		new: `default:

@@ -11,13 +11,14 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/strict"
 )
 
 // Mark is a place in the log and the hash of everything up to it.
@@ -54,11 +55,7 @@ func Open(path string) (*Guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the guard of the log: %w", err)
 	}
-	err = format.Guard.Decode(body, &g.kept)
-	if format.IsUnsupported(err) {
-		return nil, fmt.Errorf("the guard %s of the log was %w; start a version that reads it", path, err)
-	}
-	if err != nil || !g.begin() {
+	if err := strict.JSON(body, &g.kept); err != nil || !g.begin() {
 		return nil, fmt.Errorf("the guard %s of the log is damaged; compare the log with a backup before removing it", path)
 	}
 	return g, nil
@@ -120,7 +117,7 @@ func chain(hash [sha256.Size]byte, r message.Record) [sha256.Size]byte {
 	h := sha256.New()
 	h.Write(hash[:])
 	var number [8]byte
-	for _, n := range []uint64{r.Seq, uint64(r.Time.UnixNano()), uint64(r.Kind), r.Run} {
+	for _, n := range []uint64{r.Seq, uint64(r.Time.UnixNano()), uint64(r.Kind), r.Run, r.Epoch} {
 		binary.BigEndian.PutUint64(number[:], n)
 		h.Write(number[:])
 	}
@@ -141,7 +138,7 @@ func (g *Guard) Keep() error {
 }
 
 func (g *Guard) write(f file) error {
-	body, err := format.Guard.Encode(f)
+	body, err := json.Marshal(f)
 	if err != nil {
 		return err
 	}

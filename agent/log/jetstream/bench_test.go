@@ -35,10 +35,10 @@ func BenchmarkAppend(b *testing.B) {
 // records on disk and the way there and back.
 func BenchmarkCommandToReply(b *testing.B) {
 	log, hosts := benchSite(b)
-	station := hosts("h01")
+	h := hosts("h01")
 	go func() {
-		_ = station.Commands(b.Context(), func(r message.Record) {
-			_ = station.Reply(b.Context(), r.Seq, message.Reply{Action: message.Prepare, Result: message.Done})
+		_ = h.Commands(b.Context(), func(r message.Record) {
+			_ = h.Reply(b.Context(), r.Seq, message.Reply{Action: message.Prepare, Result: message.Done})
 		})
 	}()
 	replies := make(chan uint64, 100)
@@ -69,12 +69,12 @@ func BenchmarkCommandToReply(b *testing.B) {
 // connection: until all are told, and until all replies are on disk.
 func BenchmarkTenThousand(b *testing.B) {
 	const hosts = 10_000
-	log, station := benchSite(b)
+	log, host := benchSite(b)
 	names := make([]string, hosts)
 	told, replied := make(chan struct{}, hosts), make(chan struct{}, hosts)
 	for i := range hosts {
 		names[i] = fmt.Sprintf("udc1-%05d.example.com", i)
-		s := station(names[i])
+		s := host(names[i])
 		go func() {
 			var seen uint64
 			_ = s.Commands(b.Context(), func(r message.Record) {
@@ -162,7 +162,7 @@ func benchSite(b *testing.B) (*Log, func(string) *HostLog) {
 		b.Fatal(err)
 	}
 	serveGate(b, log, nc)
-	return log, func(host string) *HostLog { return (&site{t: b, hosts: hosts, server: server}).station(host) }
+	return log, func(host string) *HostLog { return (&site{t: b, hosts: hosts, server: server}).host(host) }
 }
 
 func percentiles(b *testing.B, times []time.Duration) {

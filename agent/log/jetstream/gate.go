@@ -2,18 +2,20 @@ package jetstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/gate"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// Bounds of the gate.
+// Bounds of what hosts call for.
 const (
 	// gateWorkers is how many calls of all hosts are answered at once that wait
 	// for the disk, and quickWorkers how many of the others.
@@ -21,36 +23,18 @@ const (
 	// callsPerHost is how many calls of one host may be open, maxCalls how many
 	// of all hosts may wait, maxWaiting how many bytes they may have. What comes
 	// beyond that is dropped, and an honest host asks again. 10,000 hosts ask at
-	// once when there is news.
+	// once when there is a hint.
 	callsPerHost, maxCalls, maxWaiting = 4, 1 << 16, 128 << 20
 	// maxCall bounds one call with its headers, in bytes. What is larger than
 	// what it may be, but not by much, is refused in words.
 	maxCall = 2 * message.MaxVersionsBody
 )
 
-// Keeper keeps what a host has one entry of, so that it cannot fill the log:
-// the versions that it reports, and the worker that has its seat. The key is a
-// host's name as one subject token.
-type Keeper interface {
-	PutVersions(ctx context.Context, tenant, key string, body []byte) error
-	Versions(ctx context.Context, tenant, key string) ([]byte, error)
-	// PutSeat writes an entry if the one there still has the number base, 0 when
-	// there never was one, and returns its own number.
-	PutSeat(ctx context.Context, tenant, key string, body []byte, base uint64) (uint64, error)
-	// WatchSeats calls see with each entry, now and after each change; with an
-	// empty key at the end of what was there, with no body when it is gone. It
-	// returns when ctx ends or the store is gone.
-	WatchSeats(ctx context.Context, tenant string, see func(key string, body []byte, number uint64)) error
-}
-
-// Gate is where hosts are let in: it takes each host's calls on that host's
-// own subject, does what is allowed in the host's name, and answers to that
-// host's own inbox, whatever else the call says.
+// Gate carries a gate over NATS: it takes each host's calls on that host's own
+// subject and answers to that host's own inbox, whatever else the call says.
 type Gate struct {
-	log    *Log
-	keeper Keeper
-	board  board
-	seats  seats
+	*gate.Gate
+	log *Log
 	// quick are the calls that are answered from memory: nobody is to wait with
 	// them behind those that are written to disk.
 	calls, quick chan *nats.Msg
@@ -62,59 +46,94 @@ type Gate struct {
 }
 
 // NewGate makes the gate of a log. From then on the log delivers no heartbeat
-// of a worker that does not have its host's seat.
-func NewGate(log *Log, keeper Keeper) *Gate {
+// of a worker that does not hold its host's lease.
+func NewGate(log *Log, keeper gate.Keeper) *Gate {
 	g := &Gate{
-		log: log, keeper: keeper, board: board{log: log}, open: map[string]int{},
+		Gate: gate.New(gate.Options{Tenant: log.subjects.Tenant, Log: gateLog{log}, Keeper: keeper, Push: log.push}),
+		log:  log, open: map[string]int{},
 		calls: make(chan *nats.Msg, maxCalls), quick: make(chan *nats.Msg, maxCalls),
-		seats: seats{log: log, keeper: keeper, byHost: map[string]*seat{}, begun: time.Now()},
 	}
 	log.gate.Store(g)
 	return g
 }
 
-// heard notes a heartbeat and reports whether it counts. A worker that has
-// lost the seat is told so.
-func (g *Gate) heard(host, worker, session string) bool {
-	h, has := g.seats.heard(host, worker, session)
-	if !has {
-		g.seats.tell(host, h)
+// push sends something to the workers of a host, or to all hosts.
+func (l *Log) push(host string, body []byte) {
+	subject := l.subjects.PushAll()
+	if host != "" {
+		subject = l.subjects.Push(host)
 	}
-	return has
+	_ = l.nats.Publish(subject, body)
+}
+
+// gateLog is the log as its gate needs it.
+type gateLog struct{ *Log }
+
+var _ gate.Log = gateLog{}
+
+// Identity implements gate.Log.
+func (l gateLog) Identity() string { return l.identity() }
+
+// AppendReply implements gate.Log.
+func (l gateLog) AppendReply(ctx context.Context, r message.Record) error {
+	msg := nats.NewMsg(l.subjects.Reply(r.Run, r.Action, r.Host))
+	msg.Data = r.Body
+	setEpoch(msg.Header, r.Epoch)
+	_, err := l.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(0))
+	if rejected(err) {
+		return log.ErrAnswered
+	}
+	return err
+}
+
+// NewestCommand implements gate.Log.
+func (l gateLog) NewestCommand(ctx context.Context) (uint64, error) {
+	return l.newest(ctx, l.subjects.Commands())
+}
+
+// NewestPrepare implements gate.Log.
+func (l gateLog) NewestPrepare(ctx context.Context) (uint64, error) {
+	return l.newest(ctx, l.subjects.CommandAll())
+}
+
+func (l gateLog) newest(ctx context.Context, subject string) (uint64, error) {
+	msg, err := l.last(ctx, subject)
+	if err != nil || msg == nil {
+		return 0, err
+	}
+	return msg.Sequence, nil
+}
+
+// FollowCommands implements gate.Log.
+func (l gateLog) FollowCommands(ctx context.Context, from uint64, deliver func(message.Record)) error {
+	return l.follow(ctx, from, []string{l.subjects.Commands()}, deliver)
 }
 
 // Serve answers calls until ctx ends. Several gates share the work.
 func (g *Gate) Serve(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	seats, board := make(chan struct{}), make(chan struct{})
 	var parts sync.WaitGroup
-	for _, part := range []func() error{
-		func() error { return g.seats.serve(ctx, sync.OnceFunc(func() { close(seats) })) },
-		func() error { return g.board.serve(ctx, sync.OnceFunc(func() { close(board) })) },
-		func() error { return g.letIn(ctx, seats, board) },
-	} {
-		parts.Go(func() { stop(part()) })
+	for _, part := range []func(context.Context) error{g.Run, g.letIn} {
+		parts.Go(func() { stop(part(ctx)) })
 	}
 	parts.Wait()
 	return context.Cause(ctx)
 }
 
 // letIn takes calls once the gate knows what was there before it.
-func (g *Gate) letIn(ctx context.Context, known ...<-chan struct{}) error {
-	for _, loaded := range known {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-loaded:
-		}
+func (g *Gate) letIn(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-g.Ready():
 	}
 	sub, err := g.log.nats.QueueSubscribe(g.log.subjects.Call("*", ">"), "gate", g.admit)
 	if err != nil {
 		return fmt.Errorf("cannot let hosts in: %w", err)
 	}
 	// Hosts that are connected already may have missed what came before.
-	g.board.tellAll()
+	g.Reconnected()
 	var workers sync.WaitGroup
 	for range gateWorkers {
 		workers.Go(func() { g.work(ctx, g.calls) })
@@ -122,29 +141,30 @@ func (g *Gate) letIn(ctx context.Context, known ...<-chan struct{}) error {
 	for range quickWorkers {
 		workers.Go(func() { g.work(ctx, g.quick) })
 	}
+	g.log.whenBack(ctx, g.Reconnected)
 	<-ctx.Done()
 	_ = sub.Unsubscribe()
 	workers.Wait()
 	return ctx.Err()
 }
 
-// caller returns the host of a call and its verb, and whether its answer goes
-// to that host.
-func (g *Gate) caller(msg *nats.Msg) (host string, verb []string, ok bool) {
+// call is one call of a host, and whether its response goes to that host.
+func (g *Gate) call(msg *nats.Msg) (host string, q gate.Request, ok bool) {
 	parts := strings.Split(msg.Subject, ".")
 	host, ok = log.Host(parts[2])
-	return host, parts[4:], ok && strings.HasPrefix(msg.Reply, g.log.subjects.Inbox(host)+".")
+	q = gate.Request{Verb: parts[4:], Worker: msg.Header.Get(headerWorker), Incarnation: msg.Header.Get(headerIncarnation), Body: msg.Data}
+	return host, q, ok && strings.HasPrefix(msg.Reply, g.log.subjects.Inbox(host)+".")
 }
 
 // admit takes a call unless its host has too many open already. It never
 // waits, so that calls do not pile up where nobody counts them.
 func (g *Gate) admit(msg *nats.Msg) {
-	host, verb, ok := g.caller(msg)
+	host, q, ok := g.call(msg)
 	if !ok || msg.Size() > maxCall || !g.begin(host, msg.Size()) {
 		return
 	}
 	calls := g.calls
-	if verb[0] == verbNewest {
+	if q.Quick() {
 		calls = g.quick
 	}
 	select {
@@ -180,13 +200,52 @@ func (g *Gate) work(ctx context.Context, calls <-chan *nats.Msg) {
 		case <-ctx.Done():
 			return
 		case msg := <-calls:
-			host, verb, _ := g.caller(msg)
-			limited, cancel := context.WithTimeout(ctx, appendTimeout)
-			answer := g.answer(limited, host, verb, msg)
+			host, q, _ := g.call(msg)
+			limited, cancel := context.WithTimeout(ctx, gate.CallTimeout)
+			response := g.Answer(limited, host, q)
 			cancel()
 			// Who asked and is gone asks again.
-			_ = g.log.nats.Publish(msg.Reply, answer.encode())
+			_ = g.log.nats.Publish(msg.Reply, response.Encode())
 			g.end(host, msg.Size())
 		}
 	}
 }
+
+// hostConn is a host's connection to the gates.
+type hostConn struct {
+	subjects log.Subjects
+	host     string
+	nats     *nats.Conn
+}
+
+var _ gate.Conn = (*hostConn)(nil)
+
+// Call implements gate.Conn.
+func (c *hostConn) Call(ctx context.Context, q gate.Request) ([]byte, error) {
+	msg := nats.NewMsg(c.subjects.Call(c.host, strings.Join(q.Verb, ".")))
+	msg.Data = q.Body
+	msg.Header.Set(headerWorker, q.Worker)
+	msg.Header.Set(headerIncarnation, q.Incarnation)
+	response, err := c.nats.RequestMsgWithContext(ctx, msg)
+	switch {
+	case errors.Is(err, nats.ErrMaxPayload):
+		return nil, fmt.Errorf("%w: %w", log.ErrRefused, err)
+	case err != nil:
+		return nil, err
+	}
+	return response.Data, nil
+}
+
+// Send implements gate.Conn.
+func (c *hostConn) Send(kind gate.Telemetry, incarnation string, body []byte) error {
+	subject := map[gate.Telemetry]string{
+		gate.AliveTelemetry: c.subjects.Alive(c.host), gate.ProgressTelemetry: c.subjects.Progress(c.host), gate.OutcomeTelemetry: c.subjects.Outcome(c.host),
+	}[kind]
+	msg := nats.NewMsg(subject)
+	msg.Data = body
+	msg.Header.Set(headerIncarnation, incarnation)
+	return c.nats.PublishMsg(msg)
+}
+
+// Connected implements gate.Conn.
+func (c *hostConn) Connected() bool { return c.nats.IsConnected() }

@@ -28,10 +28,10 @@ func TestReplySubject(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	acme := s.log.subjects
-	if err := s.station("h01").Versions(t.Context(), []byte(`{"event":"opened"}`)); err != nil {
+	if err := s.host("h01").Versions(t.Context(), []byte(`{"event":"opened"}`)); err != nil {
 		t.Fatal(err)
 	}
-	news := s.hear(t, acme.News())
+	news := s.hear(t, acme.PushAll())
 	run, err := s.log.Append(t.Context(), message.Record{Kind: message.CommandAll, Body: []byte("{}")}, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -41,9 +41,9 @@ func TestReplySubject(t *testing.T) {
 		t.Fatal(err)
 	}
 	targets := []string{
-		acme.Event(), acme.CommandAll(), acme.CommandHost(), acme.Push("h02"), acme.News(), acme.Task("h02"), acme.SeatNews("h02"),
+		acme.Event(), acme.CommandAll(), acme.CommandHost(), acme.Push("h02"), acme.PushAll(), acme.Task("h02"), acme.Push("h02"),
 		acme.Reply(run, message.Prepare, "h02"), log.Subjects{Tenant: "other"}.Event(), "$KV.osu-config.acme", acme.Alive("h99"),
-		"$JS.API.STREAM.DELETE." + acme.Stream(), "$JS.API.STREAM.DELETE.KV_osu-config", acme.Inbox("h02") + ".x", acme.Ask(), acme.Call("h02", verbNewest),
+		"$JS.API.STREAM.DELETE." + acme.Stream(), "$JS.API.STREAM.DELETE.KV_osu-config", acme.Inbox("h02") + ".x", acme.Ping(), acme.Call("h02", "newest"),
 	}
 	reached := make(chan *nats.Msg, 100)
 	for _, target := range targets {
@@ -55,7 +55,7 @@ func TestReplySubject(t *testing.T) {
 		t.Fatal(err)
 	}
 	nc := s.connect("h01")
-	for _, verb := range []string{verbLastVersions, verbNewest, verbVersions, verbSeat, verbReply + ".1.prepare", "nonsense"} {
+	for _, verb := range []string{"last-versions", "newest", "versions", "lease", "reply" + ".1.prepare", "nonsense"} {
 		for _, target := range targets {
 			if err := nc.PublishRequest(acme.Call("h01", verb), target, []byte(`{}`)); err != nil {
 				t.Fatal(err)
@@ -66,7 +66,7 @@ func TestReplySubject(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The gate takes calls in order, so this one comes after all of those.
-	if _, err := s.station("h01").Newest(t.Context()); err != nil {
+	if _, err := s.host("h01").Newest(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.agent.Flush(); err != nil {
@@ -90,11 +90,11 @@ func TestFlood(t *testing.T) {
 	acme := s.log.subjects
 	nc := s.connect("h01", nats.CustomInboxPrefix(acme.Inbox("h01")))
 	for range 20_000 {
-		if err := nc.PublishRequest(acme.Call("h01", verbVersions), acme.Inbox("h01")+".x", []byte(`{"kernel":"6.1"}`)); err != nil {
+		if err := nc.PublishRequest(acme.Call("h01", "versions"), acme.Inbox("h01")+".x", []byte(`{"kernel":"6.1"}`)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.station("h02").Versions(t.Context(), []byte(`{"kernel":"6.1"}`)); err != nil {
+	if err := s.host("h02").Versions(t.Context(), []byte(`{"kernel":"6.1"}`)); err != nil {
 		t.Fatal(err)
 	}
 	if last, err := s.log.Last(t.Context()); err != nil || last != 0 {
@@ -147,7 +147,7 @@ func TestHeaders(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	acme := s.log.subjects
-	other := s.station("h02")
+	other := s.host("h02")
 	if _, err := other.Newest(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestHeaders(t *testing.T) {
 	flood := s.raw("h01")
 	const bombs = 50
 	for range bombs {
-		if _, err := fmt.Fprintf(flood, "HPUB %s %s.x %d %d\r\n%s\r\n", acme.Call("h01", verbNewest), acme.Inbox("h01"), bomb.Len(), bomb.Len(), bomb.Bytes()); err != nil {
+		if _, err := fmt.Fprintf(flood, "HPUB %s %s.x %d %d\r\n%s\r\n", acme.Call("h01", "newest"), acme.Inbox("h01"), bomb.Len(), bomb.Len(), bomb.Bytes()); err != nil {
 			t.Fatal(err)
 		}
 		limited, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -191,12 +191,12 @@ func TestLargeHeartbeat(t *testing.T) {
 	for i := range message.MaxLabels {
 		largest.Labels[fmt.Sprintf("%063d", i)] = strings.Repeat("v", 63)
 	}
-	station := s.station("h01")
+	h := s.host("h01")
 	// It would be read, but for its size.
 	padded := message.Alive{Application: "padded"}.Encode()
 	padded = append(padded, bytes.Repeat([]byte(" "), maxAlive)...)
 	got := again(t, func() error {
-		return errors.Join(station.nats.Publish(s.log.subjects.Alive("h01"), padded), station.Alive(largest))
+		return errors.Join(h.conn.nats.Publish(s.log.subjects.Alive("h01"), padded), h.Alive(largest))
 	}, heard)
 	if got.Application != largest.Application || len(got.Labels) != message.MaxLabels || s.log.Dropped() == 0 {
 		t.Errorf("heard is %+v, dropped %d", got, s.log.Dropped())

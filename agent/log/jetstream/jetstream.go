@@ -16,7 +16,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
@@ -26,6 +25,14 @@ const (
 	headerRun      = "Osu-Run"
 	headerHost     = "Osu-Host"
 	headerProducer = "Osu-Producer"
+	// headerEpoch is the epoch of the lease that a record belongs to.
+	headerEpoch = "Osu-Epoch"
+)
+
+// Headers of what a host sends: its worker, and the process of it.
+const (
+	headerWorker      = "Osu-Worker"
+	headerIncarnation = "Osu-Incarnation"
 )
 
 const (
@@ -47,9 +54,9 @@ type Log struct {
 	nats   *nats.Conn
 	js     jetstream.JetStream
 	stream jetstream.Stream
-	// gate knows which worker each host has; nil when there is none here.
+	// gate knows who holds each host's lease; nil when there is none here.
 	gate atomic.Pointer[Gate]
-	// dropped counts what hosts told that could not be read.
+	// dropped counts the telemetry that could not be read.
 	dropped atomic.Uint64
 }
 
@@ -106,13 +113,13 @@ func (l *Log) append(ctx context.Context, r message.Record, expect uint64, more 
 	msg := nats.NewMsg(subject)
 	msg.Data = r.Body
 	msg.Header.Set(headerProducer, message.Producer)
-	msg.Header.Set(format.Header, format.Record.HeaderValue())
 	if r.Run != 0 {
 		msg.Header.Set(headerRun, strconv.FormatUint(r.Run, 10))
 	}
 	if r.Kind == message.CommandHost {
 		msg.Header.Set(headerHost, r.Host)
 	}
+	setEpoch(msg.Header, r.Epoch)
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
 	ack, err := l.js.PublishMsg(ctx, msg, append(more,
@@ -126,6 +133,15 @@ func (l *Log) append(ctx context.Context, r message.Record, expect uint64, more 
 	return ack.Sequence, nil
 }
 
+func setEpoch(header nats.Header, epoch uint64) {
+	if epoch != 0 {
+		header.Set(headerEpoch, strconv.FormatUint(epoch, 10))
+	}
+}
+
+// rejected reports whether the server has refused an append because the log is
+// not as expected. With several replicas it may also say that another append is
+// under way (10164), which may yet fail: nobody knows then.
 func rejected(err error) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) && api.ErrorCode == wrongLastSequence

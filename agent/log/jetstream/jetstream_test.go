@@ -1,13 +1,10 @@
 package jetstream
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,8 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/format/formattest"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/gate"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
@@ -106,15 +102,15 @@ func (s *site) connect(host string, options ...nats.Option) *nats.Conn {
 	return nc
 }
 
-func (s *site) station(host string) *HostLog {
+func (s *site) host(host string) *HostLog {
 	s.t.Helper()
-	station, err := Dial("acme", host, func(options ...nats.Option) (*nats.Conn, error) {
+	h, err := Dial("acme", host, func(options ...nats.Option) (*nats.Conn, error) {
 		return s.connect(host, options...), nil
 	})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return station
+	return h
 }
 
 func prepare(hosts ...string) message.Record {
@@ -136,7 +132,7 @@ func TestOneWriter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.station("h01").Reply(t.Context(), first, message.Reply{Action: message.Prepare, Result: message.Done}); err != nil {
+	if err := s.host("h01").Reply(t.Context(), first, message.Reply{Action: message.Prepare, Result: message.Done}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.log.Append(t.Context(), event("2"), first); err != nil {
@@ -155,28 +151,28 @@ func TestOneWriter(t *testing.T) {
 func TestOneAnswer(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	station := s.station("h01")
+	h := s.host("h01")
 	reply := message.Reply{Action: message.Upgrade, Result: message.Done}
-	if err := station.Reply(t.Context(), 1, reply); !errors.Is(err, log.ErrRefused) {
+	if err := h.Reply(t.Context(), 1, reply); !errors.Is(err, log.ErrRefused) {
 		t.Fatalf("a reply before the first run gets %v", err)
 	}
 	run, err := s.log.Append(t.Context(), message.Record{Kind: message.CommandAll, Body: []byte("{}")}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := station.Reply(t.Context(), run, reply); err != nil {
+	if err := h.Reply(t.Context(), run, reply); err != nil {
 		t.Fatal(err)
 	}
 	reply.Result = "failed after all"
-	if err := station.Reply(t.Context(), run, reply); !errors.Is(err, log.ErrAnswered) {
+	if err := h.Reply(t.Context(), run, reply); !errors.Is(err, log.ErrAnswered) {
 		t.Fatalf("the second reply gets %v", err)
 	}
-	if err := station.Reply(t.Context(), run+7, reply); !errors.Is(err, log.ErrRefused) {
+	if err := h.Reply(t.Context(), run+7, reply); !errors.Is(err, log.ErrRefused) {
 		t.Fatalf("a reply to no run gets %v", err)
 	}
-	reply.Result = strings.Repeat("x", maxReply)
-	if err := station.Reply(t.Context(), run, reply); !errors.Is(err, log.ErrRefused) {
-		t.Fatalf("a reply of %d bytes gets %v", maxReply, err)
+	reply.Result = strings.Repeat("x", gate.MaxReply)
+	if err := h.Reply(t.Context(), run, reply); !errors.Is(err, log.ErrRefused) {
+		t.Fatalf("a reply of %d bytes gets %v", gate.MaxReply, err)
 	}
 	if last, err := s.log.Last(t.Context()); err != nil || last != 2 {
 		t.Errorf("the log has %d records, %v", last, err)
@@ -203,10 +199,10 @@ func TestCommandsAfterAbsence(t *testing.T) {
 	got := make(chan message.Record, 10)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	station := s.station("h01")
+	h := s.host("h01")
 	go func() {
 		defer close(got)
-		ended <- station.Commands(ctx, func(r message.Record) { got <- r })
+		ended <- h.Commands(ctx, func(r message.Record) { got <- r })
 	}()
 	expect(t, got, run, 0, string(prepare("h01").Body))
 	expect(t, got, mine, run, `"upgrade h01"`)
@@ -234,7 +230,6 @@ func TestFollow(t *testing.T) {
 	lie := nats.NewMsg(log.Subjects{Tenant: "acme"}.Reply(41, message.Upgrade, "h01"))
 	for _, msg := range []*nats.Msg{forged, lie} {
 		msg.Header.Set(headerRun, "7")
-		msg.Header.Set(format.Header, "1")
 		if _, err := s.agent.RequestMsgWithContext(t.Context(), msg); err != nil {
 			t.Fatal(err)
 		}
@@ -262,101 +257,6 @@ func TestFollow(t *testing.T) {
 	}
 	if read[2].Run != 41 || read[2].Host != "h01" {
 		t.Errorf("a header changes the run of a reply: %+v", read[2])
-	}
-}
-
-// TestRecordOfAnotherFormat checks that nobody goes on without a record that this
-// version cannot read, and is told why: to decide by the other records would be
-// to decide by half a log.
-func TestRecordOfAnotherFormat(t *testing.T) {
-	t.Parallel()
-	for number, want := range map[string]string{"2": "written by format 2, this version reads 1", "": "it bears no format number"} {
-		s := newSite(t)
-		if _, err := s.log.Append(t.Context(), event("opened"), 0); err != nil {
-			t.Fatal(err)
-		}
-		newer := nats.NewMsg(log.Subjects{Tenant: "acme"}.Event())
-		newer.Header.Set(format.Header, number)
-		newer.Data = []byte(`{"event":"opened"}`)
-		for range 2 {
-			if _, err := s.agent.RequestMsgWithContext(t.Context(), newer); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want = "cannot read record 2 of the log of tenant acme: " + want
-		for name, read := range map[string]func(func(message.Record)) error{
-			"Follow": func(deliver func(message.Record)) error { return s.log.Follow(t.Context(), 1, deliver) },
-			"Read":   func(deliver func(message.Record)) error { return s.log.Read(t.Context(), 1, 3, deliver) },
-		} {
-			var seen []uint64
-			err := read(func(r message.Record) { seen = append(seen, r.Seq) })
-			if err == nil || err.Error() != want || fmt.Sprint(seen) != "[1]" {
-				t.Errorf("%s delivers %v and ends with %v; want %s", name, seen, err, want)
-			}
-		}
-	}
-}
-
-// storedRecord is how a fixture holds a record.
-type storedRecord struct {
-	Subject string          `json:"subject"`
-	Header  nats.Header     `json:"header"`
-	Body    json.RawMessage `json:"body"`
-}
-
-// TestRecordFormat holds what is written to the log against the fixture of
-// format 1, and reads it.
-func TestRecordFormat(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	run, err := s.log.Append(t.Context(), prepare("h01"), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.log.Append(t.Context(), message.Record{Kind: message.CommandHost, Host: "h01", Run: run, Body: message.Command{Action: message.Upgrade, Host: "h01"}.Encode()}, run); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.station("h01").Reply(t.Context(), run, message.Reply{Action: message.Upgrade, Result: message.Done}); err != nil {
-		t.Fatal(err)
-	}
-	var text []byte
-	for seq := range uint64(3) {
-		msg, err := s.log.stream.GetMsg(t.Context(), seq+1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for name := range msg.Header {
-			if !strings.HasPrefix(name, "Osu-") {
-				delete(msg.Header, name)
-			}
-		}
-		line, err := json.Marshal(storedRecord{msg.Subject, msg.Header, msg.Data})
-		if err != nil {
-			t.Fatal(err)
-		}
-		text = append(append(text, line...), '\n')
-	}
-	reader := newSite(t)
-	for line := range bytes.Lines(formattest.Golden(t, "testdata/format1/records.jsonl", text)) {
-		var r storedRecord
-		if err := json.Unmarshal(line, &r); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := reader.agent.RequestMsgWithContext(t.Context(), &nats.Msg{Subject: r.Subject, Header: r.Header, Data: r.Body}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var read []string
-	if err := reader.log.Read(t.Context(), 1, 3, func(r message.Record) {
-		read = append(read, fmt.Sprintf("%d %d %s %s %s", r.Kind, r.Run, r.Host, r.Action, r.Body))
-	}); err != nil {
-		t.Fatal(err)
-	}
-	want := []string{
-		"1 0   " + string(prepare("h01").Body), `2 1 h01  {"action":"upgrade","host":"h01"}`, `4 1 h01 upgrade {"action":"upgrade","result":"done"}`,
-	}
-	if !slices.Equal(read, want) {
-		t.Errorf("the records are\n%q\nwant\n%q", read, want)
 	}
 }
 
@@ -396,16 +296,16 @@ func TestRights(t *testing.T) {
 		"event":                     acme.Event(),
 		"reply past the gate":       acme.Reply(1, message.Upgrade, "h01"),
 		"reply of another host":     acme.Call("h02", "reply.1.upgrade"),
-		"versions of another host":  acme.Call("h02", verbVersions),
+		"versions of another host":  acme.Call("h02", "versions"),
 		"heartbeat of another host": acme.Alive("h02"),
 		"reply in another tenant":   other.Call("h01", "reply.1.upgrade"),
 		"pushed command":            acme.Push("h02"),
 		"pushed command to itself":  acme.Push("h01"),
-		"news":                      acme.News(),
+		"news":                      acme.PushAll(),
 		"task":                      acme.Task("h02"),
-		"who has the seat":          acme.SeatNews("h01"),
+		"who has the seat":          acme.Push("h01"),
 		"outcome of another host":   acme.Outcome("h02"),
-		"ask for heartbeats":        acme.Ask(),
+		"ask for heartbeats":        acme.Ping(),
 		"delete the log":            "$JS.API.STREAM.DELETE." + acme.Stream(),
 		"read any record":           "$JS.API.DIRECT.GET." + acme.Stream(),
 		"read commands to itself":   "$JS.API.DIRECT.GET." + acme.Stream() + "." + acme.CommandHost(),
@@ -447,10 +347,10 @@ func TestListening(t *testing.T) {
 		"commands as they are kept": acme.Commands(),
 		"commands to another":       acme.Push("h02"),
 		"tasks of another":          acme.Task("h02"),
-		"the seat of another":       acme.SeatNews("h02"),
+		"the seat of another":       acme.Push("h02"),
 		"heartbeats":                acme.Alive("*"),
 		"another host's inbox":      acme.Inbox("h02") + ".>",
-		"commands of all the hosts": "osu-push.acme.cmd.host.*",
+		"commands of all the hosts": "osu-push.acme.host.*",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -475,14 +375,14 @@ func TestListening(t *testing.T) {
 // TestVersionsAreKept checks that a host finds what it reported (AV-76).
 func TestVersionsAreKept(t *testing.T) {
 	t.Parallel()
-	station := newSite(t).station("h01")
-	if body, err := station.LastVersions(t.Context()); err != nil || body != nil {
+	h := newSite(t).host("h01")
+	if body, err := h.LastVersions(t.Context()); err != nil || body != nil {
 		t.Fatalf("before the first report there is %s, %v", body, err)
 	}
-	if err := station.Versions(t.Context(), []byte(`{"kernel":"6.1"}`)); err != nil {
+	if err := h.Versions(t.Context(), []byte(`{"kernel":"6.1"}`)); err != nil {
 		t.Fatal(err)
 	}
-	if body, err := station.LastVersions(t.Context()); err != nil || string(body) != `{"kernel":"6.1"}` {
+	if body, err := h.LastVersions(t.Context()); err != nil || string(body) != `{"kernel":"6.1"}` {
 		t.Fatalf("the report reads as %s, %v", body, err)
 	}
 }

@@ -44,7 +44,7 @@ type journal struct {
 	Action message.Action `json:"action"`
 	Phase  string         `json:"phase"`
 	Asked  bool           `json:"asked"`
-	Tenure uint64         `json:"tenure"`
+	Epoch  uint64         `json:"epoch"`
 }
 
 // Enlist adds a machine. A byzantine one has no worker.
@@ -222,7 +222,7 @@ func (o *Oracle) Journal(host, worker string, data []byte) uint64 {
 	was, known := t.journals[worker]
 	t.journals[worker] = now
 	o.count("journal: " + now.Phase)
-	moved, same := known && now.Seq != was.Seq, now.Tenure == was.Tenure
+	moved, same := known && now.Seq != was.Seq, now.Epoch == was.Epoch
 	switch {
 	case !known:
 	case now.Seq < was.Seq:

@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"maps"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
@@ -34,19 +32,11 @@ type upgrade struct {
 // upgrade reads the record; a host that was never upgraded has the zero one.
 func (h *Host) upgrade() (upgrade, error) {
 	var u upgrade
-	err := h.decode(upgradeFile, &u, format.Simulated.Decode)
+	err := h.read(upgradeFile, &u)
 	if errors.Is(err, fs.ErrNotExist) {
 		return upgrade{}, nil
 	}
 	return u, err
-}
-
-func (h *Host) writeUpgrade(u upgrade) error {
-	data, err := format.Simulated.Encode(u)
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", h.path(upgradeFile), err)
-	}
-	return durable.WriteFile(h.path(upgradeFile), append(data, '\n'), 0o644)
 }
 
 // plan is the record of an upgrade that has not happened yet.
@@ -91,7 +81,7 @@ func (h *Host) settle() error {
 		return err
 	}
 	u.Settled = true
-	return h.writeUpgrade(u)
+	return h.write(upgradeFile, u)
 }
 
 // restore undoes an upgrade as far as that goes without a boot.
@@ -105,7 +95,7 @@ func (h *Host) restore(u upgrade) error {
 		return err
 	}
 	u.Pending, u.RolledBack = pending, true
-	return h.writeUpgrade(u)
+	return h.write(upgradeFile, u)
 }
 
 // missing tells how the packages that run differ from those that the upgrade

@@ -5,13 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
-
-func natsMsg(subject, body string) *nats.Msg { return &nats.Msg{Subject: subject, Data: []byte(body)} }
 
 // again does something until something else has happened.
 func again[T any](t *testing.T, do func() error, happened <-chan T) T {
@@ -31,24 +27,24 @@ func again[T any](t *testing.T, do func() error, happened <-chan T) T {
 }
 
 // TestTask checks that a task reaches its host and no other, and its outcome
-// whoever asked.
+// whoever pinged.
 func TestTask(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	outcomes := make(chan message.Outcome, 100)
 	s.listen(t, log.Listener{Outcome: func(_ string, o message.Outcome) { outcomes <- o }})
-	station, other := s.station("h01"), s.station("h02")
+	h, other := s.host("h01"), s.host("h02")
 	tasks := make(chan message.Task, 100)
-	go func() { _ = station.Tasks(t.Context(), func(task message.Task) { tasks <- task }) }()
+	go func() { _ = h.Tasks(t.Context(), func(task message.Task) { tasks <- task }) }()
 	go func() {
 		_ = other.Tasks(t.Context(), func(task message.Task) { t.Errorf("h02 gets %+v", task) })
 	}()
 	want := message.Task{Run: 3, Kind: message.BeforeHost, Host: "h01", Attempt: 2, Checks: []message.Check{{Name: "c", Type: message.TCPCheck}}}
-	got := again(t, func() error { return s.log.Ask(want) }, tasks)
+	got := again(t, func() error { return s.log.Send(want) }, tasks)
 	if got.Key() != want.Key() || len(got.Checks) != 1 {
 		t.Errorf("the task comes as %+v", got)
 	}
-	if err := station.Outcome(got.Outcome(true, "well")); err != nil {
+	if err := h.Outcome(got.Outcome(true, "well")); err != nil {
 		t.Fatal(err)
 	}
 	if o := <-outcomes; o.Key() != want.Key() || !o.OK || o.Text != "well" {
@@ -63,12 +59,12 @@ func TestForgedOutcome(t *testing.T) {
 	s := newSite(t)
 	outcomes := make(chan message.Outcome, 100)
 	s.listen(t, log.Listener{Outcome: func(_ string, o message.Outcome) { outcomes <- o }})
-	station := s.station("h01")
+	h := s.host("h01")
 	mine := message.Outcome{Run: 1, Kind: message.Drain, Host: "h01"}
 	forged, fleet := mine, message.Outcome{Run: 1, Kind: message.Fleet}
 	forged.Host = "h02"
 	for _, body := range [][]byte{forged.Encode(), fleet.Encode(), []byte("{"), mine.Encode()} {
-		if err := station.nats.Publish(s.log.subjects.Outcome("h01"), body); err != nil {
+		if err := h.conn.nats.Publish(s.log.subjects.Outcome("h01"), body); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -80,72 +76,71 @@ func TestForgedOutcome(t *testing.T) {
 	}
 }
 
-// TestTaskOfOneWithoutSeat checks that a worker that has lost its seat gets no
-// task and tells no outcome.
-func TestTaskOfOneWithoutSeat(t *testing.T) {
+// TestTaskWithoutLease checks that a worker that has lost its lease gets no task
+// and sends no outcome.
+func TestTaskWithoutLease(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	first, second := s.station("h01"), s.station("h01")
-	if err := first.Seat(t.Context(), "one"); err != nil {
-		t.Fatal(err)
-	}
+	first, second := s.host("h01"), s.host("h01")
+	acquire(t, first, "one")
 	firsts, seconds := make(chan message.Task, 100), make(chan message.Task, 100)
 	go func() { _ = first.Tasks(t.Context(), func(task message.Task) { firsts <- task }) }()
 	task := message.Task{Run: 1, Kind: message.Drain, Host: "h01"}
-	again(t, func() error { return s.log.Ask(task) }, firsts)
+	again(t, func() error { return s.log.Send(task) }, firsts)
 	ended := s.listening(t, first)
-	s.displace(t, second, "two")
+	s.grant(second, "two")
 	if err := <-ended; !errors.Is(err, log.ErrTaken) {
 		t.Errorf("its commands end with %v", err)
 	}
+	acquire(t, second, "two")
 	task.Attempt = 1
 	go func() { _ = second.Tasks(t.Context(), func(task message.Task) { seconds <- task }) }()
-	again(t, func() error { return s.log.Ask(task) }, seconds)
-	if err := first.nats.Flush(); err != nil {
+	again(t, func() error { return s.log.Send(task) }, seconds)
+	if err := first.conn.nats.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	for len(firsts) > 0 {
 		if got := <-firsts; got.Attempt == 1 {
-			t.Error("a task comes to one without the seat")
+			t.Error("a worker without the lease gets a task")
 		}
 	}
 	if err := first.Outcome(task.Outcome(true, "")); err == nil {
-		t.Error("one without the seat tells an outcome")
+		t.Error("a worker without the lease sends an outcome")
 	}
 }
 
-// TestAsked checks that a host is asked for its heartbeat by the controller,
-// and by itself after a lost connection.
-func TestAsked(t *testing.T) {
+// TestPings checks that a host is pinged by the controller, and by itself after a
+// lost connection.
+func TestPings(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	station := s.station("h01")
-	asked := make(chan struct{}, 1000)
-	go func() { _ = station.Asked(t.Context(), func() { asked <- struct{}{} }) }()
-	<-asked
+	h := s.host("h01")
+	pinged := make(chan struct{}, 1000)
+	go func() { _ = h.Pings(t.Context(), func() { pinged <- struct{}{} }) }()
+	<-pinged
 	// There is no controller here yet that asks.
-	again(t, station.nats.ForceReconnect, asked)
-	again(t, func() error { return s.agent.Publish(s.log.subjects.Ask(), nil) }, asked)
+	again(t, h.conn.nats.ForceReconnect, pinged)
+	again(t, func() error { return s.agent.Publish(s.log.subjects.Ping(), nil) }, pinged)
 }
 
-// TestAskedBefore checks that a host which said that it is alive before anybody
-// heard it, and did not listen yet when it was asked, is heard all the same.
-func TestAskedBefore(t *testing.T) {
+// TestPingedBefore checks that a host which said that it is alive before anybody
+// heard it, and did not listen yet when it was pinged, is heard all the same.
+func TestPingedBefore(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	station := s.station("h01")
+	h := s.host("h01")
 	alive := func() {
-		if err := station.Alive(message.Alive{Application: "app"}); err != nil {
+		if err := h.Alive(message.Alive{Application: "app"}); err != nil && t.Context().Err() == nil {
 			t.Error(err)
 		}
 	}
 	alive()
-	if err := station.nats.Flush(); err != nil {
+	if err := h.conn.nats.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	heard := make(chan string, 100)
 	s.listen(t, log.Listener{Alive: func(host string, _ message.Alive) { heard <- host }})
-	go func() { _ = station.Asked(t.Context(), alive) }()
+	go func() { _ = h.Pings(t.Context(), alive) }()
 	select {
 	case <-heard:
 	case <-time.After(message.Heartbeat):

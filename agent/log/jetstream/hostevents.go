@@ -8,21 +8,22 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/gate"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// Bounds of what hosts tell.
+// Bounds of the telemetry of hosts.
 const (
 	// maxAlive is more than the largest heartbeat has, in bytes: 50 labels.
 	maxAlive = 16 << 10
-	// maxTold and maxToldBytes are how much may wait of each kind: three
+	// maxQueued and maxQueuedBytes are how much may wait of each kind: three
 	// heartbeats of each of 10,000 hosts.
-	maxTold, maxToldBytes = 1 << 15, 16 << 20
+	maxQueued, maxQueuedBytes = 1 << 15, 16 << 20
 )
 
-// told is one kind of what hosts tell.
-type told struct {
+// telemetry is one kind of what hosts say beside the log.
+type telemetry struct {
 	subject string
 	// most is how large one may be, in bytes. What is larger is not read: to
 	// decode 4 MiB only to refuse them takes the time of thousands.
@@ -33,10 +34,10 @@ type told struct {
 // Listen implements log.HostEvents. What cannot be read is dropped and counted: the
 // next heartbeat comes soon, and a task is asked for again.
 func (l *Log) Listen(ctx context.Context, to log.Listener) error {
-	for _, kind := range []told{
+	for _, kind := range []telemetry{
 		{l.subjects.Alive("*"), maxAlive, func(host string, msg *nats.Msg) error { return l.alive(host, msg, to) }},
-		{l.subjects.Progress("*"), maxReply, func(host string, msg *nats.Msg) error { return progress(host, msg.Data, to) }},
-		{l.subjects.Outcome("*"), maxReply, func(host string, msg *nats.Msg) error { return outcome(host, msg.Data, to) }},
+		{l.subjects.Progress("*"), gate.MaxReply, func(host string, msg *nats.Msg) error { return progress(host, msg.Data, to) }},
+		{l.subjects.Outcome("*"), gate.MaxReply, func(host string, msg *nats.Msg) error { return outcome(host, msg.Data, to) }},
 	} {
 		sub, err := l.listen(kind)
 		if err != nil {
@@ -44,18 +45,18 @@ func (l *Log) Listen(ctx context.Context, to log.Listener) error {
 		}
 		defer func() { _ = sub.Unsubscribe() }()
 	}
-	if err := l.nats.Publish(l.subjects.Ask(), nil); err != nil {
-		return fmt.Errorf("cannot ask for heartbeats: %w", err)
+	if err := l.nats.Publish(l.subjects.Ping(), nil); err != nil {
+		return fmt.Errorf("cannot ping the hosts: %w", err)
 	}
-	// What they told meanwhile was not heard.
-	l.whenBack(ctx, func() { _ = l.nats.Publish(l.subjects.Ask(), nil) })
+	// What they sent meanwhile was not heard.
+	l.whenBack(ctx, func() { _ = l.nats.Publish(l.subjects.Ping(), nil) })
 	<-ctx.Done()
 	return ctx.Err()
 }
 
-func (l *Log) listen(kind told) (*nats.Subscription, error) {
+func (l *Log) listen(kind telemetry) (*nats.Subscription, error) {
 	sub, err := l.nats.Subscribe(kind.subject, func(msg *nats.Msg) {
-		host, known := teller(msg.Subject)
+		host, known := sender(msg.Subject)
 		if !known || len(msg.Data) > kind.most || kind.hear(host, msg) != nil {
 			l.dropped.Add(1)
 		}
@@ -63,19 +64,19 @@ func (l *Log) listen(kind told) (*nats.Subscription, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sub, sub.SetPendingLimits(maxTold, maxToldBytes)
+	return sub, sub.SetPendingLimits(maxQueued, maxQueuedBytes)
 }
 
-// Dropped counts what hosts told that could not be read.
+// Dropped counts the telemetry that could not be read.
 func (l *Log) Dropped() uint64 { return l.dropped.Load() }
 
-// alive delivers a heartbeat, but not one of a worker that works for nobody.
+// alive delivers a heartbeat, but not that of a worker without the lease.
 func (l *Log) alive(host string, msg *nats.Msg, to log.Listener) error {
 	a, err := message.DecodeAlive(msg.Data)
 	if err != nil {
 		return err
 	}
-	if gate := l.gate.Load(); gate == nil || gate.heard(host, a.Worker, msg.Header.Get(headerSession)) {
+	if g := l.gate.Load(); g == nil || g.Heard(host, a.Worker, msg.Header.Get(headerIncarnation)) {
 		to.Alive(host, a)
 	}
 	return nil
@@ -103,16 +104,16 @@ func outcome(host string, body []byte, to log.Listener) error {
 	return nil
 }
 
-// Ask implements log.HostEvents.
-func (l *Log) Ask(t message.Task) error {
+// Send implements log.HostEvents.
+func (l *Log) Send(t message.Task) error {
 	if err := l.nats.Publish(l.subjects.Task(t.Host), t.Encode()); err != nil {
-		return fmt.Errorf("cannot ask host %s for %s: %w", t.Host, t.Kind, err)
+		return fmt.Errorf("cannot send host %s a task of kind %s: %w", t.Host, t.Kind, err)
 	}
 	return nil
 }
 
-// teller returns the host whose subject it is.
-func teller(subject string) (string, bool) {
+// sender returns the host whose subject it is.
+func sender(subject string) (string, bool) {
 	host, ok := log.Host(strings.Split(subject, ".")[2])
 	return host, ok && message.ValidHost(host)
 }

@@ -122,18 +122,18 @@ func TestRestartInOrder(t *testing.T) {
 		var workers sync.WaitGroup
 		workers.Go(func() { d.live(ctx, 0, filepath.Join(t.TempDir(), "state")) })
 		time.Sleep(time.Second)
-		tenure := d.site.tenureNow()
+		epoch := d.site.epochNow()
 		d.end(0, false, time.Minute)
 		time.Sleep(time.Second)
 		if d.site.who() != "" {
-			t.Error("the seat is not given back")
+			t.Error("the lease is not given back")
 		}
 		// What is sent meanwhile is taken up: only this worker can have done it.
 		if _, answer := d.command(0, d.prepare()); answer != message.Done {
 			t.Errorf("what was sent meanwhile is answered %q", answer)
 		}
-		if got := d.site.tenureNow(); got != tenure {
-			t.Errorf("its tenure is %d after %d", got, tenure)
+		if got := d.site.epochNow(); got != epoch {
+			t.Errorf("its epoch is %d after %d", got, epoch)
 		}
 		stop()
 		workers.Wait()
@@ -178,12 +178,12 @@ func TestWorkedMeanwhile(t *testing.T) {
 func TestStandbyEnds(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
-		site := newSite()
-		site.give("OTHER")
+		site := newSite(r.t)
+		site.give("OTHER", "its process")
 		quiet := time.Now().Add(time.Second)
-		r.change = func(o *Options) { o.Station = &chair{site: site} }
+		r.change = func(o *Options) { o.HostLog = site.connect().client }
 		r.life(func() bool { return time.Now().After(quiet) })
-		if site.who() != "OTHER" || r.log.lines("standing by, and asking for the seat again every 1m0s", "OTHER") != 1 || r.log.lines("given back") != 0 {
+		if site.who() != "OTHER" || r.log.lines("standing by, and asking for the lease again every 1m0s", "OTHER") != 1 || r.log.lines("given back") != 0 {
 			t.Errorf("worker %q has the seat, and the log is:\n%s", site.who(), r.log.String())
 		}
 	})
@@ -203,10 +203,10 @@ func TestLeaveFails(t *testing.T) {
 		begun := time.Now()
 		stop()
 		workers.Wait()
-		if took := time.Since(begun); took > leavePatience {
+		if took := time.Since(begun); took > giveBackWait {
 			t.Errorf("it ends after %s", took)
 		}
-		if n := d.log.lines("the seat is not given back"); n != 1 {
+		if n := d.log.lines("the lease is not given back"); n != 1 {
 			t.Errorf("that is told %d times:\n%s", n, d.log.String())
 		}
 	})

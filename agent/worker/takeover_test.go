@@ -9,9 +9,9 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// TestNewborn checks where a host without a journal begins, and what it
+// TestBlank checks where a host without a journal begins, and what it
 // answers (design.md 5, invariant 2).
-func TestNewborn(t *testing.T) {
+func TestBlank(t *testing.T) {
 	t.Parallel()
 	asked := func(seq uint64, action message.Action) Journal {
 		return Journal{Run: 10, NotAfter: later, Seq: seq, Action: action, Phase: Answering, Result: unknownPast}
@@ -35,17 +35,17 @@ func TestNewborn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := Newborn(c.records, "h01", now); got != c.want {
+			if got := Blank(c.records, "h01", now); got != c.want {
 				t.Errorf("%+v, not %+v", got, c.want)
 			}
 		})
 	}
 }
 
-// TestNewbornNeverActs checks that no command that was there before the
+// TestBlankNeverActs checks that no command that was there before the
 // journal is ever carried out, that the journal can be read again, and that
 // what follows in the same run is answered and not carried out either.
-func TestNewbornNeverActs(t *testing.T) {
+func TestBlankNeverActs(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		run := rapid.Uint64Range(1, 50).Draw(rt, "run")
@@ -58,7 +58,7 @@ func TestNewbornNeverActs(t *testing.T) {
 			commandAt(seq, rapid.SampledFrom([]uint64{run, run - 1}).Draw(rt, "of"), action.Draw(rt, "action"), host.Draw(rt, "host")),
 		}
 		records := all[rapid.IntRange(0, 1).Draw(rt, "first"):rapid.IntRange(1, 2).Draw(rt, "end of records")]
-		j := Newborn(records, "h01", now)
+		j := Blank(records, "h01", now)
 		if err := j.check(); err != nil {
 			rt.Fatalf("%+v cannot be read again: %v", j, err)
 		}
@@ -106,9 +106,9 @@ func TestLostJournal(t *testing.T) {
 	})
 }
 
-// TestNewbornIsSilent checks that nothing is heard of a host before it has a
+// TestBlankIsSilent checks that nothing is heard of a host before it has a
 // journal, so that no run begins with it.
-func TestNewbornIsSilent(t *testing.T) {
+func TestBlankIsSilent(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
 		r.station.slow["newest"] = true
@@ -123,8 +123,8 @@ func TestNewbornIsSilent(t *testing.T) {
 	})
 }
 
-// TestNewbornRefused checks that a worker that may not ask ends and says why.
-func TestNewbornRefused(t *testing.T) {
+// TestBlankRefused checks that a worker that may not ask ends and says why.
+func TestBlankRefused(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
 		r.station.refused["newest"] = true

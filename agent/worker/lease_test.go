@@ -25,53 +25,53 @@ func TestAllow(t *testing.T) {
 	prepare, upgrade := Journal{Action: message.Prepare}, Journal{Action: message.Upgrade}
 	asked := Journal{Action: message.Reboot, Asked: true}
 	for name, c := range map[string]struct {
-		journal  Journal
-		do       Do
-		standing standing
-		away     bool
-		want     Do
+		journal Journal
+		do      Do
+		state   leaseState
+		away    bool
+		want    Do
 	}{
-		"the site may answer yet":            {upgrade, DoResume, asking, false, DoStand},
+		"the site may answer yet":            {upgrade, DoResume, requesting, false, DoWait},
 		"in the seat, nothing to do":         {upgrade, Nothing, held, false, Nothing},
 		"in the seat, an upgrade":            {upgrade, DoUpgrade, held, false, DoUpgrade},
 		"in the seat, a reply":               {upgrade, DoReply, held, false, DoReply},
-		"cut off, nothing to do":             {upgrade, Nothing, unheard, false, DoStand},
-		"cut off, an upgrade in hand":        {upgrade, DoUpgrade, unheard, false, DoUpgrade},
-		"cut off, a reply":                   {upgrade, DoReply, unheard, false, DoStand},
-		"cut off and away, to prepare":       {prepare, DoPrepare, unheard, true, DoStand},
-		"cut off and away, an upgrade":       {upgrade, DoUpgrade, unheard, true, DoStand},
-		"cut off and away, interrupted":      {upgrade, DoResume, unheard, true, DoResume},
-		"taken, nothing to do":               {upgrade, Nothing, taken, true, DoStand},
-		"taken, to prepare":                  {prepare, DoPrepare, taken, true, DoStand},
-		"taken, an upgrade not begun":        {upgrade, DoUpgrade, taken, true, DoStand},
+		"cut off, nothing to do":             {upgrade, Nothing, unanswered, false, DoWait},
+		"cut off, an upgrade in hand":        {upgrade, DoUpgrade, unanswered, false, DoUpgrade},
+		"cut off, a reply":                   {upgrade, DoReply, unanswered, false, DoWait},
+		"cut off and away, to prepare":       {prepare, DoPrepare, unanswered, true, DoWait},
+		"cut off and away, an upgrade":       {upgrade, DoUpgrade, unanswered, true, DoWait},
+		"cut off and away, interrupted":      {upgrade, DoResume, unanswered, true, DoResume},
+		"taken, nothing to do":               {upgrade, Nothing, taken, true, DoWait},
+		"taken, to prepare":                  {prepare, DoPrepare, taken, true, DoWait},
+		"taken, an upgrade not begun":        {upgrade, DoUpgrade, taken, true, DoWait},
 		"taken, an upgrade interrupted":      {upgrade, DoResume, taken, true, DoResume},
 		"taken, to verify":                   {upgrade, DoVerify, taken, true, DoVerify},
 		"taken, to roll back":                {upgrade, DoRollback, taken, true, DoRollback},
-		"taken, to reboot":                   {Journal{Action: message.Reboot}, DoReboot, taken, true, DoStand},
+		"taken, to reboot":                   {Journal{Action: message.Reboot}, DoReboot, taken, true, DoWait},
 		"taken, a reboot asked for":          {asked, DoReboot, taken, true, DoReboot},
 		"taken, booted":                      {asked, DoBooted, taken, true, DoBooted},
-		"taken, a reply":                     {upgrade, DoReply, taken, true, DoStand},
-		"back, nothing to do":                {upgrade, Nothing, held, true, DoSucceed},
-		"back, to prepare":                   {prepare, DoPrepare, held, true, DoSucceed},
-		"back, the reply to prepare":         {prepare, DoReply, held, true, DoSucceed},
+		"taken, a reply":                     {upgrade, DoReply, taken, true, DoWait},
+		"back, nothing to do":                {upgrade, Nothing, held, true, DoTakeOver},
+		"back, to prepare":                   {prepare, DoPrepare, held, true, DoTakeOver},
+		"back, the reply to prepare":         {prepare, DoReply, held, true, DoTakeOver},
 		"back, the reply to upgrade":         {upgrade, DoReply, held, true, DoReply},
-		"back, an upgrade not begun":         {upgrade, DoUpgrade, held, true, DoSucceed},
+		"back, an upgrade not begun":         {upgrade, DoUpgrade, held, true, DoTakeOver},
 		"back, an upgrade interrupted":       {upgrade, DoResume, held, true, DoResume},
-		"back, to reboot":                    {Journal{Action: message.Reboot}, DoReboot, held, true, DoSucceed},
+		"back, to reboot":                    {Journal{Action: message.Reboot}, DoReboot, held, true, DoTakeOver},
 		"back, a reboot that was begun":      {asked, DoReboot, held, true, DoReboot},
-		"cut off before there was a journal": {Journal{}, Nothing, unheard, true, DoStand},
+		"cut off before there was a journal": {Journal{}, Nothing, unanswered, true, DoWait},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := c.journal.allow(c.do, c.standing, c.away); got != c.want {
+			if got := c.journal.allow(c.do, c.state, c.away); got != c.want {
 				t.Errorf("%s, not %s", got, c.want)
 			}
 		})
 	}
 }
 
-// TestSucceed checks where a worker goes on after another one.
-func TestSucceed(t *testing.T) {
+// TestTakeOver checks where a worker goes on after another one.
+func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	answer := func(seq uint64, action message.Action) Journal {
 		return Journal{Run: 10, NotAfter: later, Seq: seq, Action: action, Phase: Answering, Result: anothersPast}
@@ -89,7 +89,7 @@ func TestSucceed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := upgradedWith(message.RebootRequired).Succeed(c.records, "h01", now)
+			got := upgradedWith(message.RebootRequired).TakeOver(c.records, "h01", now)
 			if got != c.want {
 				t.Errorf("%+v, not %+v", got, c.want)
 			}
@@ -113,7 +113,7 @@ func (g guarded) no() error {
 	return nil
 }
 
-func (g guarded) Seat(context.Context, string) error { return g.no() }
+func (g guarded) Lease(context.Context, string) (uint64, error) { return 0, g.no() }
 
 func (g guarded) Reply(ctx context.Context, run uint64, reply message.Reply) error {
 	if err := g.no(); err != nil {
@@ -123,15 +123,15 @@ func (g guarded) Reply(ctx context.Context, run uint64, reply message.Reply) err
 }
 
 // guard puts another worker into the seat. What the workers tell of it is read
-// from seated.
-func (r *rig) guard() (taken *atomic.Bool, seated *lockedText) {
-	taken, seated = new(atomic.Bool), &lockedText{}
+// from leased.
+func (r *rig) guard() (taken *atomic.Bool, leased *lockedText) {
+	taken, leased = new(atomic.Bool), &lockedText{}
 	taken.Store(true)
 	r.change = func(o *Options) {
-		o.Station = guarded{r.station, taken}
-		o.Seated = func(held bool) { _, _ = fmt.Fprintln(seated, held) }
+		o.HostLog = guarded{r.station, taken}
+		o.Leased = func(held bool) { _, _ = fmt.Fprintln(leased, held) }
 	}
-	return taken, seated
+	return taken, leased
 }
 
 // TestStandby checks that a worker that is not in the seat does nothing, says
@@ -139,7 +139,7 @@ func (r *rig) guard() (taken *atomic.Bool, seated *lockedText) {
 func TestStandby(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
-		taken, seated := r.guard()
+		taken, leased := r.guard()
 		r.prepare()
 		r.station.ask(taskOf(10, message.BeforeHost))
 		quiet := time.Now().Add(time.Minute)
@@ -163,8 +163,8 @@ func TestStandby(t *testing.T) {
 		if n := r.log.lines("level=WARN", "another worker works for host h01; standing by", "OTHER, since noon"); n != 1 {
 			t.Errorf("it is told %d times, not once:\n%s", n, r.log.String())
 		}
-		if got := seated.String(); got != "false\ntrue\n" {
-			t.Errorf("seated: %q", got)
+		if got := leased.String(); got != "false\ntrue\n" {
+			t.Errorf("leased: %q", got)
 		}
 	})
 }
@@ -195,12 +195,12 @@ func TestStandbyFinishes(t *testing.T) {
 	})
 }
 
-// TestSeatRefused checks that a worker that may not ask for the seat ends.
-func TestSeatRefused(t *testing.T) {
+// TestLeaseRefused checks that a worker that may not ask for the seat ends.
+func TestLeaseRefused(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
-		r.station.refused["seat"] = true
-		if err := r.run(); errorText(err) != "cannot ask for this host's seat: seat: refused by the site" {
+		r.station.refused["lease"] = true
+		if err := r.run(); errorText(err) != "cannot ask for this host's lease: lease: refused by the site" {
 			t.Errorf("the worker ends with %v", err)
 		}
 	})
@@ -269,5 +269,25 @@ func TestIdentity(t *testing.T) {
 	full := errors.New("no space")
 	if _, err := readIdentity(path+"3", func(string, []byte, os.FileMode) error { return full }); !errors.Is(err, full) {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestLeaseInAnotherEpoch checks that a worker which asks for the seat that it
+// believes to have, and gets it in another tenure, begins anew: somebody else
+// had it meanwhile. In the same tenure nothing changes.
+func TestLeaseInAnotherEpoch(t *testing.T) {
+	t.Parallel()
+	s := lease{run: t.Context()}
+	s.is.state = requesting
+	s.is.ctx, s.is.end = context.WithCancel(t.Context())
+	first, changed := s.change(held, 1, requesting)
+	if !changed || first.epoch != 1 {
+		t.Fatalf("the first seat is %+v, changed: %t", first, changed)
+	}
+	if _, changed := s.change(held, 1, requesting); changed || first.ctx.Err() != nil {
+		t.Errorf("the same tenure changes something: %t, %v", changed, first.ctx.Err())
+	}
+	if now, changed := s.change(held, 3, requesting); !changed || now.epoch != 3 || first.ctx.Err() == nil {
+		t.Errorf("another tenure changes: %t; the seat is %+v, what was done in the first one ends with %v", changed, now, first.ctx.Err())
 	}
 }

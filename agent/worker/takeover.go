@@ -21,12 +21,12 @@ const anothersPast = "another worker worked for this host meanwhile, so " + mess
 // known. Such a run is not gone on with.
 func unknown(result string) bool { return result == unknownPast || result == anothersPast }
 
-// Newborn returns the first journal of a host that has none, be it new or be
-// its journal lost, from what the log holds for it (log.HostLog.Newest). None
+// Blank returns the first journal of a host that has none, because it is new or
+// because its journal is lost, from what the log holds for it (log.HostLog.Newest). None
 // of those commands is carried out: the host may have done so before
 // (design.md 5, invariant 2). Where one of them may still wait for its answer,
 // the answer is an error, which the log refuses if there is one already.
-func Newborn(records []message.Record, host string, now time.Time) Journal {
+func Blank(records []message.Record, host string, now time.Time) Journal {
 	var position Journal
 	for _, r := range records {
 		if r.Seq > position.Seq {
@@ -42,11 +42,11 @@ func Newborn(records []message.Record, host string, now time.Time) Journal {
 	return open
 }
 
-// Succeed returns the journal of a worker that comes into the seat when another
-// one may have had it meanwhile: that of a newborn host, because what the
-// other did is not known either. No position is given up.
-func (j Journal) Succeed(records []message.Record, host string, now time.Time) Journal {
-	next := Newborn(records, host, now)
+// TakeOver returns the journal of a worker that takes the lease over when another
+// one may have held it meanwhile: that of a host without a journal, because what
+// the other worker did is not known either. No position is given up.
+func (j Journal) TakeOver(records []message.Record, host string, now time.Time) Journal {
+	next := Blank(records, host, now)
 	if next.Phase != Idle {
 		next.Result = anothersPast
 	}
@@ -59,31 +59,31 @@ func (j Journal) Succeed(records []message.Record, host string, now time.Time) J
 	return next
 }
 
-// succeed begins anew: it writes the first journal of a host that has none, or
+// takeOver begins anew: it writes the first journal of a host that has none, or
 // the first one after another worker.
-func (w *Worker) succeed(ctx context.Context, now seating) error {
+func (w *Worker) takeOver(ctx context.Context, now leaseTerm) error {
 	w.At("before newest")
-	newest, err := w.Station.Newest(now.ctx)
+	newest, err := w.HostLog.Newest(now.ctx)
 	if err != nil {
 		return w.yield(now, fmt.Errorf("cannot ask the log where this host%s begins: %w", w.orphan(), err))
 	}
 	w.At("after newest")
-	next := w.journal.Succeed(newest, w.Host, w.Now())
-	if w.newborn {
-		next = Newborn(newest, w.Host, w.Now())
+	next := w.journal.TakeOver(newest, w.Host, w.Now())
+	if w.blank {
+		next = Blank(newest, w.Host, w.Now())
 	}
-	next.Tenure = now.tenure
+	next.Epoch = now.epoch
 	switch {
-	case w.newborn && next.Phase != Idle:
+	case w.blank && next.Phase != Idle:
 		w.Log.Warn("no journal found in a run", "host", w.Host, "run", next.Run, "action", next.Action, "dir", w.Dir)
-	case !w.newborn:
+	case !w.blank:
 		w.Log.Warn("this worker works for the host again, after another one", "host", w.Host, "run", next.Run, "action", next.Action, "left", w.journal.Phase)
 	}
 	if err := w.save(ctx, next); err != nil {
 		return err
 	}
-	if w.newborn {
-		w.newborn = false
+	if w.blank {
+		w.blank = false
 		close(w.born)
 	}
 	return nil
@@ -91,7 +91,7 @@ func (w *Worker) succeed(ctx context.Context, now seating) error {
 
 // orphan is the reason to begin anew, for an error.
 func (w *Worker) orphan() string {
-	if w.newborn {
+	if w.blank {
 		return ", which has no journal,"
 	}
 	return ", which had another worker,"

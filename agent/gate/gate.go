@@ -1,0 +1,246 @@
+// Package gate lets hosts in: it answers their calls in their name, keeps the
+// lease of each host and the newest commands, and is the host's side of those
+// calls as well (Client). It knows no transport: package jetstream carries it
+// over NATS, the simulation over a network of its own.
+//
+// It decides who may work for a host, and what a host may write. It never
+// decides what a host is to do, and it keeps nothing that decides in memory
+// alone: several gates serve one log, and each may be behind.
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// MaxReply bounds a reply, in bytes: its text and what JSON makes of it.
+const MaxReply = 8 * message.MaxText
+
+// CallTimeout bounds how long a gate works on one call. A host waits twice as
+// long for the response.
+const CallTimeout = 5 * time.Second
+
+// Log is what a gate needs of a tenant's log.
+type Log interface {
+	// Identity tells this log from one that was made anew in its place.
+	Identity() string
+	// AppendReply writes a reply; log.ErrAnswered means that there is one.
+	AppendReply(ctx context.Context, r message.Record) error
+	// NewestCommand returns the sequence of the newest command or event, and
+	// NewestPrepare that of the newest prepare, 0 for none: what is on the log,
+	// however far this gate has followed it.
+	NewestCommand(ctx context.Context) (uint64, error)
+	NewestPrepare(ctx context.Context) (uint64, error)
+	// FollowCommands delivers each command and event from a sequence on, in
+	// order, then those to come. log.ErrStale means that some may be missing.
+	FollowCommands(ctx context.Context, from uint64, deliver func(message.Record)) error
+}
+
+// Keeper keeps what a host has one entry of, so that it cannot fill the log:
+// the versions that it reports, and its lease. The key is a host's name as one
+// subject token.
+type Keeper interface {
+	PutVersions(ctx context.Context, tenant, key string, body []byte) error
+	Versions(ctx context.Context, tenant, key string) ([]byte, error)
+	// PutLease writes an entry if the one there still has a revision, 0 when
+	// there never was one, and returns the new revision. An error means that the
+	// write was refused, or that nobody knows whether it counts: whoever writes
+	// again reads before.
+	PutLease(ctx context.Context, tenant, key string, body []byte, base uint64) (revision uint64, err error)
+	// Lease reads an entry and its revision from where they are written, not
+	// from a copy that may be behind; with no body when there is none.
+	Lease(ctx context.Context, tenant, key string) (body []byte, revision uint64, err error)
+	// WatchLeases calls see with each entry, now and after each change; with an
+	// empty key at the end of what was there, with no body when it is gone. It
+	// returns when ctx ends or the store cannot be watched any more; log.ErrStale
+	// means that some changes may be missing.
+	WatchLeases(ctx context.Context, tenant string, see func(key string, body []byte, revision uint64)) error
+}
+
+// Options say what a gate works with.
+type Options struct {
+	Tenant string
+	Log    Log
+	Keeper Keeper
+	// Push sends a Push to all workers of a host, or to all hosts if it names
+	// none. It may be lost.
+	Push func(host string, body []byte)
+}
+
+// Gate is where hosts are let in.
+type Gate struct {
+	Options
+	leases leases
+	cache  cache
+	ready  chan struct{}
+}
+
+// New makes a gate. It answers calls once it is ready.
+func New(o Options) *Gate {
+	g := &Gate{Options: o, ready: make(chan struct{})}
+	g.leases = leases{gate: g, byHost: map[string]*held{}, listening: time.Now()}
+	g.cache = cache{gate: g}
+	return g
+}
+
+// Ready is closed once the gate knows what was there before it.
+func (g *Gate) Ready() <-chan struct{} { return g.ready }
+
+// staleRest is how long a gate rests before it follows anew what may have left
+// something out.
+const staleRest = time.Second
+
+// Run keeps what the gate knows up to date until ctx ends.
+func (g *Gate) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var parts, loaded sync.WaitGroup
+	loaded.Add(2)
+	for _, follow := range []func(context.Context, func()) error{g.leases.follow, g.cache.follow} {
+		once := sync.OnceFunc(loaded.Done)
+		parts.Go(func() { stop(again(ctx, func() error { return follow(ctx, once) })) })
+	}
+	go func() {
+		loaded.Wait()
+		close(g.ready)
+	}()
+	parts.Wait()
+	return context.Cause(ctx)
+}
+
+// again follows until it fails for another reason than that something may be
+// missing.
+func again(ctx context.Context, follow func() error) error {
+	for {
+		err := follow()
+		if ctx.Err() != nil || !errors.Is(err, log.ErrStale) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(staleRest):
+		}
+	}
+}
+
+// Reconnected is called when hosts can be reached again that could not be for a
+// while: the gate has not heard them, and they may have missed what was pushed.
+func (g *Gate) Reconnected() {
+	g.leases.deaf()
+	g.hint()
+}
+
+// Heard notes a heartbeat and reports whether it counts. A worker that does not
+// hold the lease is told who does.
+func (g *Gate) Heard(host, worker, incarnation string) bool {
+	l, holds := g.leases.check(host, worker, incarnation)
+	if !holds {
+		g.push(host, Push{Lease: &l})
+	}
+	return holds
+}
+
+// Answer does what a host calls for. Only the holder of the host's lease is
+// listened to (AV-15).
+func (g *Gate) Answer(ctx context.Context, host string, q Request) Response {
+	verb := q.Verb[0]
+	if verb == verbLease && len(q.Verb) == 1 {
+		return g.leases.acquire(ctx, host, q.Worker, q.Incarnation)
+	}
+	l, holds := g.leases.check(host, q.Worker, q.Incarnation)
+	if !holds {
+		return taken(l.refusal(q.Worker))
+	}
+	switch {
+	case verb == verbGiveBack && len(q.Verb) == 2:
+		return g.leases.giveBack(ctx, host, q.Worker, q.Incarnation, q.Verb[1])
+	case verb == verbReply && len(q.Verb) == 3:
+		return g.reply(ctx, message.Record{Kind: message.ReplyRecord, Host: host, Action: message.Action(q.Verb[2]), Epoch: l.Epoch, Body: q.Body}, q.Verb[1])
+	case verb == verbVersions && len(q.Verb) == 1:
+		return g.versions(ctx, host, q.Body)
+	case verb == verbNewest && len(q.Verb) == 1:
+		return Response{Log: g.Log.Identity(), Commands: g.cache.newest(host)}
+	case verb == verbLastVersions && len(q.Verb) == 1:
+		return g.lastVersions(ctx, host)
+	}
+	return refused("there is no call %q", strings.Join(q.Verb, "."))
+}
+
+// reply appends a host's reply to a command of the newest run. Older runs take
+// no more replies, so that a host adds at most three records to a run.
+func (g *Gate) reply(ctx context.Context, r message.Record, run string) Response {
+	id, err := strconv.ParseUint(run, 10, 64)
+	switch {
+	case err != nil || !r.Action.Known():
+		return refused("%q of run %q is no command", r.Action, run)
+	case len(r.Body) > MaxReply:
+		return refused("a reply has at most %d bytes, this one has %d", MaxReply, len(r.Body))
+	}
+	r.Run = id
+	newest, err := g.isNewest(ctx, id)
+	switch {
+	case err != nil:
+		return failed(err)
+	case !newest:
+		return refused("run %d is not the newest", id)
+	}
+	switch err := g.Log.AppendReply(ctx, r); {
+	case errors.Is(err, log.ErrAnswered):
+		return Response{Answered: true}
+	case err != nil:
+		return failed(err)
+	}
+	return Response{}
+}
+
+// isNewest reports whether a run is the newest. The cache may be behind, but
+// it is never ahead, so only a run that it does not know yet is looked up.
+func (g *Gate) isNewest(ctx context.Context, run uint64) (bool, error) {
+	if known := g.cache.run(); run <= known {
+		return run == known && known != 0, nil
+	}
+	newest, err := g.Log.NewestPrepare(ctx)
+	return err == nil && newest == run, err
+}
+
+func (g *Gate) versions(ctx context.Context, host string, body []byte) Response {
+	if _, err := message.DecodeVersions(body); err != nil {
+		return refused("%v", err)
+	}
+	if err := g.Keeper.PutVersions(ctx, g.Tenant, log.Token(host), body); err != nil {
+		return failed(err)
+	}
+	return Response{}
+}
+
+func (g *Gate) lastVersions(ctx context.Context, host string) Response {
+	body, err := g.Keeper.Versions(ctx, g.Tenant, log.Token(host))
+	if err != nil {
+		return failed(err)
+	}
+	return Response{Body: body}
+}
+
+// push sends something to the workers of a host, or of all. One that is lost is
+// made up for: hosts ask again when they are connected again, and when a gate is.
+func (g *Gate) push(host string, p Push) { g.Push(host, p.encode()) }
+
+// hint has all hosts ask for the newest commands.
+func (g *Gate) hint() { g.push("", Push{Hint: true}) }
+
+func failed(err error) Response { return Response{Error: err.Error()} }
+
+func refused(format string, args ...any) Response {
+	return Response{Refused: true, Error: fmt.Sprintf(format, args...)}
+}
+
+func taken(why string) Response { return Response{Taken: true, Error: why} }

@@ -1,0 +1,222 @@
+package gate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/gate"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// newest asks for the newest commands of a host.
+func newest(t *testing.T, g *gate.Gate, host string) []gate.Command {
+	t.Helper()
+	r := g.Answer(t.Context(), host, gate.Request{Verb: []string{"newest"}})
+	if r.Error != "" {
+		t.Fatal(r.Error)
+	}
+	return r.Commands
+}
+
+// TestPrepareForOne checks that a host is told whether it is a member and not
+// who else is, and that the prepare can be read either way.
+func TestPrepareForOne(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		all := prepare("h01", "h02", "h03")
+		run := r.add(all)
+		g := r.gate(r.log)
+		whole, err := message.DecodeCommand(all.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for host, member := range map[string]bool{"h01": true, "h03": true, "h09": false, "another-host": false, "some-other-host": false} {
+			commands := newest(t, g, host)
+			got, err := message.DecodeCommand(commands[0].Body)
+			if err != nil || commands[0].Seq != run || commands[0].Kind != message.CommandAll || !got.NotAfter.Equal(whole.NotAfter) {
+				t.Fatalf("host %s gets record %d, %+v, %v", host, commands[0].Seq, got, err)
+			}
+			if len(got.Hosts) != 1 || slices.Contains(got.Hosts, host) != member || !member && slices.Contains(whole.Hosts, got.Hosts[0]) {
+				t.Errorf("host %s is told of the hosts %v", host, got.Hosts)
+			}
+		}
+	})
+}
+
+// TestGateAfterRestart checks that a gate which comes second knows what is on
+// the log: that of the newest run, in the order of the log, with its epochs.
+func TestGateAfterRestart(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		for _, record := range []message.Record{
+			prepare("h01", "h02"),
+			{Kind: message.CommandHost, Host: "h02", Run: 1, Body: []byte(`"old"`)},
+			prepare("h01", "h02"),
+			{Kind: message.CommandHost, Host: "h01", Run: 3, Epoch: 7, Body: []byte(`"upgrade"`)},
+			{Kind: message.CommandHost, Host: "h01", Run: 3, Epoch: 7, Body: []byte(`"reboot"`)},
+			{Kind: message.EventRecord, Body: []byte("turn")},
+		} {
+			r.add(record)
+		}
+		g := r.gate(r.log)
+		text := func(all []gate.Command) string {
+			var b strings.Builder
+			for _, c := range all {
+				fmt.Fprintf(&b, "%d %d %d %d %s;", c.Kind, c.Seq, c.Run, c.Epoch, c.Body)
+			}
+			return b.String()
+		}
+		one := text([]gate.Command{
+			{Kind: message.CommandAll, Seq: 3, Body: prepare("h01").Body}, {Kind: message.CommandHost, Seq: 5, Run: 3, Epoch: 7, Body: []byte(`"reboot"`)},
+		})
+		if got := text(newest(t, g, "h01")); got != one {
+			t.Errorf("h01 is told %s", got)
+		}
+		two := text([]gate.Command{{Kind: message.CommandAll, Seq: 3, Body: prepare("h02").Body}})
+		if got := text(newest(t, g, "h02")); got != two {
+			t.Errorf("h02 is told %s", got)
+		}
+	})
+}
+
+// deafLog is a log whose followers hear nothing while it is deaf, and are told
+// then that something may be missing.
+type deafLog struct {
+	gate.Log
+	deaf chan struct{}
+}
+
+func (l deafLog) FollowCommands(ctx context.Context, from uint64, deliver func(message.Record)) error {
+	limited, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-l.deaf:
+			cancel()
+		}
+	}()
+	if err := l.Log.FollowCommands(limited, from, deliver); ctx.Err() != nil {
+		return err
+	}
+	return log.ErrStale
+}
+
+// TestStale checks that a gate which may have missed something follows anew, and
+// that its hosts get what they missed, once.
+func TestStale(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		deaf := make(chan struct{})
+		g := r.gate(deafLog{r.log, deaf})
+		p := r.process(g, "h01")
+		r.acquire(p, "one")
+		var got []uint64
+		go func() { _ = p.Commands(t.Context(), func(c message.Record) { got = append(got, c.Seq) }) }()
+		synctest.Wait()
+		run := r.add(prepare("h01"))
+		synctest.Wait()
+		deaf <- struct{}{}
+		synctest.Wait()
+		upgrade := r.add(message.Record{Kind: message.CommandHost, Host: "h01", Run: run, Body: []byte(`{}`)})
+		synctest.Wait()
+		if slices.Contains(got, upgrade) {
+			t.Error("the gate is not deaf")
+		}
+		time.Sleep(time.Minute)
+		if !slices.Contains(got, upgrade) {
+			t.Errorf("the host gets %v", got)
+		}
+		reboot := r.add(message.Record{Kind: message.CommandHost, Host: "h01", Run: run, Body: []byte(`{}`)})
+		synctest.Wait()
+		if !slices.Contains(got, reboot) {
+			t.Errorf("the host gets %v", got)
+		}
+	})
+}
+
+// TestReplies checks which replies the gate takes: to the newest run, also one
+// that it has not seen yet, once, of what fits, with the epoch of the lease.
+func TestReplies(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		deaf := deafLog{r.log, make(chan struct{})}
+		g := r.gate(deaf)
+		p := r.process(g, "h01")
+		epoch := r.acquire(p, "one")
+		reply := message.Reply{Action: message.Prepare, Result: message.Done}
+		if err := p.Reply(t.Context(), 1, reply); !errors.Is(err, log.ErrRefused) {
+			t.Errorf("a reply before the first run gets %v", err)
+		}
+		old := r.add(prepare("h01"))
+		synctest.Wait()
+		deaf.deaf <- struct{}{}
+		run := r.add(prepare("h01"))
+		for name, c := range map[string]struct {
+			run  uint64
+			body []byte
+		}{
+			"to no run":        {run + 7, reply.Encode()},
+			"to the run of 0":  {0, reply.Encode()},
+			"that is too long": {run, []byte(strings.Repeat("x", gate.MaxReply+1))},
+		} {
+			if err := p.ReplyRaw(t.Context(), c.run, message.Prepare, c.body); !errors.Is(err, log.ErrRefused) {
+				t.Errorf("a reply %s gets %v", name, err)
+			}
+		}
+		if err := p.ReplyRaw(t.Context(), run, "sell", reply.Encode()); !errors.Is(err, log.ErrRefused) {
+			t.Errorf("a reply to no command gets %v", err)
+		}
+		if err := p.Reply(t.Context(), run, reply); err != nil {
+			t.Errorf("a reply to a run that the gate has not seen gets %v", err)
+		}
+		if got, _ := r.log.At(run + 1); got.Kind != message.ReplyRecord || got.Run != run || got.Host != "h01" || got.Epoch != epoch {
+			t.Errorf("the reply is %+v", got)
+		}
+		if err := p.Reply(t.Context(), run, reply); !errors.Is(err, log.ErrAnswered) {
+			t.Errorf("the second reply gets %v", err)
+		}
+		time.Sleep(time.Minute)
+		if err := p.Reply(t.Context(), old, message.Reply{Action: message.Upgrade, Result: message.Done}); !errors.Is(err, log.ErrRefused) {
+			t.Errorf("a reply to the run before gets %v", err)
+		}
+	})
+}
+
+// TestPushed checks that what is no command of the host is not delivered, and
+// that a host which is pushed more than it can take asks for what it missed.
+func TestPushed(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		p := r.process(r.gate(r.log), "h01")
+		r.acquire(p, "one")
+		got := make(chan message.Record, 1000)
+		go func() { _ = p.Commands(t.Context(), func(c message.Record) { got <- c }) }()
+		synctest.Wait()
+		for _, body := range []string{"{", `{}`, `{"command":{"kind":2,"seq":7,"run":3,"epoch":4,"body":{}}}`} {
+			p.Pushed([]byte(body))
+		}
+		synctest.Wait()
+		if len(got) != 1 {
+			t.Fatalf("%d records are delivered", len(got))
+		}
+		if c := <-got; c.Seq != 7 || c.Run != 3 || c.Host != "h01" || c.Kind != message.CommandHost || c.Epoch != 4 {
+			t.Errorf("it is read as %+v", c)
+		}
+		for range 1000 {
+			p.Pushed([]byte(`{}`))
+		}
+		run := r.add(prepare("h01"))
+		synctest.Wait()
+		if c := <-got; c.Seq != run {
+			t.Errorf("record %d comes, not %d", c.Seq, run)
+		}
+	})
+}

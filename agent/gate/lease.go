@@ -1,0 +1,294 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// maxIdentity is the longest identity of a worker, or of its process, in bytes;
+// a heartbeat has the same limit.
+const maxIdentity = 63
+
+// maxReplaced is how many replaced incarnations are remembered. A cloned machine
+// adds one at each start, and so does its original.
+const maxReplaced = 8
+
+// Lease is the one record of who may work for a host.
+type Lease struct {
+	// Worker holds the lease; empty when nobody ever did. Vacant tells that it
+	// has given the lease back.
+	Worker string `json:"worker"`
+	Vacant bool   `json:"vacant,omitempty"`
+	// Epoch is the fencing token. It grows each time the lease passes to another
+	// worker, or to another machine with the same worker, and only then.
+	Epoch uint64 `json:"epoch"`
+	// Incarnation is the process of the worker that holds the lease. Replaced are
+	// earlier ones of this worker, the newest last.
+	Incarnation string   `json:"incarnation,omitempty"`
+	Replaced    []string `json:"replaced,omitempty"`
+	// Since is when the lease came to the worker, or was given back.
+	Since time.Time `json:"since"`
+}
+
+// holds reports whether a process of a worker holds the lease.
+func (l Lease) holds(worker, incarnation string) bool {
+	return l.Worker == worker && l.Incarnation == incarnation && !l.Vacant
+}
+
+// cloned reports whether a process of the holder was replaced by a newer one. If
+// such a process still calls, it is none that ended before the newer one began:
+// they run on two machines, of which one is a clone of the other.
+func (l Lease) cloned(worker, incarnation string) bool {
+	return l.Worker == worker && slices.Contains(l.Replaced, incarnation)
+}
+
+// acquire returns the lease as it is when it passes to a process of a worker;
+// false when it is held by another. silent tells that the holder was not heard
+// of for message.Silence.
+//
+// A new process of the same worker has the lease at once: the worker was started
+// again. One that was replaced waits until the newer one is silent; then it gets
+// the lease in a new epoch, because its machine does not know what the other
+// machine did.
+func (l Lease) acquire(worker, incarnation string, silent bool, now time.Time) (next Lease, ok bool) {
+	same, cloned := l.Worker == worker, l.cloned(worker, incarnation)
+	switch {
+	case l.holds(worker, incarnation):
+		return l, true
+	case l.Worker != "" && !l.Vacant && (!same || cloned) && !silent:
+		return Lease{}, false
+	}
+	next = Lease{Worker: worker, Epoch: l.Epoch, Incarnation: incarnation, Since: now}
+	if !same || cloned {
+		next.Epoch++
+	}
+	if same {
+		next.Replaced = l.replace(incarnation)
+	}
+	if next.Epoch == l.Epoch && !l.Vacant {
+		next.Since = l.Since
+	}
+	return next, true
+}
+
+// replace returns the replaced incarnations after the holder is replaced by
+// another one.
+func (l Lease) replace(by string) []string {
+	if l.Incarnation == by {
+		return l.Replaced
+	}
+	replaced := slices.DeleteFunc(slices.Clone(l.Replaced), func(old string) bool { return old == by })
+	replaced = append(replaced, l.Incarnation)
+	return replaced[max(0, len(replaced)-maxReplaced):]
+}
+
+// giveBack returns the lease after its holder has given it back; false when the
+// caller does not hold it in this epoch.
+func (l Lease) giveBack(worker, incarnation string, epoch uint64, now time.Time) (next Lease, ok bool) {
+	if worker == "" || !l.holds(worker, incarnation) || l.Epoch != epoch {
+		return Lease{}, false
+	}
+	l.Vacant, l.Since = true, now
+	return l, true
+}
+
+// refusal says in words why a worker is refused.
+func (l Lease) refusal(worker string) string {
+	switch {
+	case l.Worker == "" || l.Vacant:
+		return "nobody holds the lease of this host; ask for it first"
+	case l.Worker == worker:
+		return fmt.Sprintf("another process of worker %s holds the lease of this host; if it runs on another machine, one of the two is a clone of the other: "+
+			"give the clone a name and a key of its own, and remove its state folder", l.Worker)
+	}
+	return fmt.Sprintf("worker %s holds the lease of this host since %s", l.Worker, l.Since.UTC().Format(time.RFC3339))
+}
+
+// displaces reports whether this lease, which was pushed, takes a lease away
+// that was granted. What is pushed may come late: a lease of an earlier epoch,
+// or of a process that was replaced, takes nothing away.
+func (l Lease) displaces(mine Lease) bool {
+	if l.Epoch != mine.Epoch {
+		return l.Epoch > mine.Epoch
+	}
+	return l.Incarnation != mine.Incarnation && slices.Contains(l.Replaced, mine.Incarnation)
+}
+
+// held is a lease as a gate last saw it.
+type held struct {
+	Lease
+	revision uint64
+	// heard is when its holder was heard of last, or when the gate learned of it.
+	heard time.Time
+}
+
+// leases are who works for which host, in memory: each call is checked against
+// it. It may be behind, so that a worker which was displaced may still be
+// listened to: the epoch of what it says tells. Whatever is granted is decided
+// upon the entry itself.
+type leases struct {
+	gate   *Gate
+	mu     sync.Mutex
+	byHost map[string]*held
+	// listening is since when this gate hears hosts without a break.
+	listening time.Time
+}
+
+// follow keeps the leases as the store has them until ctx ends. It calls loaded
+// once it has what was there at first.
+func (s *leases) follow(ctx context.Context, loaded func()) error {
+	return s.gate.Keeper.WatchLeases(ctx, s.gate.Tenant, func(key string, body []byte, revision uint64) {
+		if key == "" {
+			loaded()
+		} else if host, ok := log.Host(key); ok {
+			// A lease of another format is nobody's here; whoever asks for it is told.
+			l, _ := decodeLease(body, revision)
+			s.learn(host, l, revision)
+		}
+	})
+}
+
+// decodeLease reads an entry. One that is gone or damaged is nobody's. No epoch
+// is greater than the revision of the entry that holds it, so the next one is
+// new even then.
+func decodeLease(body []byte, revision uint64) (Lease, error) {
+	var l Lease
+	err := format.Lease.Decode(body, &l)
+	if err != nil {
+		l = Lease{Epoch: revision}
+	}
+	if format.IsUnsupported(err) {
+		return l, fmt.Errorf("cannot read the lease: %w", err)
+	}
+	return l, nil
+}
+
+// learn notes a lease unless a newer one is known, and tells the host's workers
+// when it has another holder.
+func (s *leases) learn(host string, l Lease, revision uint64) {
+	s.mu.Lock()
+	old := s.byHost[host]
+	if revision == 0 || old != nil && old.revision >= revision {
+		s.mu.Unlock()
+		return
+	}
+	s.byHost[host] = &held{Lease: l, revision: revision, heard: time.Now()}
+	s.mu.Unlock()
+	if old != nil && old.Worker != "" && !l.holds(old.Worker, old.Incarnation) {
+		s.gate.push(host, Push{Lease: &l})
+	}
+}
+
+// check notes a sign of life of a process of a worker, and reports whether it
+// holds the lease.
+func (s *leases) check(host, worker, incarnation string) (Lease, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.byHost[host]
+	switch {
+	case at == nil:
+		return Lease{}, worker == ""
+	case !at.holds(worker, incarnation):
+		return at.Lease, false
+	}
+	at.heard = time.Now()
+	return at.Lease, true
+}
+
+// deaf notes that hosts were not heard for a while.
+func (s *leases) deaf() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listening = time.Now()
+}
+
+// silentAt returns when the holder of a lease has been silent for so long that
+// another worker may have it, if it is not heard of again.
+func (s *leases) silentAt(host string) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := s.listening
+	if at := s.byHost[host]; at != nil && at.heard.After(last) {
+		last = at.heard
+	}
+	return last.Add(message.Silence)
+}
+
+// acquire grants the lease to a process of a worker, if nobody else holds it or
+// its holder has been silent for too long.
+func (s *leases) acquire(ctx context.Context, host, worker, incarnation string) Response {
+	for what, name := range map[string]string{"worker": worker, "process": incarnation} {
+		if name == "" || len(name) > maxIdentity || message.CleanText(name) != name {
+			return refused("%.100q does not identify a %s; use at most %d bytes of plain text", name, what, maxIdentity)
+		}
+	}
+	at, revision, err := s.read(ctx, host)
+	if err != nil {
+		return failed(err)
+	}
+	free := s.silentAt(host)
+	next, ok := at.acquire(worker, incarnation, !time.Now().Before(free), time.Now().UTC())
+	if !ok {
+		return taken(fmt.Sprintf("%s, and until %s at the most, if that worker is not heard of again", at.refusal(worker), free.UTC().Format(time.RFC3339)))
+	}
+	if at.holds(worker, incarnation) {
+		s.check(host, worker, incarnation)
+	} else if err := s.write(ctx, host, next, revision); err != nil {
+		return failed(err)
+	}
+	return Response{Lease: &next}
+}
+
+// giveBack makes the lease vacant for whoever asks next. A call that comes late
+// is refused: the lease has another epoch or another incarnation by then.
+func (s *leases) giveBack(ctx context.Context, host, worker, incarnation, epoch string) Response {
+	number, err := strconv.ParseUint(epoch, 10, 64)
+	if err != nil {
+		return refused("%.20q is no epoch", epoch)
+	}
+	at, revision, err := s.read(ctx, host)
+	if err != nil {
+		return failed(err)
+	}
+	next, ok := at.giveBack(worker, incarnation, number, time.Now().UTC())
+	if !ok {
+		return refused("this process of worker %s does not hold the lease of this host in epoch %d", worker, number)
+	}
+	if err := s.write(ctx, host, next, revision); err != nil {
+		return failed(err)
+	}
+	return Response{}
+}
+
+// read reads a lease from where it is written.
+func (s *leases) read(ctx context.Context, host string) (Lease, uint64, error) {
+	body, revision, err := s.gate.Keeper.Lease(ctx, s.gate.Tenant, log.Token(host))
+	if err != nil {
+		return Lease{}, 0, err
+	}
+	l, err := decodeLease(body, revision)
+	s.learn(host, l, revision)
+	return l, revision, err
+}
+
+// write writes a lease based on a revision. When that fails the host calls again,
+// and the next call reads whether it was written.
+func (s *leases) write(ctx context.Context, host string, next Lease, base uint64) error {
+	body, err := format.Lease.Encode(next)
+	if err != nil {
+		return err
+	}
+	revision, err := s.gate.Keeper.PutLease(ctx, s.gate.Tenant, log.Token(host), body, base)
+	if err == nil {
+		s.learn(host, next, revision)
+	}
+	return err
+}

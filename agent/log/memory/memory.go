@@ -1,0 +1,234 @@
+// Package memory is the log and the store of leases in memory, for tests: what a
+// gate and a controller need, without a server and without faults. Whoever
+// tests faults puts them before it, with Before and After.
+//
+// It decides what package jetstream has the server decide: who appends, and
+// which of two replies counts.
+package memory
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/gate"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// replyTo is what a host may reply to once.
+type replyTo struct {
+	run    uint64
+	action message.Action
+	host   string
+}
+
+// Log is one tenant's log. Its fields are set before its use.
+type Log struct {
+	// Name identifies the log to hosts; Now is its clock, time.Now if nil.
+	Name string
+	Now  func() time.Time
+	// Before is called with each record before it is appended, with its sequence
+	// and its time; an error refuses it. After is called once it is on the log; an
+	// error is what the writer is told. Neither may call the log.
+	Before, After func(r message.Record) error
+
+	mu      sync.Mutex
+	records []message.Record
+	// first is the sequence of the oldest record, command that of the newest
+	// command or event, prepare that of the newest prepare.
+	first, command, prepare uint64
+	replies                 map[replyTo]bool
+	grew                    chan struct{}
+}
+
+var (
+	_ log.Log  = (*Log)(nil)
+	_ gate.Log = (*Log)(nil)
+)
+
+// New makes an empty log.
+func New() *Log {
+	return &Log{Name: "memory", first: 1, replies: map[replyTo]bool{}, grew: make(chan struct{})}
+}
+
+func (l *Log) last() uint64 { return l.first + uint64(len(l.records)) - 1 }
+
+// add appends a record, with the lock held.
+func (l *Log) add(r message.Record) (uint64, error) {
+	r.Seq, r.Time = l.last()+1, time.Now()
+	if l.Now != nil {
+		r.Time = l.Now()
+	}
+	if l.Before != nil {
+		if err := l.Before(r); err != nil {
+			return 0, err
+		}
+	}
+	l.records = append(l.records, r)
+	switch r.Kind {
+	case message.CommandAll:
+		l.prepare, l.command = r.Seq, r.Seq
+	case message.CommandHost, message.EventRecord:
+		l.command = r.Seq
+	case message.ReplyRecord:
+		l.replies[replyTo{r.Run, r.Action, r.Host}] = true
+	}
+	close(l.grew)
+	l.grew = make(chan struct{})
+	if l.After != nil {
+		if err := l.After(r); err != nil {
+			return 0, err
+		}
+	}
+	return r.Seq, nil
+}
+
+// Add appends a record, whatever is on the log.
+func (l *Log) Add(r message.Record) (uint64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.add(r)
+}
+
+// Append implements log.Log.
+func (l *Log) Append(_ context.Context, r message.Record, expect uint64) (uint64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if expect != l.command {
+		return 0, log.ErrBehind
+	}
+	return l.add(r)
+}
+
+// AppendNext implements log.Log.
+func (l *Log) AppendNext(_ context.Context, r message.Record, expect, last uint64) (uint64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if expect != l.command || last != l.last() {
+		return 0, log.ErrBehind
+	}
+	return l.add(r)
+}
+
+// AppendReply implements gate.Log.
+func (l *Log) AppendReply(_ context.Context, r message.Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.replies[replyTo{r.Run, r.Action, r.Host}] {
+		return log.ErrAnswered
+	}
+	_, err := l.add(r)
+	return err
+}
+
+// Since returns the records from a sequence on, and a channel that is closed
+// when there are more.
+func (l *Log) Since(from uint64) ([]message.Record, <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	from = max(from, l.first)
+	if from > l.last() {
+		return nil, l.grew
+	}
+	return l.records[from-l.first:], l.grew
+}
+
+// All returns all records that are there.
+func (l *Log) All() []message.Record {
+	all, _ := l.Since(0)
+	return all
+}
+
+// Follow implements log.Log.
+func (l *Log) Follow(ctx context.Context, from uint64, deliver func(message.Record)) error {
+	for {
+		news, grew := l.Since(from)
+		for _, r := range news {
+			deliver(r)
+			from = r.Seq + 1
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-grew:
+		}
+	}
+}
+
+// FollowCommands implements gate.Log.
+func (l *Log) FollowCommands(ctx context.Context, from uint64, deliver func(message.Record)) error {
+	return l.Follow(ctx, from, func(r message.Record) {
+		if r.Kind != message.ReplyRecord {
+			deliver(r)
+		}
+	})
+}
+
+// Read implements log.Log.
+func (l *Log) Read(_ context.Context, from, to uint64, deliver func(message.Record)) error {
+	for seq := from; seq <= to; seq++ {
+		r, there := l.At(seq)
+		if !there {
+			return fmt.Errorf("cannot read record %d: it is not there", seq)
+		}
+		deliver(r)
+	}
+	return nil
+}
+
+// At returns a record.
+func (l *Log) At(seq uint64) (message.Record, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if seq < l.first || seq > l.last() {
+		return message.Record{}, false
+	}
+	return l.records[seq-l.first], true
+}
+
+// Last implements log.Log.
+func (l *Log) Last(context.Context) (uint64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last(), nil
+}
+
+// First implements log.Log.
+func (l *Log) First(context.Context) (uint64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.first, nil
+}
+
+// Trim implements log.Log.
+func (l *Log) Trim(_ context.Context, upTo uint64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if upTo >= l.command {
+		return fmt.Errorf("cannot trim the log up to record %d: the newest command or event must stay", upTo)
+	}
+	if upTo >= l.first {
+		l.records = l.records[upTo-l.first+1:]
+		l.first = upTo + 1
+	}
+	return nil
+}
+
+// Identity implements gate.Log.
+func (l *Log) Identity() string { return l.Name }
+
+// NewestCommand implements gate.Log.
+func (l *Log) NewestCommand(context.Context) (uint64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.command, nil
+}
+
+// NewestPrepare implements gate.Log.
+func (l *Log) NewestPrepare(context.Context) (uint64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.prepare, nil
+}
