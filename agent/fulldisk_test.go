@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -224,7 +225,7 @@ func (f *crashFleet) putReserve(ctx context.Context, reserve string) error {
 	if err != nil {
 		return err
 	}
-	rollout.Reserve = reserve
+	rollout.Reserve = policy.Span(reserve)
 	_, err = f.api.PutRollout(ctx, "acme", rollout, client.Precondition{})
 	return err
 }
@@ -238,7 +239,7 @@ func (f *crashFleet) reserve(t *testing.T) string {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	return rollout.Reserve
+	return string(rollout.Reserve)
 }
 
 func (f *crashFleet) readyz(ctx context.Context) (status int, body string) {

@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
 
@@ -112,7 +112,7 @@ func (r reader) tenant(value types.String) types.String {
 	if !value.IsNull() || text == "" {
 		return value
 	}
-	if !v1.ValidName(text) {
+	if !names.Valid(text) {
 		r.wrong("tenant", text, "lower-case letters, digits and hyphens, as in acme")
 	}
 	return types.StringValue(text)

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -157,8 +158,8 @@ func (s *server) admit(c *call, needs Right) error {
 	if err := token.allows(c.tenant, needs); err != nil {
 		return err
 	}
-	if !v1.ValidName(c.tenant) {
-		return badRequest("tenant", c.tenant, "is not the name of a tenant; "+v1.NameForm)
+	if !names.Valid(c.tenant) {
+		return badRequest("tenant", c.tenant, "is not the name of a tenant; "+names.Form)
 	}
 	controller, known := s.Tenants[c.tenant]
 	if !known {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -13,8 +14,8 @@ import (
 // run up.
 func (s *server) calendar(c *call) (*object[v1.Calendar], error) {
 	name := c.PathValue("name")
-	if !v1.ValidName(name) {
-		return nil, badRequest("name", name, fmt.Sprintf(`is not the name of a calendar; use 1 to %d of a-z, 0-9 and "-", with a letter or digit at both ends`, v1.MaxNameLength))
+	if !names.Valid(name) {
+		return nil, badRequest("name", name, fmt.Sprintf(`is not the name of a calendar; use 1 to %d of a-z, 0-9 and "-", with a letter or digit at both ends`, names.MaxLength))
 	}
 	return &object[v1.Calendar]{
 		server: s, noun: "calendar " + name,
@@ -27,7 +28,7 @@ func (s *server) calendar(c *call) (*object[v1.Calendar], error) {
 		remove: func(ctx context.Context, tenant string, base store.Revision) (store.Revision, error) {
 			return s.Store.DeleteCalendar(ctx, tenant, name, base)
 		},
-		decode: v1.DecodeCalendar, patch: v1.Calendar.Merge, canonical: v1.Calendar.Canonical,
+		decode: v1.DecodeCalendar, patch: v1.MergeCalendar, canonical: v1.Calendar.Canonical,
 		seen: Controller.CalendarsSeen, room: s.Store.RoomForCalendar,
 	}, nil
 }

@@ -62,7 +62,7 @@ func (s *server) classify(r *http.Request, err error) *answer {
 	case errors.As(err, &made):
 		return made
 	case errors.As(err, &problems):
-		return &answer{status: http.StatusBadRequest, body: problems.Body()}
+		return &answer{status: http.StatusBadRequest, body: v1.Answer(problems)}
 	case errors.As(err, &refused):
 		return &answer{status: http.StatusPreconditionFailed, body: v1.ErrorBody{Errors: []v1.Error{{
 			Message: refused.Message, Info: v1.ErrorInfo{Run: refused.Run},

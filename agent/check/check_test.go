@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
 // server answers one request after the other with a status, the last one over
@@ -43,16 +44,16 @@ func (s *server) RoundTrip(request *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Header: http.Header{}, Body: http.NoBody, Request: request}, nil
 }
 
-func span(d time.Duration) message.Span { return message.Span(d) }
+func span(d time.Duration) policy.Span { return policy.SpanOf(d) }
 
 // task is of host h01 in run 41.
-func task(checks ...message.Check) message.Task {
+func task(checks ...policy.Check) message.Task {
 	return message.Task{Run: 41, Kind: message.AfterHost, Host: "h01", Attempt: 2, Checks: checks}
 }
 
 // web is checked every 5 seconds for a minute.
-func web(passes int) message.Check {
-	return message.Check{Name: "web", Type: message.HTTPCheck, URL: "http://web/", Passes: passes, Interval: span(5 * time.Second), Timeout: span(time.Minute)}
+func web(passes int) policy.Check {
+	return policy.Check{Name: "web", Type: policy.HTTP, URL: "http://web/", Passes: passes, Interval: span(5 * time.Second), Timeout: span(time.Minute)}
 }
 
 // check runs a task and holds that its outcome is of it.
@@ -70,12 +71,12 @@ func check(t *testing.T, r *Runner, task message.Task, want string) {
 func TestPassesInARow(t *testing.T) {
 	t.Parallel()
 	zero := web(0)
-	zero.Interval = 0
+	zero.Interval = ""
 	zero.Timeout = span(time.Second)
 	long := web(1)
 	long.Interval = span(time.Minute)
 	for name, row := range map[string]struct {
-		check    message.Check
+		check    policy.Check
 		statuses []int
 		took     time.Duration
 		want     string
@@ -128,8 +129,8 @@ func TestATaskOfNothing(t *testing.T) {
 
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
-	drain := message.Task{Run: 1, Kind: message.Drain, Host: "h01", Hook: &message.Hook{
-		Type: message.HTTPCheck, URL: "http://lb/", Timeout: span(time.Minute), Retries: 100, RetryInterval: span(5 * time.Second),
+	drain := message.Task{Run: 1, Kind: message.Drain, Host: "h01", Hook: &policy.Hook{
+		Type: policy.HTTP, URL: "http://lb/", Timeout: span(time.Minute), Retries: new(100), RetryInterval: span(5 * time.Second),
 	}}
 	for name, row := range map[string]struct {
 		task   message.Task
@@ -160,8 +161,8 @@ func TestInterrupted(t *testing.T) {
 
 func TestWhatIsUnknown(t *testing.T) {
 	t.Parallel()
-	check(t, &Runner{}, task(message.Check{Name: "x", Type: "ping", Timeout: span(time.Minute)}), `check x: the type "ping" is unknown to this agent; update it`)
-	hook := message.Task{Run: 1, Kind: message.Undrain, Host: "h01", Hook: &message.Hook{Type: message.TCPCheck}}
+	check(t, &Runner{}, task(policy.Check{Name: "x", Type: "ping", Timeout: span(time.Minute)}), `check x: the type "ping" is unknown to this agent; update it`)
+	hook := message.Task{Run: 1, Kind: message.Undrain, Host: "h01", Hook: &policy.Hook{Type: policy.TCP}}
 	check(t, &Runner{}, hook, `hook undrain: the type "tcp" is unknown to this agent; update it`)
 }
 

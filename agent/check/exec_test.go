@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
 // install makes a folder with one script, it. No process is started meanwhile:
@@ -31,7 +32,7 @@ func install(t *testing.T, body string) string {
 }
 
 func scripted(name string, args ...string) message.Task {
-	return single(message.Check{Type: message.ExecCheck, Script: name, Args: args})
+	return single(policy.Check{Type: policy.Exec, Script: name, Args: args})
 }
 
 func TestExec(t *testing.T) {
@@ -53,8 +54,8 @@ func TestWhatAScriptIsTold(t *testing.T) {
 	t.Setenv("SECRET", "of the agent")
 	out := t.TempDir()
 	dir := install(t, `env >"$1/env"; echo "$2" >"$1/argument"; pwd >"$1/pwd"; cat >"$1/stdin"`)
-	hook := message.Task{Run: 41, Kind: message.Drain, Host: "h01", Hook: &message.Hook{
-		Type: message.ExecCheck, Script: "it", Args: []string{out, "a b"}, Timeout: span(time.Hour),
+	hook := message.Task{Run: 41, Kind: message.Drain, Host: "h01", Hook: &policy.Hook{
+		Type: policy.Exec, Script: "it", Args: []string{out, "a b"}, Timeout: span(time.Hour),
 	}}
 	check(t, &Runner{Scripts: dir, Tenant: "acme"}, hook, "")
 	for file, want := range map[string]string{"argument": "a b\n", "pwd": dir + "\n", "stdin": ""} {
@@ -143,7 +144,7 @@ func TestAScriptIsCheckedBeforeEachStart(t *testing.T) {
 	// The script opens itself to all when it is run, and fails.
 	dir := install(t, `chmod 777 "$0"; exit 1`)
 	twice := scripted("it")
-	twice.Hook, twice.Checks = &message.Hook{Type: message.ExecCheck, Script: "it", Timeout: span(time.Hour), Retries: 1}, nil
+	twice.Hook, twice.Checks = &policy.Hook{Type: policy.Exec, Script: "it", Timeout: span(time.Hour), Retries: new(1)}, nil
 	check(t, &Runner{Scripts: dir}, twice, "hook after-host: 2 tries failed; the last one said: "+
 		filepath.Join(dir, "it")+" has mode 0777; nobody but its owner should be able to write it, such as 0755")
 }
@@ -151,8 +152,8 @@ func TestAScriptIsCheckedBeforeEachStart(t *testing.T) {
 func TestAScriptThatTakesTooLong(t *testing.T) {
 	t.Parallel()
 	dir := install(t, `mkfifo "$1/never" 2>/dev/null; read x <"$1/never"`)
-	hook := message.Task{Run: 1, Kind: message.Drain, Host: "h01", Hook: &message.Hook{
-		Type: message.ExecCheck, Script: "it", Args: []string{t.TempDir()}, Timeout: span(100 * time.Millisecond), Retries: 1, RetryInterval: span(time.Millisecond),
+	hook := message.Task{Run: 1, Kind: message.Drain, Host: "h01", Hook: &policy.Hook{
+		Type: policy.Exec, Script: "it", Args: []string{t.TempDir()}, Timeout: span(time.Second), Retries: new(1), RetryInterval: "0s",
 	}}
 	check(t, &Runner{Scripts: dir}, hook, "hook drain: 2 tries failed; the last one said: it did not end in time and was killed")
 }
@@ -160,10 +161,10 @@ func TestAScriptThatTakesTooLong(t *testing.T) {
 func TestSystemd(t *testing.T) {
 	t.Parallel()
 	systemctl := filepath.Join(install(t, `[ "$*" = "is-active -- good.service" ] && exit 0; echo inactive; exit 3`), "it")
-	check(t, &Runner{Systemctl: systemctl}, single(message.Check{Type: message.SystemdCheck, Unit: "good.service"}), "")
-	check(t, &Runner{Systemctl: systemctl}, single(message.Check{Type: message.SystemdCheck, Unit: "bad.service"}),
+	check(t, &Runner{Systemctl: systemctl}, single(policy.Check{Type: policy.Systemd, Unit: "good.service"}), "")
+	check(t, &Runner{Systemctl: systemctl}, single(policy.Check{Type: policy.Systemd, Unit: "bad.service"}),
 		fails("unit bad.service is not active: inactive: exit status 3"))
-	got := (&Runner{Systemctl: "no-such-systemctl"}).Run(t.Context(), single(message.Check{Type: message.SystemdCheck, Unit: "x"}))
+	got := (&Runner{Systemctl: "no-such-systemctl"}).Run(t.Context(), single(policy.Check{Type: policy.Systemd, Unit: "x"}))
 	if got.OK || !strings.Contains(got.Text, "executable file not found in $PATH") {
 		t.Errorf("the outcome is %+v", got)
 	}
@@ -180,23 +181,26 @@ func TestDisk(t *testing.T) {
 			return nil
 		}
 		*into = syscall.Statfs_t{Bsize: 10, Blocks: 1000, Bfree: 300, Bavail: 200}
+		if path == "/less" {
+			*into = syscall.Statfs_t{Bsize: 1, Blocks: 10000, Bfree: 3000, Bavail: 1999}
+		}
 		return nil
 	}
 	for name, row := range map[string]struct {
-		check message.Check
+		check policy.Check
 		want  string
 	}{
-		"nothing is wanted": {message.Check{Path: "/var"}, ""},
-		"just enough bytes": {message.Check{Path: "/var", MinFree: 2000}, ""},
-		"one byte too few":  {message.Check{Path: "/var", MinFree: 2001}, fails("/var has 2000 bytes free; it should be 2001")},
-		"enough percent":    {message.Check{Path: "/var", MinFreePercent: 22}, ""},
-		"too few percent":   {message.Check{Path: "/var", MinFreePercent: 23}, fails("/var has 22.2% free; it should be 23%")},
-		"no blocks at all":  {message.Check{Path: "/proc", MinFreePercent: 1}, fails("/proc has 0.0% free; it should be 1%")},
-		"a broken one":      {message.Check{Path: "/gone"}, fails("cannot look at /gone; use a folder of this machine that its agent may look into")},
+		"nothing is wanted": {policy.Check{Path: "/var"}, ""},
+		"just enough bytes": {policy.Check{Path: "/var", MinFree: "2KB"}, ""},
+		"one byte too few":  {policy.Check{Path: "/less", MinFree: "2KB"}, fails("/less has 1999 bytes free; it should be 2000")},
+		"enough percent":    {policy.Check{Path: "/var", MinFree: "22%"}, ""},
+		"too few percent":   {policy.Check{Path: "/var", MinFree: "23%"}, fails("/var has 22.2% free; it should be 23%")},
+		"no blocks at all":  {policy.Check{Path: "/proc", MinFree: "1%"}, fails("/proc has 0.0% free; it should be 1%")},
+		"a broken one":      {policy.Check{Path: "/gone"}, fails("cannot look at /gone; use a folder of this machine that its agent may look into")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			row.check.Type = message.DiskCheck
+			row.check.Type = policy.Disk
 			check(t, &Runner{statfs: statfs}, single(row.check), row.want)
 		})
 	}
@@ -205,14 +209,14 @@ func TestDisk(t *testing.T) {
 func TestARealDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	check(t, &Runner{}, single(message.Check{Type: message.DiskCheck, Path: dir, MinFree: 1}), "")
+	check(t, &Runner{}, single(policy.Check{Type: policy.Disk, Path: dir, MinFree: "1KB"}), "")
 	gone := filepath.Join(dir, "gone")
-	check(t, &Runner{}, single(message.Check{Type: message.DiskCheck, Path: gone}), fails("cannot look at "+gone+"; use a folder of this machine that its agent may look into"))
+	check(t, &Runner{}, single(policy.Check{Type: policy.Disk, Path: gone}), fails("cannot look at "+gone+"; use a folder of this machine that its agent may look into"))
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	check(t, &Runner{}, single(message.Check{Type: message.DiskCheck, Path: file + "/x"}), fails("cannot look at "+file+"/x; use a folder of this machine that its agent may look into"))
+	check(t, &Runner{}, single(policy.Check{Type: policy.Disk, Path: file + "/x"}), fails("cannot look at "+file+"/x; use a folder of this machine that its agent may look into"))
 }
 
 func TestADiskThatDoesNotAnswer(t *testing.T) {
@@ -221,6 +225,6 @@ func TestADiskThatDoesNotAnswer(t *testing.T) {
 		stuck := make(chan struct{})
 		defer close(stuck)
 		r := &Runner{statfs: func(string, *syscall.Statfs_t) error { <-stuck; return nil }}
-		check(t, r, single(message.Check{Type: message.DiskCheck, Path: "/net"}), fails("it did not answer in time"))
+		check(t, r, single(policy.Check{Type: policy.Disk, Path: "/net"}), fails("it did not answer in time"))
 	})
 }

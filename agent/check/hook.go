@@ -6,22 +6,23 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
 // hook runs a hook until it succeeds or has no retry left.
-func (r *Runner) hook(ctx context.Context, t message.Task, h message.Hook) error {
+func (r *Runner) hook(ctx context.Context, t message.Task, h policy.Hook) error {
 	attempt, err := r.attempt(t, h)
 	if err != nil {
 		return err
 	}
 	for tried := 1; ; tried++ {
-		err := within(ctx, time.Duration(h.Timeout), attempt)
+		err := within(ctx, h.Timeout.Duration(), attempt)
 		if err == nil {
 			return nil
 		}
 		r.failed(ctx, t, "hook", err)
-		if tried > h.Retries || wait.Sleep(ctx, time.Duration(h.RetryInterval)) != nil {
+		if tried > h.Retried() || wait.Sleep(ctx, h.RetryInterval.Duration()) != nil {
 			return fmt.Errorf("%s failed; the last one said: %w", tries(tried), err)
 		}
 	}
@@ -29,11 +30,11 @@ func (r *Runner) hook(ctx context.Context, t message.Task, h message.Hook) error
 
 // attempt returns what tries a hook. The error is one that never could succeed
 // here.
-func (r *Runner) attempt(t message.Task, h message.Hook) (try, error) {
+func (r *Runner) attempt(t message.Task, h policy.Hook) (try, error) {
 	switch h.Type {
-	case message.ExecCheck:
+	case policy.Exec:
 		return r.script(t, h.Script, h.Args)
-	case message.HTTPCheck:
+	case policy.HTTP:
 		return func(ctx context.Context) error { return r.call(ctx, t, h) }, nil
 	default:
 		return nil, fmt.Errorf("the type %q is unknown to this agent; update it", h.Type)

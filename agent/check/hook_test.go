@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
 // drain is a task of an http hook with 2 retries.
 func drain() message.Task {
-	return message.Task{Run: 41, Kind: message.Drain, Host: "h01", Attempt: 1, Hook: &message.Hook{
-		Type: message.HTTPCheck, URL: "http://lb/{host}", Timeout: span(time.Minute), Retries: 2, RetryInterval: span(10 * time.Second),
+	return message.Task{Run: 41, Kind: message.Drain, Host: "h01", Attempt: 1, Hook: &policy.Hook{
+		Type: policy.HTTP, URL: "http://lb/{host}", Timeout: span(time.Minute), Retries: new(2), RetryInterval: span(10 * time.Second),
 	}}
 }
 
@@ -20,7 +21,7 @@ func TestHookRetries(t *testing.T) {
 	t.Parallel()
 	const s = time.Second
 	once := drain()
-	once.Hook.Retries = 0
+	once.Hook.Retries = new(0)
 	for name, row := range map[string]struct {
 		task     message.Task
 		statuses []int

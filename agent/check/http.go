@@ -11,13 +11,14 @@ import (
 	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
 // maxRedirects bounds how many redirects a check follows.
 const maxRedirects = 3
 
 // get tries an http check.
-func (r *Runner) get(ctx context.Context, c message.Check) error {
+func (r *Runner) get(ctx context.Context, c policy.Check) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL, nil)
 	if err != nil {
 		return plain(err)
@@ -27,7 +28,7 @@ func (r *Runner) get(ctx context.Context, c message.Check) error {
 
 // call tries an http hook. A redirect is a failure: to follow it would make a
 // GET of most methods (RFC 9110 15.4), which takes no host out of service.
-func (r *Runner) call(ctx context.Context, t message.Task, h message.Hook) error {
+func (r *Runner) call(ctx context.Context, t message.Task, h policy.Hook) error {
 	method := h.Method
 	if method == "" {
 		method = http.MethodPost

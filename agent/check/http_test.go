@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
 // fails is what is said of a check that has time for one try.
@@ -19,7 +20,7 @@ func fails(why string) string {
 }
 
 // single has time for one try only, so that no test waits.
-func single(c message.Check) message.Task {
+func single(c policy.Check) message.Task {
 	c.Name, c.Interval, c.Timeout = "it", span(2*time.Hour), span(time.Hour)
 	return task(c)
 }
@@ -69,15 +70,15 @@ func TestHTTP(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			check(t, &Runner{answer: time.Hour}, single(message.Check{Type: message.HTTPCheck, URL: site.URL + row.path, Status: row.status}), row.want)
+			check(t, &Runner{answer: time.Hour}, single(policy.Check{Type: policy.HTTP, URL: site.URL + row.path, Status: row.status}), row.want)
 		})
 	}
 }
 
 func TestWhatIsNoURL(t *testing.T) {
 	t.Parallel()
-	check(t, &Runner{answer: time.Hour}, single(message.Check{Type: message.HTTPCheck, URL: "http://user:secret@h:port/"}), fails(`invalid port ":port" after host`))
-	check(t, &Runner{answer: time.Hour}, single(message.Check{Type: message.HTTPCheck, URL: "file:///etc/passwd"}), fails(`unsupported protocol scheme "file"`))
+	check(t, &Runner{answer: time.Hour}, single(policy.Check{Type: policy.HTTP, URL: "http://user:secret@h:port/"}), fails(`invalid port ":port" after host`))
+	check(t, &Runner{answer: time.Hour}, single(policy.Check{Type: policy.HTTP, URL: "file:///etc/passwd"}), fails(`unsupported protocol scheme "file"`))
 }
 
 func TestTLSIsVerified(t *testing.T) {
@@ -86,7 +87,7 @@ func TestTLSIsVerified(t *testing.T) {
 	site.Config.ErrorLog = log.New(io.Discard, "", 0)
 	site.StartTLS()
 	t.Cleanup(site.Close)
-	c := message.Check{Type: message.HTTPCheck, URL: site.URL, Status: 404}
+	c := policy.Check{Type: policy.HTTP, URL: site.URL, Status: 404}
 	check(t, &Runner{Transport: site.Client().Transport, answer: time.Hour}, single(c), "")
 	if got := (&Runner{answer: time.Hour}).Run(t.Context(), single(c)); got.OK || !strings.Contains(got.Text, "failed to verify certificate") {
 		t.Errorf("the outcome is %+v", got)
@@ -97,7 +98,7 @@ func TestAHookFollowsNoRedirect(t *testing.T) {
 	t.Parallel()
 	site := newSite(t)
 	hook := drain()
-	hook.Hook.Retries, hook.Hook.Timeout = 0, span(time.Hour)
+	hook.Hook.Retries, hook.Hook.Timeout = nil, span(time.Hour)
 	hook.Hook.URL = site.URL + "/1"
 	host := strings.TrimPrefix(site.URL, "http://")
 	check(t, &Runner{answer: time.Hour}, hook, "hook drain: 1 try failed; the last one said: status 302, a redirect to "+host+", which is not followed")
@@ -124,7 +125,7 @@ func TestAServerThatSpeaksFirst(t *testing.T) {
 		}
 	}()
 	for range 20 {
-		got := (&Runner{answer: time.Hour}).Run(t.Context(), single(message.Check{Type: message.HTTPCheck, URL: "http://" + listener.Addr().String()}))
+		got := (&Runner{answer: time.Hour}).Run(t.Context(), single(policy.Check{Type: policy.HTTP, URL: "http://" + listener.Addr().String()}))
 		if got.OK || !strings.Contains(got.Text, "malformed HTTP response") && !strings.Contains(got.Text, "reset by peer") && !strings.Contains(got.Text, "broken pipe") {
 			t.Fatalf("the outcome is %+v", got)
 		}
@@ -142,7 +143,7 @@ func TestTCP(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	check(t, &Runner{answer: time.Hour}, single(message.Check{Type: message.TCPCheck, Address: listener.Addr().String()}), "")
-	check(t, &Runner{answer: time.Hour}, single(message.Check{Type: message.TCPCheck, Address: "127.0.0.1:1"}), fails("dial tcp 127.0.0.1:1: connect: connection refused"))
-	check(t, &Runner{answer: time.Hour}, single(message.Check{Type: message.TCPCheck, Address: "127.0.0.1"}), fails("dial tcp: address 127.0.0.1: missing port in address"))
+	check(t, &Runner{answer: time.Hour}, single(policy.Check{Type: policy.TCP, Address: listener.Addr().String()}), "")
+	check(t, &Runner{answer: time.Hour}, single(policy.Check{Type: policy.TCP, Address: "127.0.0.1:1"}), fails("dial tcp 127.0.0.1:1: connect: connection refused"))
+	check(t, &Runner{answer: time.Hour}, single(policy.Check{Type: policy.TCP, Address: "127.0.0.1"}), fails("dial tcp: address 127.0.0.1: missing port in address"))
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
 // answerTime bounds a try over the network: a peer that accepts and hangs, as
@@ -20,17 +21,17 @@ var errNoAnswer = errors.New("it did not answer in time")
 
 // probe returns what tries a check. The error is a check that never could pass
 // here.
-func (r *Runner) probe(t message.Task, c message.Check) (try, error) {
+func (r *Runner) probe(t message.Task, c policy.Check) (try, error) {
 	switch c.Type {
-	case message.ExecCheck:
+	case policy.Exec:
 		return r.script(t, c.Script, c.Args)
-	case message.HTTPCheck:
+	case policy.HTTP:
 		return r.answered(func(ctx context.Context) error { return r.get(ctx, c) }), nil
-	case message.TCPCheck:
+	case policy.TCP:
 		return r.answered(func(ctx context.Context) error { return connect(ctx, c.Address) }), nil
-	case message.SystemdCheck:
+	case policy.Systemd:
 		return func(ctx context.Context) error { return r.active(ctx, c.Unit) }, nil
-	case message.DiskCheck:
+	case policy.Disk:
 		return func(ctx context.Context) error { return r.space(ctx, c) }, nil
 	default:
 		return nil, fmt.Errorf("the type %q is unknown to this agent; update it", c.Type)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
@@ -30,15 +31,15 @@ func (s *series) count(err error) {
 
 // check tries a check until it has passed so often in a row as it must. It
 // gives up as soon as there is no time for a further try.
-func (r *Runner) check(ctx context.Context, t message.Task, c message.Check) error {
+func (r *Runner) check(ctx context.Context, t message.Task, c policy.Check) error {
 	probe, err := r.probe(t, c)
 	if err != nil {
 		return err
 	}
-	end := time.Now().Add(time.Duration(c.Timeout))
+	end := time.Now().Add(c.Timeout.Duration())
 	ctx, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
-	interval := max(minInterval, time.Duration(c.Interval))
+	interval := max(minInterval, c.Interval.Duration())
 	var s series
 	for {
 		err := probe(ctx)
@@ -56,11 +57,11 @@ func (r *Runner) check(ctx context.Context, t message.Task, c message.Check) err
 }
 
 // tooFew says how far a check came.
-func (s series) tooFew(c message.Check) error {
+func (s series) tooFew(c policy.Check) error {
 	said := "no try failed"
 	if s.last != nil {
 		said = "the last try that failed said: " + s.last.Error()
 	}
 	return fmt.Errorf("passed %d of %d times in a row within %s, in %s; %s",
-		s.inRow, max(1, c.Passes), time.Duration(c.Timeout), tries(s.tried), said)
+		s.inRow, max(1, c.Passes), c.Timeout.Duration(), tries(s.tried), said)
 }

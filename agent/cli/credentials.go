@@ -13,7 +13,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
 )
@@ -123,7 +123,7 @@ func (c *keyCommand) Run(out io.Writer) error {
 	if err := checkName("tenant", c.Tenant, "a tenant"); err != nil {
 		return misused(err)
 	}
-	if !message.ValidHost(c.Host) {
+	if !names.ValidHost(c.Host) {
 		return misusedf("host: %.200q is not a host name; use letters, digits, \"-\", \"_\" and \".\"", c.Host)
 	}
 	if err := c.check(c.Tenant); err != nil {

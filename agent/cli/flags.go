@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
@@ -61,10 +61,10 @@ func checkAddress(name, text string) error {
 
 // checkName checks the name of something, such as a tenant.
 func checkName(field, text, what string) error {
-	if v1.ValidName(text) {
+	if names.Valid(text) {
 		return nil
 	}
-	return fmt.Errorf("%s: %.200q is not the name of %s; %s", field, text, what, v1.NameForm)
+	return fmt.Errorf("%s: %.200q is not the name of %s; %s", field, text, what, names.Form)
 }
 
 // hyphenated is how the parser tells of a negative number: it takes it for a
@@ -135,7 +135,7 @@ func parseLabels(texts []string) (map[string]string, error) {
 	labels := map[string]string{}
 	for _, text := range texts {
 		key, value, ok := strings.Cut(text, "=")
-		if !ok || !message.ValidLabel(key) || value != "" && !message.ValidLabel(value) {
+		if !ok || !names.ValidLabel(key) || value != "" && !names.ValidLabel(value) {
 			return nil, fmt.Errorf("label: %.200q is not possible; use key=value, each %s", text, labelLetters)
 		}
 		if other, twice := labels[key]; twice {
@@ -143,8 +143,8 @@ func parseLabels(texts []string) (map[string]string, error) {
 		}
 		labels[key] = value
 	}
-	if len(labels) > message.MaxLabels {
-		return nil, fmt.Errorf("label: %d are too many; use at most %d", len(labels), message.MaxLabels)
+	if len(labels) > names.MaxLabels {
+		return nil, fmt.Errorf("label: %d are too many; use at most %d", len(labels), names.MaxLabels)
 	}
 	return labels, nil
 }

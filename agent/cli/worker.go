@@ -14,7 +14,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/check"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/exec"
 )
@@ -102,9 +102,9 @@ func (c *workerCommand) check() (err error) {
 		return err
 	}
 	switch {
-	case !message.ValidHost(c.Host):
+	case !names.ValidHost(c.Host):
 		return fmt.Errorf("host: %q is not a host name; use letters, digits, \"-\", \"_\" and \".\"", c.Host)
-	case c.Role != "" && !message.ValidLabel(c.Role):
+	case c.Role != "" && !names.ValidLabel(c.Role):
 		return fmt.Errorf("role: %.200q is not possible; use %s", c.Role, labelLetters)
 	case c.StepLimit <= 0:
 		return fmt.Errorf("step-limit: %s is not possible; use a time above 0s, such as 1h", c.StepLimit)

@@ -5,14 +5,15 @@ import (
 	"fmt"
 	"net/url"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
 // calendarOf is a tenant's calendar of a name. A name that is none is refused
 // here, as tenantPath does.
 func calendarOf(name string) (object[v1.Calendar], error) {
-	if !v1.ValidName(name) {
-		return object[v1.Calendar]{}, fmt.Errorf("calendar %q is not a name; use at most %d of a-z, 0-9 and -, with no - at either end", name, v1.MaxNameLength)
+	if !names.Valid(name) {
+		return object[v1.Calendar]{}, fmt.Errorf("calendar %q is not a name; use at most %d of a-z, 0-9 and -, with no - at either end", name, names.MaxLength)
 	}
 	return object[v1.Calendar]{rest: "/calendars/" + name, same: v1.SameCalendar}, nil
 }

@@ -104,7 +104,7 @@ func TestValidateCalendarTellsWhatIsWrong(t *testing.T) {
 		if tenant != "acme" || name != "xmas" {
 			t.Errorf("asked about %s of %s", name, tenant)
 		}
-		return c.Validate().Body().Errors
+		return v1.Answer(c.Validate()).Errors
 	})
 	err := connect(t, api).ValidateCalendar(t.Context(), "acme", "xmas", v1.Calendar{Kind: "block"})
 	if e, ok := errors.AsType[*Error](err); !ok || e.Status != 400 || e.Errors[0].Info.Field != "kind" {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -254,7 +255,7 @@ func TestTenantThatIsNoName(t *testing.T) {
 	t.Parallel()
 	api := fakeapi.New(t)
 	c := connect(t, api)
-	for _, tenant := range []string{"", "..", "a/b", "A", "a?b", "a%2fb", "-a", strings.Repeat("a", v1.MaxNameLength+1)} {
+	for _, tenant := range []string{"", "..", "a/b", "A", "a?b", "a%2fb", "-a", strings.Repeat("a", names.MaxLength+1)} {
 		_, _, err1 := c.Config(t.Context(), tenant)
 		_, err2 := c.PutConfig(t.Context(), tenant, weekly, Precondition{})
 		err3 := c.ValidateConfig(t.Context(), tenant, weekly)

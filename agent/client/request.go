@@ -14,7 +14,7 @@ import (
 
 	"github.com/hashicorp/go-retryablehttp"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 )
 
 // Precondition makes a write conditional (RFC 9110 13.1). The zero value
@@ -47,8 +47,8 @@ type reply struct {
 // tenantPath is a path below a tenant. A name that is none is refused here, as
 // "..", for one, would ask for another object.
 func tenantPath(tree, tenant, rest string) (string, error) {
-	if !v1.ValidName(tenant) {
-		return "", fmt.Errorf("tenant %q is not a name; use at most %d of a-z, 0-9 and -, with no - at either end", tenant, v1.MaxNameLength)
+	if !names.Valid(tenant) {
+		return "", fmt.Errorf("tenant %q is not a name; use at most %d of a-z, 0-9 and -, with no - at either end", tenant, names.MaxLength)
 	}
 	return "/v1/" + tree + "/tenants/" + tenant + "/os-upgrade" + rest, nil
 }

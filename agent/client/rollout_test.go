@@ -86,7 +86,7 @@ func TestRolloutIsWrittenThoughTheAnswerIsLost(t *testing.T) {
 func TestValidateRolloutTellsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	api := fakeapi.New(t)
-	api.AcceptRollout(func(_ string, r v1.Rollout) []v1.Error { return r.Validate().Body().Errors })
+	api.AcceptRollout(func(_ string, r v1.Rollout) []v1.Error { return v1.Answer(r.Validate()).Errors })
 	err := connect(t, api).ValidateRollout(t.Context(), "acme", v1.Rollout{OnFailure: "stp"})
 	if e, ok := errors.AsType[*Error](err); !ok || e.Status != 400 || e.Errors[0].Info.Field != "on-failure" {
 		t.Errorf("got %v, want a 400 about on-failure", err)

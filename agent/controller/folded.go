@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 )
 
@@ -73,7 +74,7 @@ func (s *state) takeUp(ctx context.Context, current *run.State) {
 	}
 }
 
-func hasTasks(p message.Policy) bool {
+func hasTasks(p policy.Resolved) bool {
 	return len(p.Checks.BeforeHost)+len(p.Checks.AfterHost) > 0 || p.Hooks.Drain != nil || p.Hooks.Undrain != nil
 }
 

@@ -38,7 +38,7 @@ func (s *state) openWhenDue(ctx context.Context, now time.Time) time.Time {
 		return s.idles(now, "window", fmt.Sprintf("the rollout to be mended: %v", err), span.End)
 	}
 	f.members, f.silent = len(planned.Hosts), len(planned.Silent)
-	end := span.End.Add(-planned.Reserve)
+	end := span.End.Add(-planned.Reserve())
 	switch is, at := due(f); {
 	case !is && !at.IsZero():
 		return at
@@ -49,7 +49,7 @@ func (s *state) openWhenDue(ctx context.Context, now time.Time) time.Time {
 	case !is:
 		return s.idles(now, "host", fmt.Sprintf("a host to come back: all %d are silent", f.silent), span.End)
 	case !now.Before(end):
-		return s.idles(now, "window", fmt.Sprintf("the next window: this one has no time left before the reserve of %s", planned.Reserve), span.End)
+		return s.idles(now, "window", fmt.Sprintf("the next window: this one has no time left before the reserve of %s", planned.Reserve()), span.End)
 	}
 	s.idle = v1.WaitingFor{}
 	s.Logger.Info("window is open; opening a run", "tenant", s.Tenant, "hosts", f.members, "silent", f.silent, "not-after", end)
@@ -155,7 +155,7 @@ func (s *state) start(ctx context.Context, by string, request v1.Start, only map
 	if err != nil {
 		return 0, err
 	}
-	if err := reserve(now, &e, request, planned.Reserve); err != nil {
+	if err := reserve(now, &e, request, planned.Reserve()); err != nil {
 		return 0, err
 	}
 	e.Trigger, e.By, e.Why, e.RetryOf = message.TriggerManual, by, request.Reason, request.RetryOf

@@ -85,7 +85,7 @@ func isYAML(contentType string) (bool, error) {
 }
 
 func contentTypeProblem(contentType, message string) error {
-	return Problems{{Field: "Content-Type", Value: clip(contentType), Message: quote(contentType) + " " + message}}
+	return Problems{{Field: "Content-Type", Value: Clip(contentType), Message: quote(contentType) + " " + message}}
 }
 
 // Root returns the object that the document is. Where it is something else, that

@@ -81,7 +81,7 @@ func (n *node) describe() string {
 	case list:
 		return "a list"
 	case literal:
-		return clip(n.written)
+		return Clip(n.written)
 	case broken, text, plain:
 	}
 	return quote(n.written)

@@ -34,6 +34,32 @@ func (p Problem) String() string {
 	return p.Field + ": " + p.Message
 }
 
+// Wrong is the problem of a value; the message is about the value, which goes
+// first.
+func Wrong(field, value, message string) Problem {
+	return Problem{Field: field, Value: Clip(value), Message: quote(value) + " " + message}
+}
+
+// TooMany is the problem of a list that is too long.
+func TooMany(field string, count, most int) Problem {
+	return Problem{Field: field, Value: strconv.Itoa(count), Message: fmt.Sprintf("%d entries are too many; use at most %d", count, most)}
+}
+
+// OutOfRange is the problem of a number.
+func OutOfRange(field string, n, least, most int) Problem {
+	return Problem{Field: field, Value: strconv.Itoa(n), Message: fmt.Sprintf("%d is out of range; use %d to %d", n, least, most)}
+}
+
+// NoneOf is the problem of a text that is none of those that are possible.
+func NoneOf(field, value string, possible ...string) Problem {
+	last := len(possible) - 1
+	message := "is not possible; use " + strings.Join(possible[:last], ", ") + " or " + possible[last]
+	if closest, ok := window.Closest(value, possible); ok {
+		message += "; did you mean " + closest + "?"
+	}
+	return Wrong(field, value, message)
+}
+
 // Problems is an error that tells of several at once.
 type Problems []Problem
 
@@ -44,6 +70,16 @@ func (p Problems) Error() string {
 		texts[i] = problem.String()
 	}
 	return strings.Join(texts, "; ")
+}
+
+// Under returns the problems with their fields below another.
+func (p Problems) Under(field string) Problems {
+	below := make(Problems, len(p))
+	for i, problem := range p {
+		problem.Field = field + "." + problem.Field
+		below[i] = problem
+	}
+	return below
 }
 
 func (p Problems) orNil() error {
@@ -80,7 +116,7 @@ func (c *collection) add(n *node, value string, message func() string) {
 		c.fields = map[string]bool{}
 	}
 	c.fields[field] = true
-	c.kept = append(c.kept, placed{place: n.place, Problem: Problem{Field: field, Value: clip(value), Message: message()}})
+	c.kept = append(c.kept, placed{place: n.place, Problem: Problem{Field: field, Value: Clip(value), Message: message()}})
 }
 
 // forgive drops the problem of a node that turns out to be none.
@@ -135,11 +171,12 @@ func unknownKey(key string, known map[string]bool) string {
 // maxValue is how much of a value is told, in bytes.
 const maxValue = 200
 
-func clip(text string) string {
+// Clip cuts a value where it would drown the message.
+func Clip(text string) string {
 	if len(text) <= maxValue {
 		return text
 	}
 	return strings.ToValidUTF8(text[:maxValue], "") + "..."
 }
 
-func quote(text string) string { return strconv.Quote(clip(text)) }
+func quote(text string) string { return strconv.Quote(Clip(text)) }

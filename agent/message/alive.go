@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/strict"
 )
 
@@ -53,60 +54,27 @@ func DecodeAlive(data []byte) (Alive, error) {
 	if err := strict.JSON(data, &alive); err != nil {
 		return Alive{}, fmt.Errorf("cannot read heartbeat: %w", err)
 	}
-	if !validName(alive.Application) {
+	if !names.Valid(alive.Application) {
 		return Alive{}, fmt.Errorf("cannot read heartbeat: application %.100q is no name; use at most %d of a-z, 0-9 and -, with no - at either end",
-			alive.Application, maxName)
+			alive.Application, names.MaxLength)
 	}
 	alive.AgentVersion = cut(CleanText(alive.AgentVersion), maxVersion)
-	alive.Worker, alive.Role = cut(CleanText(alive.Worker), maxName), cut(CleanText(alive.Role), maxName)
-	if len(alive.Labels) > MaxLabels {
-		return Alive{}, fmt.Errorf("cannot read heartbeat: %d labels are too many; use at most %d", len(alive.Labels), MaxLabels)
+	alive.Worker, alive.Role = cut(CleanText(alive.Worker), names.MaxLength), cut(CleanText(alive.Role), names.MaxLength)
+	if len(alive.Labels) > names.MaxLabels {
+		return Alive{}, fmt.Errorf("cannot read heartbeat: %d labels are too many; use at most %d", len(alive.Labels), names.MaxLabels)
 	}
 	for key, value := range alive.Labels {
-		if !ValidLabel(key) || value != "" && !ValidLabel(value) {
-			return Alive{}, fmt.Errorf("cannot read heartbeat: label %.100q=%.100q; use at most %d of letters, digits, \"-\", \"_\", \".\" and \"/\"", key, value, maxName)
+		if !names.ValidLabel(key) || value != "" && !names.ValidLabel(value) {
+			return Alive{}, fmt.Errorf("cannot read heartbeat: label %.100q=%.100q; use at most %d of letters, digits, \"-\", \"_\", \".\" and \"/\"", key, value, names.MaxLength)
 		}
 	}
 	return alive, nil
 }
 
 const (
-	// maxName is the longest name of an application, in bytes; the API has the
-	// same limit (design.md 2).
-	maxName = 63
 	// maxVersion bounds the version that a worker says it has, in bytes.
 	maxVersion = 100
 )
-
-// MaxLabels bounds the labels of a host.
-const MaxLabels = 50
-
-// ValidLabel reports whether text may be the key or the value of a label.
-func ValidLabel(text string) bool {
-	if text == "" || len(text) > maxName {
-		return false
-	}
-	for i := range len(text) {
-		if c := text[i]; !alphanumeric(c) && c != '-' && c != '_' && c != '.' && c != '/' {
-			return false
-		}
-	}
-	return true
-}
-
-// validName reports whether a name is one that a configuration can list, so
-// that a host cannot make the controller keep one that nobody can have meant.
-func validName(name string) bool {
-	if name == "" || len(name) > maxName || name[0] == '-' || name[len(name)-1] == '-' {
-		return false
-	}
-	for i := range len(name) {
-		if c := name[i]; c != '-' && (!alphanumeric(c) || c >= 'A' && c <= 'Z') {
-			return false
-		}
-	}
-	return true
-}
 
 // cut shortens a text to a length in bytes, between characters.
 func cut(text string, length int) string {

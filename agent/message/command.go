@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/strict"
 )
 
@@ -59,7 +60,7 @@ func decodePrepare(body commandBody) (Command, error) {
 		return Command{}, fmt.Errorf("cannot read prepare: hosts is empty")
 	}
 	for _, host := range body.Hosts {
-		if !ValidHost(host) {
+		if !names.ValidHost(host) {
 			return Command{}, fmt.Errorf("cannot read prepare: hosts names %q, which is not a host name", host)
 		}
 	}
@@ -74,7 +75,7 @@ func decodeOne(body commandBody) (Command, error) {
 	if len(body.Hosts) > 0 || body.NotAfter != "" {
 		return Command{}, fmt.Errorf("cannot read %s: hosts and not-after belong to prepare", body.Action)
 	}
-	if !ValidHost(body.Host) {
+	if !names.ValidHost(body.Host) {
 		return Command{}, fmt.Errorf("cannot read %s: host %q is not a host name", body.Action, body.Host)
 	}
 	return Command{Action: body.Action, Host: body.Host}, nil

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/strict"
 )
 
@@ -86,9 +88,9 @@ type Event struct {
 	// invariant 1).
 	Unwell []Unwell `json:"unwell,omitempty"`
 	// Exempt are hosts that are no members, and why.
-	Exempt []Exempt `json:"exempt,omitempty"`
-	// Policy is how the run goes about its hosts; nil is DefaultPolicy.
-	Policy *Policy `json:"policy,omitempty"`
+	Exempt []policy.Exempt `json:"exempt,omitempty"`
+	// Policy is how the run goes about its hosts; nil is policy.Default.
+	Policy *policy.Resolved `json:"policy,omitempty"`
 	// RetryOf is the run whose failed and skipped hosts these are.
 	RetryOf uint64 `json:"retry-of,omitempty"`
 	// Window is when the window opened whose run this is; nil for a run
@@ -133,6 +135,9 @@ func DecodeEvent(data []byte) (Event, error) {
 	if err := strict.JSON(data, &event); err != nil {
 		return Event{}, fmt.Errorf("cannot read event: %w", err)
 	}
+	if event.Policy != nil {
+		event.Policy.AddParts()
+	}
 	if err := event.check(); err != nil {
 		return Event{}, fmt.Errorf("cannot read event %.40q: %w", event.Event, err)
 	}
@@ -172,7 +177,7 @@ func (e Event) check() error {
 	seen := make(map[string]bool, len(e.Hosts))
 	for _, host := range e.Hosts {
 		switch {
-		case !ValidHost(host):
+		case !names.ValidHost(host):
 			return fmt.Errorf("%q is not a host name", host)
 		case seen[host]:
 			return fmt.Errorf("%s is named twice", host)
@@ -182,7 +187,7 @@ func (e Event) check() error {
 	if e.Policy != nil {
 		for _, stage := range e.Policy.Stages {
 			for _, host := range stage.Aside {
-				if !ValidHost(host) || seen[host] {
+				if !names.ValidHost(host) || seen[host] {
 					return fmt.Errorf("policy: stage %s has %q aside, which is not the name of a host or named before", stage.Name, host)
 				}
 				seen[host] = true
@@ -195,7 +200,7 @@ func (e Event) check() error {
 		}
 	}
 	if e.Policy != nil {
-		if err := e.Policy.check(len(e.Hosts)); err != nil {
+		if err := e.Policy.Check(len(e.Hosts)); err != nil {
 			return fmt.Errorf("policy: %w", err)
 		}
 	}

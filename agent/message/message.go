@@ -71,28 +71,6 @@ const (
 // Known reports whether a is an action of the protocol.
 func (a Action) Known() bool { return a == Prepare || a == Upgrade || a == Reboot }
 
-// maxHost is the longest host name, in bytes (RFC 1123 2.1).
-const maxHost = 253
-
-// ValidHost reports whether name is a host name as RFC 1123 2.1 has it, with
-// underscores allowed inside because the field uses them. It is no regular
-// expression because a prepare to many hosts has many names.
-func ValidHost(name string) bool {
-	if name == "" || len(name) > maxHost || !alphanumeric(name[0]) || !alphanumeric(name[len(name)-1]) {
-		return false
-	}
-	for i := range len(name) {
-		if c := name[i]; !alphanumeric(c) && c != '.' && c != '-' && c != '_' {
-			return false
-		}
-	}
-	return true
-}
-
-func alphanumeric(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-}
-
 // encode writes a value of this package's own types, which always can be.
 func encode(value any) []byte {
 	body, err := json.Marshal(value)

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 )
 
 // TestBodiesAreAvassas checks the bodies byte for byte against
@@ -102,19 +104,6 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// TestValidHost checks the names that hosts may have.
-func TestValidHost(t *testing.T) {
-	t.Parallel()
-	for name, want := range map[string]bool{
-		"h01": true, "udc1-001.example.com": true, "A_b": true, "7": true, strings.Repeat("a", 253): true,
-		"": false, "-a": false, "a-": false, ".a": false, "a b": false, "a/b": false, "a*": false, "ä": false, strings.Repeat("a", 254): false,
-	} {
-		if ValidHost(name) != want {
-			t.Errorf("ValidHost(%q) is %v", name, !want)
-		}
-	}
-}
-
 // FuzzBodies checks that no body makes a decoder panic, and that what is read
 // as well-formed is written as well-formed.
 func FuzzBodies(f *testing.F) {
@@ -147,7 +136,7 @@ func FuzzBodies(f *testing.F) {
 // list, and that its version cannot be long or spoil a terminal.
 func TestAlive(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"a", "7", "os-upgrade-simulated", strings.Repeat("a", maxName)} {
+	for _, name := range []string{"a", "7", "os-upgrade-simulated", strings.Repeat("a", names.MaxLength)} {
 		got, err := DecodeAlive(Alive{Application: name, AgentVersion: "\x1b" + strings.Repeat("1\u00e5", maxVersion)}.Encode())
 		if err != nil || got.Application != name || len(got.AgentVersion) > maxVersion || !strings.HasPrefix(got.AgentVersion, "1\u00e51") || !utf8.ValidString(got.AgentVersion) {
 			t.Errorf("%s becomes %+v, %v", name, got, err)

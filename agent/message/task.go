@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/strict"
 )
 
@@ -35,8 +37,8 @@ type Task struct {
 	Host    string   `json:"host,omitempty"`
 	Attempt int      `json:"attempt"`
 	// Checks are run one after the other until one fails; or Hook is run.
-	Checks []Check `json:"checks,omitempty"`
-	Hook   *Hook   `json:"hook,omitempty"`
+	Checks []policy.Check `json:"checks,omitempty"`
+	Hook   *policy.Hook   `json:"hook,omitempty"`
 }
 
 // Key identifies a task among those of all runs.
@@ -51,7 +53,7 @@ type Key struct {
 func (t Task) Key() Key { return Key{t.Run, t.Kind, t.Host, t.Attempt} }
 
 // OnSite reports whether the task is run at the site, not on the host.
-func (t Task) OnSite() bool { return t.Kind == Fleet || t.Hook != nil && t.Hook.On == OnSite }
+func (t Task) OnSite() bool { return t.Kind == Fleet || t.Hook != nil && t.Hook.On == policy.OnSite }
 
 // SiteTasks is how many hooks of one tenant are run at the site at once. The
 // others wait for their turn.
@@ -65,10 +67,14 @@ const taskGrace = 30 * time.Second
 func (t Task) Limit() time.Duration {
 	limit := taskGrace
 	for _, c := range t.Checks {
-		limit += time.Duration(c.Timeout)
+		limit += c.Timeout.Duration()
 	}
 	if h := t.Hook; h != nil {
-		limit += time.Duration(h.Timeout)*time.Duration(1+h.Retries) + time.Duration(h.RetryInterval)*time.Duration(h.Retries)
+		try, pause := h.Timeout.Duration(), h.RetryInterval.Duration()
+		limit += try
+		for range h.Retried() {
+			limit += pause + try
+		}
 	}
 	return limit
 }
@@ -87,7 +93,7 @@ func DecodeTask(data []byte) (Task, error) {
 		return Task{}, fmt.Errorf("cannot read task: kind %q is unknown", t.Kind)
 	case t.Run == 0:
 		return Task{}, fmt.Errorf("cannot read task: run is missing")
-	case (t.Kind == Fleet) != (t.Host == "") || t.Host != "" && !ValidHost(t.Host):
+	case (t.Kind == Fleet) != (t.Host == "") || t.Host != "" && !names.ValidHost(t.Host):
 		return Task{}, fmt.Errorf("cannot read task %s: host %q is not a host name", t.Kind, t.Host)
 	}
 	return t, nil

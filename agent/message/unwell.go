@@ -3,6 +3,8 @@ package message
 import (
 	"fmt"
 	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 )
 
 // Debt is what has yet to show that a host is well again.
@@ -36,7 +38,7 @@ func checkUnwell(hosts []Unwell) error {
 	seen := make(map[string]bool, len(hosts))
 	for _, u := range hosts {
 		switch {
-		case !ValidHost(u.Host):
+		case !names.ValidHost(u.Host):
 			return fmt.Errorf("unwell names %q, which is not a host name", u.Host)
 		case seen[u.Host]:
 			return fmt.Errorf("unwell names %s twice", u.Host)

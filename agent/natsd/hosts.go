@@ -12,7 +12,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 )
 
 // Identity is the host that a key belongs to.
@@ -52,7 +52,7 @@ func OpenHosts(dir string) (*Hosts, error) {
 // A host may have several keys, so that a new one can be brought to it before
 // the old one is removed.
 func (h *Hosts) Add(id Identity) (seed []byte, err error) {
-	if !message.ValidHost(id.Host) {
+	if !names.ValidHost(id.Host) {
 		return nil, fmt.Errorf("host %q is not a host name; use letters, digits, \"-\", \"_\" and \".\"", id.Host)
 	}
 	key, err := nkeys.CreateUser()
@@ -94,7 +94,7 @@ func (h *Hosts) Find(public string) (Identity, bool, error) {
 		return Identity{}, false, fmt.Errorf("cannot read host key %s: %w", h.path(public), err)
 	case err != nil:
 		return Identity{}, false, fmt.Errorf("host key %s is damaged: %w; make a new key for the host", h.path(public), err)
-	case file.Sum != file.sum(public) || file.Tenant == "" || !message.ValidHost(file.Host):
+	case file.Sum != file.sum(public) || file.Tenant == "" || !names.ValidHost(file.Host):
 		return Identity{}, false, fmt.Errorf("host key %s is damaged: make a new key for the host", h.path(public))
 	}
 	return file.Identity, true, nil

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -37,11 +37,12 @@ type Plan struct {
 	// Silent are the members that are not heard of, SilentAside the others.
 	Silent, SilentAside []string
 	// Exempt are the hosts that are left out, by name, and why.
-	Exempt []message.Exempt
-	Policy message.Policy
-	// Reserve is how long before the end of its window the run ends.
-	Reserve time.Duration
+	Exempt []policy.Exempt
+	Policy policy.Resolved
 }
+
+// Reserve is how long before the end of its window the run ends.
+func (p Plan) Reserve() time.Duration { return p.Policy.Reserve.Duration() }
 
 // NoStage is the reason of a host that is left out because there is no place
 // for it.
@@ -56,20 +57,32 @@ func New(r *v1.Rollout, hosts []Host) (Plan, error) {
 	full := r.WithDefaults()
 	sorted := slices.SortedFunc(slices.Values(hosts), func(a, b Host) int { return cmp.Compare(a.Name, b.Name) })
 	stages, exempt := divide(full, sorted)
-	planned := Plan{Exempt: exempt}
-	read := reader{}
-	planned.Policy = read.policy(full, stages)
-	planned.Reserve = read.duration("reserve", full.Reserve)
-	if read.err != nil {
-		return Plan{}, fmt.Errorf("cannot plan a run by the rollout: %w", read.err)
+	resolved, err := r.Resolve()
+	if err != nil {
+		return Plan{}, fmt.Errorf("cannot plan a run by the rollout: %w", err)
 	}
+	planned := Plan{Exempt: exempt, Policy: resolved}
+	planned.count(full, stages)
 	planned.enlist(stages, compile(full.ExemptReboot))
 	return planned, nil
 }
 
+// count turns shares of hosts into numbers.
+func (p *Plan) count(full v1.Rollout, stages [][]Host) {
+	size := 0
+	for i, hosts := range stages {
+		if n := members(hosts); n > 0 {
+			p.Policy.Stages = append(p.Policy.Stages, full.Stages[i].Resolve(n, len(hosts)-n))
+			size += n
+		}
+	}
+	p.Policy.MaxFailures = max(1, full.MaxFailures.Of(size, policy.Down))
+	p.Policy.MinPrepared = min(size, full.MinPrepared.Of(size, policy.Up))
+}
+
 // divide puts each host into the first stage that matches it, or leaves it out.
 // Stages in which nobody is a member are empty.
-func divide(r v1.Rollout, hosts []Host) (stages [][]Host, exempt []message.Exempt) {
+func divide(r v1.Rollout, hosts []Host) (stages [][]Host, exempt []policy.Exempt) {
 	out := compile(r.Exempt)
 	matchers := make([]*matcher, len(r.Stages))
 	for i, stage := range r.Stages {
@@ -81,9 +94,9 @@ func divide(r v1.Rollout, hosts []Host) (stages [][]Host, exempt []message.Exemp
 		switch {
 		case host.Aside && (stage < 0 || out.matches(host)):
 		case out.matches(host):
-			exempt = append(exempt, message.Exempt{Host: host.Name, Reason: "the rollout's exempt matches " + out.words(host)})
+			exempt = append(exempt, policy.Exempt{Host: host.Name, Reason: "the rollout's exempt matches " + out.words(host)})
 		case stage < 0:
-			exempt = append(exempt, message.Exempt{Host: host.Name, Reason: NoStage})
+			exempt = append(exempt, policy.Exempt{Host: host.Name, Reason: NoStage})
 		default:
 			stages[stage] = append(stages[stage], host)
 		}
@@ -124,7 +137,7 @@ func (p *Plan) enlist(stages [][]Host, noReboot *matcher) {
 			p.Silent = append(p.Silent, host.Name)
 		}
 		if noReboot.matches(host) {
-			p.Policy.NoReboot = append(p.Policy.NoReboot, message.Exempt{
+			p.Policy.NoReboot = append(p.Policy.NoReboot, policy.Exempt{
 				Host: host.Name, Reason: "the rollout's exempt-reboot matches " + noReboot.words(host),
 			})
 		}

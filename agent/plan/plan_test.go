@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -37,10 +37,10 @@ func TestNoRolloutIsTheDefaultPolicy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := resolve(t, r, fleet())
-			if want := message.DefaultPolicy(10); !reflect.DeepEqual(got.Policy, want) {
+			if want := policy.Default(10); !reflect.DeepEqual(got.Policy, want) {
 				t.Errorf("the policy is %+v, want %+v", got.Policy, want)
 			}
-			if len(got.Hosts) != 10 || got.Exempt != nil || got.Silent != nil || got.Reserve != 0 {
+			if len(got.Hosts) != 10 || got.Exempt != nil || got.Silent != nil || got.Reserve() != 0 {
 				t.Errorf("got %+v", got)
 			}
 		})
@@ -126,7 +126,7 @@ func TestStages(t *testing.T) {
 func TestCounts(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
-		failures, prepared         string
+		failures, prepared         policy.Count
 		wantFailures, wantPrepared int
 	}{
 		"defaults":               {"", "", 1, 10},
@@ -171,10 +171,10 @@ func TestWhoIsLeftOut(t *testing.T) {
 	if want := []string{"h04"}; !slices.Equal(got.Silent, want) {
 		t.Errorf("silent are %v, want %v", got.Silent, want)
 	}
-	if want := []message.Exempt{{Host: "h01", Reason: "the rollout's exempt matches role canary"}, {Host: "h03", Reason: NoStage}}; !slices.Equal(got.Exempt, want) {
+	if want := []policy.Exempt{{Host: "h01", Reason: "the rollout's exempt matches role canary"}, {Host: "h03", Reason: NoStage}}; !slices.Equal(got.Exempt, want) {
 		t.Errorf("exempt are %v, want %v", got.Exempt, want)
 	}
-	if want := []message.Exempt{{Host: "h02", Reason: "the rollout's exempt-reboot matches its name"}}; !slices.Equal(got.Policy.NoReboot, want) {
+	if want := []policy.Exempt{{Host: "h02", Reason: "the rollout's exempt-reboot matches its name"}}; !slices.Equal(got.Policy.NoReboot, want) {
 		t.Errorf("not rebooted are %v, want %v", got.Policy.NoReboot, want)
 	}
 }
@@ -204,39 +204,41 @@ func full() *v1.Rollout {
 
 func TestEachMemberOfThePolicy(t *testing.T) {
 	t.Parallel()
-	span := func(d time.Duration) message.Span { return message.Span(d) }
 	got := resolve(t, full(), fleet())
-	want := message.Policy{
-		Stages: []message.Stage{
-			{Name: "a", Size: 1, MaxUnavailable: 1, Soak: span(30 * time.Minute), Approval: true, ApprovalTimeout: span(2 * time.Hour)},
-			{Name: "b", Size: 9, MaxUnavailable: 1, Approval: true, ApprovalTimeout: span(24 * time.Hour)},
+	want := policy.Resolved{
+		Stages: []policy.ResolvedStage{
+			{Stage: policy.Stage{Name: "a", Soak: "30m", Approval: true, ApprovalTimeout: "2h"}, Size: 1, MaxUnavailable: 1},
+			{Stage: policy.Stage{Name: "b", Soak: "0s", Approval: true, ApprovalTimeout: "1d"}, Size: 9, MaxUnavailable: 1},
 		},
-		MaxFailures: 2, OnFailure: message.Pause, MinPrepared: 9, Overrun: message.StopHost, Splay: span(5 * time.Minute), Paused: true,
-		Checks: message.Checks{
-			BeforeHost: []message.Check{
-				{Name: "exec ready", Type: "exec", Script: "ready", Args: []string{"-v"}, Passes: 1, Interval: span(5 * time.Second), Timeout: span(time.Minute)},
-				{Name: "disk /var", Type: "disk", Path: "/var", MinFree: 2048, Passes: 1, Interval: span(5 * time.Second), Timeout: span(time.Minute)},
+		MaxFailures: 2, MinPrepared: 9,
+		Rollout: policy.Rollout{
+			OnFailure: policy.Pause, Overrun: policy.StopHost, Reserve: "10m", Splay: "5m", Paused: true,
+			Checks: &policy.Checks{
+				BeforeHost: []policy.Check{
+					{Name: "exec ready", Type: "exec", Script: "ready", Args: []string{"-v"}, Passes: 1, Interval: "5s", Timeout: "1m"},
+					{Name: "disk /var", Type: "disk", Path: "/var", MinFree: "2KiB", Passes: 1, Interval: "5s", Timeout: "1m"},
+				},
+				AfterHost: []policy.Check{
+					{Name: "web", Type: "http", URL: "http://127.0.0.1/", Status: 204, Passes: 3, Interval: "1s", Timeout: "2m"},
+					{Name: "disk /", Type: "disk", Path: "/", MinFree: "10%", Passes: 1, Interval: "5s", Timeout: "1m"},
+				},
+				Fleet: []policy.Check{
+					{Name: "tcp lb:443", Type: "tcp", Address: "lb:443", Passes: 1, Interval: "5s", Timeout: "1m"},
+					{Name: "systemd lb.service", Type: "systemd", Unit: "lb.service", Passes: 1, Interval: "5s", Timeout: "1m"},
+				},
 			},
-			AfterHost: []message.Check{
-				{Name: "web", Type: "http", URL: "http://127.0.0.1/", Status: 204, Passes: 3, Interval: span(time.Second), Timeout: span(2 * time.Minute)},
-				{Name: "disk /", Type: "disk", Path: "/", MinFreePercent: 10, Passes: 1, Interval: span(5 * time.Second), Timeout: span(time.Minute)},
+			Hooks: &policy.Hooks{
+				Drain:   &policy.Hook{Type: "exec", Script: "drain", Args: []string{"now"}, On: policy.OnHost, Timeout: "1m", Retries: new(2), RetryInterval: "10s"},
+				Undrain: &policy.Hook{Type: "http", URL: "http://lb/{host}", Method: "PUT", On: policy.OnSite, Timeout: "3m", Retries: new(0), RetryInterval: "1s"},
 			},
-			Fleet: []message.Check{
-				{Name: "tcp lb:443", Type: "tcp", Address: "lb:443", Passes: 1, Interval: span(5 * time.Second), Timeout: span(time.Minute)},
-				{Name: "systemd lb.service", Type: "systemd", Unit: "lb.service", Passes: 1, Interval: span(5 * time.Second), Timeout: span(time.Minute)},
-			},
+			Timeouts: &policy.Timeouts{Prepare: "2h", Upgrade: "3h", Reboot: "1m"},
 		},
-		Hooks: message.Hooks{
-			Drain:   &message.Hook{Type: "exec", Script: "drain", Args: []string{"now"}, On: message.OnHost, Timeout: span(time.Minute), Retries: 2, RetryInterval: span(10 * time.Second)},
-			Undrain: &message.Hook{Type: "http", URL: "http://lb/{host}", Method: "PUT", On: message.OnSite, Timeout: span(3 * time.Minute), RetryInterval: span(time.Second)},
-		},
-		Timeouts: message.Timeouts{Prepare: span(2 * time.Hour), Upgrade: span(3 * time.Hour), Reboot: span(time.Minute)},
 	}
 	if !reflect.DeepEqual(got.Policy, want) {
 		t.Errorf("got  %+v\nwant %+v", got.Policy, want)
 	}
-	if got.Reserve != 10*time.Minute {
-		t.Errorf("the reserve is %s", got.Reserve)
+	if got.Reserve() != 10*time.Minute {
+		t.Errorf("the reserve is %s", got.Reserve())
 	}
 }
 

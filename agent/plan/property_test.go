@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -47,7 +48,7 @@ func drawMatch(rt *rapid.T) *v1.Match {
 }
 
 func drawRollout(rt *rapid.T) *v1.Rollout {
-	count := rapid.SampledFrom([]string{"", "1", "7", "1%", "33%", "100%"})
+	count := rapid.SampledFrom([]policy.Count{"", "1", "7", "1%", "33%", "100%"})
 	r := &v1.Rollout{
 		MaxFailures: count.Draw(rt, "max-failures"), MinPrepared: count.Draw(rt, "min-prepared"),
 		Exempt: drawMatch(rt), ExemptReboot: drawMatch(rt),

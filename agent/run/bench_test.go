@@ -6,38 +6,39 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
 // BenchmarkRun is the pure part of a run over many hosts: its time per host
 // must stay the same however many there are.
 func BenchmarkRun(b *testing.B) {
-	check := []message.Check{{Name: "c", Type: message.TCPCheck, Passes: 1, Timeout: message.Span(time.Minute)}}
-	hook := &message.Hook{Type: message.ExecCheck, On: message.OnHost, Timeout: message.Span(time.Minute)}
+	check := []policy.Check{{Name: "c", Type: policy.TCP, Passes: 1, Timeout: policy.SpanOf(time.Minute)}}
+	hook := &policy.Hook{Type: policy.Exec, On: policy.OnHost, Timeout: policy.SpanOf(time.Minute)}
 	shapes := []struct {
 		name   string
-		change func(p *message.Policy)
+		change func(p *policy.Resolved)
 		silent bool
 		unwell bool
 	}{
-		{name: "serial", change: func(*message.Policy) {}},
-		{name: "all-at-once", change: func(p *message.Policy) { p.Stages[0].MaxUnavailable = p.Stages[0].Size }},
-		{name: "half-silent", silent: true, change: func(p *message.Policy) { p.Stages[0].MaxUnavailable = p.Stages[0].Size/2 + 1 }},
-		{name: "checks-and-hooks", change: func(p *message.Policy) {
-			p.Checks = message.Checks{BeforeHost: check, AfterHost: check, Fleet: check}
-			p.Hooks = message.Hooks{Drain: hook, Undrain: hook}
+		{name: "serial", change: func(*policy.Resolved) {}},
+		{name: "all-at-once", change: func(p *policy.Resolved) { p.Stages[0].MaxUnavailable = p.Stages[0].Size }},
+		{name: "half-silent", silent: true, change: func(p *policy.Resolved) { p.Stages[0].MaxUnavailable = p.Stages[0].Size/2 + 1 }},
+		{name: "checks-and-hooks", change: func(p *policy.Resolved) {
+			p.Checks = &policy.Checks{BeforeHost: check, AfterHost: check, Fleet: check}
+			p.Hooks = &policy.Hooks{Drain: hook, Undrain: hook}
 		}},
-		{name: "unwell", unwell: true, change: func(p *message.Policy) {
-			p.Checks, p.Stages[0].MaxUnavailable = message.Checks{BeforeHost: check, AfterHost: check}, p.Stages[0].Size
+		{name: "unwell", unwell: true, change: func(p *policy.Resolved) {
+			p.Checks, p.Stages[0].MaxUnavailable = &policy.Checks{BeforeHost: check, AfterHost: check}, p.Stages[0].Size
 		}},
-		{name: "splay", change: func(p *message.Policy) {
-			p.Splay, p.Stages[0].MaxUnavailable = message.Span(time.Minute), p.Stages[0].Size
+		{name: "splay", change: func(p *policy.Resolved) {
+			p.Splay, p.Stages[0].MaxUnavailable = policy.SpanOf(time.Minute), p.Stages[0].Size
 		}},
 	}
 	for _, shape := range shapes {
 		for _, hosts := range []int{1000, 10_000} {
 			b.Run(fmt.Sprintf("%s/%d-hosts", shape.name, hosts), func(b *testing.B) {
 				for b.Loop() {
-					policy := message.DefaultPolicy(hosts)
+					policy := policy.Default(hosts)
 					shape.change(&policy)
 					wholeRun(b, policy, shape.silent, shape.unwell)
 				}
@@ -49,7 +50,7 @@ func BenchmarkRun(b *testing.B) {
 
 // wholeRun plays a run whose hosts do everything at once. When half of them
 // are silent, these are deleted at the end; unwell has none be well at first.
-func wholeRun(b *testing.B, policy message.Policy, silent, unwell bool) {
+func wholeRun(b *testing.B, policy policy.Resolved, silent, unwell bool) {
 	b.Helper()
 	p := newPlayer(b)
 	end := epoch.Add(4 * time.Hour)
@@ -111,7 +112,7 @@ func BenchmarkForecast(b *testing.B) {
 	for _, hosts := range []int{1000, 10_000} {
 		b.Run(fmt.Sprintf("%d-hosts", hosts), func(b *testing.B) {
 			p := newPlayer(b)
-			policy := message.DefaultPolicy(hosts)
+			policy := policy.Default(hosts)
 			policy.Stages[0].MaxUnavailable = hosts / 2
 			end := epoch.Add(4 * time.Hour)
 			e := message.Event{Event: message.Opened, Trigger: message.TriggerWindow, NotAfter: &end, Policy: &policy}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
 // ending tells whether the run comes to its end early at a time, how and why:
@@ -36,7 +37,7 @@ func (s *State) why(result Result, now time.Time) string {
 	case result == Failed:
 		return s.halt
 	case s.expired(now):
-		return fmt.Sprintf("stage %s was not approved within %s", g.Name, time.Duration(g.ApprovalTimeout))
+		return fmt.Sprintf("stage %s was not approved within %s", g.Name, g.ApprovalTimeout.Duration())
 	}
 	return fmt.Sprintf("hosts take %s, so none of the %d left in stage %s would be done by %s",
 		s.typical().Round(time.Second), g.left, g.Name, stamp(s.NotAfter))
@@ -50,10 +51,10 @@ func (s *State) expired(now time.Time) bool {
 
 // approvalEnds is until when a stage may be approved.
 func (s *State) approvalEnds(g *stage) time.Time {
-	if g.ApprovalTimeout == 0 {
+	if g.ApprovalTimeout.Duration() == 0 {
 		return s.NotAfter
 	}
-	return sooner(s.reached().Add(time.Duration(g.ApprovalTimeout)), s.NotAfter)
+	return sooner(s.reached().Add(g.ApprovalTimeout.Duration()), s.NotAfter)
 }
 
 func (s *State) timedOut() string {
@@ -107,7 +108,7 @@ func (s *State) wind(now time.Time, result Result, until time.Time) Step {
 		}
 		return send(message.Command{Action: message.Reboot, Host: s.members[i].Name})
 	}
-	if s.overAt(now) && s.policy.Overrun == message.StopHost {
+	if s.overAt(now) && s.policy.Overrun == policy.StopHost {
 		for _, at := range []step{upgrading, rebooting, checkingAfter} {
 			if _, some := s.front(at); some {
 				return note(s.giveUp(at, time.Time{}))

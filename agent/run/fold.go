@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
 // Fold takes in the next record of the log. An error means that the record
@@ -244,9 +245,9 @@ func (s *State) judge(host, text string, at time.Time) {
 		why = fmt.Sprintf("%d hosts failed, the last one was %s: %s", s.failures-s.forgiven, host, text)
 	}
 	switch s.policy.OnFailure {
-	case message.Stop:
+	case policy.Stop:
 		s.stop(why, at)
-	case message.Pause:
+	case policy.Pause:
 		s.pauseByPolicy(why, at)
 	}
 }

@@ -60,7 +60,7 @@ func (s *State) Forecast(now time.Time) (Forecast, bool) {
 			if !ends && c.toBegin() {
 				p.begin(n, c, begins, now)
 			}
-			begins = later(begins, p.last.Add(time.Duration(g.Soak)))
+			begins = later(begins, p.last.Add(g.Soak.Duration()))
 		}
 	}
 	if p.f.Waits == "" {

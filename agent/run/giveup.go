@@ -27,11 +27,11 @@ var awaited = []struct {
 func (s *State) limit(action message.Action, task message.TaskKind) time.Duration {
 	switch action {
 	case message.Prepare:
-		return time.Duration(s.policy.Timeouts.Prepare)
+		return s.policy.Timeouts.Prepare.Duration()
 	case message.Upgrade:
-		return time.Duration(s.policy.Timeouts.Upgrade)
+		return s.policy.Timeouts.Upgrade.Duration()
 	case message.Reboot:
-		return time.Duration(s.policy.Timeouts.Reboot)
+		return s.policy.Timeouts.Reboot.Duration()
 	}
 	return s.taskLimit(task)
 }
@@ -154,7 +154,7 @@ func (s *State) noOutcome(m *member, e message.Event) message.Outcome {
 // (AV-79).
 func (s *State) unanswered(i int, at time.Time) {
 	silent := s.members[i].IsSilent()
-	text := fmt.Sprintf("it did not answer prepare within %s", time.Duration(s.policy.Timeouts.Prepare))
+	text := fmt.Sprintf("it did not answer prepare within %s", s.policy.Timeouts.Prepare.Duration())
 	if !silent {
 		s.fail(i, text, at)
 		return

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
 func (m *model) event(e message.Event, at time.Time) error {
@@ -22,7 +23,7 @@ func (m *model) event(e message.Event, at time.Time) error {
 	case message.Aborted:
 		m.aborted = true
 	case message.Approved:
-		m.approved[slices.IndexFunc(m.policy.Stages, func(s message.Stage) bool { return s.Name == e.Stage })] = true
+		m.approved[slices.IndexFunc(m.policy.Stages, func(s policy.ResolvedStage) bool { return s.Name == e.Stage })] = true
 	case message.Ran:
 		m.ran(*e.Outcome, at)
 	case message.Finished:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
 // model is what design.md 5 says of a run, told slowly and without State: it
@@ -14,7 +15,7 @@ import (
 type model struct {
 	run      uint64
 	notAfter time.Time
-	policy   message.Policy
+	policy   policy.Resolved
 	hosts    map[string]*modelHost
 	order    []string
 	paused   bool
@@ -96,7 +97,7 @@ func (m *model) inherit(u message.Unwell) {
 	if h == nil {
 		return
 	}
-	checks := map[message.TaskKind][]message.Check{message.BeforeHost: m.policy.Checks.BeforeHost, message.AfterHost: m.policy.Checks.AfterHost}
+	checks := map[message.TaskKind][]policy.Check{message.BeforeHost: m.policy.Checks.BeforeHost, message.AfterHost: m.policy.Checks.AfterHost}
 	h.stranded, h.unknown = u.Answer != "", u.Look
 	h.drained = u.Undrain && m.policy.Hooks.Undrain != nil
 	h.undrainTried = h.drained
@@ -242,7 +243,7 @@ func (m *model) start(name string, at time.Time) error {
 // inTime holds that a stage does not begin before the soaks and its approval.
 func (m *model) inTime(name string, stage int, at time.Time) error {
 	for n := range stage {
-		if m.begun[n] && at.Before(m.doneAt[n].Add(time.Duration(m.policy.Stages[n].Soak))) {
+		if m.begun[n] && at.Before(m.doneAt[n].Add(m.policy.Stages[n].Soak.Duration())) {
 			return fmt.Errorf("%s starts while stage %d soaks", name, n)
 		}
 	}
@@ -283,7 +284,7 @@ func (m *model) reply(r message.Record, folded error) error {
 }
 
 func (m *model) answer(h *modelHost, reply message.Reply, r message.Record) {
-	needless := slices.ContainsFunc(m.policy.NoReboot, func(e message.Exempt) bool { return e.Host == r.Host })
+	needless := slices.ContainsFunc(m.policy.NoReboot, func(e policy.Exempt) bool { return e.Host == r.Host })
 	switch {
 	case r.Action == message.Prepare:
 		h.answered, h.prepared = true, reply.Result == message.Done
@@ -354,10 +355,10 @@ func (m *model) fail(h *modelHost, unwell message.TaskKind, at time.Time) {
 
 // tooMany is that the run stops or pauses because of what failed.
 func (m *model) tooMany(failed bool) {
-	if failed && m.policy.OnFailure == message.Stop {
+	if failed && m.policy.OnFailure == policy.Stop {
 		m.halted = true
 	}
-	if failed && m.policy.OnFailure == message.Pause {
+	if failed && m.policy.OnFailure == policy.Pause {
 		m.paused = true
 	}
 }

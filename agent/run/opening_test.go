@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
 // prepareRun reads what the next run is to be opened with.
 func (p *player) prepareRun(words []string, rest string) {
 	if p.policy == nil {
-		policy := message.DefaultPolicy(0)
-		p.policy = &policy
+		p.policy = new(policy.Default(0))
 	}
 	switch words[0] {
 	case "rollout":
@@ -34,11 +34,11 @@ func (p *player) prepareRun(words []string, rest string) {
 		if err != nil {
 			p.t.Fatalf("%s: %v", rest, err)
 		}
-		p.stages = append(p.stages, p.stage(message.Stage{Name: words[1], Size: size, MaxUnavailable: 1}, words[3:]))
+		p.stages = append(p.stages, p.stage(policy.ResolvedStage{Stage: policy.Stage{Name: words[1]}, Size: size, MaxUnavailable: 1}, words[3:]))
 	}
 }
 
-func (p *player) stage(s message.Stage, words []string) message.Stage {
+func (p *player) stage(s policy.ResolvedStage, words []string) policy.ResolvedStage {
 	for i, word := range words {
 		switch word {
 		case "max":
@@ -48,11 +48,11 @@ func (p *player) stage(s message.Stage, words []string) message.Stage {
 		case "aside":
 			s.Aside = strings.Split(words[i+1], ",")
 		case "soak":
-			s.Soak = message.Span(p.span(words[i+1]))
+			s.Soak = policy.SpanOf(p.span(words[i+1]))
 		case "approval":
 			s.Approval = true
 			if i+1 < len(words) {
-				s.ApprovalTimeout = message.Span(p.span(words[i+1]))
+				s.ApprovalTimeout = policy.SpanOf(p.span(words[i+1]))
 			}
 		}
 	}
@@ -91,7 +91,7 @@ func (p *player) opening(words []string) message.Event {
 			e.Policy.MinPrepared += len(e.Hosts)
 		}
 		if e.Policy.Stages = p.stages; p.stages == nil {
-			e.Policy.Stages = []message.Stage{{Name: message.DefaultStage, Size: len(e.Hosts), MaxUnavailable: 1}}
+			e.Policy.Stages = []policy.ResolvedStage{{Stage: policy.Stage{Name: policy.DefaultStage}, Size: len(e.Hosts), MaxUnavailable: 1}}
 		}
 	}
 	return e
@@ -99,5 +99,5 @@ func (p *player) opening(words []string) message.Event {
 
 // aside reports whether the next run sets a host aside.
 func (p *player) aside(host string) bool {
-	return slices.ContainsFunc(p.stages, func(s message.Stage) bool { return slices.Contains(s.Aside, host) })
+	return slices.ContainsFunc(p.stages, func(s policy.ResolvedStage) bool { return slices.Contains(s.Aside, host) })
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
 var epoch = time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
@@ -27,8 +28,8 @@ type player struct {
 	now    time.Time
 	out    strings.Builder
 	// policy, stages and lasts are of the next run.
-	policy *message.Policy
-	stages []message.Stage
+	policy *policy.Resolved
+	stages []policy.ResolvedStage
 	lasts  time.Duration
 	// wanted are the tasks that were printed, waits the last wait that was.
 	wanted map[message.Key]bool

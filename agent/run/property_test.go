@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
 // TestInvariants plays runs of any policy whose hosts answer in any order,
@@ -59,20 +60,20 @@ func newProperty(rt *rapid.T) *property {
 
 func drawOpening(rt *rapid.T) message.Event {
 	end := epoch.Add(drawSpan(rt, "lasts", 4*time.Hour))
-	policy := drawPolicy(rt)
-	e := message.Event{Event: message.Opened, Trigger: message.TriggerWindow, NotAfter: &end, Policy: &policy}
+	p := drawPolicy(rt)
+	e := message.Event{Event: message.Opened, Trigger: message.TriggerWindow, NotAfter: &end, Policy: &p}
 	for n := range rapid.IntRange(1, 3).Draw(rt, "stages") {
-		stage := message.Stage{
-			Name: fmt.Sprintf("s%d", n), Size: rapid.IntRange(1, 4).Draw(rt, "size"), MaxUnavailable: rapid.IntRange(1, 3).Draw(rt, "max"),
-			Approval: rapid.IntRange(0, 3).Draw(rt, "approval") == 0,
+		stage := policy.ResolvedStage{
+			Stage: policy.Stage{Name: fmt.Sprintf("s%d", n)}, Size: rapid.IntRange(1, 4).Draw(rt, "size"), MaxUnavailable: rapid.IntRange(1, 3).Draw(rt, "max"),
 		}
+		stage.Approval = rapid.IntRange(0, 3).Draw(rt, "approval") == 0
 		if rapid.Bool().Draw(rt, "soaks") {
-			stage.Soak = message.Span(drawSpan(rt, "soak", time.Hour))
+			stage.Soak = policy.SpanOf(drawSpan(rt, "soak", time.Hour))
 		}
 		if stage.Approval && rapid.Bool().Draw(rt, "expires") {
-			stage.ApprovalTimeout = message.Span(drawSpan(rt, "approval-timeout", time.Hour))
+			stage.ApprovalTimeout = policy.SpanOf(drawSpan(rt, "approval-timeout", time.Hour))
 		}
-		policy.Stages = append(policy.Stages, stage)
+		p.Stages = append(p.Stages, stage)
 		for range stage.Size {
 			e.Hosts = append(e.Hosts, fmt.Sprintf("h%02d", len(e.Hosts)+1))
 		}
@@ -82,7 +83,7 @@ func drawOpening(rt *rapid.T) message.Event {
 		case 0:
 			e.Silent = append(e.Silent, name)
 		case 1:
-			policy.NoReboot = append(policy.NoReboot, message.Exempt{Host: name, Reason: "a label"})
+			p.NoReboot = append(p.NoReboot, policy.Exempt{Host: name, Reason: "a label"})
 		}
 	}
 	for _, name := range append([]string{"beyond"}, e.Hosts...) {
@@ -96,32 +97,31 @@ func drawOpening(rt *rapid.T) message.Event {
 			})
 		}
 	}
-	policy.MinPrepared = rapid.IntRange(0, len(e.Hosts)).Draw(rt, "min-prepared")
+	p.MinPrepared = rapid.IntRange(0, len(e.Hosts)).Draw(rt, "min-prepared")
 	return e
 }
 
-func drawPolicy(rt *rapid.T) message.Policy {
-	check := []message.Check{{Name: "c", Type: message.TCPCheck, Passes: 1, Timeout: message.Span(time.Minute)}}
-	hook := &message.Hook{Type: message.ExecCheck, On: message.OnHost, Timeout: message.Span(time.Minute)}
-	p := message.Policy{
-		MaxFailures: rapid.IntRange(1, 4).Draw(rt, "max-failures"),
-		OnFailure:   rapid.SampledFrom([]string{message.Stop, message.Pause, message.Continue, message.Continue}).Draw(rt, "on-failure"),
-		Overrun:     rapid.SampledFrom([]string{message.FinishHost, message.StopHost}).Draw(rt, "overrun"),
-		Paused:      rapid.IntRange(0, 9).Draw(rt, "paused") == 0,
-		Timeouts: message.Timeouts{
-			Prepare: message.Span(drawSpan(rt, "prepare", time.Hour)), Upgrade: message.Span(drawSpan(rt, "upgrade", time.Hour)),
-			Reboot: message.Span(drawSpan(rt, "reboot", time.Hour)),
-		},
+func drawPolicy(rt *rapid.T) policy.Resolved {
+	check := []policy.Check{{Name: "c", Type: policy.TCP, Passes: 1, Timeout: policy.SpanOf(time.Minute)}}
+	hook := &policy.Hook{Type: policy.Exec, On: policy.OnHost, Timeout: policy.SpanOf(time.Minute)}
+	p := policy.Default(0)
+	p.Stages, p.MaxFailures = nil, rapid.IntRange(1, 4).Draw(rt, "max-failures")
+	p.OnFailure = rapid.SampledFrom([]string{policy.Stop, policy.Pause, policy.Continue, policy.Continue}).Draw(rt, "on-failure")
+	p.Overrun = rapid.SampledFrom([]string{policy.FinishHost, policy.StopHost}).Draw(rt, "overrun")
+	p.Paused = rapid.IntRange(0, 9).Draw(rt, "paused") == 0
+	p.Timeouts = &policy.Timeouts{
+		Prepare: policy.SpanOf(drawSpan(rt, "prepare", time.Hour)), Upgrade: policy.SpanOf(drawSpan(rt, "upgrade", time.Hour)),
+		Reboot: policy.SpanOf(drawSpan(rt, "reboot", time.Hour)),
 	}
 	if rapid.IntRange(0, 3).Draw(rt, "splays") == 0 {
-		p.Splay = message.Span(drawSpan(rt, "splay", time.Hour))
+		p.Splay = policy.SpanOf(drawSpan(rt, "splay", time.Hour))
 	}
-	for _, list := range []*[]message.Check{&p.Checks.BeforeHost, &p.Checks.AfterHost, &p.Checks.Fleet} {
+	for _, list := range []*[]policy.Check{&p.Checks.BeforeHost, &p.Checks.AfterHost, &p.Checks.Fleet} {
 		if rapid.Bool().Draw(rt, "checks") {
 			*list = check
 		}
 	}
-	for _, h := range []**message.Hook{&p.Hooks.Drain, &p.Hooks.Undrain} {
+	for _, h := range []**policy.Hook{&p.Hooks.Drain, &p.Hooks.Undrain} {
 		if rapid.Bool().Draw(rt, "hook") {
 			*h = hook
 		}

@@ -50,6 +50,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/roster"
 )
 
@@ -109,11 +110,11 @@ type State struct {
 	EndedSeq uint64
 	EndedAt  time.Time
 	// Exempt are hosts that were left out when it was opened.
-	Exempt []message.Exempt
+	Exempt []policy.Exempt
 	// Paused is who holds it up; nil when nobody does.
 	Paused *Pausing
 
-	policy   message.Policy
+	policy   policy.Resolved
 	noReboot map[string]string
 	// roster knows who is out of service: the members first, then hosts that are
 	// no members and count.
@@ -179,7 +180,7 @@ func open(r message.Record, e message.Event) *State {
 	if e.WindowEnd != nil {
 		s.WindowEnd = *e.WindowEnd
 	}
-	s.policy = message.DefaultPolicy(len(e.Hosts))
+	s.policy = policy.Default(len(e.Hosts))
 	if e.Policy != nil {
 		s.policy = *e.Policy
 	}
@@ -207,7 +208,7 @@ func (s *State) enlist(hosts []string) {
 	s.members = make([]member, 0, len(hosts))
 	first := 0
 	for n, planned := range s.policy.Stages {
-		s.stages = append(s.stages, stage{Stage: planned, first: first, left: planned.Size})
+		s.stages = append(s.stages, stage{ResolvedStage: planned, first: first, left: planned.Size})
 		for _, name := range hosts[first : first+planned.Size] {
 			i := s.roster.Add(name, n)
 			s.members = append(s.members, member{Host: s.roster.Host(i), stage: n})
@@ -249,7 +250,7 @@ func (s *State) Count(status Status) int { return s.statuses[status] }
 func (s *State) Size() int { return len(s.members) }
 
 // Policy is what the run was opened with.
-func (s *State) Policy() message.Policy { return s.policy }
+func (s *State) Policy() policy.Resolved { return s.policy }
 
 // Key identifies the run to people: its ID, or the sequence at which it was
 // opened for one that ended before its prepare.

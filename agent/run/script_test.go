@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write the transcripts anew")
 //
 // Before a run is opened, what it is to be opened with:
 //
-//	rollout {"max-failures":2}   members of message.Policy, but for its stages
+//	rollout {"max-failures":2}   members of policy.Resolved, but for its stages
 //	stage canary 1 max 1 soak 30m approval 2h
 //	                             the next stage: its name, how many hosts, and
 //	                             what differs from max 1; aside h07,h08 names

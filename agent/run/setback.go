@@ -38,7 +38,7 @@ func (s *State) setBack(now time.Time) {
 		*t = earlier(*t, now)
 	}
 	if s.current > 0 {
-		s.soakEnds = earlier(s.soakEnds, now.Add(time.Duration(s.stages[s.soaks].Soak)))
+		s.soakEnds = earlier(s.soakEnds, now.Add(s.stages[s.soaks].Soak.Duration()))
 	}
 }
 

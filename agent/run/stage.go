@@ -5,12 +5,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
 // stage is what a run knows of a stage.
 type stage struct {
-	message.Stage
+	policy.ResolvedStage
 	// first is the index of its first host.
 	first int
 	// order holds its hosts in the order in which they go, lines those that may
@@ -31,7 +31,7 @@ type stage struct {
 
 // Stage is a stage as others see it.
 type Stage struct {
-	message.Stage
+	policy.ResolvedStage
 	// Phase is pending, waiting-for-approval, running, soaking or done.
 	Phase                          string
 	OutOfService, Upgraded, Failed int
@@ -51,7 +51,7 @@ func (s *State) Stages(now time.Time) []Stage {
 	views := make([]Stage, len(s.stages))
 	for i := range s.stages {
 		g := &s.stages[i]
-		views[i] = Stage{Stage: g.Stage, Phase: s.stagePhase(i, now), OutOfService: s.roster.Out(i), Upgraded: g.upgraded, Failed: g.failed}
+		views[i] = Stage{ResolvedStage: g.ResolvedStage, Phase: s.stagePhase(i, now), OutOfService: s.roster.Out(i), Upgraded: g.upgraded, Failed: g.failed}
 	}
 	return views
 }
@@ -96,7 +96,7 @@ func (s *State) advance(at time.Time) {
 		if s.current+1 == len(s.stages) {
 			return
 		}
-		if ends := g.doneAt.Add(time.Duration(g.Soak)); g.begun && ends.After(s.soakEnds) {
+		if ends := g.doneAt.Add(g.Soak.Duration()); g.begun && ends.After(s.soakEnds) {
 			s.soakEnds, s.soaks = ends, s.current
 		}
 		s.current++
@@ -115,8 +115,8 @@ func (s *State) starts(i int) time.Time {
 func (s *State) splays(m *member, begins time.Time) time.Time {
 	// A splay that is longer than half of what is left would waste the window; for
 	// a host that is out of service anyway there is none.
-	if left := s.NotAfter.Sub(begins) / 2; s.policy.Splay > 0 && left > 0 && !m.Held() {
-		return begins.Add(share(m.lot, min(time.Duration(s.policy.Splay), left)))
+	if left := s.NotAfter.Sub(begins) / 2; s.policy.Splay.Duration() > 0 && left > 0 && !m.Held() {
+		return begins.Add(share(m.lot, min(s.policy.Splay.Duration(), left)))
 	}
 	return begins
 }
@@ -132,7 +132,7 @@ func (s *State) lineUp() {
 			g.order[k] = g.first + k
 			s.members[g.first+k].lot = draw(s.ID, s.members[g.first+k].Name)
 		}
-		if s.policy.Splay > 0 {
+		if s.policy.Splay.Duration() > 0 {
 			slices.SortStableFunc(g.order, func(a, b int) int { return cmp.Compare(s.members[a].lot, s.members[b].lot) })
 		}
 		held, free := make([]int, 0, g.Size), make([]int, 0, g.Size)

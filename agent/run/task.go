@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
 // recheck is the wait before a task that came out badly is tried again, where
@@ -193,9 +194,9 @@ func (s *State) fleetRan(o message.Outcome, at time.Time) error {
 	}
 	s.fleet.ranAt, s.fleet.text = at, o.Text
 	switch s.policy.OnFailure {
-	case message.Stop:
+	case policy.Stop:
 		s.stop(problem(o), at)
-	case message.Pause:
+	case policy.Pause:
 		s.pauseByPolicy(problem(o), at)
 	}
 	return nil

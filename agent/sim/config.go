@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -11,16 +12,18 @@ import (
 func (w *World) drawRollout(purpose string) *v1.Rollout {
 	d := w.rng
 	yes := func(what string, p float64) bool { return d.chance(purpose+" "+what, p) }
-	span := func(what string, of ...string) string { return one(d, purpose+" "+what, of...) }
+	text := func(what string, of ...string) string { return one(d, purpose+" "+what, of...) }
+	span := func(what string, of ...policy.Span) policy.Span { return one(d, purpose+" "+what, of...) }
+	count := func(what string, of ...policy.Count) policy.Count { return one(d, purpose+" "+what, of...) }
 	if yes("none", 0.1) {
 		return nil
 	}
 	r := &v1.Rollout{
 		Stages:      w.drawStages(purpose),
-		MaxFailures: span("max-failures", "", "1", "2", "50%", "100%"),
-		OnFailure:   span("on-failure", "", "stop", "pause", "continue", "continue"),
-		MinPrepared: span("min-prepared", "", "0%", "1", "50%", "100%"),
-		Overrun:     span("overrun", "", "finish-host", "stop"),
+		MaxFailures: count("max-failures", "", "1", "2", "50%", "100%"),
+		OnFailure:   text("on-failure", "", "stop", "pause", "continue", "continue"),
+		MinPrepared: count("min-prepared", "", "0%", "1", "50%", "100%"),
+		Overrun:     text("overrun", "", "finish-host", "stop"),
 		Reserve:     span("reserve", "", "0s", "1m"),
 		Splay:       span("splay", "", "0s", "30s", "3m"),
 		Paused:      yes("paused", 0.05),
@@ -52,16 +55,16 @@ func (w *World) drawStages(purpose string) []v1.Stage {
 	for n := range d.n(purpose+" stages", 4) {
 		s := v1.Stage{
 			Name: fmt.Sprintf("s%d", n), Match: matches[d.n(purpose+" match", len(matches))],
-			MaxUnavailable: one(d, purpose+" max-unavailable", "", "1", "1", "2", "50%", "100%"),
-			Soak:           one(d, purpose+" soak", "", "", "20s", "2m"),
+			MaxUnavailable: one[policy.Count](d, purpose+" max-unavailable", "", "1", "1", "2", "50%", "100%"),
+			Soak:           one[policy.Span](d, purpose+" soak", "", "", "20s", "2m"),
 		}
 		if d.chance(purpose+" approval", 0.2) {
-			s.Approval, s.ApprovalTimeout = true, one(d, purpose+" approval-timeout", "1m", "10m", "1d")
+			s.Approval, s.ApprovalTimeout = true, one[policy.Span](d, purpose+" approval-timeout", "1m", "10m", "1d")
 		}
 		stages = append(stages, s)
 	}
 	if len(stages) > 0 && d.chance(purpose+" rest", 0.8) {
-		stages = append(stages, v1.Stage{Name: "rest", MaxUnavailable: one(d, purpose+" max-unavailable", "", "1", "2", "50%")})
+		stages = append(stages, v1.Stage{Name: "rest", MaxUnavailable: one[policy.Count](d, purpose+" max-unavailable", "", "1", "2", "50%")})
 	}
 	return stages
 }
@@ -70,7 +73,7 @@ func (w *World) drawChecks(purpose string, p float64) []v1.Check {
 	if !w.rng.chance(purpose, p) {
 		return nil
 	}
-	checks := []v1.Check{{Type: "exec", Script: "ready", Timeout: one(w.rng, purpose+" timeout", "10s", "30s", "1m")}}
+	checks := []v1.Check{{Type: "exec", Script: "ready", Timeout: one[policy.Span](w.rng, purpose+" timeout", "10s", "30s", "1m")}}
 	if w.rng.chance(purpose+" two", 0.3) {
 		checks = append(checks, v1.Check{Type: "tcp", Address: "127.0.0.1:80", Timeout: "10s"})
 	}
@@ -84,7 +87,7 @@ func (w *World) drawHook(purpose string, p float64) *v1.Hook {
 	retries := w.rng.n(purpose+" retries", 2)
 	return &v1.Hook{
 		Type: "exec", Script: "balancer", On: one(w.rng, purpose+" on", "", "host", "site"),
-		Timeout: one(w.rng, purpose+" timeout", "10s", "30s"), Retries: &retries, RetryInterval: "5s",
+		Timeout: one[policy.Span](w.rng, purpose+" timeout", "10s", "30s"), Retries: &retries, RetryInterval: "5s",
 	}
 }
 

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/calendar"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/document"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
 
 // The limits of calendars, beside those of package calendar.
@@ -80,13 +83,24 @@ func (c Calendar) Info(name, etag string) CalendarInfo {
 	return CalendarInfo{Name: name, Kind: c.Kind, Description: c.Description, Events: events, ETag: etag}
 }
 
+// DecodeCalendar reads a body and validates it, as DecodeOSUpgrade does.
+func DecodeCalendar(contentType string, body []byte) (Calendar, error) {
+	return MergeCalendar(Calendar{}, contentType, body)
+}
+
+// MergeCalendar returns the calendar with the members that are in a body of
+// PATCH in place of its own. The error is that of DecodeCalendar.
+func MergeCalendar(c Calendar, contentType string, body []byte) (Calendar, error) {
+	return decode(contentType, body, c, Calendar.Validate)
+}
+
 // Parse reads the calendar for calculating with it. It looks at the canonical
 // form, so that an event which is there twice in two spellings is found.
 func (c Calendar) Parse(name string) (*calendar.Calendar, Problems) {
 	parsed, wrong := calendar.Parse(name, c.Canonical().text())
 	var found Problems
 	for _, p := range wrong {
-		found = append(found, Problem{Field: p.Path, Value: short(p.Value), Message: p.Err.Error()})
+		found = append(found, Problem{Field: p.Path, Value: document.Clip(p.Value), Message: p.Err.Error()})
 	}
 	return parsed, found
 }
@@ -117,6 +131,41 @@ func (c Calendar) Validate() Problems {
 func (c Calendar) size() (int, error) {
 	text, err := json.Marshal(c)
 	return len(text), err
+}
+
+// Canonical returns the calendar with each event in the one way to spell it:
+// times without seconds that are none, the timezone written out, the duration
+// in the fewest units. An iCalendar text stays as it is, and so does what is
+// wrong. It shares no list with c.
+func (c Calendar) Canonical() Calendar {
+	c.Events = append([]Event(nil), c.Events...)
+	for i := range c.Events {
+		e := &c.Events[i]
+		if length, err := window.ParseDuration(e.Duration); err == nil {
+			e.Duration = window.FormatDuration(length)
+		}
+		if zone, err := window.ParseZone(e.Timezone); err == nil {
+			e.Timezone = zone.String()
+		}
+		e.RDate, e.ExDate = append([]string(nil), e.RDate...), append([]string(nil), e.ExDate...)
+		respellTimes(&e.Start, &e.End)
+		for n := range e.RDate {
+			respellTimes(&e.RDate[n])
+		}
+		for n := range e.ExDate {
+			respellTimes(&e.ExDate[n])
+		}
+	}
+	return c
+}
+
+func respellTimes(texts ...*string) {
+	const seconds, minutes = "2006-01-02T15:04:05", "2006-01-02T15:04"
+	for _, text := range texts {
+		if at, err := time.Parse(seconds, *text); err == nil && len(*text) == len(seconds) && at.Second() == 0 {
+			*text = at.Format(minutes)
+		}
+	}
 }
 
 // SameCalendar reports whether two calendars mean the same, however they are

@@ -144,7 +144,7 @@ func TestMergeCalendar(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := row.now.Merge(inJSON, []byte(row.body))
+			got, err := MergeCalendar(row.now, inJSON, []byte(row.body))
 			if !reflect.DeepEqual(got, row.want) || (err == nil) != (row.err == "") || err != nil && !strings.Contains(err.Error(), row.err) {
 				t.Errorf("got %+v, %v; want %+v, %q", got, err, row.want, row.err)
 			}

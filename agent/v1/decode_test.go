@@ -102,8 +102,8 @@ func TestBodyOfProblems(t *testing.T) {
 		Message: `maintenance-windows[0].start-time: "25:00" is not a time of day; use HH:MM from 00:00 to 23:59`,
 		Info:    ErrorInfo{Field: "maintenance-windows[0].start-time", Value: "25:00"},
 	}}}
-	if !ok || !reflect.DeepEqual(found.Body(), want) {
-		t.Fatalf("body %+v; want %+v", found.Body(), want)
+	if !ok || !reflect.DeepEqual(Answer(found), want) {
+		t.Fatalf("body %+v; want %+v", Answer(found), want)
 	}
 }
 

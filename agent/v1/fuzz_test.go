@@ -12,7 +12,7 @@ func checkDecoded[T any](t *testing.T, contentType string, body []byte, decode f
 	t.Helper()
 	value, err := decode(contentType, body)
 	if err != nil {
-		if found, ok := errors.AsType[Problems](err); !ok || len(found.Body().Errors) == 0 {
+		if found, ok := errors.AsType[Problems](err); !ok || len(Answer(found).Errors) == 0 {
 			t.Fatalf("error without problems: %v", err)
 		}
 		return

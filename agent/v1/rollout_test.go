@@ -118,7 +118,7 @@ func TestMergeReplacesTheMembersThatAreThere(t *testing.T) {
 	} {
 		t.Run(body, func(t *testing.T) {
 			t.Parallel()
-			got, err := full.Merge("", []byte(body))
+			got, err := MergeRollout(full, "", []byte(body))
 			if change == nil {
 				if _, ok := errors.AsType[Problems](err); !ok || !reflect.DeepEqual(got, Rollout{}) {
 					t.Fatalf("got %+v, %v; want problems", got, err)
@@ -171,7 +171,7 @@ func TestRolloutDefaults(t *testing.T) {
 	if h := got.Hooks.Undrain; h.Method != "" || *h.Retries != 0 {
 		t.Errorf("undrain is %+v", h)
 	}
-	if sparse.Stages[0].Soak+sparse.Checks.Fleet[0].Name+sparse.Hooks.Drain.On != "" {
+	if sparse.Stages[0].Soak != "" || sparse.Checks.Fleet[0].Name != "" || sparse.Hooks.Drain.On != "" {
 		t.Error("the defaults are written into the rollout that they were asked of")
 	}
 }

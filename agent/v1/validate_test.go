@@ -7,35 +7,6 @@ import (
 	"time"
 )
 
-func TestValidName(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		name, text string
-		valid      bool
-	}{
-		{"letters", "acme", true},
-		{"one letter", "a", true},
-		{"digits and hyphens", "0-a--9", true},
-		{"longest", strings.Repeat("a", 63), true},
-		{"too long", strings.Repeat("a", 64), false},
-		{"empty", "", false},
-		{"upper case", "Acme", false},
-		{"hyphen first", "-a", false},
-		{"hyphen last", "a-", false},
-		{"dot", "a.b", false},
-		{"blank", "a b", false},
-		{"line end", "a\n", false},
-		{"other letters", "é", false},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			if ValidName(row.text) != row.valid {
-				t.Fatalf("ValidName(%q) is %v", row.text, !row.valid)
-			}
-		})
-	}
-}
-
 func TestValidateBoundsTheLists(t *testing.T) {
 	t.Parallel()
 	sized := func(applications, windows int) OSUpgrade {

@@ -1,12 +1,15 @@
 package v1
 
 import (
+	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/calendar"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/document"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
 
@@ -83,7 +86,7 @@ func PlanOf(config OSUpgrade, calendars map[string]Calendar, site *time.Location
 	for _, name := range slices.Sorted(maps.Keys(calendars)) {
 		c, wrong := calendars[name].Parse(name)
 		if len(wrong) > 0 {
-			return window.Schedule{}, wrong.under("calendars." + name)
+			return window.Schedule{}, wrong.Under("calendars." + name)
 		}
 		parsed = append(parsed, c)
 	}
@@ -126,6 +129,54 @@ func sourceOf(s window.Origin) WindowSource {
 	return WindowSource{Calendar: s.Calendar, Event: &s.Index, Summary: s.Summary}
 }
 
+// WindowsUntil is Windows, but ends with the error of ctx as soon as that ends:
+// a year of many calendars takes its time, and whoever asked may be gone.
+func WindowsUntil(ctx context.Context, plan window.Schedule, from, to time.Time, count int) ([]Window, error) {
+	plan.Allow, plan.Freezes = until(ctx, plan.Allow), until(ctx, plan.Freezes)
+	windows := []Window{}
+	for o := range plan.Ahead(from, to, count) {
+		if ctx.Err() != nil {
+			break
+		}
+		windows = append(windows, windowOf(o))
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return windows, nil
+}
+
+// until returns calendars in which nothing happens any more once ctx has ended:
+// a plan whose windows are all frozen looks ahead for years without finding
+// one.
+func until(ctx context.Context, calendars []window.Calendar) []window.Calendar {
+	all := make([]window.Calendar, len(calendars))
+	for i, c := range calendars {
+		all[i] = ending{Calendar: c, ctx: ctx}
+	}
+	return all
+}
+
+// ending is a calendar until ctx ends.
+type ending struct {
+	window.Calendar
+	ctx context.Context
+}
+
+// Occurrences implements window.Calendar.
+func (e ending) Occurrences(site *time.Location, from, to time.Time) iter.Seq[window.Occurrence] {
+	return func(yield func(window.Occurrence) bool) {
+		if e.ctx.Err() != nil {
+			return
+		}
+		for o := range e.Calendar.Occurrences(site, from, to) {
+			if e.ctx.Err() != nil || !yield(o) {
+				return
+			}
+		}
+	}
+}
+
 // WindowFilter chooses among the windows ahead. Its members are the query
 // parameters of GET .../windows.
 type WindowFilter struct {
@@ -139,29 +190,30 @@ type WindowFilter struct {
 // Around returns the filter with what it leaves open filled in, or everything
 // that is wrong with it.
 func (f WindowFilter) Around(now time.Time) (WindowFilter, Problems) {
-	var i inspector
 	first, last := now.Add(-window.Horizon), now.Add(window.Horizon)
-	i.instant("from", f.From, first, last)
-	i.instant("to", f.To, first, last)
+	found := append(outside("from", f.From, first, last), outside("to", f.To, first, last)...)
 	if f.From.IsZero() {
 		f.From = now
 	}
 	if f.To.IsZero() {
 		f.To = last
 	}
-	if len(i.found) == 0 && !f.From.Before(f.To) {
-		i.wrong("to", f.To.Format(time.RFC3339), "is not after from, "+f.From.Format(time.RFC3339))
+	if len(found) == 0 && !f.From.Before(f.To) {
+		found = append(found, document.Wrong("to", f.To.Format(time.RFC3339), "is not after from, "+f.From.Format(time.RFC3339)))
 	}
-	i.number("count", f.Count, 1, MaxWindowsListed)
+	if f.Count < 0 || f.Count > MaxWindowsListed {
+		found = append(found, document.OutOfRange("count", f.Count, 1, MaxWindowsListed))
+	}
 	if f.Count == 0 {
 		f.Count = DefaultWindows
 	}
-	return f, i.found
+	return f, found
 }
 
-// instant checks an instant that may be absent.
-func (i *inspector) instant(field string, at, first, last time.Time) {
-	if !at.IsZero() && (at.Before(first) || at.After(last)) {
-		i.wrong(field, at.Format(time.RFC3339), fmt.Sprintf("is out of range; use %s to %s, ten years either side of now", first.UTC().Format(time.DateOnly), last.UTC().Format(time.DateOnly)))
+// outside is the problem of an instant that is neither absent nor between two.
+func outside(field string, at, first, last time.Time) Problems {
+	if at.IsZero() || !at.Before(first) && !at.After(last) {
+		return nil
 	}
+	return Problems{document.Wrong(field, at.Format(time.RFC3339), fmt.Sprintf("is out of range; use %s to %s, ten years either side of now", first.UTC().Format(time.DateOnly), last.UTC().Format(time.DateOnly)))}
 }

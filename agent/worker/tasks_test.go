@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
@@ -24,7 +25,7 @@ func TestTakeTask(t *testing.T) {
 	again.Attempt = 1
 	others := message.Task{Run: 10, Kind: message.Drain, Host: "h02"}
 	atSite := drain
-	atSite.Hook = &message.Hook{On: message.OnSite}
+	atSite.Hook = &policy.Hook{On: policy.OnSite}
 	many := []message.Task{taskOf(11, message.BeforeHost), taskOf(12, message.BeforeHost), taskOf(13, message.BeforeHost), taskOf(14, message.BeforeHost)}
 	for name, c := range map[string]struct {
 		// running are begun first, done are finished first.
@@ -108,7 +109,7 @@ func TestTasks(t *testing.T) {
 		r.change = func(o *Options) { o.Checks = checks }
 		r.leave(prepared())
 		task := taskOf(10, message.BeforeHost)
-		task.Checks = []message.Check{{Timeout: message.Span(2 * time.Minute)}}
+		task.Checks = []policy.Check{{Timeout: policy.SpanOf(2 * time.Minute)}}
 		r.station.ask(task)
 		r.life(func() bool { return len(r.station.wanted()) == 0 })
 		if got := r.station.outcomes[0]; got != task.Outcome(true, "slow") {
@@ -143,7 +144,7 @@ func TestTaskBrokenOff(t *testing.T) {
 		r.change = func(o *Options) { o.Checks = checks }
 		r.leave(prepared())
 		task := taskOf(10, message.BeforeHost)
-		task.Checks = []message.Check{{Timeout: message.Span(2 * time.Minute)}}
+		task.Checks = []policy.Check{{Timeout: policy.SpanOf(2 * time.Minute)}}
 		r.station.ask(task)
 		r.life(func() bool { return len(checks.begun) == 1 })
 		synctest.Wait()
@@ -176,7 +177,7 @@ func TestDrainAfterTheUpgrade(t *testing.T) {
 				r.change = func(o *Options) { o.Checks = checks }
 				r.leave(c.journal)
 				task := taskOf(10, message.Drain)
-				task.Hook = &message.Hook{Timeout: message.Span(2 * time.Minute)}
+				task.Hook = &policy.Hook{Timeout: policy.SpanOf(2 * time.Minute)}
 				r.station.ask(task)
 				r.life(func() bool { return len(r.station.wanted()) == 0 })
 				if got := r.station.outcomes[0]; got.OK != c.drained || len(checks.begun) > 0 != c.drained || !c.drained && got.Text != tooLateToDrain {

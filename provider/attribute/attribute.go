@@ -18,7 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
 
@@ -63,11 +63,11 @@ func Name() validator.String {
 }
 
 func checkName(text string) error {
-	if v1.ValidName(text) {
+	if names.Valid(text) {
 		return nil
 	}
 	return fmt.Errorf("%q is not a name; use 1 to %d lower-case letters, digits and hyphens, with a letter or digit at each end",
-		text, v1.MaxNameLength)
+		text, names.MaxLength)
 }
 
 type ruleValidator struct {

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/connection"
@@ -37,7 +38,7 @@ func parseID(text string) (tenant *string, id int64, err error) {
 	number := text
 	if before, after, found := strings.Cut(text, "/"); found {
 		tenant, number = &before, after
-		if !v1.ValidName(before) {
+		if !names.Valid(before) {
 			return nil, 0, fmt.Errorf("%q is not the name of a tenant; use an id such as acme/41, or 41 with the provider's tenant", before)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/privatestate"
 )
@@ -149,10 +149,10 @@ func (r *Resource[T, M, P]) ImportState(ctx context.Context, req resource.Import
 // wrongID says what is wrong with what to import; nothing when all is right.
 func (r *Resource[T, M, P]) wrongID(id, tenant, name string) string {
 	switch {
-	case r.named() && (!v1.ValidName(tenant) || !v1.ValidName(name)):
+	case r.named() && (!names.Valid(tenant) || !names.Valid(name)):
 		return fmt.Sprintf("The id %q is not the name of a tenant and that of a %s, with a slash between them. "+
 			"Use lower-case letters, digits and hyphens, as in acme/christmas.", id, r.kind.Noun)
-	case !v1.ValidName(tenant):
+	case !names.Valid(tenant):
 		return fmt.Sprintf("The id %q is not the name of a tenant. Use lower-case letters, digits and hyphens, as in acme.", id)
 	}
 	return ""

@@ -164,7 +164,7 @@ var runFaults = []fault{
 	},
 	{
 		name: "forecast-without-soak", in: "agent/run.State.Forecast",
-		old: `p.last.Add(time.Duration(g.Soak))`, new: `p.last`,
+		old: `p.last.Add(g.Soak.Duration())`, new: `p.last`,
 		by: []suite{scripts},
 	},
 	{

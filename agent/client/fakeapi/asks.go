@@ -25,7 +25,7 @@ func (s *Server) postAsk(what string) http.HandlerFunc {
 			return
 		}
 		if problems := ask.Validate(what); len(problems) > 0 {
-			refuse(w, http.StatusBadRequest, problems.Body().Errors...)
+			refuse(w, http.StatusBadRequest, v1.Answer(problems).Errors...)
 			return
 		}
 		s.mu.Lock()

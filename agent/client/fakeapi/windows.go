@@ -51,7 +51,7 @@ func (s *Server) getWindows(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	filter, problems := readWindowFilter(r.URL.Query(), s.now())
 	if len(problems) > 0 {
-		refuse(w, http.StatusBadRequest, problems.Body().Errors...)
+		refuse(w, http.StatusBadRequest, v1.Answer(problems).Errors...)
 		return
 	}
 	answer(w, http.StatusOK, s.windows(r.PathValue("tenant"), filter.From, filter.To, filter.Count))

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 )
 
 // Follow implements log.Log.
@@ -85,7 +86,7 @@ func (l *Log) stored(msg *jetstream.RawStreamMsg) message.Record {
 	if r.Kind == message.CommandHost && r.Host == "" {
 		r.Host = msg.Header.Get(headerHost)
 	}
-	if err != nil || r.Kind == message.CommandHost && !message.ValidHost(r.Host) {
+	if err != nil || r.Kind == message.CommandHost && !names.ValidHost(r.Host) {
 		r = message.Record{}
 	}
 	r.Seq, r.Time, r.Body = msg.Sequence, msg.Time.UTC(), msg.Data

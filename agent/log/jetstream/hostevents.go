@@ -11,6 +11,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/gate"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 )
 
 // Bounds of the telemetry of hosts.
@@ -115,5 +116,5 @@ func (l *Log) Send(t message.Task) error {
 // sender returns the host whose subject it is.
 func sender(subject string) (string, bool) {
 	host, ok := log.Host(strings.Split(subject, ".")[2])
-	return host, ok && message.ValidHost(host)
+	return host, ok && names.ValidHost(host)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
 // again does something until something else has happened.
@@ -39,7 +40,7 @@ func TestTask(t *testing.T) {
 	go func() {
 		_ = other.Tasks(t.Context(), func(task message.Task) { t.Errorf("h02 gets %+v", task) })
 	}()
-	want := message.Task{Run: 3, Kind: message.BeforeHost, Host: "h01", Attempt: 2, Checks: []message.Check{{Name: "c", Type: message.TCPCheck}}}
+	want := message.Task{Run: 3, Kind: message.BeforeHost, Host: "h01", Attempt: 2, Checks: []policy.Check{{Name: "c", Type: policy.TCP}}}
 	got := again(t, func() error { return s.log.Send(want) }, tasks)
 	if got.Key() != want.Key() || len(got.Checks) != 1 {
 		t.Errorf("the task comes as %+v", got)

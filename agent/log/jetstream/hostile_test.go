@@ -18,6 +18,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 )
 
 // TestReplySubject checks that a host cannot have the agent write where the
@@ -188,7 +189,7 @@ func TestLargeHeartbeat(t *testing.T) {
 	heard := make(chan message.Alive, 100)
 	s.listen(t, log.Listener{Alive: func(_ string, a message.Alive) { heard <- a }})
 	largest := message.Alive{Application: strings.Repeat("a", 63), AgentVersion: strings.Repeat("\u2028", 33), Role: strings.Repeat("\u2028", 21), Labels: map[string]string{}}
-	for i := range message.MaxLabels {
+	for i := range names.MaxLabels {
 		largest.Labels[fmt.Sprintf("%063d", i)] = strings.Repeat("v", 63)
 	}
 	h := s.host("h01")
@@ -198,7 +199,7 @@ func TestLargeHeartbeat(t *testing.T) {
 	got := again(t, func() error {
 		return errors.Join(h.conn.nats.Publish(s.log.subjects.Alive("h01"), padded), h.Alive(largest))
 	}, heard)
-	if got.Application != largest.Application || len(got.Labels) != message.MaxLabels || s.log.Dropped() == 0 {
+	if got.Application != largest.Application || len(got.Labels) != names.MaxLabels || s.log.Dropped() == 0 {
 		t.Errorf("heard is %+v, dropped %d", got, s.log.Dropped())
 	}
 }

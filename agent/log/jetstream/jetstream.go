@@ -18,6 +18,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 )
 
 // Headers of a record that its JSON body has no place for.
@@ -152,7 +153,7 @@ func (l *Log) subject(r message.Record) (string, error) {
 	case message.CommandAll:
 		return l.subjects.CommandAll(), nil
 	case message.CommandHost:
-		if !message.ValidHost(r.Host) {
+		if !names.ValidHost(r.Host) {
 			return "", fmt.Errorf("a command is for host %q, which is not a host name", r.Host)
 		}
 		return l.subjects.CommandHost(), nil

@@ -125,7 +125,7 @@ func (o *Oracle) compareDebts(r message.Record, announced map[string]debt) {
 func (o *Oracle) enlist(e message.Event) {
 	p, first := o.run, 0
 	for n, planned := range p.policy.Stages {
-		s := stage{Stage: planned}
+		s := stage{ResolvedStage: planned}
 		for _, name := range e.Hosts[first : first+planned.Size] {
 			h := o.host(name)
 			h.member = &member{host: h, run: p, stage: n}

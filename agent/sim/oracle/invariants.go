@@ -138,8 +138,8 @@ func (o *Oracle) soaked(m *member, what string, r message.Record, sent time.Time
 	}
 	for n := range m.stage {
 		s := &o.run.stages[n]
-		if s.begun && s.Soak > 0 && at.Before(s.doneAt.Add(time.Duration(s.Soak))) {
-			o.violated("%s, record %d, sent at %s, and stage %s soaks since %s for %s", what, r.Seq, at, s.Name, s.doneAt, time.Duration(s.Soak))
+		if s.begun && s.Soak.Duration() > 0 && at.Before(s.doneAt.Add(s.Soak.Duration())) {
+			o.violated("%s, record %d, sent at %s, and stage %s soaks since %s for %s", what, r.Seq, at, s.Name, s.doneAt, s.Soak.Duration())
 		}
 	}
 }

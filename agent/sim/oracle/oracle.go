@@ -34,6 +34,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
 // Oracle knows what the records of a log and the effects on machines amount to.
@@ -73,7 +74,7 @@ func (o *Oracle) Record(r message.Record, sent time.Time) {
 	case !o.Counts(r):
 		o.ignored(r, sent)
 	case o.uncertain(r):
-		o.run.perhapsPaused = o.run.policy.OnFailure == message.Pause
+		o.run.perhapsPaused = o.run.policy.OnFailure == policy.Pause
 		o.saw(r)
 	default:
 		o.Apply(r, sent)
@@ -236,7 +237,7 @@ func (o *Oracle) UnderWay() (Deadline, bool) {
 		return Deadline{}, false
 	}
 	times := p.policy.Timeouts
-	rest := time.Duration(times.Prepare + times.Upgrade + times.Reboot)
+	rest := times.Prepare.Duration() + times.Upgrade.Duration() + times.Reboot.Duration()
 	rest += message.Task{Checks: p.policy.Checks.AfterHost}.Limit() + 2*message.Task{Hook: p.policy.Hooks.Undrain}.Limit() + message.Task{Hook: p.policy.Hooks.Drain}.Limit()
 	return Deadline{p.opened, p.notAfter, rest}, true
 }

@@ -4,13 +4,14 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
 // run is what the log says of one run.
 type run struct {
 	// opened is the sequence of its opening, id that of its prepare; 0 before it.
 	opened, id uint64
-	policy     message.Policy
+	policy     policy.Resolved
 	notAfter   time.Time
 	members    []*member
 	stages     []stage
@@ -29,7 +30,7 @@ type run struct {
 
 // stage is a stage of the run under way.
 type stage struct {
-	message.Stage
+	policy.ResolvedStage
 	// hosts are its members, and the other hosts that count in it.
 	hosts    []*host
 	approved bool
@@ -198,7 +199,7 @@ func (o *Oracle) other(name string) (h *host, inStage bool) {
 }
 
 // checks returns the checks of a kind.
-func (p *run) checks(kind message.TaskKind) []message.Check {
+func (p *run) checks(kind message.TaskKind) []policy.Check {
 	switch kind {
 	case message.BeforeHost:
 		return p.policy.Checks.BeforeHost
@@ -280,9 +281,9 @@ func (o *Oracle) fail(m *member, seq uint64, at time.Time) {
 // tooMany stops or pauses the run, as the policy says, because too much failed.
 func (p *run) tooMany(seq uint64) {
 	switch {
-	case p.policy.OnFailure == message.Stop && p.halted == 0:
+	case p.policy.OnFailure == policy.Stop && p.halted == 0:
 		p.halted = seq
-	case p.policy.OnFailure == message.Pause && p.paused == 0:
+	case p.policy.OnFailure == policy.Pause && p.paused == 0:
 		p.paused = seq
 	}
 }

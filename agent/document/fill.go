@@ -1,0 +1,100 @@
+package document
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// Fill reads the object into a struct by the names in the json tags of its
+// fields, and notes each value that has not the type of its field. A member
+// that is not there leaves its field as it is; one that is there replaces it as
+// a whole. null stands for an object that is a nil pointer, and an empty list or
+// map for an absent one where the tag says omitempty. A number has its least and
+// its most in the tag within.
+func (o Object) Fill(into any) {
+	value := reflect.ValueOf(into).Elem()
+	for i := range value.NumField() {
+		field := value.Type().Field(i)
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if !o.Has(name) {
+			continue
+		}
+		value.Field(i).SetZero()
+		o.fill(name, value.Field(i), field.Tag)
+		if k := field.Type.Kind(); options == "omitempty" && (k == reflect.Slice || k == reflect.Map) && value.Field(i).Len() == 0 {
+			value.Field(i).SetZero()
+		}
+	}
+}
+
+func (o Object) fill(key string, into reflect.Value, tag reflect.StructTag) {
+	switch into.Kind() {
+	case reflect.String:
+		text, _ := o.Text(key)
+		into.SetString(text)
+	case reflect.Bool:
+		yes, _ := o.Bool(key)
+		into.SetBool(yes)
+	case reflect.Int:
+		into.SetInt(o.number(key, tag))
+	case reflect.Uint64:
+		into.SetUint(uint64(o.number(key, tag)))
+	case reflect.Pointer:
+		o.fillPointer(key, into, tag)
+	case reflect.Map:
+		texts, _ := o.TextMap(key)
+		into.Set(reflect.ValueOf(texts))
+	case reflect.Slice:
+		o.fillList(key, into)
+	default:
+		panic(fmt.Sprintf("document: cannot fill %s of type %s", key, into.Type()))
+	}
+}
+
+// fillPointer points to what is there. An object that is null, or none, is
+// nothing to point to.
+func (o Object) fillPointer(key string, into reflect.Value, tag reflect.StructTag) {
+	value := reflect.New(into.Type().Elem())
+	if value.Elem().Kind() != reflect.Struct {
+		o.fill(key, value.Elem(), tag)
+		into.Set(value)
+		return
+	}
+	if o.Null(key) {
+		return
+	}
+	if inner, ok := o.Object(key); ok {
+		inner.Fill(value.Interface())
+		into.Set(value)
+	}
+}
+
+func (o Object) number(key string, tag reflect.StructTag) int64 {
+	from, to, _ := strings.Cut(tag.Get("within"), " ")
+	least, err := strconv.ParseInt(from, 10, 64)
+	most, err2 := strconv.ParseInt(to, 10, 64)
+	if err != nil || err2 != nil {
+		panic("document: " + key + " has no bounds")
+	}
+	n, _ := o.Integer(key, least, most)
+	return n
+}
+
+func (o Object) fillList(key string, into reflect.Value) {
+	if into.Type().Elem().Kind() == reflect.String {
+		if texts, ok := o.Texts(key); ok {
+			into.Set(reflect.ValueOf(texts))
+		}
+		return
+	}
+	objects, ok := o.Objects(key)
+	if !ok {
+		return
+	}
+	into.Set(reflect.MakeSlice(into.Type(), len(objects), len(objects)))
+	for i, item := range objects {
+		item.Fill(into.Index(i).Addr().Interface())
+	}
+}

@@ -1,0 +1,111 @@
+package v1
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/document"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+)
+
+// MaxReason bounds a reason, in characters.
+const MaxReason = 1000
+
+// Start is the body of POST .../os-upgrade/start (AV-81).
+type Start struct {
+	// OverrideWindow starts the run though no maintenance window is open.
+	OverrideWindow bool `json:"override-window,omitempty"`
+	// Reason is kept with the run; required with OverrideWindow.
+	Reason string `json:"reason,omitempty"`
+	// Duration bounds a run that overrides the windows, also while one is
+	// open; empty means to the end of the open window, or 4h when none is.
+	Duration string `json:"duration,omitempty"`
+	// RetryOf is the id of an ended run: the new one is of the hosts alone that
+	// failed or were skipped there.
+	RetryOf uint64 `json:"retry-of,omitempty" within:"1 9223372036854775807"`
+}
+
+// DecodeStart reads the body of a start request and validates it, as
+// DecodeOSUpgrade does. An empty body is the zero Start.
+func DecodeStart(contentType string, body []byte) (Start, error) {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return Start{}, nil
+	}
+	return decode(contentType, body, Start{}, Start.Validate)
+}
+
+// Validate returns everything that is wrong with the values, and nothing when
+// all is right.
+func (s Start) Validate() Problems {
+	var found Problems
+	if s.OverrideWindow && strings.TrimSpace(s.Reason) == "" {
+		found = append(found, document.Wrong("reason", s.Reason, "is no reason; a start outside of the maintenance windows needs one"))
+	} else {
+		found = append(found, validateReason(s.Reason)...)
+	}
+	if s.Duration == "" {
+		return found
+	}
+	if _, err := window.ParseLength(s.Duration); err != nil {
+		found = append(found, Problem{Field: "duration", Value: document.Clip(s.Duration), Message: err.Error()})
+	}
+	if !s.OverrideWindow {
+		found = append(found, document.Wrong("duration", s.Duration, "bounds a run outside of the maintenance windows; give it with override-window, or leave it out"))
+	}
+	return found
+}
+
+// Ask is the body of POST .../os-upgrade/{pause,resume,abort,approve,release}:
+// what somebody asks of the run under way.
+type Ask struct {
+	// Reason is kept with the run; required.
+	Reason string `json:"reason"`
+	// Stage is the name of the stage to approve; of approve alone, required.
+	Stage string `json:"stage,omitempty"`
+	// Host is the host whose slot is freed by force; of release alone, required.
+	Host string `json:"host,omitempty"`
+}
+
+// DecodeAsk reads the body of a request for what, which is pause, resume,
+// abort, approve or release, and validates it as DecodeOSUpgrade does.
+func DecodeAsk(what, contentType string, body []byte) (Ask, error) {
+	return decode(contentType, body, Ask{}, func(a Ask) Problems { return a.Validate(what) })
+}
+
+// Validate returns everything that is wrong with the values of a request for
+// what, and nothing when all is right.
+func (a Ask) Validate(what string) Problems {
+	var found Problems
+	if strings.TrimSpace(a.Reason) == "" {
+		found = append(found, document.Wrong("reason", a.Reason, "is no reason; it is kept with the run, so give one"))
+	} else {
+		found = append(found, validateReason(a.Reason)...)
+	}
+	switch {
+	case what != "approve" && a.Stage != "":
+		found = append(found, document.Wrong("stage", a.Stage, "has no meaning here; leave it out"))
+	case what == "approve" && !names.Valid(a.Stage):
+		found = append(found, document.Wrong("stage", a.Stage, "is not the name of a stage; name the one to approve"))
+	}
+	switch {
+	case what != "release" && a.Host != "":
+		found = append(found, document.Wrong("host", a.Host, "has no meaning here; leave it out"))
+	case what == "release" && !names.ValidHost(a.Host):
+		found = append(found, document.Wrong("host", a.Host, "is not the name of a host; name the one whose slot is to be freed"))
+	}
+	return found
+}
+
+// validateReason checks that a reason can be kept and shown.
+func validateReason(reason string) Problems {
+	switch count := utf8.RuneCountInString(reason); {
+	case count > MaxReason:
+		return Problems{{Field: "reason", Value: document.Clip(reason), Message: fmt.Sprintf("%d characters are too many; use at most %d", count, MaxReason)}}
+	case !names.Printable(reason):
+		return Problems{document.Wrong("reason", reason, "has characters that cannot be shown; use letters, digits, signs and blanks on one line")}
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package v1
+
+import (
+	"slices"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/document"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
+)
+
+// Run is one pass over the hosts of a tenant, an entry of
+// /v1/state/tenants/{tenant}/os-upgrade/runs.
+type Run struct {
+	// ID is the log sequence of the run's prepare command.
+	ID uint64 `json:"id"`
+	// Phase is open, preparing, upgrading or finished.
+	Phase string `json:"phase"`
+	// Result is empty until the run is finished, then completed, partial,
+	// failed, aborted or timed-out.
+	Result string `json:"result,omitempty"`
+	// Reason tells why the run ended as it did, or why it does not go on.
+	Reason string `json:"reason,omitempty"`
+	// Trigger is window or manual.
+	Trigger string `json:"trigger"`
+	// RequestedBy and RequestReason are who started it by hand, and why.
+	RequestedBy   string `json:"requested-by,omitempty"`
+	RequestReason string `json:"request-reason,omitempty"`
+	// RetryOf is the run whose failed and skipped hosts these are.
+	RetryOf  uint64    `json:"retry-of,omitempty"`
+	OpenedAt time.Time `json:"opened-at"`
+	// NotAfter is when the run ends at the latest.
+	NotAfter time.Time  `json:"not-after"`
+	EndedAt  *time.Time `json:"ended-at,omitempty"`
+	// Paused is who holds the run up, and why; absent when nobody does.
+	Paused string `json:"paused,omitempty"`
+	// ExpectedEnd is when the run ends if the hosts to come take as long as
+	// those before; absent while nothing is known of that, or it waits for what
+	// nobody can foresee.
+	ExpectedEnd *time.Time `json:"expected-end,omitempty"`
+	// Forecast says in words when the rest does not fit before not-after, or why
+	// the end cannot be foreseen.
+	Forecast   string      `json:"forecast,omitempty"`
+	WaitingFor *WaitingFor `json:"waiting-for,omitempty"`
+	Stages     []RunStage  `json:"stages,omitempty"`
+	Hosts      []RunHost   `json:"hosts"`
+	// Events tell what happened, oldest first; only where one run is asked for.
+	Events []RunEvent `json:"events,omitempty"`
+}
+
+// RunStage is one stage of a run.
+type RunStage struct {
+	Name string `json:"name"`
+	// Phase is pending, waiting-for-approval, running, soaking or done.
+	Phase          string `json:"phase"`
+	Hosts          int    `json:"hosts"`
+	MaxUnavailable int    `json:"max-unavailable"`
+	// OutOfService counts the hosts that are, for the sake of the upgrade or
+	// because they are silent or unhealthy.
+	OutOfService int `json:"out-of-service"`
+	Upgraded     int `json:"upgraded"`
+	Failed       int `json:"failed"`
+}
+
+// RunEvent is one fact of a run.
+type RunEvent struct {
+	At    time.Time `json:"at"`
+	Event string    `json:"event"`
+	Host  string    `json:"host,omitempty"`
+	By    string    `json:"by,omitempty"`
+	// Text says it in words.
+	Text string `json:"text,omitempty"`
+}
+
+// Finished reports whether the run has ended.
+func (r Run) Finished() bool { return r.Phase == "finished" }
+
+// WaitingFor names what a run waits for now, and since when.
+type WaitingFor struct {
+	// What is window, slot, check, hook, host, approval, resume, soak or splay.
+	What string `json:"what"`
+	// Detail says it in words, such as "h02 to answer upgrade".
+	Detail string    `json:"detail"`
+	Since  time.Time `json:"since"`
+}
+
+// RunHost is one host of a run.
+type RunHost struct {
+	Hostname string `json:"hostname"`
+	// Status is pending, preparing, prepared, draining, upgrading,
+	// reboot-pending, rebooting, checking, upgraded, failed, skipped or
+	// unreachable.
+	Status string     `json:"status"`
+	Since  *time.Time `json:"since,omitempty"`
+	// Error is the host's own words, or why it was skipped.
+	Error string `json:"error,omitempty"`
+	// Stage is the name of the host's stage.
+	Stage string `json:"stage,omitempty"`
+	// Note tells what is to be known of a host that did not fail, such as that
+	// its reboot was skipped.
+	Note string `json:"note,omitempty"`
+	// Slot is since when the host is out of service, and SlotReason why;
+	// absent while it is not.
+	Slot       *time.Time `json:"slot,omitempty"`
+	SlotReason string     `json:"slot-reason,omitempty"`
+	// ExpectedEnd is when the host is done if it takes as long as those before.
+	ExpectedEnd *time.Time `json:"expected-end,omitempty"`
+	// Seconds is how long it was out of service for its upgrade, once done.
+	Seconds int `json:"seconds,omitempty"`
+	// Progress is what the host last told of its work, for people.
+	Progress string `json:"progress,omitempty"`
+}
+
+// The bounds of RunFilter.Limit.
+const (
+	DefaultRuns = 100
+	MaxRuns     = 1000
+)
+
+// RunFilter chooses among the runs that are kept; the zero value chooses the
+// newest DefaultRuns. Its members are the query parameters of GET .../runs.
+type RunFilter struct {
+	// Result is that of the runs, Host a member of them; empty is any.
+	Result string
+	Host   string
+	// Since and Until bound when a run was opened: from Since on and before
+	// Until. Zero does not bound.
+	Since, Until time.Time
+	// Limit is how many there are at most, newest first; 0 is DefaultRuns.
+	Limit int
+}
+
+// Results lists the results of a run.
+func Results() []string { return []string{"completed", "partial", "failed", "aborted", "timed-out"} }
+
+// Validate returns everything that is wrong with the values, and nothing when
+// all is right.
+func (f RunFilter) Validate() Problems {
+	var found Problems
+	if f.Result != "" && !slices.Contains(Results(), f.Result) {
+		found = append(found, document.NoneOf("result", f.Result, Results()...))
+	}
+	if f.Host != "" && !names.ValidHost(f.Host) {
+		found = append(found, document.Wrong("host", f.Host, "is not the name of a host"))
+	}
+	if !f.Since.IsZero() && !f.Until.IsZero() && !f.Since.Before(f.Until) {
+		found = append(found, document.Wrong("until", f.Until.Format(time.RFC3339Nano), "is not after since"))
+	}
+	if f.Limit < 0 || f.Limit > MaxRuns {
+		found = append(found, document.OutOfRange("limit", f.Limit, 1, MaxRuns))
+	}
+	return found
+}
+
+// Most is the limit that counts.
+func (f RunFilter) Most() int {
+	if f.Limit == 0 {
+		return DefaultRuns
+	}
+	return f.Limit
+}
+
+// Keeps reports whether the filter chooses a run, whatever the limit. The run
+// must have its hosts.
+func (f RunFilter) Keeps(r Run) bool {
+	if f.Result != "" && f.Result != r.Result || r.OpenedAt.Before(f.Since) || !f.Until.IsZero() && !r.OpenedAt.Before(f.Until) {
+		return false
+	}
+	for _, h := range r.Hosts {
+		if h.Hostname == f.Host {
+			return true
+		}
+	}
+	return f.Host == ""
+}

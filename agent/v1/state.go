@@ -1,0 +1,80 @@
+package v1
+
+import "time"
+
+// State is Avassa's object at /v1/state/tenants/{tenant}/os-upgrade (AV-30 to
+// AV-39): the configuration as applied, and what is.
+type State struct {
+	OSUpgrade
+	// Status is one of idle, waiting, preparing, upgrading, rebooting,
+	// verifying, paused, aborting (AV-34). Other systems may say others.
+	Status string `json:"status"`
+	// NextUpgradeIn is the time until the next window opens, such as
+	// "1d4h18s"; "0s" while one is open whose run has not ended, absent when
+	// none will (AV-35).
+	NextUpgradeIn string `json:"next-upgrade-in,omitempty"`
+	// NextUpgradeAt is when that window opens or, while it is open, when it
+	// did: it stands still between two runs, so that Terraform sees no change
+	// where there is none.
+	NextUpgradeAt *time.Time `json:"next-upgrade-at,omitempty"`
+	// ScheduledWorkers lists the hosts that would take part now (AV-36).
+	ScheduledWorkers []ScheduledWorker `json:"scheduled-workers"`
+	// WaitingFor tells why a window that is open has no run; absent otherwise.
+	WaitingFor *WaitingFor `json:"waiting-for,omitempty"`
+	// LastMissed is the window that was missed last: it closed without a run.
+	LastMissed *MissedWindow `json:"last-missed,omitempty"`
+	// Frozen is the freeze that is on now; absent while none is.
+	Frozen *WindowCut `json:"frozen,omitempty"`
+	// LastUpgradeInfo tells of the last run that has ended (AV-37).
+	LastUpgradeInfo *LastUpgradeInfo `json:"last-upgrade-info,omitempty"`
+}
+
+// MissedWindow is a window that closed without a run, and why.
+type MissedWindow struct {
+	Start  time.Time `json:"start"`
+	End    time.Time `json:"end"`
+	Reason string    `json:"reason"`
+}
+
+// ScheduledWorker is a host that takes part, and its worker application.
+type ScheduledWorker struct {
+	Host        string `json:"host"`
+	Application string `json:"application"`
+}
+
+// LastUpgradeInfo tells how the last run ended (AV-37).
+type LastUpgradeInfo struct {
+	StartTime time.Time `json:"start-time"`
+	EndTime   time.Time `json:"end-time"`
+	// Result is completed, partial, failed, aborted or timed-out (AV-38).
+	Result string         `json:"result"`
+	Hosts  []UpgradedHost `json:"hosts"`
+}
+
+// UpgradedHost tells how one host came out of the last run (AV-39).
+type UpgradedHost struct {
+	Hostname string `json:"hostname"`
+	Status   string `json:"status"`
+	Error    string `json:"error,omitempty"`
+}
+
+// Host is a machine that is upgraded, an entry of
+// /v1/state/tenants/{tenant}/os-upgrade/hosts (AV-40).
+type Host struct {
+	Hostname    string `json:"hostname"`
+	Application string `json:"application"`
+	// Online tells whether its worker has been heard of lately.
+	Online bool `json:"online"`
+	// LastSeen is when its worker was last heard of; absent when not since the
+	// agent started.
+	LastSeen     *time.Time `json:"last-seen,omitempty"`
+	AgentVersion string     `json:"agent-version,omitempty"`
+	// Role and Labels are what the host's worker says of itself; a rollout
+	// chooses hosts by them.
+	Role   string            `json:"role,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
+	// Versions maps each package to its version, as the host last reported.
+	Versions map[string]string `json:"versions,omitempty"`
+	// VersionsAt is when Versions was reported.
+	VersionsAt *time.Time `json:"versions-at,omitempty"`
+}
