@@ -15,8 +15,8 @@ import (
 // subsystem is the name under which the client's requests are logged.
 const subsystem = "client"
 
-// connect makes the client, and warns of what others on the way could read or
-// change.
+// connect creates the client, and warns if others on the network could read or
+// change requests.
 func connect(s settings, agent string, diags *diag.Diagnostics) *client.Client {
 	retries := s.retries
 	if retries == 0 {
@@ -33,17 +33,17 @@ func connect(s settings, agent string, diags *diag.Diagnostics) *client.Client {
 		return nil
 	}
 	if s.insecure {
-		diags.AddAttributeWarning(path.Root("insecure"), "The server's certificate is not checked",
-			"Whoever stands between here and the server can read the token and change everything. Set ca_cert_pem or ca_cert_file instead.")
+		diags.AddAttributeWarning(path.Root("insecure"), "The server's certificate is not verified",
+			"Anybody on the network path can read the token and change requests and answers. Set ca_cert_pem or ca_cert_file instead.")
 	}
 	if api.Plaintext() {
-		diags.AddAttributeWarning(path.Root("endpoint"), "The token is sent in clear",
+		diags.AddAttributeWarning(path.Root("endpoint"), "The token is sent in clear text",
 			"The endpoint is http and not on this machine. Use https.")
 	}
 	return api
 }
 
-// debug logs each request, with the token masked wherever it might appear.
+// debug logs each request and masks the token.
 func debug(token string) func(context.Context, string, map[string]any) {
 	token = strings.TrimSpace(token)
 	return func(ctx context.Context, message string, fields map[string]any) {
@@ -56,7 +56,7 @@ func debug(token string) func(context.Context, string, map[string]any) {
 	}
 }
 
-// userAgent says who asks, in the form that providers use.
+// userAgent returns the User-Agent header in the usual form of providers.
 func userAgent(getenv func(string) string, terraform, version string) string {
 	agent := fmt.Sprintf("Terraform/%s (+https://www.terraform.io) terraform-provider-osupgrade/%s", terraform, version)
 	if more := getenv("TF_APPEND_USER_AGENT"); more != "" {

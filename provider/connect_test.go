@@ -18,8 +18,8 @@ func TestConnect(t *testing.T) {
 	}{
 		"https":                 {"https://api.example.com", "t", false, nil, ""},
 		"http on this machine":  {"http://127.0.0.1:4646", "t", false, nil, ""},
-		"http elsewhere":        {"http://api.example.com", "t", false, []string{"The token is sent in clear"}, ""},
-		"unchecked certificate": {"https://api.example.com", "t", true, []string{"The server's certificate is not checked"}, ""},
+		"http elsewhere":        {"http://api.example.com", "t", false, []string{"The token is sent in clear text"}, ""},
+		"unchecked certificate": {"https://api.example.com", "t", true, []string{"The server's certificate is not verified"}, ""},
 		"no address":            {"api.example.com", "t", false, nil, "api.example.com"},
 		"token in two lines":    {"https://api.example.com", "top\nsecret", false, nil, "token"},
 	} {

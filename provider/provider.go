@@ -1,8 +1,9 @@
-// Package provider is the Terraform provider osupgrade: it declares when a
-// tenant's hosts may be upgraded, starts runs, and reads back what happened.
+// Package provider is the Terraform provider osupgrade. Its resources declare
+// when a tenant's hosts may be upgraded and start runs; its data sources read
+// hosts, runs and the state of upgrades.
 //
-// It decides how to reach the API and hands that to its resources and data
-// sources. It speaks to the REST API only, and never to a host.
+// It decides how to reach the API and passes the connection to resources and
+// data sources. It talks to the REST API only, never to a host.
 package provider
 
 import (
@@ -38,21 +39,21 @@ var (
 	_ provider.ProviderWithFunctions        = (*Osupgrade)(nil)
 )
 
-// New makes the provider in the given version.
+// New returns a constructor for the provider in a given version.
 func New(version string) func() provider.Provider {
 	return func() provider.Provider {
 		return &Osupgrade{version, outside{getenv: os.Getenv, readFile: os.ReadFile}}
 	}
 }
 
-// Metadata names the provider.
+// Metadata sets type name and version.
 func (p *Osupgrade) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
 	resp.TypeName, resp.Version = "osupgrade", p.version
 }
 
-// Configure makes the client. While a value is not known, as in a plan that
-// creates the server first, there is none; the environment is not used in its
-// place, which may name another server.
+// Configure creates the client. While a value is unknown, as in a plan that
+// creates the server first, there is no client: the environment must not replace
+// an unknown value, because it may name another server.
 func (p *Osupgrade) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
 	var m model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
@@ -70,12 +71,12 @@ func (p *Osupgrade) Configure(ctx context.Context, req provider.ConfigureRequest
 	resp.ResourceData, resp.DataSourceData = c, c
 }
 
-// Resources lists the kinds of resources.
+// Resources lists the resources.
 func (*Osupgrade) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{config.New, calendar.New, rollout.New, run.New}
 }
 
-// DataSources lists the kinds of data sources.
+// DataSources lists the data sources.
 func (*Osupgrade) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{state.New, hosts.New, runs.New}
 }

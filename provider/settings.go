@@ -15,8 +15,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
 
-// mostRetries bounds the attribute retries; more would hide a server that is
-// gone for good.
+// mostRetries is the largest value of the attribute retries. More retries would
+// hide a server that never comes back.
 const mostRetries = 20
 
 // model is the provider's configuration.
@@ -32,14 +32,14 @@ type model struct {
 	ValidateAtPlan types.Bool   `tfsdk:"validate_at_plan"`
 }
 
-// outside is what settings come from besides the configuration.
+// outside is the source of settings beside the configuration.
 type outside struct {
 	getenv   func(name string) string
 	readFile func(name string) ([]byte, error)
 }
 
-// settings are the effective values. Those that the client needs are right
-// only while none of them is unknown.
+// settings are the effective values. The client's settings are valid only if
+// none of its attributes is unknown.
 type settings struct {
 	endpoint, token string
 	tenant          types.String
@@ -50,8 +50,7 @@ type settings struct {
 	validateAtPlan  bool
 }
 
-// unknown names the attributes that the client needs and whose values are not
-// known yet.
+// unknown names the attributes of the client with unknown values.
 func (m model) unknown() []string {
 	var names []string
 	for _, needed := range []struct {
@@ -73,8 +72,8 @@ func (m model) unknown() []string {
 	return names
 }
 
-// settings takes each value from the configuration, or else from the
-// environment.
+// settings takes each value from the configuration or, if it is null there, from
+// the environment.
 func (m model) settings(from outside, diags *diag.Diagnostics) settings {
 	r := reader{from, diags}
 	s := settings{
@@ -97,7 +96,7 @@ type reader struct {
 	diags *diag.Diagnostics
 }
 
-// variable is the name of the environment variable of an attribute.
+// variable returns the environment variable of an attribute.
 func variable(name string) string { return "OSUPGRADE_" + strings.ToUpper(name) }
 
 func (r reader) text(name string, value types.String) string {
@@ -156,7 +155,7 @@ func (r reader) timeout(value types.String) time.Duration {
 		return usual
 	}
 	if err := timeoutRule(text); err != nil {
-		r.wrong("timeout", text, "a length of time from 1s to 1h, such as 30s")
+		r.wrong("timeout", text, "a duration from 1s to 1h, such as 30s")
 		return usual
 	}
 	parsed, err := window.ParseDuration(text)
@@ -166,20 +165,20 @@ func (r reader) timeout(value types.String) time.Duration {
 	return parsed
 }
 
-// timeoutRule checks the length of one try.
+// timeoutRule checks the timeout of one try.
 func timeoutRule(text string) error {
 	length, err := window.ParseDuration(text)
 	switch {
 	case err != nil:
 		return err
 	case length < time.Second || length > time.Hour:
-		return fmt.Errorf("%q is not a time for one try; use 1s to 1h", text)
+		return fmt.Errorf("%q is out of range; use 1s to 1h", text)
 	}
 	return nil
 }
 
-// certificates reads the certificates to trust. What the configuration says
-// in either attribute stands above what the environment says in either.
+// certificates reads the trusted certificates. Either attribute in the
+// configuration overrides both environment variables.
 func (r reader) certificates(pem, file types.String) []byte {
 	if pem.IsNull() && file.IsNull() {
 		pem, file = types.StringValue(r.text("ca_cert_pem", pem)), types.StringValue(r.text("ca_cert_file", file))
@@ -189,8 +188,8 @@ func (r reader) certificates(pem, file types.String) []byte {
 	}
 	content, err := r.readFile(file.ValueString())
 	if err != nil {
-		r.diags.AddAttributeError(path.Root("ca_cert_file"), "Unable to read the certificates to trust",
-			"cannot read ca_cert_file: "+err.Error()+".\n\nName a file with certificates in PEM form.")
+		r.diags.AddAttributeError(path.Root("ca_cert_file"), "Unable to read the trusted certificates",
+			"cannot read ca_cert_file: "+err.Error()+".\n\nName a file with certificates in PEM format.")
 	}
 	return content
 }
@@ -202,9 +201,9 @@ func (r reader) require(name string, configured attr.Value, value, what string) 
 	}
 }
 
-// wrong reports a value from the environment; the schema checks those of the
-// configuration.
+// wrong reports an invalid value from the environment. The schema validates the
+// values of the configuration.
 func (r reader) wrong(name, value, right string) {
 	r.diags.AddAttributeError(path.Root(name), "Invalid value of "+variable(name),
-		fmt.Sprintf("%s: %q is not right; use %s.", variable(name), value, right))
+		fmt.Sprintf("%s: %q is invalid; use %s.", variable(name), value, right))
 }

@@ -103,12 +103,12 @@ func TestSettings_errorsNameTheVariableAndWhatIsRight(t *testing.T) {
 	for name, row := range map[string]struct{ variable, value, says string }{
 		"no endpoint":     {"OSUPGRADE_ENDPOINT", "", "OSUPGRADE_ENDPOINT, to the address"},
 		"no token":        {"OSUPGRADE_TOKEN", "", "OSUPGRADE_TOKEN, to a bearer token"},
-		"tenant":          {"OSUPGRADE_TENANT", "Acme", `"Acme" is not right; use lower-case`},
-		"insecure":        {"OSUPGRADE_INSECURE", "maybe", `"maybe" is not right; use true or false`},
-		"retries":         {"OSUPGRADE_RETRIES", "-1", `"-1" is not right; use a number from 0 to 20`},
-		"timeout":         {"OSUPGRADE_TIMEOUT", "soon", `"soon" is not right; use a length of time`},
-		"timeout of zero": {"OSUPGRADE_TIMEOUT", "0s", `"0s" is not right`},
-		"check at plan":   {"OSUPGRADE_VALIDATE_AT_PLAN", "2", `"2" is not right`},
+		"tenant":          {"OSUPGRADE_TENANT", "Acme", `"Acme" is invalid; use lower-case`},
+		"insecure":        {"OSUPGRADE_INSECURE", "maybe", `"maybe" is invalid; use true or false`},
+		"retries":         {"OSUPGRADE_RETRIES", "-1", `"-1" is invalid; use a number from 0 to 20`},
+		"timeout":         {"OSUPGRADE_TIMEOUT", "soon", `"soon" is invalid; use a duration`},
+		"timeout of zero": {"OSUPGRADE_TIMEOUT", "0s", `"0s" is invalid`},
+		"check at plan":   {"OSUPGRADE_VALIDATE_AT_PLAN", "2", `"2" is invalid`},
 		"missing file":    {"OSUPGRADE_CA_CERT_FILE", "gone.pem", "open gone.pem: no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {

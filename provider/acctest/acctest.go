@@ -1,11 +1,13 @@
-// Package acctest runs the provider under a real Terraform or OpenTofu CLI,
-// inside the test process, against a server of the test's own.
+// Package acctest runs the provider with a real Terraform or OpenTofu CLI against
+// a server of the test.
 //
-// It decides which CLI is used. It never asks a registry: the provider stands
-// at an address that none serves.
+// It decides which CLI is used. It never contacts a registry: no registry serves
+// the provider's address in tests.
 package acctest
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -16,19 +18,20 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider"
 )
 
-// Host and Namespace are where the provider stands in tests: a host that never
-// exists (RFC 6761 6.2), so that Terraform and OpenTofu behave alike.
+// Host and Namespace are the provider's address in tests. The host never exists
+// (RFC 6761 6.2), so Terraform and OpenTofu behave alike.
 const (
 	Host      = "osupgrade.test"
 	Namespace = "osupgrade"
 )
 
-// Source is the address of the provider in tests.
+// Source is the provider's source address in tests.
 const Source = Host + "/" + Namespace + "/osupgrade"
 
 // Server is a running API: a fake, or the agent itself.
@@ -44,8 +47,8 @@ func Fake(t testing.TB) (*fakeapi.Server, Server) {
 	return api, Server{Endpoint: api.URL, Token: api.Token, Tenant: Tenant}
 }
 
-// Config is a whole configuration: the provider that speaks to the server, and
-// what the test adds.
+// Config returns a configuration of the provider for the server, with the parts
+// of a test.
 func (s Server) Config(parts ...string) string {
 	return Requirement + `
 provider "osupgrade" {
@@ -57,7 +60,7 @@ provider "osupgrade" {
 ` + strings.Join(parts, "\n")
 }
 
-// Requirement says where the provider comes from.
+// Requirement is the terraform block with the provider's source address.
 const Requirement = `
 terraform {
   required_providers {
@@ -66,8 +69,8 @@ terraform {
 }
 `
 
-// Run runs the steps of a test case side by side with other tests. Without a
-// CLI the test fails: one that was skipped would prove nothing.
+// Run runs a test case in parallel with other tests. Without a CLI the test
+// fails, because a skipped test would prove nothing.
 func Run(t *testing.T, c resource.TestCase) {
 	t.Helper()
 	if _, err := CLI(); err != nil {
@@ -80,9 +83,8 @@ func Run(t *testing.T, c resource.TestCase) {
 	resource.Test(t, c)
 }
 
-// CLI is the path of terraform, or else of tofu, on PATH. TF_ACC_TERRAFORM_PATH
-// stands above both. It also sets what the test harness reads from the
-// environment.
+// CLI returns the path in TF_ACC_TERRAFORM_PATH, or of terraform or tofu on PATH.
+// It also sets the environment variables of the test harness.
 var CLI = sync.OnceValues(func() (string, error) {
 	path, err := find()
 	if err != nil {
@@ -93,7 +95,7 @@ var CLI = sync.OnceValues(func() (string, error) {
 
 func find() (string, error) {
 	if path := os.Getenv(resource.EnvTfAccProviderHost); path != "" && path != Host {
-		return "", errors.New(resource.EnvTfAccProviderHost + " is set to " + path + "; unset it, the tests name the provider themselves")
+		return "", errors.New(resource.EnvTfAccProviderHost + " is set to " + path + "; unset it, because the tests set the provider's address")
 	}
 	for _, name := range []string{os.Getenv("TF_ACC_TERRAFORM_PATH"), "terraform", "tofu"} {
 		if name == "" {
@@ -108,7 +110,7 @@ func find() (string, error) {
 		"or set TF_ACC_TERRAFORM_PATH to one")
 }
 
-// prepare keeps the tests apart from the user's own setting.
+// prepare isolates the tests from the user's environment.
 func prepare(path string) error {
 	for name, value := range map[string]string{
 		"TF_ACC_TERRAFORM_PATH":            path,
@@ -130,3 +132,26 @@ func prepare(path string) error {
 	}
 	return nil
 }
+
+// Diagnostics returns the diagnostics in the CLI's JSON output, by the address of
+// the resource.
+func Diagnostics(t testing.TB, output string) map[string][]string {
+	t.Helper()
+	var report struct {
+		Diagnostics []struct{ Address, Summary, Detail string }
+	}
+	if _, text, found := strings.Cut(output, "{"); !found || json.Unmarshal([]byte("{"+text), &report) != nil {
+		t.Fatalf("the CLI printed no JSON: %s", output)
+	}
+	told := map[string][]string{}
+	for _, d := range report.Diagnostics {
+		told[d.Address] = append(told[d.Address], d.Summary+"\n"+d.Detail)
+	}
+	return told
+}
+
+// Do is a plan check that calls a function between plan and apply.
+type Do func()
+
+// CheckPlan calls the function.
+func (d Do) CheckPlan(context.Context, plancheck.CheckPlanRequest, *plancheck.CheckPlanResponse) { d() }

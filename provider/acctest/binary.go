@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// module is the Go package of the provider's program.
+// module is the Go package of the provider's binary.
 const module = "github.com/osupgrade/terraform-provider-osupgrade"
 
-// build makes the provider's program once for all tests of a process.
+// build builds the provider's binary once for all tests of a process.
 var build = sync.OnceValues(func() (folder string, err error) {
 	if folder, err = os.MkdirTemp("", "osupgrade-acctest-"); err != nil {
 		return "", err
@@ -26,15 +26,14 @@ var build = sync.OnceValues(func() (folder string, err error) {
 	return folder, nil
 })
 
-// Cleanup removes the program that Workspaces run. It is called at the end of
-// TestMain.
+// Cleanup removes the provider's binary. TestMain calls it at the end.
 func Cleanup() error {
 	folder, _ := build()
 	return os.RemoveAll(folder)
 }
 
-// Workspace is a folder in which a real CLI runs the provider as a program of
-// its own, as users do.
+// Workspace is a folder in which a real CLI runs the provider's binary, as users
+// do.
 type Workspace struct {
 	// Dir holds the configuration, the state and the log.
 	Dir string
@@ -45,7 +44,7 @@ type Workspace struct {
 	cli   string
 }
 
-// NewWorkspace makes an empty one. Only its Env names a server; see
+// NewWorkspace returns an empty workspace. The server is configured by env; see
 // Server.Env.
 func NewWorkspace(t testing.TB, env ...string) *Workspace {
 	t.Helper()
@@ -64,12 +63,13 @@ func NewWorkspace(t testing.TB, env ...string) *Workspace {
 	return w
 }
 
-// Env is the environment that leads the provider to the server.
+// Env returns the environment variables that configure the provider for the
+// server.
 func (s Server) Env() []string {
 	return []string{"OSUPGRADE_ENDPOINT=" + s.Endpoint, "OSUPGRADE_TOKEN=" + s.Token, "OSUPGRADE_TENANT=" + s.Tenant, "OSUPGRADE_RETRIES=0"}
 }
 
-// Write puts a file into the workspace.
+// Write writes a file into the workspace.
 func (w *Workspace) Write(t testing.TB, name, content string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(w.Dir, name), []byte(content), 0o600); err != nil {
@@ -77,8 +77,8 @@ func (w *Workspace) Write(t testing.TB, name, content string) {
 	}
 }
 
-// Run runs the CLI and returns what it printed. The test fails when it ends
-// with another exit code.
+// Run runs the CLI and returns its output. The test fails if the exit code is
+// another than code.
 func (w *Workspace) Run(t testing.TB, code int, args ...string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), w.cli, args...)

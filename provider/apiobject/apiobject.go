@@ -1,9 +1,10 @@
-// Package whole is what resources have in common that own an object of the API
-// as a whole, each attribute being a member of it: the rollout, a calendar.
+// Package apiobject maps the attributes of a resource to the members of an
+// object of the API, for resources that own the complete object: the rollout and
+// the calendars.
 //
-// It decides how an attribute stands for a member, when two objects are the
-// same though spelt differently, and which spelling is kept. How an object is
-// written, package singleton decides.
+// It decides which attribute is which member, when two objects have the same
+// meaning, and which form of a value the state keeps. It never talks to a
+// server: package tenantresource does.
 package apiobject
 
 import (
@@ -25,28 +26,28 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantresource"
 )
 
-// Kind is one kind of object, whose content is a T.
+// Kind is a kind of object with content T.
 type Kind[T any] struct {
-	// TypeName is the name of the resource.
+	// TypeName is the type name of the resource.
 	TypeName string
-	// Attributes are those that make up the object: each is a member of it with
-	// an underscore for a hyphen, down to the last one.
+	// Attributes are the attributes of the object. Each is a member of the same
+	// name, nested ones too, with an underscore for a hyphen.
 	Attributes func() map[string]schema.Attribute
-	// Renamed are the attributes of another name, with their members.
+	// Renamed maps attributes of another name to their members.
 	Renamed map[string]string
-	// Canonical is an object in the one way to spell it, and Meaning is that
-	// with every default written out.
+	// Canonical returns the canonical form of an object. Meaning returns the
+	// canonical form with every default filled in.
 	Canonical, Meaning func(T) T
-	// Validate finds everything that is wrong with an object.
+	// Validate returns every problem of an object.
 	Validate func(T) v1.Problems
-	// Locate finds the attribute of a field of the object.
+	// Locate returns the attribute of a field of the object.
 	Locate diagnostic.Locate
 }
 
-// Names lists the attributes that make up the object.
+// Names lists the attributes of the object.
 func (k *Kind[T]) Names() []string { return slices.Sorted(maps.Keys(k.Attributes())) }
 
-// Attribute is the attribute of a member of the object.
+// Attribute returns the attribute of a member.
 func (k *Kind[T]) Attribute(member string) string {
 	for attribute, renamed := range k.Renamed {
 		if member == renamed {
@@ -56,7 +57,7 @@ func (k *Kind[T]) Attribute(member string) string {
 	return strings.ReplaceAll(member, "-", "_")
 }
 
-// Member is the member of the object for an attribute.
+// Member returns the member of an attribute.
 func (k *Kind[T]) Member(attribute string) string {
 	if member, ok := k.Renamed[attribute]; ok {
 		return member
@@ -64,7 +65,7 @@ func (k *Kind[T]) Member(attribute string) string {
 	return strings.ReplaceAll(attribute, "_", "-")
 }
 
-// objectType is the type of the attributes together.
+// objectType is the type of an object with the attributes.
 func (k *Kind[T]) objectType() types.ObjectType {
 	kinds := map[string]attr.Type{}
 	for name, a := range k.Attributes() {
@@ -74,11 +75,11 @@ func (k *Kind[T]) objectType() types.ObjectType {
 }
 
 func (k *Kind[T]) broken(diags *diag.Diagnostics, err error) {
-	diags.AddError("Unable to convert "+k.TypeName, err.Error()+". This is always an error in the provider. Please report it.")
+	diags.AddError("Unable to convert "+k.TypeName, err.Error()+". This is a bug in the provider. Please report it.")
 }
 
-// Tree is an object as JSON has it. It must be one of texts, numbers and lists
-// of them, as the API's types are.
+// Tree converts an object to maps, lists and scalars, as encoding/json does. It
+// panics if the object has no JSON form; every type of the API has one.
 func Tree[T any](object T) map[string]any {
 	var members map[string]any
 	text, err := json.Marshal(object)
@@ -86,13 +87,13 @@ func Tree[T any](object T) map[string]any {
 		err = json.Unmarshal(text, &members)
 	}
 	if err != nil {
-		panic("whole: cannot turn an object into JSON: " + err.Error())
+		panic("apiobject: cannot turn an object into JSON: " + err.Error())
 	}
 	return members
 }
 
-// Declared is what own, a struct of the attributes, declares, as JSON has it:
-// unlike a T it still tells false and [] from what is not declared.
+// Declared returns the members that own, a struct of the attributes, declares.
+// Unlike a T, the map distinguishes false and [] from undeclared members.
 func (k *Kind[T]) Declared(ctx context.Context, own any, diags *diag.Diagnostics) map[string]any {
 	object, problems := types.ObjectValueFrom(ctx, k.objectType().AttrTypes, own)
 	diags.Append(problems...)
@@ -105,7 +106,7 @@ func (k *Kind[T]) Declared(ctx context.Context, own any, diags *diag.Diagnostics
 	return members
 }
 
-// ToAPI is what own, a struct of the attributes, declares.
+// ToAPI returns the object that own, a struct of the attributes, declares.
 func (k *Kind[T]) ToAPI(ctx context.Context, own any, diags *diag.Diagnostics) T {
 	return k.object(k.Declared(ctx, own, diags), diags)
 }
@@ -122,10 +123,9 @@ func (k *Kind[T]) object(members map[string]any, diags *diag.Diagnostics) T {
 	return object
 }
 
-// FromAPI puts what the server has into own, a pointer to a struct of the
-// attributes. What means the same as before stays as it is spelt there, and
-// what the server has by default stays undeclared. With all, everything is the
-// server's.
+// FromAPI sets own, a pointer to a struct of the attributes, to the server's
+// object. A value with the same meaning keeps its form in own, and a default
+// stays undeclared. If all is set, every attribute gets the server's value.
 func (k *Kind[T]) FromAPI(ctx context.Context, own any, server T, all bool, diags *diag.Diagnostics) {
 	var kept any = Tree(server)
 	if !all {
@@ -135,7 +135,8 @@ func (k *Kind[T]) FromAPI(ctx context.Context, own any, server T, all bool, diag
 	k.Declare(ctx, own, kept, diags)
 }
 
-// Declare is the opposite of Declared; own is a pointer.
+// Declare sets own, a pointer to a struct of the attributes, to members. It is
+// the inverse of Declared.
 func (k *Kind[T]) Declare(ctx context.Context, own, members any, diags *diag.Diagnostics) {
 	raw, err := write(k.objectType().TerraformType(ctx), members, k.Member)
 	if err != nil {
@@ -150,8 +151,8 @@ func (k *Kind[T]) Declare(ctx context.Context, own, members any, diags *diag.Dia
 	diags.Append(tfsdk.ValueAs(ctx, value, own)...)
 }
 
-// keep is what the server has, in the spelling of own wherever the two mean the
-// same. ownMeans and serverMeans are what they mean.
+// keep returns the server's value, or own wherever the two have the same
+// meaning. ownMeans and serverMeans are their meanings.
 func keep(own, server, ownMeans, serverMeans any) any {
 	if reflect.DeepEqual(ownMeans, serverMeans) {
 		return own
@@ -196,39 +197,38 @@ func keepMembers(own, server map[string]any, ownMeans, serverMeans any) any {
 	return kept
 }
 
-// Rules are those of an object that is owned as a whole: an attribute that is
-// not declared has its default, and what somebody else sets there is a change
-// of this resource.
+// Rules are the rules of an object with one owner. An undeclared attribute has
+// its default; if somebody else sets it, that is a change of this resource.
 func (k *Kind[T]) Rules() tenantresource.Rules[T] {
 	var none T
 	return tenantresource.Rules[T]{
 		Merged:     func(want, _ T) T { return want },
-		Settled:    k.Same,
+		InSync:     k.Same,
 		Unchanged:  k.unchanged,
 		Conflicts:  k.conflicts,
 		OwnsAll:    func(T) bool { return true },
 		Restricted: func(content, _ T) T { return content },
 		Emptied:    func(T) T { return none },
-		// An object that declares nothing is one as long as the resource is
-		// there; only a deletion asks.
+		// Only a deletion calls Empty. While the resource exists, an object that
+		// declares nothing is kept.
 		Empty: func(content T) bool { return k.unchanged(content, none) },
 	}
 }
 
-// Same reports whether two objects mean the same.
+// Same reports whether two objects have the same meaning.
 func (k *Kind[T]) Same(a, b T) bool { return reflect.DeepEqual(k.meaning(a), k.meaning(b)) }
 
-// unchanged reports whether two objects declare the same, whatever the
-// spelling. One that writes a default out is not the same as one that leaves it
-// to the server.
+// unchanged reports whether two objects have the same canonical form. A declared
+// default differs from an undeclared one.
 func (k *Kind[T]) unchanged(a, b T) bool {
 	return reflect.DeepEqual(Tree(k.Canonical(a)), Tree(k.Canonical(b)))
 }
 
 func (k *Kind[T]) meaning(object T) map[string]any { return Tree(k.Meaning(object)) }
 
-// conflicts compares three ways, attribute by attribute (terraform.md 4.5 rule
-// 5): what the resource knew, what the server has, and what is wanted.
+// conflicts is a three-way comparison, attribute by attribute, of what the
+// resource owned, what the server has and what is wanted (terraform.md 4.5 rule
+// 5).
 func (k *Kind[T]) conflicts(prior, server, want T) []tenantresource.Conflict {
 	was, is, shall := k.meaning(prior), k.meaning(server), k.meaning(want)
 	members := maps.Clone(was)
@@ -246,7 +246,7 @@ func (k *Kind[T]) conflicts(prior, server, want T) []tenantresource.Conflict {
 	return found
 }
 
-// entries shows a member for people, a list entry by entry.
+// entries formats a member for people, a list entry by entry.
 func entries(value any) []string {
 	switch value := value.(type) {
 	case nil:

@@ -12,30 +12,30 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// document is a value of Terraform as JSON has it, and what of it is not known
-// yet. The names of attributes become those of members; a value that is null
-// or not known is left out.
+// document converts a Terraform value to maps, lists and scalars, as
+// encoding/json has them. Attribute names become member names. Null and unknown
+// values are omitted.
 type document struct {
-	// member is the member of the API's object for an attribute.
+	// member returns the member of an attribute.
 	member func(attribute string) string
-	// unknown are the fields of which nothing can be said, null elements of
-	// lists among them: the validators tell of those.
+	// unknown are the fields with unknown values. A null element of a list
+	// counts as unknown: a validator of its own refuses it.
 	unknown []string
 	err     error
 }
 
-// Plain is a value of Terraform as JSON has it, with the names of attributes as
-// they are. What is null is left out, and what is not known is an error.
+// Plain converts a Terraform value to maps, lists and scalars and keeps the
+// attribute names. It omits null values. An unknown value is an error.
 func Plain(v tftypes.Value) (any, error) {
 	d := document{member: func(attribute string) string { return attribute }}
 	value := d.read("", v)
 	if d.err == nil && !v.IsFullyKnown() {
-		d.err = errors.New("something in it is not known yet")
+		d.err = errors.New("a value in it is not known yet")
 	}
 	return value, d.err
 }
 
-// read is the JSON value of v, which stands at the field.
+// read converts v, the value of a field.
 func (d *document) read(field string, v tftypes.Value) any {
 	switch {
 	case !v.IsKnown():
@@ -111,8 +111,8 @@ func below(field, name string) string {
 	return field + "." + name
 }
 
-// write is the opposite of read: a JSON value as one of Terraform of this
-// type. What is absent is null.
+// write is the inverse of read: it converts a value to a Terraform value of type
+// t. An absent value is null.
 func write(t tftypes.Type, value any, member func(string) string) (tftypes.Value, error) {
 	switch t := t.(type) {
 	case tftypes.Object:
@@ -137,7 +137,7 @@ func write(t tftypes.Type, value any, member func(string) string) (tftypes.Value
 		return writeList(t, t.ElementType, value, member)
 	}
 	if err := tftypes.ValidateValue(t, value); err != nil {
-		return tftypes.Value{}, fmt.Errorf("%v cannot stand for %s: %w", value, t, err)
+		return tftypes.Value{}, fmt.Errorf("cannot convert %v to %s: %w", value, t, err)
 	}
 	return tftypes.NewValue(t, value), nil
 }
@@ -174,17 +174,17 @@ func writeList(t, of tftypes.Type, value any, member func(string) string) (tftyp
 	return tftypes.NewValue(t, elements), nil
 }
 
-// null is the absent value of a type; any other is an error.
+// null returns the null value of a type; a value that is not absent is an error.
 func null(t tftypes.Type, value any) (tftypes.Value, error) {
 	if value != nil {
-		return tftypes.Value{}, fmt.Errorf("%v cannot stand for %s", value, t)
+		return tftypes.Value{}, fmt.Errorf("cannot convert %v to %s", value, t)
 	}
 	return tftypes.NewValue(t, nil), nil
 }
 
-// ValidateConfig applies the API's rules. A rule may look at the neighbours of
-// a value, so that a problem counts only where all of them are known; the rest
-// is checked when they are.
+// ValidateConfig applies the API's rules. A rule may depend on neighbouring
+// values, so a problem counts only if all of them are known. Terraform validates
+// again once they are.
 func (k *Kind[T]) ValidateConfig(config tftypes.Value, diags *diag.Diagnostics) {
 	d := document{member: k.Member}
 	members := d.object(config, k.Names())
@@ -195,7 +195,7 @@ func (k *Kind[T]) ValidateConfig(config tftypes.Value, diags *diag.Diagnostics) 
 	var misfits diag.Diagnostics
 	declared := k.object(members, &misfits)
 	if misfits.HasError() {
-		// Such as 1.5 for an integer, of which the framework tells.
+		// Such as 1.5 for an integer. The framework reports it.
 		return
 	}
 	for _, problem := range k.Validate(declared) {
@@ -210,7 +210,7 @@ func (k *Kind[T]) ValidateConfig(config tftypes.Value, diags *diag.Diagnostics) 
 	}
 }
 
-// object reads the attributes that make up the API's object.
+// object converts the attributes of the object.
 func (d *document) object(resource tftypes.Value, names []string) map[string]any {
 	var attributes map[string]tftypes.Value
 	d.note(resource.As(&attributes))
@@ -223,8 +223,7 @@ func (d *document) object(resource tftypes.Value, names []string) map[string]any
 	return members
 }
 
-// doubtful reports whether something beside or below a field, or above it, is
-// not known.
+// doubtful reports whether a value beside, below or above a field is unknown.
 func (d *document) doubtful(field string) bool {
 	around := field
 	if end := strings.LastIndexAny(field, ".["); end > 0 {
@@ -238,7 +237,7 @@ func (d *document) doubtful(field string) bool {
 	return false
 }
 
-// within reports whether a field is another one, or stands below it.
+// within reports whether a field is equal to another field or below it.
 func within(field, other string) bool {
 	rest, below := strings.CutPrefix(field, other)
 	return below && (rest == "" || rest[0] == '.' || rest[0] == '[')

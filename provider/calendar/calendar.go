@@ -47,8 +47,8 @@ func New() resource.Resource {
 		Absent:   "tenant %q has no calendar",
 		NotFound: "Calendars are offered by osupgrade-agent only: Avassa's own API has no such object. " +
 			"Where the endpoint is an osupgrade-agent, check its version and the name of the tenant.",
-		Locate:  locate,
-		Foresee: nextwindow.WarnOfCalendar,
+		Locate: locate,
+		Warn:   nextwindow.WarnOfCalendar,
 		Requests: tenantresource.PerName((*client.Client).Calendar, (*client.Client).PutCalendar,
 			(*client.Client).ValidateCalendar, (*client.Client).DeleteCalendar),
 		Rules: kind.Rules(),

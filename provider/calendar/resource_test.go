@@ -74,7 +74,7 @@ func TestAccCalendar_lifecycle(t *testing.T) {
 			{Config: server.Config(block(respelt)), ConfigPlanChecks: emptyPlan()},
 			{ResourceName: address, ImportState: true, ImportStateId: "acme/christmas", ImportStateKind: resource.ImportBlockWithID},
 			{ResourceName: address, ImportState: true, ImportStateId: "acme/christmas", ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name"},
-			{ResourceName: address, ImportState: true, ImportStateId: "acme", ExpectError: regexp.MustCompile(`"acme"\s+is\s+not\s+the\s+name\s+of\s+a\s+tenant\s+and\s+that\s+of\s+a\s+calendar`)},
+			{ResourceName: address, ImportState: true, ImportStateId: "acme", ExpectError: regexp.MustCompile(`"acme"\s+is\s+not\s+the\s+name\s+of\s+a\s+tenant\s+and\s+the\s+name\s+of\s+a\s+calendar`)},
 			{ResourceName: address, ImportState: true, ImportStateId: "acme/easter", ExpectError: regexp.MustCompile(`(?i)cannot import non-existent`)},
 			{Config: fromICS, ConfigPlanChecks: action(plancheck.ResourceActionUpdate), Check: stored(api, v1.Calendar{Kind: "freeze", ICS: ics})},
 			{Config: fromICS, ConfigPlanChecks: emptyPlan()},

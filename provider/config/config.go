@@ -1,9 +1,9 @@
-// Package config is the resource osupgrade_config: a tenant's os-upgrade
-// configuration, of which it owns the lists that it declares and leaves the
-// others alone (terraform.md 4.5).
+// Package config is the resource osupgrade_config, a tenant's os-upgrade
+// configuration. The resource owns the lists that it declares and does not touch
+// the others (terraform.md 4.5).
 //
-// It decides what the lists mean and which of them are owned. How they are
-// written, package singleton decides.
+// It decides what the lists mean and which of them are owned. Package
+// tenantresource writes them.
 package config
 
 import (
@@ -17,10 +17,10 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantresource"
 )
 
-// TypeName is the name of the resource.
+// TypeName is the type name of the resource.
 const TypeName = "osupgrade_config"
 
-// Names of the two lists, as attributes.
+// The attributes of the two lists.
 const (
 	applications = "worker_applications"
 	windows      = "maintenance_windows"
@@ -38,25 +38,25 @@ var (
 	_ resource.ResourceWithModifyPlan  = (*Resource)(nil)
 )
 
-// New makes the resource.
+// New returns the resource.
 func New() resource.Resource {
 	return &Resource{tenantresource.New[v1.OSUpgrade, model](tenantresource.Kind[v1.OSUpgrade]{
 		TypeName: TypeName,
 		Noun:     "configuration",
 		Absent:   "tenant %q has no os-upgrade configuration",
 		Locate:   locate,
-		Foresee:  nextwindow.WarnOfConfig,
+		Warn:     nextwindow.WarnOfConfig,
 		Requests: tenantresource.PerTenant((*client.Client).Config, (*client.Client).PutConfig,
 			(*client.Client).ValidateConfig, (*client.Client).DeleteConfig),
 		Rules: tenantresource.Rules[v1.OSUpgrade]{
-			Merged: merged, Settled: settled, Unchanged: unchanged, Conflicts: conflicts,
+			Merged: merged, InSync: inSync, Unchanged: unchanged, Conflicts: conflicts,
 			OwnsAll: ownsAll, Empty: empty, Restricted: restricted, Emptied: emptied,
 		},
 	})}
 }
 
-// locate finds the attribute of a field of the API. The applications are a
-// set here, which has no indexes.
+// locate returns the attribute of a field of the API. An application has no
+// path of its own, because the attribute is a set.
 func locate(field string) (path.Path, bool) {
 	at, ok := diagnostic.Field(field)
 	if !ok {

@@ -85,7 +85,7 @@ func TestAccConfig_isNotForgottenWithoutProof(t *testing.T) {
 		"neither is there":              {[]fakeapi.Fault{notFound, notFound}, `no such object`},
 		"a proxy answers 404":           {[]fakeapi.Fault{fakeapi.Raw(http.StatusNotFound, "text/html", "<html>nothing here</html>")}, `nothing here`},
 		"the token is wrong":            {[]fakeapi.Fault{fakeapi.Status(http.StatusUnauthorized, "token expired")}, `OSUPGRADE_TOKEN`},
-		"the token may not":             {[]fakeapi.Fault{fakeapi.Status(http.StatusForbidden, "not for you")}, `not allowed`},
+		"the token may not":             {[]fakeapi.Fault{fakeapi.Status(http.StatusForbidden, "not for you")}, `does not permit`},
 		"the server fails":              {[]fakeapi.Fault{fakeapi.Status(500, "broken"), fakeapi.Status(500, "broken")}, `broken`},
 		"the answer is not JSON":        {[]fakeapi.Fault{fakeapi.Raw(http.StatusOK, "text/html", "<html>login</html>")}, `login`},
 		"the answer is cut":             {[]fakeapi.Fault{fakeapi.Truncate()}, `GET`},

@@ -38,7 +38,7 @@ func TestConflicts(t *testing.T) {
 			if (len(got) == 1) != row.conflict {
 				t.Fatalf("got %+v, want a conflict: %v", got, row.conflict)
 			}
-			if row.conflict && (got[0].Taken != row.taken || got[0].Attribute != applications) {
+			if row.conflict && (got[0].Unowned != row.taken || got[0].Attribute != applications) {
 				t.Errorf("got %+v, want taken %v", got[0], row.taken)
 			}
 		})
@@ -69,7 +69,7 @@ func TestMerged_writesOwnListsAndKeepsTheOthers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		prior, server, want := drawnConfig().Draw(t, "prior"), drawnConfig().Draw(t, "server"), drawnConfig().Draw(t, "want")
 		after := merged(want, server)
-		if !settled(want, after) {
+		if !inSync(want, after) {
 			t.Fatalf("wrote %+v, wanted %+v", after, want)
 		}
 		if want.WorkerApplications == nil && !sameApplications(after, server) || want.MaintenanceWindows == nil && !sameWindows(after, server) {

@@ -11,19 +11,19 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/maintenancewindow"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantresource"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
 )
 
-// model is the resource as Terraform has it.
+// model is the Terraform model of the resource.
 type model struct {
 	tenantresource.Common
 	WorkerApplications types.Set  `tfsdk:"worker_applications"`
 	MaintenanceWindows types.List `tfsdk:"maintenance_windows"`
 }
 
-// ToAPI is what the model owns: a list that it does not manage is nil, and one
-// without elements is empty but not nil. All values must be known.
+// ToAPI returns the owned lists. A list that is not managed is nil; a managed
+// list without elements is empty but not nil. All values must be known.
 func (m *model) ToAPI(ctx context.Context, diags *diag.Diagnostics) v1.OSUpgrade {
 	var owned v1.OSUpgrade
 	if !m.WorkerApplications.IsNull() {
@@ -31,7 +31,7 @@ func (m *model) ToAPI(ctx context.Context, diags *diag.Diagnostics) v1.OSUpgrade
 		diags.Append(m.WorkerApplications.ElementsAs(ctx, &names, false)...)
 		owned.WorkerApplications = toApplications(names)
 	}
-	owned.MaintenanceWindows = window.ToAPI(ctx, m.MaintenanceWindows, diags)
+	owned.MaintenanceWindows = maintenancewindow.ToAPI(ctx, m.MaintenanceWindows, diags)
 	return owned
 }
 
@@ -44,16 +44,16 @@ func toApplications(names []string) []v1.WorkerApplication {
 	return list
 }
 
-// FromAPI takes the server's lists over into those that the model manages, in
-// the order and spelling that it has. With all it begins to manage every list
-// that the server has, as after an import.
+// FromAPI sets the managed lists to the server's, and keeps order and form where
+// the meaning is the same. If all is set, as after an import, it sets every list
+// that the server has.
 func (m *model) FromAPI(ctx context.Context, server v1.OSUpgrade, all bool, diags *diag.Diagnostics) {
 	if !m.WorkerApplications.IsNull() || all && server.WorkerApplications != nil {
 		m.WorkerApplications = fromApplications(server.WorkerApplications)
 	}
 	if !m.MaintenanceWindows.IsNull() || all && server.MaintenanceWindows != nil {
-		prior := window.Models(ctx, m.MaintenanceWindows, diags)
-		m.MaintenanceWindows = window.List(ctx, window.Keep(prior, server.MaintenanceWindows), diags)
+		prior := maintenancewindow.Models(ctx, m.MaintenanceWindows, diags)
+		m.MaintenanceWindows = maintenancewindow.List(ctx, maintenancewindow.Keep(prior, server.MaintenanceWindows), diags)
 	}
 }
 
@@ -68,7 +68,7 @@ func fromApplications(list []v1.WorkerApplication) types.Set {
 	return types.SetValueMust(types.StringType, names)
 }
 
-// Claims are the lists that the model manages.
+// Claims returns the managed lists.
 func (m *model) Claims() map[string]path.Path {
 	owned := map[string]path.Path{}
 	if !m.WorkerApplications.IsNull() {
@@ -80,12 +80,12 @@ func (m *model) Claims() map[string]path.Path {
 	return owned
 }
 
-// Loss tells that without the lists no run starts by itself.
+// Loss warns that without the lists no run starts by itself.
 func (m *model) Loss(tenant string) (summary, detail string) {
 	if len(m.MaintenanceWindows.Elements())+len(m.WorkerApplications.Elements()) == 0 {
 		return "", ""
 	}
 	return "Hosts are no longer upgraded",
-		"When " + TypeName + " of tenant " + tenant + " is deleted, its maintenance windows and worker applications that are managed here go. " +
-			"From then on no run starts by itself. A run that is under way ends first, within timeouts.delete."
+		"Deleting " + TypeName + " of tenant " + tenant + " removes the maintenance windows and worker applications that it manages. " +
+			"From then on no run starts by itself. The deletion waits for a run under way, up to timeouts.delete."
 }

@@ -13,17 +13,17 @@ import (
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/maintenancewindow"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantresource"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
 )
 
-// Schema describes the resource.
+// Schema defines the resource.
 func (*Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "A tenant's OS-upgrade configuration: the applications whose hosts take part, and the maintenance windows in which a run may be under way.\n\n" +
-			"There is one configuration for each tenant. Each of the two lists can be managed or left alone: a list that is left out is not managed, " +
-			"`[]` means none, and anything else means exactly these. So one configuration can own the applications of a tenant and another its windows.\n\n" +
-			"Another order or spelling of the same windows (`4h` or `240m`, `Friday` or `friday`) is no change.",
+			"Each tenant has one configuration. The resource manages the lists that it declares: an omitted list is not managed, " +
+			"`[]` means none, and any other value means exactly its elements. So one Terraform configuration can own the applications of a tenant and another its windows.\n\n" +
+			"Another order or form of the same windows (`4h` or `240m`, `Friday` or `friday`) is no change.",
 		Attributes: tenantresource.Attributes(ctx, map[string]schema.Attribute{
 			applications: applicationsAttribute(),
 			windows:      windowsAttribute(),
@@ -35,8 +35,8 @@ func applicationsAttribute() schema.Attribute {
 	return schema.SetAttribute{
 		ElementType: types.StringType,
 		Optional:    true,
-		MarkdownDescription: "Names of the worker applications: every host on which one of them is scheduled takes part. " +
-			"Left out: not managed here. `[]`: none.",
+		MarkdownDescription: "The names of the worker applications. Every host on which one of them is scheduled takes part. " +
+			"Omitted: not managed. `[]`: none.",
 		Validators: []validator.Set{
 			setvalidator.NoNullValues(),
 			setvalidator.SizeAtMost(v1.MaxApplications),
@@ -48,14 +48,14 @@ func applicationsAttribute() schema.Attribute {
 func windowsAttribute() schema.Attribute {
 	return schema.ListNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "The maintenance windows, which count together; overlapping ones are one. Their order does not matter. " +
-			"Left out: not managed here. `[]`: none, so that no run starts by itself.",
+		MarkdownDescription: "The maintenance windows. A run may be under way while any of them is open; overlapping windows count as one. Their order does not matter. " +
+			"Omitted: not managed. `[]`: none, so that no run starts by itself.",
 		NestedObject:  schema.NestedAttributeObject{Attributes: windowAttributes()},
-		PlanModifiers: []planmodifier.List{window.KeepSpelling()},
+		PlanModifiers: []planmodifier.List{maintenancewindow.KeepForm()},
 		Validators: []validator.List{
 			listvalidator.NoNullValues(),
 			listvalidator.SizeAtMost(v1.MaxWindows),
-			window.Distinct(),
+			maintenancewindow.Distinct(),
 		},
 	}
 }
@@ -69,24 +69,24 @@ func windowAttributes() map[string]schema.Attribute {
 			Validators: []validator.Set{
 				setvalidator.NoNullValues(),
 				setvalidator.SizeAtLeast(1),
-				setvalidator.ValueStringsAre(window.Day()),
-				window.DistinctDays(),
+				setvalidator.ValueStringsAre(maintenancewindow.Day()),
+				maintenancewindow.DistinctDays(),
 			},
 		},
 		"start_time": schema.StringAttribute{
 			Required:            true,
-			MarkdownDescription: "The time of day at which it starts, `HH:MM` from `00:00` to `23:59`.",
-			Validators:          []validator.String{window.StartTime()},
+			MarkdownDescription: "The time of day at which the window starts, `HH:MM` from `00:00` to `23:59`.",
+			Validators:          []validator.String{maintenancewindow.StartTime()},
 		},
 		"timezone": schema.StringAttribute{
 			Optional:            true,
-			MarkdownDescription: "The zone of `start_time`: `site-local`, `UTC` or an IANA name such as `Europe/Stockholm`; `site-local` by default.",
-			Validators:          []validator.String{window.Timezone()},
+			MarkdownDescription: "The time zone of `days_of_week` and `start_time`: `site-local`, `UTC` or an IANA name such as `Europe/Stockholm`; `site-local` by default.",
+			Validators:          []validator.String{maintenancewindow.Timezone()},
 		},
 		"duration": schema.StringAttribute{
 			Required:            true,
-			MarkdownDescription: "Its length in elapsed time, from `1m` to `7d`, such as `4h`, `90m` or `1d4h`.",
-			Validators:          []validator.String{window.Duration()},
+			MarkdownDescription: "The duration of the window in elapsed time, from `1m` to `7d`, such as `4h`, `90m` or `1d4h`.",
+			Validators:          []validator.String{maintenancewindow.Duration()},
 		},
 	}
 }

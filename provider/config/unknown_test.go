@@ -87,7 +87,7 @@ provider "osupgrade" {
   token    = "` + server.Token + `"
 }
 ` + owner(windowA),
-			ExpectError: regexp.MustCompile(`(?s)not\s+known yet:\s+endpoint.*environment is not used`),
+			ExpectError: regexp.MustCompile(`(?s)not\s+known\s+yet:\s+endpoint.*environment\s+variables\s+do\s+not\s+replace`),
 		},
 		{Config: server.Config(owner(windowA)), ConfigPlanChecks: emptyPlan()},
 	}})

@@ -26,7 +26,7 @@ func TestAccConfig_wrongValuesAreToldAtPlan(t *testing.T) {
 		"no day":               {one(`[]`, "01:00", "UTC", "1h"), `at\s+least\s+1`},
 		"start time":           {one(`["Friday"]`, "25:00", "UTC", "1h"), `(?s)start_time.*"25:00"\s+is\s+not\s+a\s+time\s+of\s+day`},
 		"timezone":             {one(`["Friday"]`, "01:00", "Europe/Stokholm", "1h"), `Stokholm`},
-		"empty timezone":       {one(`["Friday"]`, "01:00", "", "1h"), `leave\s+it\s+out`},
+		"empty timezone":       {one(`["Friday"]`, "01:00", "", "1h"), `omit\s+it`},
 		"duration":             {one(`["Friday"]`, "01:00", "UTC", "1 hour"), `1 hour`},
 		"duration too long":    {one(`["Friday"]`, "01:00", "UTC", "8d"), `1m\s+to\s+7d`},
 		"same window twice":    {`maintenance_windows = [` + windowA + `, ` + windowB + `, { days_of_week = ["saturday", "friday"], start_time = "01:00", duration = "240m" }]`, `(?s)Duplicate maintenance window.*index\s+0`},

@@ -1,32 +1,34 @@
-// Package connection is what the provider hands to its resources and data
-// sources: the client, the tenant that is meant when they name none, and who
-// manages what in this configuration.
+// Package connection is what the provider passes to its resources and data
+// sources: the client, the default tenant, and which resource of the
+// configuration manages which object.
 //
-// It decides which tenant is meant and says what is missing. It never makes a
-// request.
+// It decides which tenant an object belongs to and reports missing settings. It
+// never makes a request.
 package connection
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 )
 
-// Connection is the provider as configured. A nil Connection is one that is
-// not configured yet, as during validation.
+// Connection is the configured provider. It is nil before the provider is
+// configured, as during validation.
 type Connection struct {
-	// Tenant is the provider's tenant: null when it names none, unknown while
-	// its value is.
+	// Tenant is the provider's tenant; null if it has none.
 	Tenant types.String
-	// ValidateAtPlan tells whether plans ask the server to check them.
+	// ValidateAtPlan is set if the server validates each plan.
 	ValidateAtPlan bool
-	// Now is the clock that plans look ahead from.
+	// Now is the clock for warnings about the next window.
 	Now func() time.Time
 
 	client  *client.Client
@@ -34,14 +36,14 @@ type Connection struct {
 	claims  claims
 }
 
-// New makes a Connection. A nil api needs the provider attributes whose values
-// are not known yet.
+// New returns a Connection. api is nil if the provider attributes in unknown
+// have unknown values.
 func New(api *client.Client, unknown []string) *Connection {
 	return &Connection{Now: time.Now, client: api, unknown: unknown}
 }
 
-// From is the Connection in the data that the framework hands over; nil before
-// the provider is configured.
+// From returns the Connection in the data that the framework passes to a
+// resource; nil before the provider is configured.
 func From(data any, diags *diag.Diagnostics) *Connection {
 	if data == nil {
 		return nil
@@ -49,15 +51,16 @@ func From(data any, diags *diag.Diagnostics) *Connection {
 	c, ok := data.(*Connection)
 	if !ok {
 		diags.AddError("Unexpected provider data",
-			fmt.Sprintf("The provider handed over a %T instead of a connection. This is always an error in the provider. Please report it.", data))
+			fmt.Sprintf("The provider passed a %T instead of a connection. This is a bug in the provider. Please report it.", data))
 	}
 	return c
 }
 
-// Reachable reports whether there is a client to ask.
+// Reachable reports whether there is a client.
 func (c *Connection) Reachable() bool { return c != nil && c.client != nil }
 
-// Client is the client, or nil after an error that says what is missing.
+// Client returns the client. Without a client it adds an error that names the
+// missing settings and returns nil.
 func (c *Connection) Client(diags *diag.Diagnostics, operation string) *client.Client {
 	if c.Reachable() {
 		return c.client
@@ -67,13 +70,13 @@ func (c *Connection) Client(diags *diag.Diagnostics, operation string) *client.C
 		missing = "these attributes of the provider are not known yet: " + strings.Join(c.unknown, ", ")
 	}
 	diags.AddError(operation,
-		"There is no connection to the API, since "+missing+
-			".\n\nApply what their values come from first, for instance with -target, then plan again. "+
-			"The environment is not used in their place.")
+		"There is no connection to the API: "+missing+
+			".\n\nFirst apply the resources that their values come from, for instance with -target, then plan again. "+
+			"The environment variables do not replace unknown values.")
 	return nil
 }
 
-// TenantOr is own, or the provider's tenant when own is null or not known.
+// TenantOr returns own, or the provider's tenant if own is null or unknown.
 func (c *Connection) TenantOr(own types.String) types.String {
 	if own.IsNull() || own.IsUnknown() {
 		if c == nil {
@@ -84,16 +87,66 @@ func (c *Connection) TenantOr(own types.String) types.String {
 	return own
 }
 
-// NeedTenant is the name in tenant; without one it adds an error and returns
-// the empty string.
+// NeedTenant returns the tenant's name. If it is null or unknown, NeedTenant adds
+// an error and returns the empty string.
 func NeedTenant(diags *diag.Diagnostics, tenant types.String) string {
 	switch {
 	case tenant.IsUnknown():
 		diags.AddAttributeError(path.Root("tenant"), "The tenant is not known yet",
-			"The provider's attribute tenant depends on what is not applied yet. Apply that first, or set tenant here.")
+			"The provider's attribute tenant depends on a resource that is not applied yet. Apply that first, or set tenant here.")
 	case tenant.IsNull():
-		diags.AddAttributeError(path.Root("tenant"), "No tenant is named",
-			"Set tenant here, or on the provider, or in the environment variable OSUPGRADE_TENANT.")
+		diags.AddAttributeError(path.Root("tenant"), "There is no tenant",
+			"Set tenant here, on the provider or in the environment variable OSUPGRADE_TENANT.")
 	}
 	return tenant.ValueString()
+}
+
+// PlanTenant plans the provider's tenant for a resource without tenant. If the
+// provider's tenant has changed, the resource is replaced.
+func (c *Connection) PlanTenant(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	at := path.Root("tenant")
+	var configured, was types.String
+	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, at, &configured)...)
+	if !configured.IsNull() || c.Tenant.IsUnknown() {
+		return
+	}
+	if NeedTenant(&resp.Diagnostics, c.Tenant) == "" {
+		return
+	}
+	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, at, c.Tenant)...)
+	if req.State.Raw.IsNull() {
+		return
+	}
+	resp.Diagnostics.Append(req.State.GetAttribute(ctx, at, &was)...)
+	if !was.Equal(c.Tenant) {
+		resp.RequiresReplace = append(resp.RequiresReplace, at)
+	}
+}
+
+// claims records which resource manages which part of a tenant. Terraform cannot
+// see that two resources are the same object of the API (terraform.md 4.5 rule
+// 3).
+type claims struct {
+	mu   sync.Mutex
+	held map[claim]string
+}
+
+type claim struct{ tenant, part string }
+
+// Claim records that the resource with a given configuration manages a part of
+// the tenant, and reports whether no other resource does. A resource may claim
+// again: Terraform plans a replacement twice.
+func (c *Connection) Claim(tenant, part, configuration string) bool {
+	c.claims.mu.Lock()
+	defer c.claims.mu.Unlock()
+	if c.claims.held == nil {
+		c.claims.held = map[claim]string{}
+	}
+	key := claim{tenant, part}
+	holder, taken := c.claims.held[key]
+	if !taken {
+		c.claims.held[key] = configuration
+		return true
+	}
+	return holder == configuration
 }

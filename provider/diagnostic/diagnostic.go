@@ -1,8 +1,7 @@
-// Package diagnostic turns what the client says into diagnostics: what could
-// not be done, for whom, what was asked of the server, what it answered, and
-// what to do now.
+// Package diagnostic turns an error of the client into diagnostics: the failed
+// operation, the tenant, the request, the server's answer, and what to do next.
 //
-// It decides the words. It never makes a request and never sees a secret.
+// It decides the text. It never makes a request and never sees a secret.
 package diagnostic
 
 import (
@@ -10,31 +9,33 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// Failure is an operation on a tenant's object that could not be done.
+// Failure is a failed operation on an object of a tenant.
 type Failure struct {
 	// Operation is the summary, such as "Unable to create osupgrade_config".
 	Operation string
 	Tenant    string
 	Err       error
-	// NotFound is what to do about a 404; empty for the usual advice.
+	// NotFound is the advice for a 404; empty means the usual advice.
 	NotFound string
 }
 
-// Add appends the failure as errors. A problem of a field stands at the
-// attribute that locate finds; a nil locate finds none.
+// Add adds the failure as errors. A problem of a field is reported at the
+// attribute that locate returns; a nil locate returns none.
 func (f Failure) Add(diags *diag.Diagnostics, locate Locate) {
 	diags.Append(f.diagnostics(locate)...)
 }
 
-// Warn appends the failure as one warning that begins with why.
+// Warn adds the failure as one warning that begins with why.
 func (f Failure) Warn(diags *diag.Diagnostics, why string) {
 	diags.AddWarning(f.Operation, why+"\n\n"+f.detail(f.problems()))
 }
@@ -84,9 +85,9 @@ func (f Failure) detail(problems []v1.Error) string {
 
 func adviceWithoutAnswer(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return "The time for it is over. Set a longer one in the attribute timeouts, or on the provider."
+		return "The operation timed out. Set a longer timeout in the attribute timeouts or on the provider."
 	}
-	return "Check that the provider's endpoint is right, that it can be reached from here, and that the server is running."
+	return "Check the provider's endpoint, that it can be reached from here, and that the server is running."
 }
 
 func (f Failure) advice(status int) string {
@@ -99,20 +100,57 @@ func (f Failure) advice(status int) string {
 func advice(status int) string {
 	switch {
 	case status == http.StatusUnauthorized:
-		return "Check the provider's token, or the environment variable OSUPGRADE_TOKEN: the server does not accept it. It may have expired."
+		return "Check the provider's token or the environment variable OSUPGRADE_TOKEN: the server does not accept the token. It may have expired."
 	case status == http.StatusForbidden:
-		return "The token is not allowed to do this for this tenant. Use one that is, or name another tenant."
+		return "The token does not permit this operation for this tenant. Use another token or another tenant."
 	case status == http.StatusNotFound:
 		return "Check the name of the tenant and the provider's endpoint."
 	case status == http.StatusPreconditionFailed:
-		return "Something changed or is under way on the server. Plan again when it is over."
+		return "The object has changed on the server, or a run is under way. Plan again, after the run if there is one."
 	case status == http.StatusTooManyRequests:
-		return "The server asks for fewer requests. Try again later, or raise the provider's retries."
+		return "The server limits the rate of requests. Try again later, or raise the provider's retries."
 	case status == http.StatusServiceUnavailable:
-		return "The server is not ready. Try again later; its own log tells why."
+		return "The server is not ready. Try again later; the server's log has the reason."
 	case status >= http.StatusInternalServerError:
-		return "The server failed. Its own log tells why."
+		return "The server failed. Its log has the reason."
 	default:
-		return "Correct what the server names and plan again."
+		return "Correct the problems named by the server and plan again."
 	}
+}
+
+// Locate returns the attribute of a field of the API, such as
+// maintenance_windows[0].start_time for "maintenance-windows[0].start-time".
+type Locate func(field string) (path.Path, bool)
+
+// Field is the usual Locate: hyphens become underscores and indexes those of a
+// list. It reports false for a text that is not the path of a field.
+func Field(field string) (path.Path, bool) {
+	at := path.Empty()
+	for step := range strings.SplitSeq(field, ".") {
+		name, indexes, indexed := strings.Cut(step, "[")
+		if !isName(name) || indexed && indexes == "" {
+			return path.Empty(), false
+		}
+		at = at.AtName(strings.ReplaceAll(name, "-", "_"))
+		for indexes != "" {
+			index, rest, closed := strings.Cut(indexes, "]")
+			i, err := strconv.ParseUint(index, 10, 31)
+			next, another := strings.CutPrefix(rest, "[")
+			if err != nil || !closed || another == (next == "") {
+				return path.Empty(), false
+			}
+			at = at.AtListIndex(int(i))
+			indexes = next
+		}
+	}
+	return at, true
+}
+
+func isName(text string) bool {
+	for _, r := range text {
+		if r != '-' && (r < 'a' || r > 'z') {
+			return false
+		}
+	}
+	return text != ""
 }

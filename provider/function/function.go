@@ -1,9 +1,9 @@
-// Package function has the functions of the provider: next_windows, in_window
-// and normalize_duration. They calculate as the agent does.
+// Package function has the provider's functions: next_windows, in_window and
+// normalize_duration. They compute with the same code as the agent.
 //
-// They are pure and need no server and no provider configuration, and so work
-// in terraform console, check blocks and terraform test alike. They do not know
-// the site's zone: what is site-local counts as UTC, unless it is given.
+// The functions are pure and need neither a server nor a provider configuration,
+// so they work in terraform console, check blocks and terraform test. They never
+// read the site's time zone: site-local means UTC unless it is an argument.
 package function
 
 import (
@@ -11,9 +11,13 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
 )
 
 // All lists the functions.
@@ -21,15 +25,15 @@ func All() []func() function.Function {
 	return []func() function.Function{newNextWindows, newInWindow, newNormalizeDuration}
 }
 
-// named is a function that bears a name.
+// named implements Metadata.
 type named string
 
-// Metadata names the function.
+// Metadata sets the function's name.
 func (n named) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
 	resp.Name = string(n)
 }
 
-// Where the arguments stand that both functions on windows have.
+// Positions of the common arguments of next_windows and in_window.
 const (
 	windowsAt int64 = iota
 	calendarsAt
@@ -55,11 +59,11 @@ func calendarsParameter() function.Parameter {
 func siteParameter() function.Parameter {
 	return function.StringParameter{
 		Name:                "site_timezone",
-		MarkdownDescription: "The IANA name of the site's zone, once at most, for what is `site-local`; `UTC` by default.",
+		MarkdownDescription: "The IANA name of the site's time zone, used for `site-local`; `UTC` by default. Give at most one.",
 	}
 }
 
-// instant reads the text of an instant.
+// instant parses the argument of an instant.
 func instant(text string) (time.Time, *function.FuncError) {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -69,8 +73,7 @@ func instant(text string) (time.Time, *function.FuncError) {
 	return at, nil
 }
 
-// site reads the site's zone, which may be left out. Position is where it
-// stands.
+// site parses the optional argument of the site's time zone at a position.
 func site(texts []string, position int64) (*time.Location, *function.FuncError) {
 	switch len(texts) {
 	case 0:
@@ -78,12 +81,199 @@ func site(texts []string, position int64) (*time.Location, *function.FuncError) 
 	case 1:
 		zone, err := window.ParseZone(texts[0])
 		if err == nil && (texts[0] == "" || zone.String() == window.SiteLocal) {
-			err = fmt.Errorf("%q does not say where the site is; use UTC or an IANA name such as Europe/Stockholm", texts[0])
+			err = fmt.Errorf("%q is not the site's time zone; use UTC or an IANA name such as Europe/Stockholm", texts[0])
 		}
 		if err != nil {
 			return nil, function.NewArgumentFuncError(position, err.Error())
 		}
 		return zone.Location(time.UTC), nil
 	}
-	return nil, function.NewArgumentFuncError(position, fmt.Sprintf("there are %d zones of the site; give one, or none", len(texts)))
+	return nil, function.NewArgumentFuncError(position, fmt.Sprintf("there are %d time zones of the site; give at most one", len(texts)))
+}
+
+type nextWindows struct{ named }
+
+func newNextWindows() function.Function { return nextWindows{"next_windows"} }
+
+// Definition defines the function.
+func (nextWindows) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
+	resp.Definition = function.Definition{
+		Summary: "The next spans in which a run may be under way",
+		MarkdownDescription: "Computes the spans in which a run may be under way from a given instant on, with the rules of `osupgrade-agent`. " +
+			"The first span may begin before that instant. Windows and events of calendars of kind `allow` open; a freeze wins over both. " +
+			"The function looks ten years ahead.\n\n" +
+			"Each span is an object: `start` and `end` are RFC 3339 in UTC; `length` is elapsed time; " +
+			"`sources` lists what opens the span (`window` is an index into the windows, `calendar` a name, `event` an index into its events, `summary` the summary of the event); " +
+			"`cuts` lists the freezes in the window (`calendar`, `summary`, `from`, `to`); " +
+			"`start_moved` and `end_moved` report whether a change of the clock moves the start or end.",
+		Parameters: []function.Parameter{
+			windowsParameter(), calendarsParameter(),
+			function.StringParameter{Name: "from", MarkdownDescription: "The instant to look ahead from (RFC 3339), such as `timestamp()`."},
+			function.Int64Parameter{Name: "count", MarkdownDescription: "The largest number of spans, from `1` to `1000`."},
+		},
+		VariadicParameter: siteParameter(),
+		Return:            function.ListReturn{ElementType: spanType},
+	}
+}
+
+// Run computes the result.
+func (nextWindows) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+	var windows, calendars types.Dynamic
+	var text string
+	var count int64
+	var zones []string
+	if resp.Error = req.Arguments.Get(ctx, &windows, &calendars, &text, &count, &zones); resp.Error != nil {
+		return
+	}
+	if count < 1 || count > v1.MaxWindowsListed {
+		resp.Error = function.NewArgumentFuncError(instantAt+1, fmt.Sprintf("%d is out of range; use 1 to %d", count, v1.MaxWindowsListed))
+		return
+	}
+	from, failure := instant(text)
+	if failure != nil {
+		resp.Error = failure
+		return
+	}
+	schedule, failure := scheduleOf(ctx, windows, calendars, zones, instantAt+2)
+	if failure != nil {
+		resp.Error = failure
+		return
+	}
+	resp.Error = resp.Result.Set(ctx, spans(v1.Windows(schedule, from, from.Add(window.Horizon), int(count))))
+}
+
+var (
+	spanType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"start": types.StringType, "end": types.StringType, "length": types.StringType,
+		"sources": types.ListType{ElemType: sourceType}, "cuts": types.ListType{ElemType: cutType},
+		"start_moved": types.BoolType, "end_moved": types.BoolType,
+	}}
+	sourceType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"window": types.Int64Type, "calendar": types.StringType, "event": types.Int64Type, "summary": types.StringType,
+	}}
+	cutType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"calendar": types.StringType, "summary": types.StringType, "from": types.StringType, "to": types.StringType,
+	}}
+)
+
+// span is the Terraform model of a span.
+type span struct {
+	Start      types.String `tfsdk:"start"`
+	End        types.String `tfsdk:"end"`
+	Length     types.String `tfsdk:"length"`
+	Sources    []source     `tfsdk:"sources"`
+	Cuts       []cut        `tfsdk:"cuts"`
+	StartMoved types.Bool   `tfsdk:"start_moved"`
+	EndMoved   types.Bool   `tfsdk:"end_moved"`
+}
+
+type source struct {
+	Window   types.Int64  `tfsdk:"window"`
+	Calendar types.String `tfsdk:"calendar"`
+	Event    types.Int64  `tfsdk:"event"`
+	Summary  types.String `tfsdk:"summary"`
+}
+
+type cut struct {
+	Calendar types.String `tfsdk:"calendar"`
+	Summary  types.String `tfsdk:"summary"`
+	From     types.String `tfsdk:"from"`
+	To       types.String `tfsdk:"to"`
+}
+
+func spans(windows []v1.Window) []span {
+	list := make([]span, len(windows))
+	for i, w := range windows {
+		list[i] = span{
+			Start: attribute.Time(&w.Start), End: attribute.Time(&w.End), Length: types.StringValue(w.Length),
+			Sources: make([]source, len(w.Sources)), Cuts: make([]cut, len(w.Cuts)),
+			StartMoved: types.BoolValue(w.StartMoved), EndMoved: types.BoolValue(w.EndMoved),
+		}
+		for n, s := range w.Sources {
+			list[i].Sources[n] = source{number(s.Window), attribute.Text(s.Calendar), number(s.Event), attribute.Text(s.Summary)}
+		}
+		for n, c := range w.Cuts {
+			list[i].Cuts[n] = cut{attribute.Text(c.Calendar), attribute.Text(c.Summary), attribute.Time(&c.From), attribute.Time(&c.To)}
+		}
+	}
+	return list
+}
+
+func number(n *int) types.Int64 {
+	if n == nil {
+		return types.Int64Null()
+	}
+	return types.Int64Value(int64(*n))
+}
+
+type inWindow struct{ named }
+
+func newInWindow() function.Function { return inWindow{"in_window"} }
+
+// Definition defines the function.
+func (inWindow) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
+	resp.Definition = function.Definition{
+		Summary: "Whether a run may be under way at an instant",
+		MarkdownDescription: "Reports whether a run may be under way at an instant, with the rules of `osupgrade-agent`: " +
+			"a window or an event of a calendar of kind `allow` is open, and no freeze is in force. A span includes its start and excludes its end.",
+		Parameters: []function.Parameter{
+			windowsParameter(), calendarsParameter(),
+			function.StringParameter{Name: "at", MarkdownDescription: "The instant (RFC 3339), such as `timestamp()`."},
+		},
+		VariadicParameter: siteParameter(),
+		Return:            function.BoolReturn{},
+	}
+}
+
+// Run computes the result.
+func (inWindow) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+	var windows, calendars types.Dynamic
+	var text string
+	var zones []string
+	if resp.Error = req.Arguments.Get(ctx, &windows, &calendars, &text, &zones); resp.Error != nil {
+		return
+	}
+	at, failure := instant(text)
+	if failure != nil {
+		resp.Error = failure
+		return
+	}
+	schedule, failure := scheduleOf(ctx, windows, calendars, zones, instantAt+1)
+	if failure != nil {
+		resp.Error = failure
+		return
+	}
+	_, open := schedule.Current(at)
+	resp.Error = resp.Result.Set(ctx, open)
+}
+
+type normalizeDuration struct{ named }
+
+func newNormalizeDuration() function.Function { return normalizeDuration{"normalize_duration"} }
+
+// Definition defines the function.
+func (normalizeDuration) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
+	resp.Definition = function.Definition{
+		Summary: "The canonical form of a duration",
+		MarkdownDescription: "Returns the canonical form of a duration, which is the form that the API returns: days, hours, minutes and seconds, without zeros. " +
+			"`240m` becomes `4h`, and `28h18s` becomes `1d4h18s`. A day is 24 hours.",
+		Parameters: []function.Parameter{
+			function.StringParameter{Name: "text", MarkdownDescription: "The duration, such as `240m`."},
+		},
+		Return: function.StringReturn{},
+	}
+}
+
+// Run computes the result.
+func (normalizeDuration) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+	var text string
+	if resp.Error = req.Arguments.Get(ctx, &text); resp.Error != nil {
+		return
+	}
+	length, err := window.ParseDuration(text)
+	if err != nil {
+		resp.Error = function.NewArgumentFuncError(0, err.Error())
+		return
+	}
+	resp.Error = resp.Result.Set(ctx, window.FormatDuration(length))
 }

@@ -196,7 +196,7 @@ func TestWrongArguments(t *testing.T) {
 		"zone of an event":      {none(), tuple(freeze(event)), "2026-11-06T00:00:00Z", 1, zones(), 1, `calendars[0].events[0].timezone: "Europe/Stockhom" is not a time zone; use site-local, UTC or an IANA name; did you mean Europe/Stockholm?`},
 		"kind of a calendar":    {none(), tuple(obj(members{"name": text("a"), "kind": text("freese")})), "2026-11-06T00:00:00Z", 1, zones(), 1, `calendars[0].kind: "freese"`},
 		"calendar without name": {none(), tuple(obj(members{"kind": text("freeze")})), "2026-11-06T00:00:00Z", 1, zones(), 1, `calendars[0]: has no name`},
-		"name twice":            {none(), tuple(freeze(), freeze()), "2026-11-06T00:00:00Z", 1, zones(), 1, `calendars[1]: its name "christmas" is that of calendars[0] already`},
+		"name twice":            {none(), tuple(freeze(), freeze()), "2026-11-06T00:00:00Z", 1, zones(), 1, `calendars[1]: its name "christmas" is also the name of calendars[0]`},
 		"by name":               {none(), types.DynamicValue(obj(members{"x-y": obj(members{"kind": text("a")})})), "2026-11-06T00:00:00Z", 1, zones(), 1, `calendars["x-y"].kind: "a"`},
 		"flag":                  {none(), tuple(freeze(obj(members{"all_day": text("yes")}))), "2026-11-06T00:00:00Z", 1, zones(), 1, `calendars[0].events[0].all_day: is a text; use true or false`},
 		"dates":                 {none(), tuple(freeze(obj(members{"rdate": text("x")}))), "2026-11-06T00:00:00Z", 1, zones(), 1, `calendars[0].events[0].rdate: is a text; use a list of texts`},
@@ -205,8 +205,8 @@ func TestWrongArguments(t *testing.T) {
 		"count of none":         {none(), none(), "2026-11-06T00:00:00Z", 0, zones(), 3, `0 is out of range; use 1 to 1000`},
 		"count of too many":     {none(), none(), "2026-11-06T00:00:00Z", 1001, zones(), 3, `1001 is out of range`},
 		"zone of the site":      {none(), none(), "2026-11-06T00:00:00Z", 1, zones("Europe/Stockhom"), 4, `did you mean Europe/Stockholm`},
-		"site-local site":       {none(), none(), "2026-11-06T00:00:00Z", 1, zones("site-local"), 4, `does not say where the site is`},
-		"two sites":             {none(), none(), "2026-11-06T00:00:00Z", 1, zones("UTC", "UTC"), 4, `there are 2 zones of the site`},
+		"site-local site":       {none(), none(), "2026-11-06T00:00:00Z", 1, zones("site-local"), 4, `is not the site's time zone`},
+		"two sites":             {none(), none(), "2026-11-06T00:00:00Z", 1, zones("UTC", "UTC"), 4, `there are 2 time zones of the site`},
 	} {
 		_, failure := call(t, newNextWindows(), row.windows, row.calendars, text(row.at), types.Int64Value(row.count), row.zones)
 		if failure == nil || failure.FunctionArgument == nil || *failure.FunctionArgument != row.argument || !strings.Contains(failure.Text, row.says) {

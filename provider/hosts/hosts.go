@@ -1,7 +1,7 @@
 // Package hosts is the data source osupgrade_hosts: a tenant's hosts and the
 // versions that they report.
 //
-// It shows what the server says and decides nothing.
+// It decides nothing and never changes the server.
 package hosts
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantdatasource"
 )
 
-// TypeName is the name of the data source.
+// TypeName is the type name of the data source.
 const TypeName = "osupgrade_hosts"
 
 // DataSource is osupgrade_hosts.
@@ -20,7 +20,7 @@ type DataSource struct {
 
 var _ datasource.DataSourceWithConfigure = (*DataSource)(nil)
 
-// New makes the data source.
+// New returns the data source.
 func New() datasource.DataSource {
 	return &DataSource{tenantdatasource.DataSource[model, *model]{TypeName: TypeName}}
 }

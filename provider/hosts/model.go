@@ -13,7 +13,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantdatasource"
 )
 
-// model is the data source as Terraform has it.
+// model is the Terraform model of the data source.
 type model struct {
 	tenantdatasource.Common
 	Site  types.String `tfsdk:"site"`
@@ -32,14 +32,14 @@ type host struct {
 	VersionsAt   types.String      `tfsdk:"versions_at"`
 }
 
-// Ask asks for the hosts.
-func (m *model) Ask(ctx context.Context, api *client.Client, tenant string) error {
+// Fetch reads the hosts.
+func (m *model) Fetch(ctx context.Context, api *client.Client, tenant string) error {
 	hosts, err := api.Hosts(ctx, tenant, m.Site.ValueString())
 	m.fromAPI(hosts)
 	return err
 }
 
-// fromAPI takes over what the server said, sorted by the names of the hosts.
+// fromAPI sets the hosts from the server's answer, sorted by name.
 func (m *model) fromAPI(hosts []v1.Host) {
 	m.Hosts = make([]host, 0, len(hosts))
 	for _, h := range hosts {

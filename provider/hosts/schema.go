@@ -10,16 +10,16 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantdatasource"
 )
 
-// Schema describes the data source.
+// Schema defines the data source.
 func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The hosts of a tenant that are upgraded, and the versions that they report.",
+		MarkdownDescription: "The hosts of a tenant and the versions that they report.",
 		Attributes: map[string]schema.Attribute{
 			"tenant": tenantdatasource.Tenant(),
 			"site":   tenantdatasource.Site(),
 			"hosts": schema.ListNestedAttribute{
 				Computed:            true,
-				MarkdownDescription: "The hosts, in the order of their names.",
+				MarkdownDescription: "The hosts, sorted by name.",
 				NestedObject:        schema.NestedAttributeObject{Attributes: hostAttributes()},
 			},
 		},
@@ -28,23 +28,23 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 
 func hostAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"hostname":    tenantdatasource.Text("Name of the host."),
-		"application": tenantdatasource.Text("The worker application under which its worker is known."),
+		"hostname":    tenantdatasource.Text("The name of the host."),
+		"application": tenantdatasource.Text("The worker application of the host."),
 		"online": schema.BoolAttribute{
 			Computed:            true,
-			MarkdownDescription: "Whether its worker has been heard of lately.",
+			MarkdownDescription: "Whether the host's worker has been heard of recently.",
 		},
-		"last_seen":     tenantdatasource.Text("When its worker was last heard of, as in RFC 3339; null when not since the agent started."),
-		"agent_version": tenantdatasource.Text("Version of the agent on it; null when not known."),
-		"role":          tenantdatasource.Text("The role that its worker tells; null when it tells none."),
+		"last_seen":     tenantdatasource.Text("When the host's worker was last heard of (RFC 3339); null if not since the agent started."),
+		"agent_version": tenantdatasource.Text("The version of the agent on the host; null if unknown."),
+		"role":          tenantdatasource.Text("The role that the worker reports; null if none."),
 		"labels": schema.MapAttribute{
 			ElementType: types.StringType, Computed: true,
-			MarkdownDescription: "The labels that its worker tells; null when it tells none.",
+			MarkdownDescription: "The labels that the worker reports; null if none.",
 		},
 		"versions": schema.MapAttribute{
 			ElementType: types.StringType, Computed: true,
-			MarkdownDescription: "Package to version, as the host last reported; null when it has not.",
+			MarkdownDescription: "The version of each package, as last reported; null if never reported.",
 		},
-		"versions_at": tenantdatasource.Text("When `versions` was reported, as in RFC 3339; null when it was not."),
+		"versions_at": tenantdatasource.Text("When `versions` was reported (RFC 3339); null if never reported."),
 	}
 }

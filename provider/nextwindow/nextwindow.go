@@ -1,10 +1,10 @@
-// Package outlook warns at plan time of what the next window will be: none,
-// wholly frozen, shorter than any run so far, or moved by a change of the
-// clock.
+// Package nextwindow warns at plan time about the next window: there is none, it
+// is completely frozen, it is shorter than any run so far, or a change of the
+// clock moves it.
 //
-// It decides what is worth a warning, and never fails a plan. What it cannot
-// learn from the server it goes without. It does not know the site's zone, and
-// takes what is site-local for UTC.
+// It decides what deserves a warning and never fails a plan. It omits warnings
+// for which the server does not answer. It does not know the site's time zone
+// and takes UTC for site-local.
 package nextwindow
 
 import (
@@ -22,18 +22,18 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantresource"
 )
 
-// kindFreeze is the kind of a calendar that closes.
+// kindFreeze is the kind of calendars whose events close.
 const kindFreeze = "freeze"
 
-// WarnOfConfig warns of the next window of a configuration, with the calendars that
-// the tenant has. It makes at most two requests.
+// WarnOfConfig warns about the next window of a configuration, with the tenant's
+// calendars. It makes at most two requests.
 func WarnOfConfig(ctx context.Context, api *client.Client, now time.Time, at tenantresource.Key, want v1.OSUpgrade, diags *diag.Diagnostics) {
 	if want.MaintenanceWindows == nil {
-		return // Somebody else's.
+		return // Not managed by this resource.
 	}
 	calendars, known := calendarsOf(ctx, api, at.Tenant)
 	if len(want.MaintenanceWindows) == 0 && !known {
-		return // A calendar may open.
+		return // An unknown calendar may open.
 	}
 	plan, err := v1.PlanOf(want, calendars, time.UTC)
 	if err != nil {
@@ -48,8 +48,9 @@ func WarnOfConfig(ctx context.Context, api *client.Client, now time.Time, at ten
 	w.short(next, shortest(ctx, api, at.Tenant))
 }
 
-// WarnOfCalendar warns of what a calendar leads to, with the freezes and, for a
-// freeze, the configuration that the tenant has. It makes at most two requests.
+// WarnOfCalendar warns about the next event of a calendar, with the tenant's
+// freezes. For a freeze it warns about the next window of the tenant's
+// configuration. It makes at most two requests.
 func WarnOfCalendar(ctx context.Context, api *client.Client, now time.Time, at tenantresource.Key, want v1.Calendar, diags *diag.Diagnostics) {
 	where := path.Root("events")
 	if want.ICS != "" {
@@ -80,8 +81,7 @@ func WarnOfCalendar(ctx context.Context, api *client.Client, now time.Time, at t
 	w.short(next, shortest(ctx, api, at.Tenant))
 }
 
-// freezes warns when a freeze closes the next window, which would be open
-// without it.
+// freezes warns if a freeze closes a next window that is open without it.
 func freezes(ctx context.Context, api *client.Client, at tenantresource.Key, freeze v1.Calendar, others map[string]v1.Calendar, w warnings) {
 	if api == nil {
 		return
@@ -102,7 +102,7 @@ func freezes(ctx context.Context, api *client.Client, at tenantresource.Key, fre
 	}
 }
 
-// onlyFreezes are a calendar and the freezes beside it.
+// onlyFreezes returns a calendar and the freezes among the others.
 func onlyFreezes(others map[string]v1.Calendar, name string, calendar v1.Calendar) map[string]v1.Calendar {
 	kept := map[string]v1.Calendar{name: calendar}
 	for other, c := range others {
@@ -113,7 +113,7 @@ func onlyFreezes(others map[string]v1.Calendar, name string, calendar v1.Calenda
 	return kept
 }
 
-// calendarsOf are those that the tenant has, and whether that is known.
+// calendarsOf returns the tenant's calendars and whether they are known.
 func calendarsOf(ctx context.Context, api *client.Client, tenant string) (map[string]v1.Calendar, bool) {
 	if api == nil {
 		return map[string]v1.Calendar{}, false
@@ -125,8 +125,8 @@ func calendarsOf(ctx context.Context, api *client.Client, tenant string) (map[st
 	return calendars, true
 }
 
-// shortest is how long the shortest of the last completed runs took; zero when
-// there is none that is known.
+// shortest returns the duration of the shortest of the recent completed runs;
+// zero if none is known.
 func shortest(ctx context.Context, api *client.Client, tenant string) time.Duration {
 	if api == nil {
 		return 0
@@ -147,16 +147,16 @@ func shortest(ctx context.Context, api *client.Client, tenant string) time.Durat
 	return least
 }
 
-// warnings puts what is worth a warning into words.
+// warnings adds the warnings of one attribute.
 type warnings struct {
 	at path.Path
-	// what it is that comes next, such as "window".
+	// what names the object of the warnings, such as "window".
 	what  string
 	now   time.Time
 	diags *diag.Diagnostics
 }
 
-// none warns when nothing lies ahead, and reports whether.
+// none warns if there is no next window, and reports that.
 func (w warnings) none(plan window.Schedule) bool {
 	plan.Freezes = nil
 	if _, ok := plan.Next(w.now); ok {
@@ -167,8 +167,8 @@ func (w warnings) none(plan window.Schedule) bool {
 	return true
 }
 
-// frozen warns when all of the next window, or what is left of it, is frozen,
-// and reports whether.
+// frozen warns if the rest of the next window is completely frozen, and reports
+// that.
 func (w warnings) frozen(plan window.Schedule) bool {
 	if !isFrozen(plan, w.now) {
 		return false
@@ -183,10 +183,10 @@ func (w warnings) frozen(plan window.Schedule) bool {
 		if by.Summary != "" {
 			detail += fmt.Sprintf(" (%s)", by.Summary)
 		}
-		detail += fmt.Sprintf(" freezes it, until %s.", utc(freeze.End))
+		detail += fmt.Sprintf(" freezes it until %s.", utc(freeze.End))
 	}
 	if open, ok := plan.Next(w.now); ok {
-		detail += fmt.Sprintf(" The next one that is open begins at %s and lasts %s.", utc(open.Start), window.FormatDuration(open.Length()))
+		detail += fmt.Sprintf(" The next open one begins at %s and lasts %s.", utc(open.Start), window.FormatDuration(open.Length()))
 	} else {
 		detail += " None of the next ten years is open."
 	}
@@ -194,7 +194,7 @@ func (w warnings) frozen(plan window.Schedule) bool {
 	return true
 }
 
-// isFrozen reports whether nothing is left of the next window.
+// isFrozen reports whether the next window is completely frozen.
 func isFrozen(plan window.Schedule, now time.Time) bool {
 	unfrozen := plan
 	unfrozen.Freezes = nil
@@ -206,27 +206,28 @@ func isFrozen(plan window.Schedule, now time.Time) bool {
 	return !ok || !open.Start.Before(closed.End)
 }
 
-// moved warns when a change of the clock falls into the next window.
+// moved warns if a change of the clock moves the start or end of the next
+// window.
 func (w warnings) moved(next window.Opening) {
 	if next.StartMoved() {
 		w.diags.AddAttributeWarning(w.at, "A change of the clock moves the start of the next "+w.what,
-			"The clock skips the time at which it was to start, so it starts when the clock has been put forward, at "+utc(next.Start)+
-				", and lasts "+window.FormatDuration(next.Length())+". A length is always elapsed time.")
+			"The clock skips its start time, so it starts at the change of the clock, at "+utc(next.Start)+
+				", and lasts "+window.FormatDuration(next.Length())+". A duration is always elapsed time.")
 	}
 	if next.EndMoved() {
 		w.diags.AddAttributeWarning(w.at, "A change of the clock moves the end of the next "+w.what,
 			"It lasts "+window.FormatDuration(next.Length())+" of elapsed time, from "+utc(next.Start)+" to "+utc(next.End)+
-				". The clock is changed in between, and so shows another time at its end than it does otherwise.")
+				". The clock changes in between, so it ends at another wall-clock time than usual.")
 	}
 }
 
-// short warns when the next window is shorter than any run so far took.
+// short warns if the next window is shorter than any run so far.
 func (w warnings) short(next window.Opening, least time.Duration) {
 	if next.Length() >= least {
 		return
 	}
 	w.diags.AddAttributeWarning(w.at, "The next "+w.what+" is shorter than any run so far",
-		fmt.Sprintf("It lasts %s, from %s to %s, and the shortest of the completed runs took %s. A run that is not done by the end of its window stays partial.",
+		fmt.Sprintf("It lasts %s, from %s to %s; the shortest of the completed runs took %s. A run that has not finished at the end of its window stays partial.",
 			window.FormatDuration(next.Length()), utc(next.Start), utc(next.End), window.FormatDuration(least)))
 }
 

@@ -76,10 +76,10 @@ func TestOfConfig(t *testing.T) {
 		"somebody else's":     {config: v1.OSUpgrade{}},
 		"no window":           {config: v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{}}, want: []string{"No window lies ahead"}},
 		"a calendar opens":    {config: v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{}}, calendar: event("allow", "2026-12-20T10:00", "1h")},
-		"frozen":              {config: fridays(), calendar: christmas(), want: []string{"The next window is frozen: From 2026-12-18T22:00:00Z to 2026-12-19T02:00:00Z no run may be under way: calendar extra (Christmas) freezes it, until 2027-01-07T00:00:00Z. The next one that is open begins at 2027-01-08T22:00:00Z and lasts 4h."}},
+		"frozen":              {config: fridays(), calendar: christmas(), want: []string{"The next window is frozen: From 2026-12-18T22:00:00Z to 2026-12-19T02:00:00Z no run may be under way: calendar extra (Christmas) freezes it until 2027-01-07T00:00:00Z. The next open one begins at 2027-01-08T22:00:00Z and lasts 4h."}},
 		"what is left frozen": {config: fridays(), calendar: christmas(), now: time.Date(2026, 12, 18, 23, 0, 0, 0, time.UTC), want: []string{"The next window is frozen"}},
 		"cut in part":         {config: fridays(), calendar: event("freeze", "2026-12-18T23:00", "1h")},
-		"short":               {config: fridays(), run: 5 * time.Hour, want: []string{"The next window is shorter than any run so far: It lasts 4h, from 2026-12-18T22:00:00Z to 2026-12-19T02:00:00Z, and the shortest of the completed runs took 5h."}},
+		"short":               {config: fridays(), run: 5 * time.Hour, want: []string{"The next window is shorter than any run so far: It lasts 4h, from 2026-12-18T22:00:00Z to 2026-12-19T02:00:00Z; the shortest of the completed runs took 5h."}},
 		"cut short":           {config: fridays(), calendar: event("freeze", "2026-12-19T00:00", "10h"), run: 90 * time.Minute, want: []string{"It lasts 1h, from"}},
 		"start moved": {
 			config: v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{{DaysOfWeek: "Sunday", StartTime: "02:30", Timezone: "Europe/Stockholm", Duration: "1h"}}},
@@ -130,7 +130,7 @@ func TestOfCalendar(t *testing.T) {
 		"event":                        {calendar: event("allow", "2026-12-20T00:00", "1h"), run: time.Hour},
 		"event that is short":          {calendar: event("allow", "2026-12-20T00:00", "1h"), run: 2 * time.Hour, want: []string{"The next event of calendar extra is shorter than any run so far"}},
 		"event that is frozen": {calendar: event("allow", "2026-12-20T00:00", "1h"), other: christmas(), run: 2 * time.Hour, want: []string{
-			"The next event of calendar extra is frozen: From 2026-12-19T23:00:00Z to 2026-12-20T00:00:00Z no run may be under way: calendar other (Christmas) freezes it, until 2027-01-07T00:00:00Z. None of the next ten years is open.",
+			"The next event of calendar extra is frozen: From 2026-12-19T23:00:00Z to 2026-12-20T00:00:00Z no run may be under way: calendar other (Christmas) freezes it until 2027-01-07T00:00:00Z. None of the next ten years is open.",
 		}},
 	} {
 		server, api := connect(t)

@@ -1,8 +1,8 @@
-// Package private is what resources keep in their private state: JSON beside
-// the attributes that no plan shows.
+// Package privatestate stores JSON values in the private state of resources,
+// which no plan shows.
 //
-// It decides the keys. It is readable in the state file, and so never holds a
-// secret.
+// It decides the keys. Private state is readable in the state file, so it never
+// holds a secret.
 package privatestate
 
 import (
@@ -24,28 +24,28 @@ type State interface {
 	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
 }
 
-// KeepETag stores the ETag that the content in the state came with. It is no
-// attribute, since one that moves by itself would make a change out of every
-// respelling (terraform.md 4.4).
+// KeepETag stores the ETag of the content in the state. The ETag is not an
+// attribute, because it would turn each change of a value's form into a planned
+// change (terraform.md 4.4).
 func KeepETag(ctx context.Context, s State, etag string, diags *diag.Diagnostics) {
 	set(ctx, s, etagKey, etag, diags)
 }
 
-// ETag is the one that was kept; empty when none was, as after an import.
+// ETag returns the stored ETag; empty if there is none, as after an import.
 func ETag(ctx context.Context, s State, diags *diag.Diagnostics) string {
 	var etag string
 	get(ctx, s, etagKey, &etag, diags)
 	return etag
 }
 
-// KeepContent stores what the API had when a deletion was planned. Terraform
-// plans the deletion of a resource that is no longer configured before it
-// reads it anew, so that the state may be older than the plan.
+// KeepContent stores the server's content at the time when a deletion was
+// planned. Terraform plans the deletion of a resource that is no longer
+// configured without a refresh, so the state may be older than the plan.
 func KeepContent[T any](ctx context.Context, s State, content T, diags *diag.Diagnostics) {
 	set(ctx, s, contentKey, content, diags)
 }
 
-// Content is what was kept, or otherwise when nothing was.
+// Content returns the stored content, or otherwise if there is none.
 func Content[T any](ctx context.Context, s State, otherwise T, diags *diag.Diagnostics) T {
 	var content *T
 	get(ctx, s, contentKey, &content, diags)
@@ -55,13 +55,13 @@ func Content[T any](ctx context.Context, s State, otherwise T, diags *diag.Diagn
 	return *content
 }
 
-// MarkImported notes that the object has just been imported.
+// MarkImported records that the object has just been imported.
 func MarkImported(ctx context.Context, s State, diags *diag.Diagnostics) {
 	set(ctx, s, importedKey, true, diags)
 }
 
-// TakeImported reports whether the object has been imported and not read
-// since, and forgets it.
+// TakeImported reports whether the object has been imported and not read since,
+// and clears the record.
 func TakeImported(ctx context.Context, s State, diags *diag.Diagnostics) bool {
 	var imported bool
 	get(ctx, s, importedKey, &imported, diags)

@@ -14,7 +14,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
 )
 
-// model is the resource as Terraform has it.
+// model is the Terraform model of the resource.
 type model struct {
 	Tenant         types.String   `tfsdk:"tenant"`
 	Triggers       types.Map      `tfsdk:"triggers"`
@@ -42,7 +42,7 @@ func hostType() types.ObjectType {
 	}}
 }
 
-// start is what is asked of the server.
+// start returns the request to the server.
 func (m model) start() v1.Start {
 	return v1.Start{
 		OverrideWindow: m.OverrideWindow.ValueBool(),
@@ -52,8 +52,8 @@ func (m model) start() v1.Start {
 	}
 }
 
-// createLimit is how long creation may take when the attribute timeouts does
-// not say: as long as the run may last, and a margin.
+// createLimit is the default timeout of the creation: the longest duration of
+// the run, and a margin.
 func (m model) createLimit() time.Duration {
 	if length, err := rules.ParseDuration(m.Duration.ValueString()); err == nil {
 		return length + margin
@@ -61,7 +61,7 @@ func (m model) createLimit() time.Duration {
 	return usualLength + margin
 }
 
-// fromAPI takes over what the server says of the run.
+// fromAPI sets the computed attributes from a run of the API.
 func (m *model) fromAPI(ctx context.Context, r v1.Run, diags *diag.Diagnostics) {
 	m.RunID = types.Int64Value(int64(r.ID))
 	m.Result = attribute.Text(r.Result)

@@ -2,12 +2,15 @@ package run
 
 import (
 	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// changes tells in one line each what is new in next. The zero Run as prior
-// makes everything new.
+// changes returns a line for each difference of next from prior. prior may be
+// the zero Run.
 func changes(prior, next v1.Run) []string {
 	var lines []string
 	if upgraded := upgradedHosts(next); next.Phase != prior.Phase || upgraded != upgradedHosts(prior) {
@@ -41,10 +44,35 @@ func upgradedHosts(r v1.Run) int {
 	return n
 }
 
-// colon puts a colon before a text that is there.
+// colon puts a colon before a text that is not empty.
 func colon(text string) string {
 	if text == "" {
 		return ""
 	}
 	return ": " + text
+}
+
+// judge adds the diagnostic for a run's result: none for completed, a warning
+// for partial, an error for any other.
+func judge(tenant string, r v1.Run, diags *diag.Diagnostics) {
+	detail := explain(tenant, r)
+	switch r.Result {
+	case "completed":
+	case "partial":
+		diags.AddWarning("Not all hosts of "+TypeName+" were upgraded", detail)
+	default:
+		diags.AddError("Unable to complete "+TypeName,
+			detail+"\n\nA run cannot be undone. Correct the cause and apply again, which starts another run.")
+	}
+}
+
+// explain lists the run's result and the hosts that were not upgraded.
+func explain(tenant string, r v1.Run) string {
+	lines := []string{fmt.Sprintf("Run %d of tenant %s ended with the result %s%s", r.ID, tenant, r.Result, colon(r.Reason))}
+	for _, h := range r.Hosts {
+		if h.Status != "upgraded" {
+			lines = append(lines, fmt.Sprintf("  host %s is %s%s", h.Hostname, h.Status, colon(h.Error)))
+		}
+	}
+	return strings.Join(lines, "\n")
 }

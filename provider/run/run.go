@@ -1,31 +1,33 @@
-// Package run is the resource osupgrade_run: it starts a run by hand when its
-// triggers change, and waits for its end.
+// Package run is the resource osupgrade_run, which starts a run when its triggers
+// change and waits for the end of the run.
 //
-// It decides what a run's end means for the apply. It never ends, pauses or
-// undoes a run; deleting the resource changes nothing on the server.
+// It decides which results fail the apply. It never ends, pauses or undoes a
+// run; deleting the resource changes nothing on the server.
 package run
 
 import (
 	"context"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/connection"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostic"
 )
 
-// TypeName is the name of the resource.
+// TypeName is the type name of the resource.
 const TypeName = "osupgrade_run"
 
-// usualLength is how long a run by hand lasts at most when nothing says
-// otherwise, as the API has it.
+// usualLength is the API's default for the longest duration of a run started by
+// hand.
 const usualLength = 4 * time.Hour
 
-// margin is added to a run's length for starting it and for hearing of its
-// end.
+// margin is added to the duration of a run, for its start and for the news of
+// its end.
 const margin = 5 * time.Minute
 
-// readLimit bounds one reading; a run is one small object.
+// readLimit bounds the read of a run, which is one small object.
 const readLimit = 5 * time.Minute
 
 // Resource is osupgrade_run.
@@ -40,22 +42,39 @@ var (
 	_ resource.ResourceWithValidateConfig = (*Resource)(nil)
 )
 
-// New makes the resource.
+// New returns the resource.
 func New() resource.Resource { return &Resource{} }
 
-// Metadata names the resource.
+// Metadata sets the type name.
 func (*Resource) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = TypeName
 }
 
-// Configure takes the connection over from the provider.
+// Configure gets the connection from the provider.
 func (r *Resource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
 	r.connection = connection.From(req.ProviderData, &resp.Diagnostics)
 }
 
-// ModifyPlan fills the tenant in.
+// ModifyPlan sets the tenant.
 func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if !req.Plan.Raw.IsNull() && r.connection != nil {
 		r.connection.PlanTenant(ctx, req, resp)
+	}
+}
+
+// ValidateConfig applies the API's rules for a start. The rules concern several
+// attributes together, so it waits until all of them are known.
+func (*Resource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	var m model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() || m.OverrideWindow.IsUnknown() || m.Reason.IsUnknown() || m.Duration.IsUnknown() {
+		return
+	}
+	for _, problem := range m.start().Validate() {
+		at, ok := diagnostic.Field(problem.Field)
+		if !ok {
+			at = path.Empty()
+		}
+		resp.Diagnostics.AddAttributeError(at, "Invalid configuration of "+TypeName, problem.Message)
 	}
 }

@@ -20,90 +20,90 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
 )
 
-// Schema describes the resource.
+// Schema defines the resource.
 func (*Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Starts a run by hand and waits for its end: one pass over the hosts of a tenant. A changed value in `triggers` starts another.\n\n" +
-			"Apply fails when the run does not come to a good end, with its reason and what the failing hosts said; the resource is then tainted, so that the next apply starts another run. " +
-			"A run that is under way already is waited for before this one starts. " +
-			"A run cannot be undone: deleting the resource changes nothing on the server, and a run that has not ended goes on.",
-		Attributes: askedAttributes(ctx),
+		MarkdownDescription: "Starts a run, which is one pass over the hosts of a tenant, and waits for its end. A changed value in `triggers` starts another run.\n\n" +
+			"If the result of the run is neither `completed` nor `partial`, apply fails with the reason of the run and the errors of its hosts. The resource is then tainted, so that the next apply starts another run. " +
+			"If another run is under way, the creation first waits for its end. " +
+			"A run cannot be undone: deleting the resource changes nothing on the server and does not end the run.",
+		Attributes: requestAttributes(ctx),
 	}
-	for name, attribute := range toldAttributes() {
+	for name, attribute := range resultAttributes() {
 		resp.Schema.Attributes[name] = attribute
 	}
 }
 
-// askedAttributes are those that a person sets.
-func askedAttributes(ctx context.Context) map[string]schema.Attribute {
+// requestAttributes are the attributes of the request.
+func requestAttributes(ctx context.Context) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"tenant": schema.StringAttribute{
 			Optional: true, Computed: true,
-			MarkdownDescription: "The tenant whose hosts are upgraded; the provider's `tenant` by default. Another one starts another run.",
+			MarkdownDescription: "The tenant whose hosts are upgraded; the provider's `tenant` by default. A change starts another run.",
 			Validators:          []validator.String{attribute.Name()},
 			PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown(), stringplanmodifier.RequiresReplace()},
 		},
 		"triggers": schema.MapAttribute{
 			ElementType: types.StringType, Optional: true,
-			MarkdownDescription: "Any values; when one of them changes, another run starts.",
+			MarkdownDescription: "Any values. A change of one of them starts another run.",
 			PlanModifiers:       []planmodifier.Map{mapplanmodifier.RequiresReplace()},
 		},
 		"override_window": schema.BoolAttribute{
 			Optional:            true,
-			MarkdownDescription: "Whether the run starts though no maintenance window is open; `false` by default. Needs a `reason`. Another value starts another run.",
+			MarkdownDescription: "Whether the run starts even if no maintenance window is open; `false` by default. Needs a `reason`. A change starts another run.",
 			PlanModifiers:       []planmodifier.Bool{boolplanmodifier.RequiresReplace()},
 		},
 		"reason": schema.StringAttribute{
 			Optional:            true,
-			MarkdownDescription: "Why, for the run's history; at most 1,000 characters. Another one starts another run.",
+			MarkdownDescription: "The reason for the run, kept in its history; at most 1,000 characters. A change starts another run.",
 			Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
 			PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 		},
 		"duration": schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: "How long the run may last at most, from `1m` to `7d`, only with `override_window`; by default until the open maintenance window closes, or `4h` when none is open. " +
-				"Another length starts another run; another spelling of the same does not.",
+			MarkdownDescription: "How long the run may last at most, from `1m` to `7d`; only with `override_window`. By default the run lasts at most until the open maintenance window closes, or `4h` if none is open. " +
+				"Another duration starts another run; another form of the same duration does not.",
 			PlanModifiers: []planmodifier.String{attribute.KeepDuration(), stringplanmodifier.RequiresReplace()},
 		},
 		"retry_of": schema.Int64Attribute{
 			Optional: true,
-			MarkdownDescription: "The id of a run that has ended: this one is of the hosts alone that failed or were skipped there. " +
-				"Offered by `osupgrade-agent` only. Another one starts another run.",
+			MarkdownDescription: "The id of a run that has ended. The new run contains only the hosts that failed or were skipped in that run. " +
+				"Supported by `osupgrade-agent` only. A change starts another run.",
 			Validators:    []validator.Int64{int64validator.AtLeast(1)},
 			PlanModifiers: []planmodifier.Int64{int64planmodifier.RequiresReplace()},
 		},
 		"timeouts": attribute.Timeouts(ctx, timeouts.Opts{
-			Create: true, CreateDescription: "For waiting until the run has ended, and any other before it; `duration` and `5m` more by default, so `4h5m`.",
+			Create: true, CreateDescription: "For waiting until this run, and any run before it, has ended; by default `duration` plus `5m`, or `4h5m` without `duration`.",
 		}),
 	}
 }
 
-// toldAttributes are those that the server sets. They stay as they are when
-// the run has ended.
-func toldAttributes() map[string]schema.Attribute {
+// resultAttributes are the computed attributes. They do not change after the end
+// of the run.
+func resultAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"run_id": schema.Int64Attribute{
 			Computed:            true,
 			MarkdownDescription: "The id of the run.",
 			PlanModifiers:       []planmodifier.Int64{int64planmodifier.UseStateForUnknown()},
 		},
-		"result":    told("How the run ended: `completed`, `partial`, `failed`, `aborted` or `timed-out`; null while it goes on."),
-		"opened_at": told("When the run was opened, as in RFC 3339."),
-		"ended_at":  told("When the run ended, as in RFC 3339; null while it goes on."),
+		"result":    computed("The result of the run: `completed`, `partial`, `failed`, `aborted` or `timed-out`; null until it ends."),
+		"opened_at": computed("When the run was opened (RFC 3339)."),
+		"ended_at":  computed("When the run ended (RFC 3339); null until it ends."),
 		"hosts": schema.ListNestedAttribute{
 			Computed:            true,
-			MarkdownDescription: "What became of each host.",
+			MarkdownDescription: "The result of each host.",
 			PlanModifiers:       []planmodifier.List{listplanmodifier.UseStateForUnknown()},
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"hostname": schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the host."},
-				"status":   schema.StringAttribute{Computed: true, MarkdownDescription: "Its status, such as `upgraded`, `failed` or `skipped`."},
-				"error":    schema.StringAttribute{Computed: true, MarkdownDescription: "The host's own words, or why it was skipped; null when all went well."},
+				"hostname": schema.StringAttribute{Computed: true, MarkdownDescription: "The name of the host."},
+				"status":   schema.StringAttribute{Computed: true, MarkdownDescription: "The status of the host, such as `upgraded`, `failed` or `skipped`."},
+				"error":    schema.StringAttribute{Computed: true, MarkdownDescription: "The error that the host reported, or why it was skipped; null if there is none."},
 			}},
 		},
 	}
 }
 
-func told(description string) schema.Attribute {
+func computed(description string) schema.Attribute {
 	return schema.StringAttribute{
 		Computed:            true,
 		MarkdownDescription: description,

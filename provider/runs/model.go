@@ -2,7 +2,11 @@ package runs
 
 import (
 	"context"
+	"fmt"
+	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
@@ -11,7 +15,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantdatasource"
 )
 
-// model is the data source as Terraform has it.
+// model is the Terraform model of the data source.
 type model struct {
 	tenantdatasource.Common
 	Result types.String `tfsdk:"result"`
@@ -42,9 +46,9 @@ type host struct {
 	Note     types.String `tfsdk:"note"`
 }
 
-// Ask asks for the runs. Those that the list has without their hosts are asked
-// for one by one.
-func (m *model) Ask(ctx context.Context, api *client.Client, tenant string) error {
+// Fetch reads the list of runs and, where the list omits the hosts of a run, the
+// run itself.
+func (m *model) Fetch(ctx context.Context, api *client.Client, tenant string) error {
 	filter, wrong := m.filter()
 	if len(wrong) > 0 {
 		return wrong
@@ -56,11 +60,11 @@ func (m *model) Ask(ctx context.Context, api *client.Client, tenant string) erro
 	m.Runs = make([]run, 0, len(found))
 	for _, r := range found {
 		if r.Hosts == nil {
-			whole, err := api.Run(ctx, tenant, r.ID)
+			complete, err := api.Run(ctx, tenant, r.ID)
 			switch {
 			case err == nil:
-				r = whole
-			// The server has forgotten it meanwhile.
+				r = complete
+			// 404: the server has deleted the run from its history since.
 			case !client.Missing(err):
 				return err
 			}
@@ -79,5 +83,38 @@ func fromAPI(r v1.Run) run {
 		ID: types.Int64Value(int64(r.ID)), Phase: attribute.Text(r.Phase), Result: attribute.Text(r.Result), Reason: attribute.Text(r.Reason),
 		Trigger: attribute.Text(r.Trigger), OpenedAt: attribute.Time(&r.OpenedAt), EndedAt: attribute.Time(r.EndedAt), NotAfter: attribute.Time(&r.NotAfter),
 		Hosts: hosts,
+	}
+}
+
+// filter returns the filter and its problems. It ignores unknown values.
+func (m *model) filter() (v1.RunFilter, v1.Problems) {
+	var wrong v1.Problems
+	instant := func(field string, text types.String) time.Time {
+		if text.IsNull() || text.IsUnknown() {
+			return time.Time{}
+		}
+		at, err := time.Parse(time.RFC3339, text.ValueString())
+		if err != nil {
+			wrong = append(wrong, v1.Problem{Field: field, Value: text.ValueString(), Message: fmt.Sprintf(
+				"%q is not an instant in RFC 3339 format; use one such as 2026-11-27T00:00:00Z", text.ValueString())})
+		}
+		return at
+	}
+	f := v1.RunFilter{
+		Result: m.Result.ValueString(), Host: m.Host.ValueString(),
+		Since: instant("since", m.Since), Until: instant("until", m.Until),
+		Limit: int(m.Limit.ValueInt64()),
+	}
+	return f, append(wrong, f.Validate()...)
+}
+
+// ValidateConfig applies the API's rules for a filter.
+func (*DataSource) ValidateConfig(ctx context.Context, req datasource.ValidateConfigRequest, resp *datasource.ValidateConfigResponse) {
+	var m model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	_, wrong := m.filter()
+	for _, problem := range wrong {
+		at := path.Root(problem.Field)
+		resp.Diagnostics.AddAttributeError(at, "Invalid value of "+at.String(), problem.Message)
 	}
 }

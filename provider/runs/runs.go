@@ -1,7 +1,7 @@
-// Package runs is the data source osupgrade_runs: a tenant's runs that are
-// kept, and what became of their hosts.
+// Package runs is the data source osupgrade_runs: the runs in a tenant's history
+// and the results of their hosts.
 //
-// It shows what the server says and decides nothing.
+// It decides nothing and never changes the server.
 package runs
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantdatasource"
 )
 
-// TypeName is the name of the data source.
+// TypeName is the type name of the data source.
 const TypeName = "osupgrade_runs"
 
 // DataSource is osupgrade_runs.
@@ -23,7 +23,7 @@ var (
 	_ datasource.DataSourceWithValidateConfig = (*DataSource)(nil)
 )
 
-// New makes the data source.
+// New returns the data source.
 func New() datasource.DataSource {
 	return &DataSource{tenantdatasource.DataSource[model, *model]{TypeName: TypeName}}
 }

@@ -8,21 +8,21 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/maintenancewindow"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantdatasource"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
 )
 
-// model is the data source as Terraform has it.
+// model is the Terraform model of the data source.
 type model struct {
 	tenantdatasource.Common
-	Site               types.String   `tfsdk:"site"`
-	WorkerApplications []string       `tfsdk:"worker_applications"`
-	MaintenanceWindows []window.Model `tfsdk:"maintenance_windows"`
-	Status             types.String   `tfsdk:"status"`
-	NextUpgradeIn      types.String   `tfsdk:"next_upgrade_in"`
-	NextUpgradeAt      types.String   `tfsdk:"next_upgrade_at"`
-	ScheduledWorkers   []worker       `tfsdk:"scheduled_workers"`
-	LastUpgradeInfo    *last          `tfsdk:"last_upgrade_info"`
+	Site               types.String              `tfsdk:"site"`
+	WorkerApplications []string                  `tfsdk:"worker_applications"`
+	MaintenanceWindows []maintenancewindow.Model `tfsdk:"maintenance_windows"`
+	Status             types.String              `tfsdk:"status"`
+	NextUpgradeIn      types.String              `tfsdk:"next_upgrade_in"`
+	NextUpgradeAt      types.String              `tfsdk:"next_upgrade_at"`
+	ScheduledWorkers   []worker                  `tfsdk:"scheduled_workers"`
+	LastUpgradeInfo    *last                     `tfsdk:"last_upgrade_info"`
 }
 
 type worker struct {
@@ -43,22 +43,22 @@ type host struct {
 	Error    types.String `tfsdk:"error"`
 }
 
-// Ask asks for the state.
-func (m *model) Ask(ctx context.Context, api *client.Client, tenant string) error {
+// Fetch reads the state.
+func (m *model) Fetch(ctx context.Context, api *client.Client, tenant string) error {
 	s, err := api.State(ctx, tenant, m.Site.ValueString())
 	m.fromAPI(s)
 	return err
 }
 
-// fromAPI takes over what the server said.
+// fromAPI sets the attributes from the server's answer.
 func (m *model) fromAPI(s v1.State) {
 	m.WorkerApplications = []string{}
 	for _, a := range s.WorkerApplications {
 		m.WorkerApplications = append(m.WorkerApplications, a.Name)
 	}
-	m.MaintenanceWindows = []window.Model{}
+	m.MaintenanceWindows = []maintenancewindow.Model{}
 	for _, w := range s.MaintenanceWindows {
-		m.MaintenanceWindows = append(m.MaintenanceWindows, window.FromAPI(w))
+		m.MaintenanceWindows = append(m.MaintenanceWindows, maintenancewindow.FromAPI(w))
 	}
 	m.Status = attribute.Text(s.Status)
 	m.NextUpgradeIn = attribute.Text(s.NextUpgradeIn)

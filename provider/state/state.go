@@ -1,7 +1,7 @@
-// Package state is the data source osupgrade_state: what is going on with a
-// tenant's upgrades now, and how the last run ended.
+// Package state is the data source osupgrade_state: a tenant's configuration, the
+// status of its upgrades, and the result of the last run.
 //
-// It shows what the server says and decides nothing.
+// It decides nothing and never changes the server.
 package state
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantdatasource"
 )
 
-// TypeName is the name of the data source.
+// TypeName is the type name of the data source.
 const TypeName = "osupgrade_state"
 
 // DataSource is osupgrade_state.
@@ -20,7 +20,7 @@ type DataSource struct {
 
 var _ datasource.DataSourceWithConfigure = (*DataSource)(nil)
 
-// New makes the data source.
+// New returns the data source.
 func New() datasource.DataSource {
 	return &DataSource{tenantdatasource.DataSource[model, *model]{TypeName: TypeName}}
 }

@@ -1,8 +1,8 @@
-// Package source is what data sources have in common: they ask the server
-// about one tenant and show what it says.
+// Package tenantdatasource implements the data sources, which read something
+// about one tenant from the server.
 //
-// It decides which tenant is meant and what a failure reads like. What is
-// asked, each data source says itself.
+// It decides which tenant is read and how a failure is reported. Each data
+// source defines what it reads.
 package tenantdatasource
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostic"
 )
 
-// Common is the attribute that every data source has.
+// Common is the attribute of every data source.
 type Common struct {
 	Tenant types.String `tfsdk:"tenant"`
 }
@@ -27,15 +27,15 @@ type Common struct {
 // Shared returns the common attributes of a model that embeds them.
 func (c *Common) Shared() *Common { return c }
 
-// Model is a data source as Terraform has it.
+// Model is the Terraform model of a data source.
 type Model interface {
-	// Shared are the common attributes.
+	// Shared returns the common attributes.
 	Shared() *Common
-	// Ask asks the server about the tenant and takes over what it says.
-	Ask(ctx context.Context, api *client.Client, tenant string) error
+	// Fetch sets the other attributes from the server's answer for a tenant.
+	Fetch(ctx context.Context, api *client.Client, tenant string) error
 }
 
-// DataSource is a data source of the given name. It lacks its Schema.
+// DataSource is a data source of a given type name, without its Schema.
 type DataSource[M any, P interface {
 	*M
 	Model
@@ -44,17 +44,17 @@ type DataSource[M any, P interface {
 	connection *connection.Connection
 }
 
-// Metadata names the data source.
+// Metadata sets the type name.
 func (d *DataSource[M, P]) Metadata(_ context.Context, _ datasource.MetadataRequest, resp *datasource.MetadataResponse) {
 	resp.TypeName = d.TypeName
 }
 
-// Configure takes the connection over from the provider.
+// Configure gets the connection from the provider.
 func (d *DataSource[M, P]) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
 	d.connection = connection.From(req.ProviderData, &resp.Diagnostics)
 }
 
-// Read asks the server.
+// Read reads the data source from the server.
 func (d *DataSource[M, P]) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	operation := "Unable to read " + d.TypeName
 	m := P(new(M))
@@ -66,14 +66,14 @@ func (d *DataSource[M, P]) Read(ctx context.Context, req datasource.ReadRequest,
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if err := m.Ask(ctx, api, tenant); err != nil {
+	if err := m.Fetch(ctx, api, tenant); err != nil {
 		diagnostic.Failure{Operation: operation, Tenant: tenant, Err: err}.Add(&resp.Diagnostics, nil)
 		return
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, m)...)
 }
 
-// Tenant is the attribute tenant.
+// Tenant returns the attribute tenant.
 func Tenant() schema.Attribute {
 	return schema.StringAttribute{
 		Optional: true, Computed: true,
@@ -82,16 +82,16 @@ func Tenant() schema.Attribute {
 	}
 }
 
-// Site is the attribute site of those that can ask another site.
+// Site returns the attribute site, for data sources that can read another site.
 func Site() schema.Attribute {
 	return schema.StringAttribute{
 		Optional:            true,
-		MarkdownDescription: "The site that is asked; by default the one that answers at the endpoint.",
+		MarkdownDescription: "The site to read; by default the site at the endpoint.",
 		Validators:          []validator.String{attribute.Name()},
 	}
 }
 
-// Text is an attribute that shows a text.
+// Text returns a computed text attribute.
 func Text(description string) schema.Attribute {
 	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
 }

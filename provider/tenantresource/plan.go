@@ -14,13 +14,12 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/privatestate"
 )
 
-// dryRunLimit bounds the check by the server, so that one that cannot be
-// reached does not hold up a plan.
+// dryRunLimit bounds the validation by the server, so that an unreachable server
+// does not hold up a plan.
 const dryRunLimit = 20 * time.Second
 
-// ModifyPlan fills the tenant in, finds two resources that manage the same,
-// asks the server whether it would take the plan, and warns of what it leads
-// to.
+// ModifyPlan sets the tenant, refuses a second resource for the same object, has
+// the server validate the plan, and warns of its effect.
 func (r *Resource[T, M, P]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
 		r.planDeletion(ctx, req, resp)
@@ -38,14 +37,14 @@ func (r *Resource[T, M, P]) ModifyPlan(ctx context.Context, req resource.ModifyP
 	r.claim(plan, req.Config.Raw.String(), &resp.Diagnostics)
 	if !resp.Plan.Raw.Equal(req.State.Raw) && resp.Plan.Raw.IsFullyKnown() {
 		answered := r.dryRun(ctx, plan, &resp.Diagnostics)
-		r.foresee(ctx, plan, answered, &resp.Diagnostics)
+		r.warn(ctx, plan, answered, &resp.Diagnostics)
 	}
 }
 
-// foresee warns of what the plan leads to, unless it is wrong anyway. A server
-// that did not answer before is not asked again.
-func (r *Resource[T, M, P]) foresee(ctx context.Context, plan P, answered bool, diags *diag.Diagnostics) {
-	if r.kind.Foresee == nil || diags.HasError() {
+// warn adds the kind's warnings to a plan without errors. It does without a
+// server that did not answer before.
+func (r *Resource[T, M, P]) warn(ctx context.Context, plan P, answered bool, diags *diag.Diagnostics) {
+	if r.kind.Warn == nil || diags.HasError() {
 		return
 	}
 	var misfits diag.Diagnostics
@@ -59,24 +58,24 @@ func (r *Resource[T, M, P]) foresee(ctx context.Context, plan P, answered bool, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, dryRunLimit)
 	defer cancel()
-	r.kind.Foresee(ctx, api, r.connection.Now(), r.place(plan), want, diags)
+	r.kind.Warn(ctx, api, r.connection.Now(), r.key(plan), want, diags)
 }
 
-// claim refuses a second resource that manages the same of one tenant: the two
-// would overwrite each other in turn for ever.
+// claim refuses a second resource that manages the same part of a tenant: the
+// two would overwrite each other for ever.
 func (r *Resource[T, M, P]) claim(plan P, configuration string, diags *diag.Diagnostics) {
 	tenant := plan.Shared().Tenant.ValueString()
 	for what, at := range plan.Claims() {
 		if !r.connection.Claim(tenant, what, configuration) {
 			diags.AddAttributeError(at, "Two resources manage "+what+" of one tenant",
-				"Another "+r.kind.TypeName+" of this configuration manages "+what+" of tenant "+tenant+
-					" too, and each would undo what the other does. Leave it out of one of them, or make one of both.")
+				"Another "+r.kind.TypeName+" of this configuration also manages "+what+" of tenant "+tenant+
+					", and each would undo the changes of the other. Remove it from one of them, or merge the two.")
 		}
 	}
 }
 
-// dryRun asks the server to check the plan (AV-8). Only its no is an error. It
-// reports whether the server took the plan.
+// dryRun has the server validate the plan (AV-8) and reports whether the server
+// accepted it. A refusal is an error; any other failure is a warning.
 func (r *Resource[T, M, P]) dryRun(ctx context.Context, plan P, diags *diag.Diagnostics) bool {
 	if !r.connection.Reachable() || !r.connection.ValidateAtPlan || diags.HasError() {
 		return false
@@ -87,20 +86,20 @@ func (r *Resource[T, M, P]) dryRun(ctx context.Context, plan P, diags *diag.Diag
 	want := plan.ToAPI(ctx, diags)
 	ctx, cancel := context.WithTimeout(ctx, dryRunLimit)
 	defer cancel()
-	failure.Err = r.kind.Validate(r.connection.Client(diags, failure.Operation), ctx, r.place(plan), want)
+	failure.Err = r.kind.Validate(r.connection.Client(diags, failure.Operation), ctx, r.key(plan), want)
 	switch {
 	case failure.Err == nil:
 	case refused(failure.Err):
 		failure.Add(diags, r.kind.Locate)
 	default:
-		failure.Operation = "Unable to have the server check " + r.kind.TypeName
-		failure.Warn(diags, "The plan was not checked by the server; apply may still fail. "+
-			"Set validate_at_plan = false on the provider to plan without the check.")
+		failure.Operation = "Unable to have the server validate " + r.kind.TypeName
+		failure.Warn(diags, "The server did not validate the plan; apply may still fail. "+
+			"Set validate_at_plan = false on the provider to plan without validation.")
 	}
 	return failure.Err == nil
 }
 
-// refused reports whether the server found the content wrong.
+// refused reports whether the server refused the content.
 func refused(err error) bool {
 	var answer *client.Error
 	if !errors.As(err, &answer) {
@@ -114,7 +113,7 @@ func refused(err error) bool {
 	}
 }
 
-// planDeletion notes what is deleted, and warns of what that means.
+// planDeletion records what the plan deletes, and warns of the effect.
 func (r *Resource[T, M, P]) planDeletion(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	state := P(new(M))
 	resp.Diagnostics.Append(req.State.Get(ctx, state)...)
@@ -123,8 +122,8 @@ func (r *Resource[T, M, P]) planDeletion(ctx context.Context, req resource.Modif
 		ctx, cancel := context.WithTimeout(ctx, dryRunLimit)
 		defer cancel()
 		api := r.connection.Client(&resp.Diagnostics, "Unable to plan the deletion of "+r.kind.TypeName)
-		// When this fails, the deletion goes by what the state knows.
-		if server, etag, err := r.kind.Get(api, ctx, r.place(state)); err == nil {
+		// If this fails, the deletion is based on the state.
+		if server, etag, err := r.kind.Get(api, ctx, r.key(state)); err == nil {
 			privatestate.KeepETag(ctx, resp.Private, etag, &resp.Diagnostics)
 			privatestate.KeepContent(ctx, resp.Private, server, &resp.Diagnostics)
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/privatestate"
 )
 
-// Create begins to manage what the plan has. What is there already is adopted
-// when it is empty or equal, and otherwise refused.
+// Create starts to manage the attributes of the plan. It adopts an existing
+// object if that is empty or equal, and fails otherwise.
 func (r *Resource[T, M, P]) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	operation := "Unable to create " + r.kind.TypeName
 	plan := P(new(M))
@@ -20,7 +20,7 @@ func (r *Resource[T, M, P]) Create(ctx context.Context, req resource.CreateReque
 	common.Tenant = r.connection.TenantOr(common.Tenant)
 	r.identify(ctx, resp.Identity, plan, &resp.Diagnostics)
 	connection.NeedTenant(&resp.Diagnostics, common.Tenant)
-	at := r.place(plan)
+	at := r.key(plan)
 	limit, problems := common.Timeouts.Create(ctx, createLimit)
 	resp.Diagnostics.Append(problems...)
 	want := plan.ToAPI(ctx, &resp.Diagnostics)
@@ -40,7 +40,7 @@ func (r *Resource[T, M, P]) Create(ctx context.Context, req resource.CreateReque
 	privatestate.KeepETag(ctx, resp.Private, change.readBack(ctx, etag, &resp.Diagnostics), &resp.Diagnostics)
 }
 
-// Read takes over what the server has of what is managed.
+// Read sets the managed attributes to the server's content.
 func (r *Resource[T, M, P]) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	operation := "Unable to read " + r.kind.TypeName
 	state := P(new(M))
@@ -55,11 +55,11 @@ func (r *Resource[T, M, P]) Read(ctx context.Context, req resource.ReadRequest, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	at := r.place(state)
+	at := r.key(state)
 	server, etag, err := r.kind.Get(api, ctx, at)
 	switch {
 	case err == nil:
-	case r.kind.gone(ctx, api, at, err):
+	case r.kind.removed(ctx, api, at, err):
 		resp.State.RemoveResource(ctx)
 		return
 	default:
@@ -71,8 +71,8 @@ func (r *Resource[T, M, P]) Read(ctx context.Context, req resource.ReadRequest, 
 	resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
 }
 
-// Update writes what the plan has, unless somebody else has changed it since
-// the plan was made.
+// Update writes the plan unless somebody else has changed the object since the
+// plan was made.
 func (r *Resource[T, M, P]) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	operation := "Unable to update " + r.kind.TypeName
 	state, plan := P(new(M)), P(new(M))
@@ -84,7 +84,7 @@ func (r *Resource[T, M, P]) Update(ctx context.Context, req resource.UpdateReque
 	limit, problems := common.Timeouts.Update(ctx, updateLimit)
 	resp.Diagnostics.Append(problems...)
 	change := write[T]{
-		kind: r.kind, at: r.place(plan),
+		kind: r.kind, at: r.key(plan),
 		prior: state.ToAPI(ctx, &resp.Diagnostics), want: plan.ToAPI(ctx, &resp.Diagnostics),
 		etag: privatestate.ETag(ctx, req.Private, &resp.Diagnostics), overwrite: common.OverwriteExisting.ValueBool(),
 	}
@@ -107,8 +107,7 @@ func (r *Resource[T, M, P]) Update(ctx context.Context, req resource.UpdateReque
 	privatestate.KeepETag(ctx, resp.Private, change.readBack(ctx, etag, &resp.Diagnostics), &resp.Diagnostics)
 }
 
-// Delete empties what is managed, and removes the object when nothing is left
-// in it.
+// Delete empties the owned part and deletes the object if nothing is left.
 func (r *Resource[T, M, P]) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	operation := "Unable to delete " + r.kind.TypeName
 	state := P(new(M))
@@ -117,7 +116,7 @@ func (r *Resource[T, M, P]) Delete(ctx context.Context, req resource.DeleteReque
 	resp.Diagnostics.Append(problems...)
 	owned := state.ToAPI(ctx, &resp.Diagnostics)
 	change := write[T]{
-		kind: r.kind, at: r.place(state), want: r.kind.Emptied(owned),
+		kind: r.kind, at: r.key(state), want: r.kind.Emptied(owned),
 		prior: r.kind.Restricted(privatestate.Content(ctx, req.Private, owned, &resp.Diagnostics), owned),
 		etag:  privatestate.ETag(ctx, req.Private, &resp.Diagnostics), remove: true,
 	}
@@ -132,17 +131,17 @@ func (r *Resource[T, M, P]) Delete(ctx context.Context, req resource.DeleteReque
 	}
 }
 
-// readBack reads what was written. When the server has something else, the
-// ETag of the write is kept, so that the next plan sees the difference.
+// readBack reads the object after a write. If the server has other content, it
+// returns the ETag of the write, so that the next plan shows the difference.
 func (w write[T]) readBack(ctx context.Context, etag string, diags *diag.Diagnostics) string {
 	server, err := w.read(ctx)
 	switch {
 	case err != nil:
 		diags.AddWarning("The "+w.kind.Noun+" could not be read back",
-			"It was written, but reading it afterwards failed: "+err.Error()+"\n\nThe next plan reads it again.")
-	case !w.kind.Settled(w.want, server.content):
-		diags.AddWarning("The server has another "+w.kind.Noun+" than was written",
-			"Somebody else may have changed it at once, or the server may have changed it. The next plan shows the difference.")
+			"The write succeeded, but the read after it failed: "+err.Error()+"\n\nThe next plan reads it again.")
+	case !w.kind.InSync(w.want, server.content):
+		diags.AddWarning("The server's "+w.kind.Noun+" differs from what was written",
+			"Somebody else or the server may have changed it in the meantime. The next plan shows the difference.")
 	default:
 		return server.etag
 	}

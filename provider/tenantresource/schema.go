@@ -23,7 +23,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/privatestate"
 )
 
-// Common are the attributes that every such resource has, beside its own.
+// Common are the attributes of every tenant resource.
 type Common struct {
 	Tenant            types.String   `tfsdk:"tenant"`
 	OverwriteExisting types.Bool     `tfsdk:"overwrite_existing"`
@@ -33,7 +33,7 @@ type Common struct {
 // Shared returns the common attributes of a model that embeds them.
 func (c *Common) Shared() *Common { return c }
 
-// Attributes adds the common attributes to a resource's own.
+// Attributes adds the common attributes to a resource's own attributes.
 func Attributes(ctx context.Context, own map[string]schema.Attribute) map[string]schema.Attribute {
 	all := map[string]schema.Attribute{
 		"tenant":             tenantAttribute(),
@@ -46,15 +46,15 @@ func Attributes(ctx context.Context, own map[string]schema.Attribute) map[string
 
 var limits = timeouts.Opts{
 	Create: true, CreateDescription: "For creation; `10m` by default.",
-	Read: true, ReadDescription: "For reading, as in every refresh; `5m` by default.",
+	Read: true, ReadDescription: "For reading, also at each refresh; `5m` by default.",
 	Update: true, UpdateDescription: "For changes; `10m` by default.",
-	Delete: true, DeleteDescription: "For deletion, which waits for a run that stands in its way; `4h10m` by default.",
+	Delete: true, DeleteDescription: "For deletion, which waits for a run under way; `4h10m` by default.",
 }
 
 func tenantAttribute() schema.Attribute {
 	return schema.StringAttribute{
 		Optional: true, Computed: true,
-		MarkdownDescription: "The tenant that is configured; the provider's `tenant` by default. Another one replaces the resource.",
+		MarkdownDescription: "The tenant; the provider's `tenant` by default. A change replaces the resource.",
 		Validators:          []validator.String{attribute.Name()},
 		PlanModifiers: []planmodifier.String{
 			stringplanmodifier.UseStateForUnknown(),
@@ -66,31 +66,30 @@ func tenantAttribute() schema.Attribute {
 func overwriteAttribute() schema.Attribute {
 	return schema.BoolAttribute{
 		Optional: true,
-		MarkdownDescription: "Whether that may be overwritten which is there already when this resource begins to manage it; `false` by default, " +
-			"which refuses to and asks for an import. Changes that somebody makes later are never overwritten silently.",
+		MarkdownDescription: "Whether creating this resource may overwrite what the server already has; `false` by default: " +
+			"the creation then fails and asks for an import. Later changes by others are never overwritten silently.",
 	}
 }
 
-// identity is the resource's identity. It is set first of all in every
-// operation: without it a CLI that knows none fails after the write
+// identity is the resource's identity. Every operation sets it first. Without
+// it, a CLI with a state from before identities fails after the write
 // (terraform.md 2.3).
 type identity struct {
 	Tenant types.String `tfsdk:"tenant"`
 }
 
-// nameIdentity is that of an object that has a name.
+// nameIdentity is the identity of a named object.
 type nameIdentity struct {
 	Tenant types.String `tfsdk:"tenant"`
 	Name   types.String `tfsdk:"name"`
 }
 
-// IdentitySchema says that the tenant identifies the resource, together with
-// the name if it has one.
+// IdentitySchema declares the tenant and, for a named object, the name.
 func (r *Resource[T, M, P]) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
 	resp.IdentitySchema = identityschema.Schema{Attributes: map[string]identityschema.Attribute{
 		"tenant": identityschema.StringAttribute{
 			RequiredForImport: true,
-			Description:       "The tenant whose " + r.kind.Noun + " it is.",
+			Description:       "The tenant that the " + r.kind.Noun + " belongs to.",
 		},
 	}}
 	if r.named() {
@@ -106,7 +105,7 @@ func (r *Resource[T, M, P]) named() bool {
 	return ok
 }
 
-// identify sets the identity of a model's object.
+// identify sets the identity to that of a model.
 func (r *Resource[T, M, P]) identify(ctx context.Context, to *tfsdk.ResourceIdentity, model P, diags *diag.Diagnostics) {
 	r.identifyAs(ctx, to, model.Shared().Tenant, nameOf(model), diags)
 }
@@ -119,9 +118,8 @@ func (r *Resource[T, M, P]) identifyAs(ctx context.Context, to *tfsdk.ResourceId
 	diags.Append(to.Set(ctx, identity{tenant})...)
 }
 
-// ImportState takes the name of a tenant, and that of an object that has one,
-// as the id or as the identity. The reading that follows begins to manage all
-// that is there.
+// ImportState imports an object by id or by identity: tenant, or tenant and
+// name. The read that follows sets every attribute.
 func (r *Resource[T, M, P]) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	tenant, name := types.StringValue(req.ID), types.StringNull()
 	if r.named() {
@@ -146,11 +144,11 @@ func (r *Resource[T, M, P]) ImportState(ctx context.Context, req resource.Import
 	privatestate.MarkImported(ctx, resp.Private, &resp.Diagnostics)
 }
 
-// wrongID says what is wrong with what to import; nothing when all is right.
+// wrongID returns the error of an invalid id; empty if it is valid.
 func (r *Resource[T, M, P]) wrongID(id, tenant, name string) string {
 	switch {
 	case r.named() && (!names.Valid(tenant) || !names.Valid(name)):
-		return fmt.Sprintf("The id %q is not the name of a tenant and that of a %s, with a slash between them. "+
+		return fmt.Sprintf("The id %q is not the name of a tenant and the name of a %s with a slash between them. "+
 			"Use lower-case letters, digits and hyphens, as in acme/christmas.", id, r.kind.Noun)
 	case !names.Valid(tenant):
 		return fmt.Sprintf("The id %q is not the name of a tenant. Use lower-case letters, digits and hyphens, as in acme.", id)

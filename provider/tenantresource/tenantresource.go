@@ -1,9 +1,9 @@
-// Package singleton is what resources have in common that are one object of a
-// tenant: its configuration, its rollout, or a calendar of some name.
+// Package tenantresource implements the resources that manage one object of a
+// tenant: the configuration, the rollout or a named calendar.
 //
-// It decides what to write, and when somebody else's change must not be
-// overwritten. What such an object holds, and which part of it a resource
-// owns, each Kind says itself. It never starts or ends a run.
+// It decides what to write and when a write would overwrite somebody else's
+// change. A Kind defines the content of its object and which part of it the
+// resource owns. The package never starts or ends a run.
 package tenantresource
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostic"
 )
 
-// Limits of the operations when the attribute timeouts names none. Deletion
-// waits for a run that is under way, and a run by hand may take four hours.
+// Default timeouts. Deletion waits for a run under way, and a run started by
+// hand may take four hours.
 const (
 	createLimit = 10 * time.Minute
 	readLimit   = 5 * time.Minute
@@ -29,31 +29,30 @@ const (
 	deleteLimit = 4*time.Hour + 10*time.Minute
 )
 
-// Kind is one kind of object, whose content is a T. A T may also be the part
-// of an object that a resource owns.
+// Kind is a kind of object with content T. A T is also used for the part of an
+// object that a resource owns.
 type Kind[T any] struct {
-	// TypeName is the name of the resource.
+	// TypeName is the type name of the resource.
 	TypeName string
-	// Noun is the object in words, such as "configuration".
+	// Noun names the object for people, such as "configuration".
 	Noun string
-	// Absent is how our agent's words begin for an object that is not there;
-	// %q is the tenant.
+	// Absent is the beginning of the agent's error for an object that does not
+	// exist; %q is the tenant.
 	Absent string
-	// NotFound says what to do when a write finds no place; empty for the
+	// NotFound is the advice for a write that fails with 404; empty means the
 	// usual advice.
 	NotFound string
-	// Locate finds the attribute of a field of the API.
+	// Locate returns the attribute of a field of the API.
 	Locate diagnostic.Locate
-	// Foresee warns of what a change leads to; nil when there is nothing to warn
-	// of. A nil api is one that is not to be asked. It adds no error.
-	Foresee func(ctx context.Context, api *client.Client, now time.Time, at Key, want T, diags *diag.Diagnostics)
+	// Warn adds warnings about the effect of a change, and never an error. If
+	// api is nil, it must do without the server. A nil Warn warns of nothing.
+	Warn func(ctx context.Context, api *client.Client, now time.Time, at Key, want T, diags *diag.Diagnostics)
 
 	Requests[T]
 	Rules[T]
 }
 
-// Requests are the methods of the client for such an object: see PerTenant and
-// PerName.
+// Requests are the client's methods for an object: see PerTenant and PerName.
 type Requests[T any] struct {
 	Get      func(c *client.Client, ctx context.Context, at Key) (T, string, error)
 	Put      func(c *client.Client, ctx context.Context, at Key, content T, when client.Precondition) (string, error)
@@ -61,44 +60,44 @@ type Requests[T any] struct {
 	Delete   func(c *client.Client, ctx context.Context, at Key, when client.Precondition) error
 }
 
-// Rules tell what belongs to whom. In them prior is what a resource owned,
-// want is what it shall own, and server is what is there.
+// Rules decide which part of an object a resource owns. prior is what the
+// resource owned, want what it shall own, server the object on the server.
 type Rules[T any] struct {
-	// Merged is the whole object to write.
+	// Merged returns the complete object to write.
 	Merged func(want, server T) T
-	// Settled reports whether the server has what is owned.
-	Settled func(want, server T) bool
+	// InSync reports whether the owned part on the server is want.
+	InSync func(want, server T) bool
 	// Unchanged reports whether there is nothing to write.
 	Unchanged func(prior, want T) bool
 	// Conflicts lists what somebody else wrote and a write would overwrite.
 	Conflicts func(prior, server, want T) []Conflict
-	// OwnsAll reports whether nothing of the object is somebody else's.
+	// OwnsAll reports whether the resource owns the complete object.
 	OwnsAll func(owned T) bool
-	// Empty reports whether nothing is left that is worth an object.
+	// Empty reports whether an object with this content should be deleted.
 	Empty func(content T) bool
-	// Restricted is the part of the content that is owned.
+	// Restricted returns the owned part of the content.
 	Restricted func(content, owned T) T
-	// Emptied is what is left of what is owned when it is given up.
+	// Emptied returns the owned part after its deletion.
 	Emptied func(owned T) T
 }
 
-// Model is such a resource as Terraform has it.
+// Model is the Terraform model of a resource.
 type Model[T any] interface {
-	// Shared are the common attributes.
+	// Shared returns the common attributes.
 	Shared() *Common
-	// ToAPI is what the model owns. All values must be known.
+	// ToAPI returns the owned part. All values must be known.
 	ToAPI(ctx context.Context, diags *diag.Diagnostics) T
-	// FromAPI takes over what the server has of what the model manages, in the
-	// spelling that it has. With all it begins to manage all that is there, as
-	// after an import.
+	// FromAPI sets the managed attributes to the server's content. It keeps the
+	// form of values with the same meaning. If all is set, as after an import,
+	// it sets every attribute.
 	FromAPI(ctx context.Context, server T, all bool, diags *diag.Diagnostics)
-	// Claims are what it manages of the tenant, and where that stands.
+	// Claims maps each managed part of the tenant, in words, to its attribute.
 	Claims() map[string]path.Path
-	// Loss tells what it means to delete it; empty when it means nothing.
+	// Loss describes the effect of a deletion; empty if there is none.
 	Loss(tenant string) (summary, detail string)
 }
 
-// Resource is a resource of one kind. It lacks its Schema.
+// Resource is a resource of one kind, without its Schema.
 type Resource[T, M any, P interface {
 	*M
 	Model[T]
@@ -107,7 +106,7 @@ type Resource[T, M any, P interface {
 	connection *connection.Connection
 }
 
-// New makes a resource of a kind.
+// New returns a resource of a kind.
 func New[T, M any, P interface {
 	*M
 	Model[T]
@@ -115,30 +114,29 @@ func New[T, M any, P interface {
 	return Resource[T, M, P]{kind: kind}
 }
 
-// Metadata names the resource.
+// Metadata sets the type name.
 func (r *Resource[T, M, P]) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = r.kind.TypeName
 }
 
-// Configure takes the connection over from the provider.
+// Configure gets the connection from the provider.
 func (r *Resource[T, M, P]) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
 	r.connection = connection.From(req.ProviderData, &resp.Diagnostics)
 }
 
-// Key is where an object is: a tenant and, of a kind of which a tenant may
-// have several, a name.
+// Key identifies an object: by its tenant and, if a tenant may have several
+// objects of the kind, by its name.
 type Key struct{ Tenant, Name string }
 
-// ID is the id to import it by.
-func (p Key) ID() string {
-	if p.Name == "" {
-		return p.Tenant
+// ID returns the id for an import.
+func (k Key) ID() string {
+	if k.Name == "" {
+		return k.Tenant
 	}
-	return p.Tenant + "/" + p.Name
+	return k.Tenant + "/" + k.Name
 }
 
-// PerTenant are the methods of the client for an object of which a tenant has
-// one.
+// PerTenant returns the client's methods for a kind with one object per tenant.
 func PerTenant[T any](
 	get func(*client.Client, context.Context, string) (T, string, error),
 	put func(*client.Client, context.Context, string, T, client.Precondition) (string, error),
@@ -161,7 +159,7 @@ func PerTenant[T any](
 	}
 }
 
-// PerName are the methods of the client for an object that has a name.
+// PerName returns the client's methods for a kind of named objects.
 func PerName[T any](
 	get func(*client.Client, context.Context, string, string) (T, string, error),
 	put func(*client.Client, context.Context, string, string, T, client.Precondition) (string, error),
@@ -184,13 +182,13 @@ func PerName[T any](
 	}
 }
 
-// Named is a model of an object that has a name.
+// Named is a model of a named object.
 type Named interface {
-	// ObjectName is its attribute name.
+	// ObjectName returns the attribute name.
 	ObjectName() types.String
 }
 
-// nameOf is the name of a model that has one, and null for another.
+// nameOf returns the name of a model; null if it is not Named.
 func nameOf(model any) types.String {
 	if named, ok := model.(Named); ok {
 		return named.ObjectName()
@@ -198,7 +196,7 @@ func nameOf(model any) types.String {
 	return types.StringNull()
 }
 
-// place is where a model's object is. All of it must be known.
-func (r *Resource[T, M, P]) place(model P) Key {
+// key returns the key of a model's object. Tenant and name must be known.
+func (r *Resource[T, M, P]) key(model P) Key {
 	return Key{model.Shared().Tenant.ValueString(), nameOf(model).ValueString()}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/wait"
 )
 
-// tries is how often a write begins anew since somebody else wrote in between
-// what this resource does not own.
+// tries is how often a write starts over because somebody else changed a part
+// that this resource does not own.
 const tries = 5
 
 // write is one change of a tenant's object.
@@ -28,13 +28,13 @@ type write[T any] struct {
 	at   Key
 	// prior and want are what the resource owned and what it shall own.
 	prior, want T
-	// etag is the one that prior came with; empty when it is not known.
+	// etag is the ETag of prior; empty if it is unknown.
 	etag string
-	// begin is set when the resource is created, and so owned nothing.
+	// begin is set for a creation: the resource owned nothing before.
 	begin bool
-	// overwrite allows to overwrite what was not owned before.
+	// overwrite permits overwriting parts that the resource did not own.
 	overwrite bool
-	// remove deletes the object when nothing is left in it.
+	// remove deletes the object if it is empty after the write.
 	remove bool
 }
 
@@ -45,15 +45,15 @@ type found[T any] struct {
 	exists  bool
 }
 
-// busyError tells that others kept writing what this resource does not own.
+// busyError means that others changed the object during each try.
 type busyError struct{ noun string }
 
 func (e *busyError) Error() string {
 	return fmt.Sprintf("somebody else changed the %s during each of %d tries", e.noun, tries)
 }
 
-// do writes and returns the new ETag. A run that stands in the way is waited
-// for.
+// do writes and returns the new ETag. If a run blocks the write, it waits for
+// the end of the run.
 func (w write[T]) do(ctx context.Context) (etag string, err error) {
 	server, read := found[T]{}, w.etag == "" || !w.kind.OwnsAll(w.want) || !w.kind.OwnsAll(w.prior)
 	for try := 0; try < tries; try++ {
@@ -69,9 +69,9 @@ func (w write[T]) do(ctx context.Context) (etag string, err error) {
 		if !client.HasStatus(err, http.StatusPreconditionFailed) {
 			return etag, err
 		}
-		if id := wait.InTheWay(err); id != 0 {
+		if id := wait.BlockingRun(err); id != 0 {
 			try--
-			if err := wait.UntilFree(ctx, w.api, w.at.Tenant, id); err != nil {
+			if err := wait.UntilUnblocked(ctx, w.api, w.at.Tenant, id); err != nil {
 				return "", err
 			}
 			continue
@@ -84,8 +84,8 @@ func (w write[T]) do(ctx context.Context) (etag string, err error) {
 	return "", &busyError{w.kind.Noun}
 }
 
-// read gets the object. A 404 is one that does not exist: when it is the
-// tenant that does not, the write will say so.
+// read gets the object; 404 means that it does not exist. If the tenant does not
+// exist, the write will fail with that error.
 func (w write[T]) read(ctx context.Context) (found[T], error) {
 	content, etag, err := w.kind.Get(w.api, ctx, w.at)
 	if client.HasStatus(err, http.StatusNotFound) {
@@ -94,7 +94,8 @@ func (w write[T]) read(ctx context.Context) (found[T], error) {
 	return found[T]{content, etag, err == nil}, err
 }
 
-// decide reports whether nothing is left to do, or why nothing may be done.
+// decide reports whether there is nothing to write. It returns an error if a
+// write would overwrite somebody else's change.
 func (w write[T]) decide(server found[T]) (done bool, err error) {
 	if w.remove && !server.exists {
 		return true, nil
@@ -105,22 +106,22 @@ func (w write[T]) decide(server found[T]) (done bool, err error) {
 	if w.remove && w.kind.Empty(w.kind.Merged(w.want, server.content)) {
 		return false, nil
 	}
-	return server.exists && w.kind.Settled(w.want, server.content), nil
+	return server.exists && w.kind.InSync(w.want, server.content), nil
 }
 
 func (w write[T]) relevant(all []Conflict) []Conflict {
 	var result []Conflict
 	for _, c := range all {
-		c.Taken = c.Taken || w.begin
-		if !c.Taken || !w.overwrite {
+		c.Unowned = c.Unowned || w.begin
+		if !c.Unowned || !w.overwrite {
 			result = append(result, c)
 		}
 	}
 	return result
 }
 
-// send writes the whole object, since PATCH cannot delete entries. The write
-// is bound to what was read, or else to the ETag that is known.
+// send writes the complete object, because PATCH cannot delete entries. The
+// precondition is the ETag of the object read, or else the known ETag.
 func (w write[T]) send(ctx context.Context, server found[T], read bool) (etag string, err error) {
 	when := client.Precondition{IfMatch: w.etag}
 	if read {
@@ -136,7 +137,7 @@ func (w write[T]) send(ctx context.Context, server found[T], read bool) (etag st
 	return w.kind.Put(w.api, ctx, w.at, body, when)
 }
 
-// pause lets other writers finish, longer with each try.
+// pause waits for other writers, longer with each try.
 func pause(ctx context.Context, try int) error {
 	longest := 100 * time.Millisecond << try
 	select {
@@ -147,11 +148,11 @@ func pause(ctx context.Context, try int) error {
 	}
 }
 
-// gone reports whether a failed reading proves that the object has been
-// removed, rather than that the endpoint, the tenant or the token is wrong
-// (terraform.md 5 row 8). A 404 whose words are not our agent's proves it only
-// when the tenant's state can be read.
-func (k Kind[T]) gone(ctx context.Context, api *client.Client, at Key, err error) bool {
+// removed reports whether a failed read proves that the object has been removed,
+// and not that endpoint, tenant or token are wrong (terraform.md 5 row 8). A 404
+// with another text than the agent's proves it only if the tenant's state can be
+// read.
+func (k Kind[T]) removed(ctx context.Context, api *client.Client, at Key, err error) bool {
 	var answer *client.Error
 	if !client.Missing(err) || !errors.As(err, &answer) {
 		return false
@@ -163,19 +164,18 @@ func (k Kind[T]) gone(ctx context.Context, api *client.Client, at Key, err error
 	return err == nil
 }
 
-// Conflict is an owned attribute that the server has neither as it was nor as
-// it shall be: somebody else wrote it.
+// Conflict is an attribute that somebody else has changed: the server's value is
+// neither the prior nor the wanted value.
 type Conflict struct {
-	// Attribute is its name.
+	// Attribute is the attribute's name.
 	Attribute string
-	// Taken tells that it was not owned before.
-	Taken bool
-	// Was, Server and Want are its three values, entry by entry.
+	// Unowned reports that the resource did not own the attribute before.
+	Unowned bool
+	// Was, Server and Want are the three values, entry by entry.
 	Was, Server, Want []string
 }
 
-// conflictError is the answer to a write that would overwrite what somebody
-// else wrote.
+// conflictError means that a write would overwrite somebody else's change.
 type conflictError struct{ conflicts []Conflict }
 
 func (e *conflictError) Error() string {
@@ -188,7 +188,7 @@ func (k Kind[T]) report(diags *diag.Diagnostics, operation string, at Key, err e
 	var busy *busyError
 	switch {
 	case errors.As(err, &busy):
-		diags.AddError(operation, "Tenant: "+at.Tenant+"\nCause: "+err.Error()+"\n\nNothing was written. Find out who writes it so often, and apply again.")
+		diags.AddError(operation, "Tenant: "+at.Tenant+"\nCause: "+err.Error()+"\n\nNothing was written. Find out who changes it so often, and apply again.")
 		return
 	case !errors.As(err, &foreign):
 		diagnostic.Failure{Operation: operation, Tenant: at.Tenant, Err: err, NotFound: k.NotFound}.Add(diags, k.Locate)
@@ -199,9 +199,9 @@ func (k Kind[T]) report(diags *diag.Diagnostics, operation string, at Key, err e
 	}
 }
 
-// explain says what differs and what to do.
+// explain describes the difference and what to do.
 func (k Kind[T]) explain(at Key, c Conflict) string {
-	if c.Taken {
+	if c.Unowned {
 		return fmt.Sprintf("%s has %s already, which this resource did not manage. Nothing was written.\n\n%s\n\n%s",
 			sentence(k.owner(at)), c.Attribute, comparison([2]string{"on the server", "in the configuration"}, c.Server, c.Want), k.takeOver(at))
 	}
@@ -210,7 +210,7 @@ func (k Kind[T]) explain(at Key, c Conflict) string {
 		c.Attribute, k.owner(at), comparison([2]string{"when planned", "on the server now"}, c.Was, c.Server))
 }
 
-// owner is whose attributes they are.
+// owner names the object for an error.
 func (k Kind[T]) owner(at Key) string {
 	if at.Name == "" {
 		return "tenant " + at.Tenant

@@ -1,7 +1,7 @@
-// Package wait follows a run until it has ended.
+// Package wait follows a run to its end.
 //
-// It decides when a run is over and when an error is only a gap in what it
-// hears. It never starts, changes or ends a run.
+// It decides when a run has ended and which errors to retry. It never starts,
+// changes or ends a run.
 package wait
 
 import (
@@ -17,19 +17,19 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// recheck is how long the events are trusted before the run is asked for
-// again, in case the event that matters came before the watching began.
+// recheck is how long to rely on events before reading the run again, in case
+// the last event was sent before the watch began.
 const recheck = 30 * time.Second
 
-// API is what is needed of the client.
+// API is the part of the client that wait uses.
 type API interface {
 	Run(ctx context.Context, tenant string, id uint64) (v1.Run, error)
 	Watch(ctx context.Context, tenant string, see func(v1.Run) (more bool)) error
 }
 
-// ForRun returns the run when it has ended. Each change goes to see on the
-// way. It ends with the error of ctx, or with an answer that says that the run
-// cannot be followed; a server that cannot be reached is waited for.
+// ForRun returns the run once it has ended, and calls see at each change. It
+// retries while the server is unreachable. It fails with the error of ctx, or
+// with an answer such as 404 or 403.
 func ForRun(ctx context.Context, api API, tenant string, id uint64, see func(v1.Run)) (v1.Run, error) {
 	return forRun(ctx, api, tenant, id, see, recheck)
 }
@@ -41,10 +41,10 @@ func forRun(ctx context.Context, api API, tenant string, id uint64, see func(v1.
 		switch {
 		case ctx.Err() != nil:
 			return last, ctx.Err()
-		case err != nil && (!asked || !passing(err)):
+		case err != nil && (!asked || !temporary(err)):
 			return last, err
 		case err != nil:
-			tflog.Warn(ctx, "cannot ask for the run, waiting on", map[string]any{"run": id, "error": err.Error()})
+			tflog.Warn(ctx, "cannot read the run; retrying", map[string]any{"run": id, "error": err.Error()})
 		default:
 			last = run
 			see(run)
@@ -61,7 +61,7 @@ func forRun(ctx context.Context, api API, tenant string, id uint64, see func(v1.
 	}
 }
 
-// watch follows the events until the run has ended or it is time to ask.
+// watch follows the events until the run has ended or recheck has passed.
 func watch(ctx context.Context, api API, tenant string, last *v1.Run, see func(v1.Run), recheck time.Duration) error {
 	watching, stop := context.WithTimeout(ctx, recheck)
 	defer stop()
@@ -78,7 +78,7 @@ func watch(ctx context.Context, api API, tenant string, last *v1.Run, see func(v
 		return ctx.Err()
 	case watching.Err() != nil, err == nil:
 		return nil
-	case passing(err):
+	case temporary(err):
 		<-watching.Done()
 		return ctx.Err()
 	default:
@@ -86,8 +86,8 @@ func watch(ctx context.Context, api API, tenant string, last *v1.Run, see func(v
 	}
 }
 
-// passing reports whether an error may be over by itself soon.
-func passing(err error) bool {
+// temporary reports whether an error is worth a retry.
+func temporary(err error) bool {
 	var answer *client.Error
 	if !errors.As(err, &answer) {
 		return true
@@ -95,9 +95,9 @@ func passing(err error) bool {
 	return answer.Status >= http.StatusInternalServerError || answer.Status == http.StatusTooManyRequests
 }
 
-// InTheWay is the id of the run that an answer names as the reason of a
+// BlockingRun returns the id of the run that the server names as the reason of a
 // refusal, or 0.
-func InTheWay(err error) uint64 {
+func BlockingRun(err error) uint64 {
 	var answer *client.Error
 	if !errors.As(err, &answer) || answer.Status != http.StatusPreconditionFailed {
 		return 0
@@ -110,9 +110,9 @@ func InTheWay(err error) uint64 {
 	return 0
 }
 
-// UntilFree returns when the run that stands in the way has ended, or is not
-// kept any more.
-func UntilFree(ctx context.Context, api API, tenant string, id uint64) error {
+// UntilUnblocked waits until the blocking run has ended or is no longer in the
+// history.
+func UntilUnblocked(ctx context.Context, api API, tenant string, id uint64) error {
 	tflog.Info(ctx, fmt.Sprintf("run %d of tenant %s is under way; waiting for its end", id, tenant))
 	_, err := ForRun(ctx, api, tenant, id, func(v1.Run) {})
 	if err == nil || client.HasStatus(err, http.StatusNotFound) {

@@ -149,7 +149,7 @@ func TestInTheWay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := InTheWay(row.err); got != row.want {
+			if got := BlockingRun(row.err); got != row.want {
 				t.Errorf("got %d, want %d", got, row.want)
 			}
 		})
@@ -159,11 +159,11 @@ func TestInTheWay(t *testing.T) {
 func TestUntilFree_aForgottenRunIsOver(t *testing.T) {
 	t.Parallel()
 	api := script{asked: []func() (v1.Run, error){says(v1.Run{}, status(404))}}
-	if err := UntilFree(t.Context(), &api, "acme", 41); err != nil {
+	if err := UntilUnblocked(t.Context(), &api, "acme", 41); err != nil {
 		t.Error(err)
 	}
 	api = script{asked: []func() (v1.Run, error){says(v1.Run{}, status(403))}}
-	if err := UntilFree(t.Context(), &api, "acme", 41); !client.HasStatus(err, 403) {
+	if err := UntilUnblocked(t.Context(), &api, "acme", 41); !client.HasStatus(err, 403) {
 		t.Errorf("got %v, want status 403", err)
 	}
 }

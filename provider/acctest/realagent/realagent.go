@@ -1,6 +1,5 @@
-// Package live runs the real agent for tests of the provider. It stands apart
-// from package acctest, so that tests against the fake API do not need the
-// agent.
+// Package realagent runs the real agent for tests of the provider. It is not part
+// of package acctest, so that tests against the fake API do not import the agent.
 package realagent
 
 import (
@@ -10,8 +9,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
-// Start starts the agent for one test, with simulated hosts that take no time,
-// and returns its folder: DIR/hosts/h01 is the first host.
+// Start starts the agent for one test, with simulated hosts that upgrade without
+// delay, and returns its folder. The first host is DIR/hosts/h01.
 func Start(t testing.TB, hosts int) (acctest.Server, string) {
 	t.Helper()
 	dir := t.TempDir()

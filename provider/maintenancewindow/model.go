@@ -1,4 +1,4 @@
-package window
+package maintenancewindow
 
 import (
 	"context"
@@ -8,12 +8,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	rules "github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// Model is one element of an attribute maintenance_windows.
+// Model is an element of an attribute maintenance_windows.
 type Model struct {
 	DaysOfWeek types.Set    `tfsdk:"days_of_week"`
 	StartTime  types.String `tfsdk:"start_time"`
@@ -31,11 +31,11 @@ func Type() types.ObjectType {
 	}}
 }
 
-// API is the window as the API has it. The days are joined in the order of
-// the week; the rest stays as it is spelt.
+// API converts an element to a window of the API. The days are joined in the
+// order of the week; the other fields keep their form.
 func (m Model) API() v1.MaintenanceWindow {
 	days := strings.Join(texts(m.DaysOfWeek), ", ")
-	if parsed, err := rules.ParseDays(days); err == nil {
+	if parsed, err := window.ParseDays(days); err == nil {
 		days = parsed.String()
 	}
 	return v1.MaintenanceWindow{
@@ -46,7 +46,7 @@ func (m Model) API() v1.MaintenanceWindow {
 	}
 }
 
-// FromAPI is a window of the API as an element.
+// FromAPI converts a window of the API to an element.
 func FromAPI(w v1.MaintenanceWindow) Model {
 	days := []attr.Value{}
 	for _, day := range splitDays(w.DaysOfWeek) {
@@ -64,22 +64,22 @@ func FromAPI(w v1.MaintenanceWindow) Model {
 	return m
 }
 
-// Models are the elements of a list whose values are all known.
+// Models returns the elements of a list. All values must be known.
 func Models(ctx context.Context, list types.List, diags *diag.Diagnostics) []Model {
 	var models []Model
 	diags.Append(list.ElementsAs(ctx, &models, false)...)
 	return models
 }
 
-// List is the list of these elements.
+// List returns a list of elements.
 func List(ctx context.Context, models []Model, diags *diag.Diagnostics) types.List {
 	list, problems := types.ListValueFrom(ctx, Type(), models)
 	diags.Append(problems...)
 	return list
 }
 
-// ToAPI are the windows of a list: nil for a null list, and empty but not nil
-// for one without elements. All values must be known.
+// ToAPI converts a list to windows: nil for a null list, empty but not nil for a
+// list without elements. All values must be known.
 func ToAPI(ctx context.Context, list types.List, diags *diag.Diagnostics) []v1.MaintenanceWindow {
 	if list.IsNull() {
 		return nil
@@ -91,7 +91,7 @@ func ToAPI(ctx context.Context, list types.List, diags *diag.Diagnostics) []v1.M
 	return windows
 }
 
-// Known reports whether every value of a list is known.
+// Known reports whether every value in a value is known.
 func Known(ctx context.Context, value attr.Value) bool {
 	raw, err := value.ToTerraformValue(ctx)
 	return err == nil && raw.IsFullyKnown()

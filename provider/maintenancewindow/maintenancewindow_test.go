@@ -1,4 +1,4 @@
-package window
+package maintenancewindow
 
 import (
 	"slices"

@@ -1,43 +1,44 @@
-// Package window is Terraform's side of a maintenance window: its attributes,
-// its model, and when two windows are the same though spelt differently.
+// Package maintenancewindow has the model and the validators of maintenance
+// windows in Terraform.
 //
-// It decides equality and keeps a person's spelling. It makes no request.
-package window
+// It decides when two windows have the same meaning, and keeps the form in which
+// a person wrote them. It never makes a request.
+package maintenancewindow
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
-	rules "github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// Key is the same text for two windows exactly when they mean the same: the
-// order and case of the days, the spelling of the duration and an omitted
-// timezone do not matter (AV-16 to AV-19). What our rules cannot read, as
-// another system may send, is compared as it is written.
+// Key is the canonical form of a window: two windows have the same key exactly if
+// they have the same meaning (AV-16 to AV-19). Order and case of the days, form
+// of the duration and an omitted timezone do not matter. A field that our rules
+// cannot parse, as another system may send, stays as it is.
 func Key(w v1.MaintenanceWindow) string {
 	days, start, zone, length := strings.Join(splitDays(w.DaysOfWeek), ", "), w.StartTime, w.Timezone, w.Duration
-	if t, err := rules.ParseTimeOfDay(start); err == nil {
+	if t, err := window.ParseTimeOfDay(start); err == nil {
 		start = t.String()
 	}
-	if z, err := rules.ParseZone(zone); err == nil {
+	if z, err := window.ParseZone(zone); err == nil {
 		zone = z.String()
 	}
-	if l, err := rules.ParseDuration(length); err == nil {
-		length = rules.FormatDuration(l)
+	if l, err := window.ParseDuration(length); err == nil {
+		length = window.FormatDuration(l)
 	}
 	return fmt.Sprintf("%s from %s %s for %s", days, start, zone, length)
 }
 
-// Same reports whether two lists hold the same windows, in any order.
+// Same reports whether two lists contain the same windows, in any order.
 func Same(a, b []v1.MaintenanceWindow) bool {
 	return slices.Equal(Keys(a), Keys(b))
 }
 
-// Keys lists the keys of windows in their order as text.
+// Keys returns the sorted keys of windows.
 func Keys(windows []v1.MaintenanceWindow) []string {
 	keys := make([]string, 0, len(windows))
 	for _, w := range windows {
@@ -47,9 +48,9 @@ func Keys(windows []v1.MaintenanceWindow) []string {
 	return keys
 }
 
-// Keep orders and spells the server's windows as those in state: an equal one
-// stays as it stands there, another takes the place of one that is gone, and
-// what is left comes last. The result means the same as server.
+// Keep returns the server's windows in the order and form of the state. A window
+// that is also in the state keeps its position and form there. Other windows take
+// the positions of windows that the server no longer has, or come last.
 func Keep(state []Model, server []v1.MaintenanceWindow) []Model {
 	left := slices.Clone(server)
 	kept := make([]*Model, len(state))
@@ -77,7 +78,7 @@ func Keep(state []Model, server []v1.MaintenanceWindow) []Model {
 	return result
 }
 
-// Duplicate finds the first window that means the same as an earlier one.
+// Duplicate returns the first window with the same meaning as an earlier one.
 func Duplicate(windows []v1.MaintenanceWindow) (earlier, later int, found bool) {
 	seen := map[string]int{}
 	for i, w := range windows {
@@ -89,10 +90,10 @@ func Duplicate(windows []v1.MaintenanceWindow) (earlier, later int, found bool) 
 	return 0, 0, false
 }
 
-// splitDays takes the text of days apart, in the order of the week. Days that
-// our rules cannot read stay as they are written, as a set.
+// splitDays splits a list of days into sorted names. If our rules cannot parse
+// the list, its elements stay as they are.
 func splitDays(text string) []string {
-	if days, err := rules.ParseDays(text); err == nil {
+	if days, err := window.ParseDays(text); err == nil {
 		return days.Names()
 	}
 	var days []string

@@ -1,4 +1,4 @@
-package window
+package maintenancewindow
 
 import (
 	"testing"
@@ -11,10 +11,10 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// TestKeepSpelling_plansThePriorValueExactlyWhenItMeansTheSame holds the rule
+// TestKeepForm_plansThePriorValueExactlyWhenItMeansTheSame holds the rule
 // by which Terraform accepts the plan: it is the prior value or the
 // configuration, as a whole.
-func TestKeepSpelling_plansThePriorValueExactlyWhenItMeansTheSame(t *testing.T) {
+func TestKeepForm_plansThePriorValueExactlyWhenItMeansTheSame(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		var diags diag.Diagnostics
@@ -22,7 +22,7 @@ func TestKeepSpelling_plansThePriorValueExactlyWhenItMeansTheSame(t *testing.T) 
 		config := rapid.OneOf(rapid.SliceOfN(drawn(), 0, 3), rapid.Permutation(prior)).Draw(rt, "config")
 		state, plan := List(t.Context(), models(prior), &diags), List(t.Context(), models(config), &diags)
 		resp := planmodifier.ListResponse{PlanValue: plan}
-		KeepSpelling().PlanModifyList(t.Context(), planmodifier.ListRequest{StateValue: state, PlanValue: plan}, &resp)
+		KeepForm().PlanModifyList(t.Context(), planmodifier.ListRequest{StateValue: state, PlanValue: plan}, &resp)
 		want := plan
 		if Same(windows(models(prior)), windows(models(config))) {
 			want = state
@@ -33,7 +33,7 @@ func TestKeepSpelling_plansThePriorValueExactlyWhenItMeansTheSame(t *testing.T) 
 	})
 }
 
-func TestKeepSpelling_leavesNullAndUnknownAlone(t *testing.T) {
+func TestKeepForm_leavesNullAndUnknownAlone(t *testing.T) {
 	t.Parallel()
 	var diags diag.Diagnostics
 	some := List(t.Context(), models([]v1.MaintenanceWindow{w("Friday", "01:00", "", "4h")}), &diags)
@@ -45,7 +45,7 @@ func TestKeepSpelling_leavesNullAndUnknownAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			resp := planmodifier.ListResponse{PlanValue: row.plan}
-			KeepSpelling().PlanModifyList(t.Context(), planmodifier.ListRequest{StateValue: row.state, PlanValue: row.plan}, &resp)
+			KeepForm().PlanModifyList(t.Context(), planmodifier.ListRequest{StateValue: row.state, PlanValue: row.plan}, &resp)
 			if !resp.PlanValue.Equal(row.plan) {
 				t.Errorf("planned %v, want %v", resp.PlanValue, row.plan)
 			}
