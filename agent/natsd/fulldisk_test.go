@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	log "github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
+	files "github.com/osupgrade/terraform-provider-osupgrade/agent/natsd/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 )
 
@@ -185,7 +186,7 @@ func (w diskWrite) holds(t *testing.T, s *Server) {
 	tick := time.NewTicker(markDelay / 10)
 	defer tick.Stop()
 	for begun := time.Now(); ; <-tick.C {
-		marks, err := readMarks(s.dir)
+		marks, err := files.ReadMarks(s.dir)
 		switch {
 		case err != nil || time.Since(begun) > time.Minute:
 			t.Fatalf("record %d is written, the marks are %v, %v", want, marks, err)

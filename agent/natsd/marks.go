@@ -1,54 +1,44 @@
 package natsd
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd/store"
 )
 
-const (
-	// marksName is the file that says how far each stream went, so that a crash
-	// does not hide that the newest records are gone: they look like one that
-	// was being written. The log has a guard of its own besides.
-	marksName = "marks.json"
-	// markDelay is how long after a write the marks are written, so that many
-	// writes have one.
-	markDelay = time.Second
-)
+// markDelay is how long after a write the high-water marks are written, so that
+// many writes share one.
+const markDelay = time.Second
 
-// marker keeps the marks of a running server.
+// marker keeps the high-water marks of a store on which a server runs.
 type marker struct {
 	nats    *server.Server
-	path    string
+	dir     string
 	conn    *nats.Conn
 	changed chan struct{}
 	stop    chan struct{}
 	stopped chan struct{}
 	once    sync.Once
 	mu      sync.Mutex
-	kept    map[string]uint64
+	kept    store.Marks
 }
 
 // startMarker begins to keep marks: it hears of each write to a bucket or to
 // the history as it is made. conn is closed with it; tried is told how each try to
 // write them came out.
 func startMarker(s *server.Server, dir string, conn *nats.Conn, tried func(error)) (*marker, error) {
-	kept, err := readMarks(dir)
+	kept, err := store.ReadMarks(dir)
 	if err != nil {
 		return nil, err
 	}
 	m := &marker{
-		nats: s, kept: kept, path: filepath.Join(dir, marksName), conn: conn,
+		nats: s, kept: kept, dir: dir, conn: conn,
 		changed: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	// What was acknowledged last before the store was opened again has no mark.
@@ -112,11 +102,7 @@ func (m *marker) mark() error {
 	if maps.Equal(marks, m.kept) {
 		return nil
 	}
-	body, err := json.Marshal(marks)
-	if err != nil {
-		return err
-	}
-	if err := durable.WriteFile(m.path, body, 0o600); err != nil {
+	if err := marks.Write(m.dir); err != nil {
 		return err
 	}
 	m.kept = marks
@@ -124,12 +110,12 @@ func (m *marker) mark() error {
 }
 
 // reached returns how far the server says that each stream has come.
-func (m *marker) reached() (map[string]uint64, error) {
+func (m *marker) reached() (store.Marks, error) {
 	info, err := m.nats.Jsz(&server.JSzOptions{Accounts: true, Streams: true})
 	if err != nil {
 		return nil, fmt.Errorf("cannot ask how far the streams have come: %w", err)
 	}
-	marks := map[string]uint64{}
+	marks := store.Marks{}
 	for _, account := range info.AccountDetails {
 		for _, stream := range account.Streams {
 			if stream.State.LastSeq > 0 {
@@ -148,37 +134,4 @@ func (m *marker) close() {
 	m.conn.Close()
 	m.once.Do(func() { close(m.stop) })
 	<-m.stopped
-}
-
-// readMarks returns the marks of a store; none for one that never had any.
-func readMarks(dir string) (map[string]uint64, error) {
-	path := filepath.Join(dir, marksName)
-	body, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var marks map[string]uint64
-	if err := json.Unmarshal(body, &marks); err != nil {
-		return nil, fmt.Errorf("the store is damaged: %s cannot be read: %w", path, err)
-	}
-	return marks, nil
-}
-
-// checkMarks checks that no stream ends before its mark.
-func checkMarks(dir string, last map[string]uint64) error {
-	marks, err := readMarks(dir)
-	if err != nil {
-		return err
-	}
-	for stream, mark := range marks {
-		if last[stream] < mark {
-			return fmt.Errorf("the store is damaged: stream %s ends at record %d, and record %d had been there; "+
-				"put a backup in place of the folder, or remove %s to go on with what is left",
-				stream, last[stream], mark, filepath.Join(dir, marksName))
-		}
-	}
-	return nil
 }

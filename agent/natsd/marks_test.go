@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	files "github.com/osupgrade/terraform-provider-osupgrade/agent/natsd/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 )
 
@@ -35,9 +36,9 @@ func TestMarks(t *testing.T) {
 	}
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	want := map[string]uint64{"$G/KV_osu-hosts": 1}
+	want := files.Marks{"$G/KV_osu-hosts": 1}
 	for {
-		marks, err := readMarks(filepath.Join(dir, "store"))
+		marks, err := files.ReadMarks(filepath.Join(dir, "store"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +87,7 @@ func TestDamageWhileRunning(t *testing.T) {
 	}
 	path := filepath.Join(dir, "store", "jetstream", "$G", "streams", "KV_osu-hosts", "msgs", "1.blk")
 	body := read(t, path)
-	if err := write(path, flip(body, recordHead)); err != nil {
+	if err := write(path, flip(body, 22)); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err == nil || !strings.Contains(err.Error(), "1.blk") {

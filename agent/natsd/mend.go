@@ -83,7 +83,7 @@ func (s *Server) writable() error {
 func (s *Server) reopen(ctx context.Context) error {
 	s.marks.close()
 	shutDown(s.current())
-	if err := unwritten(s.dir); err != nil {
+	if err := prepare(s.dir); err != nil {
 		return err
 	}
 	return s.start(ctx, s.address)

@@ -23,6 +23,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/trouble"
 )
 
@@ -133,7 +134,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 
 // open opens the store for the first time.
 func (s *Server) open(ctx context.Context) (err error) {
-	if err := unseal(s.dir); err != nil {
+	if err := prepare(s.dir); err != nil {
 		return err
 	}
 	if s.own, err = nkeys.CreateUser(); err != nil {
@@ -148,13 +149,19 @@ func (s *Server) open(ctx context.Context) (err error) {
 	return nil
 }
 
+// prepare makes a store ready for a server. A server that is alone has nobody to
+// get a damaged stream from: it refuses to run.
+func prepare(dir string) error {
+	if err := store.Check(dir); err != nil {
+		return err
+	}
+	return store.Prepare(dir)
+}
+
 // start starts a server on the store.
 func (s *Server) start(ctx context.Context, listen string) error {
 	ownKey, err := s.own.PublicKey()
 	if err != nil {
-		return err
-	}
-	if err := clearUnmade(s.dir); err != nil {
 		return err
 	}
 	o := s.o
@@ -313,11 +320,11 @@ func (s *Server) Close() error {
 	s.stop()
 	s.watching.Wait()
 	s.marks.close()
-	// An ill store is left as a crash leaves it, without a seal: what its server
-	// notes at its end is not to be believed.
-	finish := seal
+	// After a full disk the server's own notes are wrong: the store gets no seal,
+	// and is left as after a crash.
+	finish := store.Seal
 	if !s.current().Running() || healthy(s.current().Healthz) != nil {
-		finish = unwritten
+		finish = prepare
 	}
 	shutDown(s.current())
 	return errors.Join(finish(s.dir), s.lock.Close())

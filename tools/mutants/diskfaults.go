@@ -8,13 +8,13 @@ var diskFaults = []fault{
 		by: tests("agent/natsd", "TestFullDisk"),
 	},
 	{
-		name: "refused-record-keeps-its-number", in: "agent/natsd.unwritten",
+		name: "refused-record-keeps-its-number", in: "agent/natsd/store.dropIndexes",
 		old: `err = errors.Join(err, os.Remove(index))`, new: `err = errors.Join(err, os.Chmod(index, 0o600))`,
 		by: tests("agent/natsd", "TestFullDisk"),
 	},
 	{
 		name: "ill-store-is-sealed", in: "agent/natsd.Server.Close",
-		old: `finish = unwritten`, new: `finish = seal`,
+		old: `finish = prepare`, new: `finish = store.Seal`,
 		by: tests("agent/natsd", "TestStoppedOnFullDisk"),
 	},
 	{

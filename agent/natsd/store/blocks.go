@@ -1,4 +1,4 @@
-package natsd
+package store
 
 import (
 	"bytes"
@@ -27,32 +27,9 @@ const (
 	sequenceFlags = 3 << 62
 )
 
-// errTorn is the error of a last record that is not whole: it was being
-// written when the machine went down, so nobody was told that it is there.
+// errTorn is the error of a last record that is not whole. The server was writing
+// it when the machine went down, so nobody was told of it.
 var errTorn = errors.New("its last record is not whole")
-
-// checkStreams looks for damage in the streams of a store folder while no
-// server runs on it. The server itself takes a damaged block for its end, and
-// a stream with damaged settings for none (nats-server #7549). whole tells that
-// the last record of each stream must be so.
-func checkStreams(dir string, whole bool) error {
-	streams, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", "*"))
-	if err != nil {
-		return err
-	}
-	last := map[string]uint64{}
-	for _, stream := range streams {
-		// What begins with a dot is being deleted.
-		if strings.HasPrefix(filepath.Base(stream), ".") {
-			continue
-		}
-		account := filepath.Base(filepath.Dir(filepath.Dir(stream)))
-		if last[account+"/"+filepath.Base(stream)], err = checkStream(stream, whole); err != nil {
-			return err
-		}
-	}
-	return checkMarks(dir, last)
-}
 
 // checkStream checks one stream and returns its last sequence.
 func checkStream(dir string, whole bool) (last uint64, err error) {
@@ -62,7 +39,7 @@ func checkStream(dir string, whole bool) (last uint64, err error) {
 	}
 	if err := checkSettings(dir); err != nil {
 		if errors.Is(err, os.ErrNotExist) && emptyBlocks(dir, blocks) {
-			return 0, nil // It was being made.
+			return 0, nil // An orphan stream.
 		}
 		return 0, err
 	}
@@ -74,7 +51,7 @@ func checkStream(dir string, whole bool) (last uint64, err error) {
 		}
 		ends, err := checkBlock(body, blockHash(filepath.Base(dir), number))
 		if err != nil && (whole || i < len(blocks)-1 || !errors.Is(err, errTorn)) {
-			return 0, fmt.Errorf("the store is damaged: %s: %w", path, err)
+			return 0, &Damage{What: path, cause: err}
 		}
 		last = max(last, ends)
 	}
@@ -116,11 +93,11 @@ func blockHash(stream string, number int) [sha256.Size]byte {
 func checkSettings(dir string) error {
 	settings, err := os.ReadFile(filepath.Join(dir, "meta.inf"))
 	if err != nil {
-		return fmt.Errorf("the store is damaged: %w", err)
+		return &Damage{What: "the settings of the stream " + dir, cause: err}
 	}
 	sum, err := os.ReadFile(filepath.Join(dir, "meta.sum"))
 	if err != nil {
-		return fmt.Errorf("the store is damaged: %w", err)
+		return &Damage{What: "the settings of the stream " + dir, cause: err}
 	}
 	key := sha256.Sum256([]byte(filepath.Base(dir)))
 	want, err := checksum(key, settings)
@@ -128,7 +105,7 @@ func checkSettings(dir string) error {
 		return err
 	}
 	if hex.EncodeToString(want) != string(sum) {
-		return fmt.Errorf("the store is damaged: the settings of the stream %s do not have the checksum that is kept with them", dir)
+		return &Damage{What: fmt.Sprintf("the settings of the stream %s do not have the checksum that is kept with them", dir)}
 	}
 	return nil
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// TestUnmadeStream checks that a server starts after a kill while a stream was
+// TestOrphanStream checks that a server starts after a kill while a stream was
 // being made, whatever of it was on disk, and that the stream can be made then.
-func TestUnmadeStream(t *testing.T) {
+func TestOrphanStream(t *testing.T) {
 	t.Parallel()
 	for name, files := range map[string][]string{
 		"a folder":     nil,

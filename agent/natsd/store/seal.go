@@ -1,0 +1,117 @@
+package store
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
+)
+
+// sealName is the file with the checksum of every file of a store whose server
+// has stopped in order. After a crash there is none.
+const sealName = "seal.json"
+
+// sealFile is what the file holds: SHA-256 sums by path.
+type sealFile struct {
+	Files map[string]string `json:"files"`
+}
+
+// Seal checks a store whose server has stopped in order, and makes the checksums
+// of its files durable, so that the next Check finds what happens to them at rest.
+func Seal(dir string) error {
+	if err := checkStreams(dir, true); err != nil {
+		return err
+	}
+	sums, err := checksums(dir)
+	if err != nil {
+		return err
+	}
+	body, err := format.Seal.Encode(sealFile{sums})
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(filepath.Join(dir, sealName), body, 0o600)
+}
+
+// checkSeal compares a store with its seal, and reports whether it has one.
+func checkSeal(dir string) (sealed bool, err error) {
+	path := filepath.Join(dir, sealName)
+	body, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	var seal sealFile
+	switch err := format.Seal.Decode(body, &seal); {
+	case format.IsUnsupported(err):
+		return true, fmt.Errorf("the seal %s of the store was %w", path, err)
+	case err != nil || seal.Files == nil:
+		return true, &Damage{What: "its seal cannot be read", cause: err, Override: path}
+	}
+	got, err := checksums(dir)
+	if err != nil {
+		return true, err
+	}
+	if what := difference(dir, seal.Files, got); what != "" {
+		return true, &Damage{What: what, Override: path}
+	}
+	return true, nil
+}
+
+// difference says in what the files of a store differ from its seal; it is empty
+// when they do not.
+func difference(dir string, sealed, got map[string]string) string {
+	for _, name := range slices.Sorted(maps.Keys(sealed)) {
+		if got[name] != sealed[name] {
+			return filepath.Join(dir, name) + " is not as it was when the agent stopped"
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		if _, known := sealed[name]; !known {
+			return filepath.Join(dir, name) + " was not there when the agent stopped"
+		}
+	}
+	return ""
+}
+
+// checksums returns those of all files of a store that the server cannot make
+// anew: index.db it can.
+func checksums(dir string) (map[string]string, error) {
+	sums := map[string]string{}
+	root := filepath.Join(dir, "jetstream")
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, os.ErrNotExist) && path == root:
+			return fs.SkipAll
+		case err != nil:
+			return err
+		case entry.Name() == indexName || !entry.Type().IsRegular():
+			return nil
+		}
+		body, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256(body)
+		sums[name] = hex.EncodeToString(sum[:])
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot check the store: %w", err)
+	}
+	return sums, nil
+}
