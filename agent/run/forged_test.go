@@ -18,7 +18,7 @@ func TestForgedRecords(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := newPlayer(rt)
 		p.watch = (&tally{t: rt, p: p, sent: map[string]bool{}}).see
-		e := drawOpening(rt)
+		e := drawOpening(rt, epoch)
 		p.fact(e)
 		for range rapid.IntRange(0, 60).Draw(rt, "records") {
 			p.stopped = rapid.Bool().Draw(rt, "the controller is away")

@@ -9,57 +9,95 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/sim/oracle"
 )
 
-// TestInvariants plays runs of any policy whose hosts answer in any order,
-// twice, wrongly or never, fall silent and are deleted, while people ask and
-// clocks jump; it holds what design.md 5 says after each record, and that each
-// run ends by itself.
+// TestInvariants plays runs of any policy: hosts answer in any order, twice, wrongly
+// or never, fall silent and are deleted, people ask, clocks jump. After each record
+// the oracle judges it by design.md 5, and says of each record whether it counts and
+// of each host whether it is out of service; package run must say the same. Each run
+// must end by itself.
 func TestInvariants(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		p := newProperty(rt)
-		for range rapid.IntRange(0, 60).Draw(rt, "events") {
-			p.random()
-			if rapid.IntRange(0, 3).Draw(rt, "the controller is away") > 0 {
-				p.drive()
-			}
-			p.check()
+		p.openRun(drawOpening(rt, p.now))
+		p.playRun()
+		if rapid.Bool().Draw(rt, "a second run") {
+			e := drawOpening(rt, p.now)
+			e.Unwell = p.ledger.Unwell()
+			p.openRun(e)
+			p.playRun()
 		}
-		p.toTheEnd()
-		p.check()
 	})
 }
 
-// property is a player with a model that looks on.
+// property is a player with an oracle that judges each record.
 type property struct {
 	*player
-	rt    *rapid.T
-	model *model
+	rt     *rapid.T
+	oracle *oracle.Oracle
+	opened message.Event
 }
 
 func newProperty(rt *rapid.T) *property {
 	p := &property{player: newPlayer(rt), rt: rt}
-	e := drawOpening(rt)
-	p.model = newModel(e)
-	p.fact(e)
-	p.watch = func(r message.Record, err error) {
-		if err := p.model.see(r, err); err != nil {
-			rt.Fatalf("after %s at %s: %v", r.Body, r.Time.Sub(epoch), err)
+	var last message.Record
+	p.oracle = oracle.New(func(format string, args ...any) {
+		rt.Fatalf("after %s at %s: %s", last.Body, last.Time.Sub(epoch), fmt.Sprintf(format, args...))
+	}, func(string) {})
+	p.watch = func(r message.Record, folded error) {
+		last = r
+		switch counts := p.oracle.Counts(r); {
+		case folded == nil && !counts:
+			rt.Fatalf("%s %s %s counts at %s, and must not", r.Host, r.Action, r.Body, r.Time.Sub(epoch))
+		case folded != nil && counts && !isOutcome(r):
+			rt.Fatalf("%s %s %s does not count at %s, and must: %v", r.Host, r.Action, r.Body, r.Time.Sub(epoch), folded)
+		case folded == nil:
+			p.oracle.Apply(r, r.Time)
+		default:
+			p.oracle.Pass(r)
 		}
 	}
-	p.drive()
-	for _, name := range p.model.order {
-		if rapid.IntRange(0, 9).Draw(rt, "prepares") > 0 {
-			p.reply(p.model.run, name, "prepare", message.Reply{Action: message.Prepare, Result: message.Done}.Encode())
-		}
-	}
-	p.drive()
 	return p
 }
 
-func drawOpening(rt *rapid.T) message.Event {
-	end := epoch.Add(drawSpan(rt, "lasts", 4*time.Hour))
+// isOutcome reports whether a record is the outcome of a task. It has to be of the
+// attempt that is wanted, too, and the oracle does not count attempts.
+func isOutcome(r message.Record) bool {
+	e, err := message.DecodeEvent(r.Body)
+	return r.Kind == message.EventRecord && err == nil && e.Event == message.Ran
+}
+
+// openRun opens a run, and has most hosts answer its prepare.
+func (p *property) openRun(e message.Event) {
+	p.opened = e
+	p.must(message.Record{Kind: message.EventRecord, Body: e.Encode()})
+	p.drive()
+	for _, name := range p.oracle.Members() {
+		if rapid.IntRange(0, 9).Draw(p.rt, "prepares") > 0 {
+			p.reply(p.oracle.Run(), name, "prepare", message.Reply{Action: message.Prepare, Result: message.Done}.Encode())
+		}
+	}
+	p.drive()
+}
+
+// playRun has things happen, and then lets the run end by itself.
+func (p *property) playRun() {
+	for range rapid.IntRange(0, 60).Draw(p.rt, "events") {
+		p.random()
+		if rapid.IntRange(0, 3).Draw(p.rt, "the controller is away") > 0 {
+			p.drive()
+		}
+		p.check()
+	}
+	p.toTheEnd()
+	p.check()
+}
+
+// drawOpening draws how a run is opened at a time.
+func drawOpening(rt *rapid.T, opens time.Time) message.Event {
+	end := opens.Add(drawSpan(rt, "lasts", 4*time.Hour))
 	p := drawPolicy(rt)
 	e := message.Event{Event: message.Opened, Trigger: message.TriggerWindow, NotAfter: &end, Policy: &p}
 	for n := range rapid.IntRange(1, 3).Draw(rt, "stages") {
@@ -78,6 +116,12 @@ func drawOpening(rt *rapid.T) message.Event {
 			e.Hosts = append(e.Hosts, fmt.Sprintf("h%02d", len(e.Hosts)+1))
 		}
 	}
+	if rapid.IntRange(0, 2).Draw(rt, "aside") == 0 {
+		p.Stages[0].Aside = []string{"aside"}
+		if rapid.Bool().Draw(rt, "aside is silent") {
+			e.Silent = append(e.Silent, "aside")
+		}
+	}
 	for _, name := range e.Hosts {
 		switch rapid.IntRange(0, 9).Draw(rt, "host") {
 		case 0:
@@ -86,15 +130,16 @@ func drawOpening(rt *rapid.T) message.Event {
 			p.NoReboot = append(p.NoReboot, policy.Exempt{Host: name, Reason: "a label"})
 		}
 	}
-	for _, name := range append([]string{"beyond"}, e.Hosts...) {
+	for _, name := range append([]string{"beyond", "aside"}, e.Hosts...) {
 		if rapid.IntRange(0, 9).Draw(rt, "unwell") == 0 {
-			e.Unwell = append(e.Unwell, message.Unwell{
-				Host: name, Since: epoch.Add(-time.Hour), Debt: message.Debt{
-					Undrain: rapid.Bool().Draw(rt, "undrain"), Look: rapid.IntRange(0, 3).Draw(rt, "look") == 0,
-					Answer: rapid.SampledFrom([]message.Action{"", message.Upgrade, message.Reboot}).Draw(rt, "answer"),
-					Checks: rapid.SampledFrom([]message.TaskKind{"", message.BeforeHost, message.AfterHost}).Draw(rt, "checks"),
-				},
-			})
+			u := message.Unwell{Host: name, Since: opens.Add(-time.Hour), Debt: message.Debt{
+				Undrain: rapid.Bool().Draw(rt, "undrain"), Look: rapid.IntRange(0, 3).Draw(rt, "look") == 0,
+				Checks: rapid.SampledFrom([]message.TaskKind{"", message.BeforeHost, message.AfterHost}).Draw(rt, "checks"),
+			}}
+			if !u.Look {
+				u.Answer = rapid.SampledFrom([]message.Action{"", message.Upgrade, message.Reboot}).Draw(rt, "answer")
+			}
+			e.Unwell = append(e.Unwell, u)
 		}
 	}
 	p.MinPrepared = rapid.IntRange(0, len(e.Hosts)).Draw(rt, "min-prepared")
@@ -145,8 +190,8 @@ func (p *property) random() {
 // answer1 is a host that answers what it was asked.
 func (p *property) answer1() {
 	var asked []string
-	for _, name := range p.model.order {
-		if p.model.hosts[name].asked != "" {
+	for _, name := range p.oracle.Members() {
+		if p.oracle.Asked(name) != "" {
 			asked = append(asked, name)
 		}
 	}
@@ -154,12 +199,12 @@ func (p *property) answer1() {
 		return
 	}
 	host := rapid.SampledFrom(asked).Draw(p.rt, "answers")
-	action := p.model.hosts[host].asked
+	action := p.oracle.Asked(host)
 	body := message.Reply{Action: action, Result: drawResult(p.rt)}.Encode()
 	if rapid.IntRange(0, 19).Draw(p.rt, "garbage") == 0 {
 		body = []byte("garbage")
 	}
-	p.reply(p.model.run, host, string(action), body)
+	p.reply(p.oracle.Run(), host, string(action), body)
 }
 
 func drawResult(rt *rapid.T) string {
@@ -173,7 +218,7 @@ func (p *property) outcome1() {
 	if step := run.Next(p.now); step.Fleet != nil {
 		wanted = append(wanted, *step.Fleet)
 	}
-	for _, name := range p.model.order {
+	for _, name := range p.oracle.Members() {
 		if task, _, wants := run.Task(name); wants {
 			wanted = append(wanted, task)
 		}
@@ -187,13 +232,13 @@ func (p *property) outcome1() {
 }
 
 func (p *property) host() string {
-	return rapid.SampledFrom(append([]string{"stranger"}, p.model.order...)).Draw(p.rt, "host")
+	return rapid.SampledFrom(append([]string{"stranger", "beyond", "aside"}, p.oracle.Members()...)).Draw(p.rt, "host")
 }
 
 // anyReply is a reply that may be out of place.
 func (p *property) anyReply() {
 	action := rapid.SampledFrom([]message.Action{message.Prepare, message.Upgrade, message.Reboot}).Draw(p.rt, "action")
-	run := rapid.SampledFrom([]uint64{p.model.run, p.model.run, 1}).Draw(p.rt, "run")
+	run := rapid.SampledFrom([]uint64{p.oracle.Run(), p.oracle.Run(), 1}).Draw(p.rt, "run")
 	p.reply(run, p.host(), string(action), message.Reply{Action: action, Result: drawResult(p.rt)}.Encode())
 }
 
@@ -201,7 +246,7 @@ func (p *property) anyReply() {
 func (p *property) anyEvent() {
 	kinds := []message.TaskKind{message.BeforeHost, message.Drain, message.AfterHost, message.Undrain, message.Fleet, ""}
 	o := message.Outcome{
-		Run: rapid.SampledFrom([]uint64{p.model.run, 1}).Draw(p.rt, "run"), Kind: rapid.SampledFrom(kinds).Draw(p.rt, "kind"),
+		Run: rapid.SampledFrom([]uint64{p.oracle.Run(), 1}).Draw(p.rt, "run"), Kind: rapid.SampledFrom(kinds).Draw(p.rt, "kind"),
 		Host: p.host(), Attempt: rapid.IntRange(-1, 3).Draw(p.rt, "attempt"), OK: rapid.Bool().Draw(p.rt, "ok"),
 	}
 	run := p.ledger.Newest()
@@ -235,7 +280,7 @@ func (p *property) someoneAsks() {
 	run := p.ledger.Newest()
 	asks := []Ask{Pause, Resume, Resume, Resume, Approve, Approve, Approve, Release, Release, Abort}
 	q := Request{Ask: rapid.SampledFrom(asks).Draw(p.rt, "asks"), By: "ann", Why: "because", Host: p.host()}
-	q.Stage = rapid.SampledFrom(p.model.policy.Stages).Draw(p.rt, "stage").Name
+	q.Stage = rapid.SampledFrom(p.opened.Policy.Stages).Draw(p.rt, "stage").Name
 	if e, err := run.Decide(q); err == nil {
 		p.must(message.Record{Kind: message.EventRecord, Body: e.Encode()})
 	}
@@ -300,9 +345,7 @@ func (p *player) toTheEnd() {
 func (p *property) check() {
 	p.refold()
 	s := p.ledger.Newest()
-	if err := p.model.compare(s); err != nil {
-		p.rt.Fatalf("%v", err)
-	}
+	p.sameRoster(s)
 	if err := foreseen(s, p.now); err != nil {
 		p.rt.Fatalf("the forecast at %s: %v", p.now.Sub(epoch), err)
 	}
@@ -320,6 +363,29 @@ func (p *property) check() {
 	}
 	if s.Result == Completed && counts[Upgraded] != s.Size() {
 		p.rt.Fatalf("a run is completed with %v", counts)
+	}
+}
+
+// sameRoster holds that the run says of each host whether it is out of service as
+// the oracle does.
+func (p *property) sameRoster(s *State) {
+	if s.Over() {
+		for _, u := range p.ledger.Unwell() {
+			if !p.oracle.Out(u.Host) {
+				p.rt.Fatalf("%s is in service after the end, and the run says that it owes %+v", u.Host, u.Debt)
+			}
+		}
+		return
+	}
+	for _, h := range s.Hosts() {
+		if want := p.oracle.Out(h.Name); want == h.Slot.IsZero() {
+			p.rt.Fatalf("%s is out of service: %t; the run says since %s, because %q: %s", h.Name, want, h.Slot, h.SlotReason, p.oracle.Summary())
+		}
+	}
+	for n, stage := range s.Stages(s.changed) {
+		if out := p.oracle.OutOfStage(n); out != stage.OutOfService {
+			p.rt.Fatalf("%d of stage %s are out of service; the run says %d", out, stage.Name, stage.OutOfService)
+		}
 	}
 }
 
@@ -345,5 +411,8 @@ func foreseen(s *State, now time.Time) error {
 	if stuck && (f.Waits == "" || !f.End.IsZero()) {
 		return fmt.Errorf("the run ends at %s, and waits for %s", f.End, w.Detail)
 	}
-	return unless(f.End.IsZero() == (f.Waits != ""), "it ends at %s, and waits for %q", f.End, f.Waits)
+	if f.End.IsZero() == (f.Waits == "") {
+		return fmt.Errorf("it ends at %s, and waits for %q", f.End, f.Waits)
+	}
+	return nil
 }

@@ -75,7 +75,7 @@ func (o *Oracle) Record(r message.Record, sent time.Time) {
 		o.ignored(r, sent)
 	case o.uncertain(r):
 		o.run.perhapsPaused = o.run.policy.OnFailure == policy.Pause
-		o.saw(r)
+		o.Pass(r)
 	default:
 		o.Apply(r, sent)
 	}
@@ -117,6 +117,7 @@ func (o *Oracle) Counts(r message.Record) bool {
 // Apply judges a record that counts, and applies it.
 func (o *Oracle) Apply(r message.Record, sent time.Time) {
 	o.clock(r.Time)
+	defer o.saw(r)
 	switch r.Kind {
 	case message.CommandAll, message.CommandHost:
 		c, _ := message.DecodeCommand(r.Body)
@@ -128,13 +129,18 @@ func (o *Oracle) Apply(r message.Record, sent time.Time) {
 		e, _ := message.DecodeEvent(r.Body)
 		o.event(r, e, sent)
 	}
+}
+
+// Pass notes a record that does not count: only its time matters.
+func (o *Oracle) Pass(r message.Record) {
+	o.clock(r.Time)
 	o.saw(r)
 }
 
 // ignored judges a record without effect. A reply may be one. A controller must not
 // write one, unless a reply came between that it had not seen.
 func (o *Oracle) ignored(r message.Record, sent time.Time) {
-	defer o.saw(r)
+	defer o.Pass(r)
 	if r.Kind == message.ReplyRecord {
 		o.count("replies without effect")
 		return
