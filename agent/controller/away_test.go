@@ -48,15 +48,15 @@ func TestAway(t *testing.T) {
 func TestLateAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 22, 1, 0, 0, 0, time.UTC)
-	s := newState(newMemory().options(t), nil, nil)
-	s.looked, s.due = now, now
+	s := stateOf(newMemory().options(t))
+	s.hosts.pace.looked, s.hosts.pace.due = now, now
 	judged := 0
 	for range 100 {
 		now = now.Add(3 * time.Second)
-		if s.wasAway(now); !now.Before(s.judgeAt) {
+		if s.hosts.pace.wasAway(now); !now.Before(s.hosts.pace.judgeAt) {
 			judged++
 		}
-		s.looked, s.due = now, now.Add(time.Millisecond)
+		s.hosts.pace.looked, s.hosts.pace.due = now, now.Add(time.Millisecond)
 	}
 	if judged < 50 {
 		t.Errorf("it judged %d of 100 times", judged)
@@ -68,10 +68,10 @@ func TestLateAgainAndAgain(t *testing.T) {
 func TestAwayAndSetBack(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 22, 1, 0, 0, 0, time.UTC)
-	s := newState(newMemory().options(t), nil, nil)
-	s.looked, s.due = now, now
-	s.listen(now.AddDate(2, 0, 0))
-	if s.listen(now.Add(time.Second)); now.Add(time.Second).Before(s.judgeAt) {
-		t.Errorf("it judges at %s", s.judgeAt)
+	s := stateOf(newMemory().options(t))
+	s.hosts.pace.looked, s.hosts.pace.due = now, now
+	s.hosts.expire(now.AddDate(2, 0, 0))
+	if s.hosts.expire(now.Add(time.Second)); now.Add(time.Second).Before(s.hosts.pace.judgeAt) {
+		t.Errorf("it judges at %s", s.hosts.pace.judgeAt)
 	}
 }

@@ -5,11 +5,14 @@
 // It decides nothing that run, window or due do not decide. It keeps nothing
 // that the log and the store do not have: kill it anywhere, start another, and
 // that one goes on (AV-82).
+//
+// A controller is active or passive. A passive one follows the log and shows
+// what is, and writes nothing. With each change of that role it forgets all that
+// it knows and begins anew with the log.
 package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -46,8 +49,9 @@ type Runner interface {
 type Options struct {
 	Tenant string
 	// Zone is the site's time zone, for windows that are site-local.
-	Zone       *time.Location
-	Log        log.Log
+	Zone *time.Location
+	Log  log.Log
+	// HostEvents is how it hears of hosts beside the log.
 	HostEvents log.HostEvents
 	Guard      *guard.Guard
 	Store      Store
@@ -62,20 +66,20 @@ type Options struct {
 	At func(label string)
 }
 
-// Controller is the controller of one tenant. One goroutine, that of Run, owns
-// all it knows; whoever else wants something asks it there.
+// Controller is the controller of one tenant.
 type Controller struct {
-	o      Options
-	posted chan func(*state)
-	inbox  *inbox
-	keeper *keeper
-	past   *historian
-	// knows is closed once the log and the configuration have been read as they
-	// stood at the start, done when Run has ended.
-	knows, done chan struct{}
+	o        Options
+	watchers watchers
+
+	mu sync.Mutex
+	// current is the session that is under way, or is next while Run has not
+	// begun or a session has just ended.
+	current *session
+	// ended tells that Run has ended.
+	ended bool
 }
 
-// New makes a controller. It does nothing before Run.
+// New makes an active controller. It does nothing before Run.
 func New(o Options) *Controller {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -83,103 +87,48 @@ func New(o Options) *Controller {
 	if o.At == nil {
 		o.At = func(string) {}
 	}
-	return &Controller{
-		o: o, posted: make(chan func(*state), 64), inbox: newInbox(), keeper: newKeeper(o), past: newHistorian(o),
-		knows: make(chan struct{}), done: make(chan struct{}),
+	c := &Controller{o: o}
+	c.current = newSession(o, true, c.watchers.notify)
+	return c
+}
+
+// SetActive makes the controller active or passive, at any time, also before
+// Run. Whoever waits for the controller then is told that it is not ready.
+func (c *Controller) SetActive(active bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if before := c.current; !c.ended && before.active != active {
+		c.current = newSession(c.o, active, c.watchers.notify)
+		before.end()
 	}
+}
+
+// session returns the session that is under way.
+func (c *Controller) session() *session {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.current
 }
 
 // Run controls until ctx ends, which is no error, or a part that it stands on
 // fails.
 func (c *Controller) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer close(c.done)
-	s, err := c.load(ctx)
-	if err != nil {
-		return err
+	defer c.end()
+	for {
+		now := c.session()
+		if err := now.run(ctx); err != nil {
+			return fmt.Errorf("the controller of tenant %s has stopped: %w", c.o.Tenant, err)
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
 	}
-	var keeping sync.WaitGroup
-	keeping.Go(func() { c.keeper.run(ctx) })
-	keeping.Go(func() { c.past.run(ctx) })
-	for _, part := range []func(context.Context) error{c.followLog, c.watchConfig, c.watchRollout, c.watchCalendars, c.watchVersions, c.listen} {
-		go func() {
-			if err := part(ctx); err != nil && ctx.Err() == nil {
-				cancel(err)
-			}
-		}()
-	}
-	s.loop(ctx, c.posted, c.inbox)
-	keeping.Wait()
-	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
-		return fmt.Errorf("the controller of tenant %s has stopped: %w", c.o.Tenant, cause)
-	}
-	return nil
 }
 
-// load reads what is there before anything new comes.
-func (c *Controller) load(ctx context.Context) (*state, error) {
-	s := newState(c.o, c.keeper, c.knows)
-	s.past, s.tasks = c.past, newErrands(c.o, c.post)
-	hosts, err := c.o.Store.Hosts(ctx, c.o.Tenant)
-	if err != nil {
-		return nil, err
-	}
-	for _, h := range hosts {
-		s.hosts[h.Name] = &host{Host: h}
-	}
-	if s.last, err = c.o.Log.Last(ctx); err != nil {
-		return nil, err
-	}
-	s.startedAt = s.last
-	if s.first, err = c.o.Log.First(ctx); err != nil {
-		return nil, err
-	}
-	if s.kept, err = c.past.newest(ctx); err != nil {
-		return nil, err
-	}
-	if err := c.o.Guard.End(s.last); err != nil {
-		s.raise(err)
-	}
-	s.learnt()
-	return s, nil
-}
-
-func (c *Controller) followLog(ctx context.Context) error {
-	return c.o.Log.Follow(ctx, 1, func(r message.Record) {
-		_ = c.post(ctx, func(s *state) { s.fold(ctx, r) })
-	})
-}
-
-func (c *Controller) watchConfig(ctx context.Context) error {
-	return c.o.Store.WatchConfig(ctx, c.o.Tenant, func(seen store.Seen[v1.OSUpgrade]) {
-		_ = c.post(ctx, func(s *state) { s.configure(seen) })
-	})
-}
-
-func (c *Controller) watchRollout(ctx context.Context) error {
-	return c.o.Store.WatchRollout(ctx, c.o.Tenant, func(seen store.Seen[v1.Rollout]) {
-		_ = c.post(ctx, func(s *state) { s.setRollout(seen) })
-	})
-}
-
-// watchVersions takes in what hosts report of their versions.
-func (c *Controller) watchVersions(ctx context.Context) error {
-	return c.o.Store.WatchVersions(ctx, c.o.Tenant, func(r store.Reported) {
-		_ = c.post(ctx, func(s *state) { s.report(r) })
-	})
-}
-
-func (c *Controller) listen(ctx context.Context) error {
-	return c.o.HostEvents.Listen(ctx, log.Listener{
-		Alive: func(name string, a message.Alive) {
-			c.inbox.put(name, func(l *letter) { l.alive, l.aliveAt = a, c.o.Now() })
-		},
-		Progress: func(name string, p message.Progress) {
-			c.inbox.put(name, func(l *letter) { l.progress, l.progressAt = p, c.o.Now() })
-		},
-		Outcome: func(name string, o message.Outcome) {
-			c.inbox.put(name, func(l *letter) { l.outcome = &o })
-		},
-	})
+// end has whoever waits for the controller told that there is none any more.
+func (c *Controller) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+	c.current.end()
 }

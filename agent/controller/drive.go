@@ -2,11 +2,9 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 )
@@ -27,11 +25,11 @@ func (s *state) attend(ctx context.Context, newest *run.State) (retryAt time.Tim
 // drive takes the next step of the run under way: first it brings the log up
 // to what is known beside it, then it does what the run says.
 func (s *state) drive(ctx context.Context, current *run.State, now time.Time) time.Time {
-	if !s.gathered(current, now) {
-		return s.started.Add(settle)
+	if !s.hasGathered(current, now) {
+		return s.started.Add(gracePeriod)
 	}
-	if now.Before(s.judgeAt) {
-		return s.judgeAt
+	if now.Before(s.hosts.pace.judgeAt) {
+		return s.hosts.pace.judgeAt
 	}
 	for _, fact := range []func(*run.State) (message.Event, bool){s.silence, s.freezes, s.held, s.ran} {
 		if e, some := fact(current); some {
@@ -46,7 +44,7 @@ func (s *state) drive(ctx context.Context, current *run.State, now time.Time) ti
 	case run.Note:
 		return s.appendEvent(ctx, current, step.Event)
 	case run.Wait:
-		s.syncFleet(ctx, step)
+		s.tasks.syncFleet(ctx, step)
 	}
 	if step.Until.IsZero() {
 		return step.Until
@@ -66,61 +64,128 @@ func (s *state) appendEvent(ctx context.Context, current *run.State, e message.E
 	return s.append(ctx, message.Record{Kind: message.EventRecord, Run: current.Key(), Body: e.Encode()}, e.Event)
 }
 
-// append writes a record and has the next decision wait until it came back
-// through the log, so that all is folded in the log's order. The label says
-// what it is.
-func (s *state) append(ctx context.Context, r message.Record, label string) time.Time {
-	s.At("before " + label)
-	seq, err := s.write(ctx, r, label)
-	if err == nil {
-		s.At("after " + label)
-		s.last = seq
-		s.unstuck()
+// append writes a record, and returns when to try again if that failed.
+func (s *state) append(ctx context.Context, r message.Record, label string) (retryAt time.Time) {
+	worked := s.log.failing.IsZero()
+	if s.log.append(ctx, r, label, &s.ledger) {
 		return time.Time{}
 	}
-	s.stuck = err
-	if s.stuckSince.IsZero() && !errors.Is(err, log.ErrBehind) {
-		s.stuckSince = s.Now()
-		s.notify()
+	if worked && !s.log.failing.IsZero() {
+		s.show()
 	}
-	s.catchUp(ctx, err)
-	s.pause = min(max(2*s.pause, firstPause), longestPause)
-	s.retryAt = s.Now().Add(s.pause)
-	return s.retryAt
+	return s.log.retryAt
 }
 
-// write appends a record. What opens a run depends on who is not well, and so
-// on every answer before it.
-func (s *state) write(ctx context.Context, r message.Record, label string) (seq uint64, err error) {
-	if label == message.Opened {
-		seq, err = s.Log.AppendNext(ctx, r, s.ledger.LastCommand, s.ledger.LastSeq)
-	} else {
-		seq, err = s.Log.Append(ctx, r, s.ledger.LastCommand)
+// silence returns the event that brings the run's view of its hosts up to
+// date; false when it is.
+func (s *state) silence(current *run.State) (message.Event, bool) {
+	var gone, heard []string
+	for name := range s.hosts.unreported {
+		silent, matters := current.Silence(name)
+		_, isDeleted := s.hosts.deleted[name]
+		switch {
+		case silent && s.hosts.present.online(name):
+			heard = append(heard, name)
+		case !isDeleted && !silent && matters && !s.hosts.present.online(name):
+			gone = append(gone, name)
+		default:
+			delete(s.hosts.unreported, name)
+		}
 	}
-	if !errors.Is(err, log.ErrBehind) {
-		s.writing.Note(s.Logger, s.Now(), err, "cannot write to the log; trying again", "the log can be written to again", "tenant", s.Tenant)
+	for _, e := range []message.Event{
+		{Event: message.Recovered, Reason: message.Heard, Hosts: heard},
+		{Event: message.Silent, Hosts: gone},
+	} {
+		if len(e.Hosts) > 0 {
+			return sortedHosts(e), true
+		}
 	}
-	return seq, err
+	return message.Event{}, false
 }
 
-// unstuck notes that a record was written, or that none has to be any more.
-func (s *state) unstuck() {
-	s.pause, s.retryAt, s.stuckSince = 0, time.Time{}, time.Time{}
+// hasGathered reports whether a controller that has just started knows enough of
+// the run's hosts to go on: each was heard of, or is known to be silent. After
+// a while those that were not heard of are silent (design.md 5, invariant 1).
+func (s *state) hasGathered(current *run.State, now time.Time) bool {
+	if s.gathered || !now.Before(s.started.Add(gracePeriod)) {
+		s.gathered = true
+		return true
+	}
+	for name := range s.hosts.unreported {
+		silent, matters := current.Silence(name)
+		if _, isDeleted := s.hosts.deleted[name]; matters && !silent && !isDeleted && !s.hosts.present.online(name) {
+			return false
+		}
+	}
+	s.gathered = true
+	return true
 }
 
-// catchUp has the next decision wait for what is on the log already: after
-// ErrBehind there is a command that was not seen, and after any other error
-// the record itself may be there.
-func (s *state) catchUp(ctx context.Context, cause error) {
-	last, err := s.Log.Last(ctx)
-	s.asking.Note(s.Logger, s.Now(), err, "cannot ask for the end of the log; trying again", "the end of the log can be asked for again", "tenant", s.Tenant)
-	if err != nil {
-		return
+// freezes returns the event that has the run under way end with the freeze that
+// is on or comes next, if that begins before its not-after. The run has the last
+// word: the event bears the log's own time, and changes nothing when the freeze
+// is over by that.
+func (s *state) freezes(current *run.State) (message.Event, bool) {
+	freeze, found := s.intent.nextFreeze(s.clock.forFreezes(s.Now()))
+	if !found || !freeze.Start.Before(current.NotAfter) {
+		return message.Event{}, false
 	}
-	if errors.Is(cause, log.ErrBehind) {
-		s.Logger.Info("another controller has written to the log", "tenant", s.Tenant, "last", last)
+	return message.Event{
+		Event: message.Frozen, NotAfter: &freeze.Start, Until: &freeze.End, Reason: message.CleanText(freezeName(freeze)),
+	}, true
+}
+
+// held returns the event that pauses or resumes the run under way because the
+// rollout says so, or because something cannot be read; false when the run is
+// paused, or not, for what holds it up now. What somebody has paused is left to
+// them.
+func (s *state) held(current *run.State) (message.Event, bool) {
+	hold, now := s.intent.hold(), current.Paused
+	switch {
+	case current.IsAborting():
+	case now == nil && hold != nil:
+		return *hold, true
+	case now == nil || !message.GoesOn(now.By):
+	case hold == nil || hold.By != now.By || hold.By == message.ByAgent && hold.Why != now.Why:
+		return message.Event{Event: message.Resumed, By: now.By}, true
 	}
-	s.last = max(s.last, last)
+	return message.Event{}, false
+}
+
+// ran returns the event of an outcome that is not on the log yet.
+func (s *state) ran(current *run.State) (message.Event, bool) {
+	for host, o := range s.tasks.outcomes {
+		if !current.Awaits(o) {
+			s.tasks.drop(host)
+			continue
+		}
+		return message.Event{Event: message.Ran, Outcome: &o}, true
+	}
+	return message.Event{}, false
+}
+
+// deleted returns the event of the hosts that were deleted and still matter to
+// the newest run; false when there are none.
+func (s *state) deleted(newest *run.State) (message.Event, bool) {
+	var hosts []string
+	for name := range s.hosts.deleted {
+		if newest.Minds(name) {
+			hosts = append(hosts, name)
+		}
+	}
+	if len(hosts) == 0 {
+		return message.Event{}, false
+	}
+	return s.deletion(hosts), true
+}
+
+// deletion returns the event of hosts that were deleted, by whoever has deleted
+// the first of them; the others' comes next.
+func (s *state) deletion(hosts []string) message.Event {
+	e := sortedHosts(message.Event{Event: message.Recovered, Reason: message.Deleted, Hosts: hosts})
+	e.By = s.hosts.deleted[e.Hosts[0]]
+	e.Hosts = slices.DeleteFunc(e.Hosts, func(name string) bool { return s.hosts.deleted[name] != e.By })
+	return e
 }
 
 func sortedHosts(e message.Event) message.Event {

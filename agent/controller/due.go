@@ -10,9 +10,9 @@ const (
 	// quiet is how long no new host may have joined before a run is opened by
 	// itself, so that a fleet that starts is not upgraded host by host.
 	quiet = 3 * time.Second
-	// settle is how long after its start a controller waits for known hosts to
+	// gracePeriod is how long after its start a controller waits for known hosts to
 	// be heard of before it takes them for silent.
-	settle = 15 * time.Second
+	gracePeriod = 15 * time.Second
 )
 
 // facts are what due decides on.
@@ -68,18 +68,11 @@ func due(f facts) (bool, time.Time) {
 	if is, at := owed(f); !is {
 		return false, at
 	}
-	switch at := f.started.Add(settle); {
+	switch at := f.started.Add(gracePeriod); {
 	case f.silent > 0 && f.now.Before(at):
 		return false, at
 	case f.members == f.silent:
 		return false, time.Time{}
 	}
 	return true, time.Time{}
-}
-
-func later(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
 }

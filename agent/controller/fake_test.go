@@ -17,6 +17,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
 // memory is a log, a store and an ear in memory, on which a controller runs in
@@ -188,7 +189,7 @@ func (m *memory) WatchRollout(ctx context.Context, _ string, see func(store.Seen
 	m.mu.Lock()
 	m.seeRollout = see
 	m.mu.Unlock()
-	pause(ctx, m.rolloutDelay)
+	_ = wait.Sleep(ctx, m.rolloutDelay)
 	see(store.Seen[v1.Rollout]{Value: m.rollout, Number: 1})
 	<-ctx.Done()
 	return ctx.Err()
@@ -333,6 +334,12 @@ func (m *memory) control(t *testing.T) (c *Controller, stop func()) {
 func (m *memory) run(t *testing.T, o Options) (c *Controller, stop func()) {
 	t.Helper()
 	c = New(o)
+	return c, m.runs(t, c)
+}
+
+// runs runs a controller until the test ends, or stop is called.
+func (m *memory) runs(t *testing.T, c *Controller) (stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -347,7 +354,7 @@ func (m *memory) run(t *testing.T, o Options) (c *Controller, stop func()) {
 	t.Cleanup(stop)
 	synctest.Wait()
 	m.stop = stop
-	return c, stop
+	return stop
 }
 
 // restart kills the controller that was started last, and starts the next.
@@ -356,4 +363,15 @@ func (m *memory) restart(t *testing.T) *Controller {
 	m.stop()
 	c, _ := m.control(t)
 	return c
+}
+
+// stateOf is the state of an active controller that nobody runs, and which knows
+// all that was there at the start.
+func stateOf(o Options) *state {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := newState(newSession(o, true, func() {}))
+	s.knows = true
+	return s
 }

@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
@@ -18,7 +17,7 @@ func (c *Controller) Forget(ctx context.Context, by, name string) error {
 	if err := c.attempt(ctx, func(s *state) error { return s.forgettable(name) }); err != nil {
 		return err
 	}
-	if err := c.keeper.forget(ctx, c.o.Tenant, name); err != nil {
+	if err := c.session().writer.delete(ctx, c.o.Tenant, name); err != nil {
 		return err
 	}
 	// The store has forgotten it, so the rest must follow, whoever waits.
@@ -30,14 +29,16 @@ func (c *Controller) Forget(ctx context.Context, by, name string) error {
 
 // forgettable tells why a host cannot be deleted.
 func (s *state) forgettable(name string) error {
-	h, known := s.hosts[name]
+	h, known := s.hosts.known[name]
 	switch {
+	case !s.session.active:
+		return s.mayWrite()
 	case !known && !s.minds(name):
 		return fmt.Errorf("host %s: %w", name, run.ErrNoHost)
-	case s.isOnline(name):
+	case s.hosts.isOnline(name, s.Now()):
 		return &run.Refused{Message: fmt.Sprintf(
 			"host %s is online; stop its worker first, and wait until it was not heard of for %s", name, message.Silence)}
-	case (!known || h.seen.IsZero()) && s.Now().Before(s.started.Add(settle)):
+	case (!known || h.seen.IsZero()) && s.Now().Before(s.started.Add(gracePeriod)):
 		return s.unheard(name)
 	}
 	return nil
@@ -47,16 +48,12 @@ func (s *state) forgettable(name string) error {
 // the meantime is kept again.
 func (s *state) forget(by, name string) error {
 	if err := s.forgettable(name); err != nil {
-		if h, known := s.hosts[name]; known {
-			s.keeper.put(h.Host)
+		if h, known := s.hosts.known[name]; known {
+			s.session.writer.put(h.Host)
 		}
 		return err
 	}
-	delete(s.hosts, name)
-	s.forgotten[name] = by
-	delete(s.versions, name)
-	s.present.forget(name)
-	s.suspect(name)
+	s.hosts.delete(name, by)
 	s.changed()
 	return nil
 }
@@ -70,43 +67,13 @@ func (s *state) minds(name string) bool {
 // forgot returns nil once a host that was deleted from the store matters to no
 // run any more.
 func (s *state) forgot(name string) error {
-	switch _, back := s.hosts[name]; {
+	switch _, back := s.hosts.known[name]; {
 	case back:
 		return &run.Refused{Message: fmt.Sprintf("host %s has come back while it was deleted", name)}
 	case s.alarm != nil:
 		return s.ready()
-	case s.ledger.LastSeq < s.last || s.minds(name):
+	case s.ledger.LastSeq < s.log.last || s.minds(name):
 		return errPending
 	}
 	return nil
-}
-
-// deleted returns the event of the hosts that were deleted and still matter to
-// the newest run; false when there are none.
-func (s *state) deleted(newest *run.State) (message.Event, bool) {
-	var hosts []string
-	for name := range s.forgotten {
-		if newest.Minds(name) {
-			hosts = append(hosts, name)
-		}
-	}
-	if len(hosts) == 0 {
-		return message.Event{}, false
-	}
-	return s.deletion(hosts), true
-}
-
-// deletion returns the event of hosts that were deleted, by whoever has deleted
-// the first of them; the others' comes next.
-func (s *state) deletion(hosts []string) message.Event {
-	e := sortedHosts(message.Event{Event: message.Recovered, Reason: message.Deleted, Hosts: hosts})
-	e.By = s.forgotten[e.Hosts[0]]
-	e.Hosts = slices.DeleteFunc(e.Hosts, func(name string) bool { return s.forgotten[name] != e.By })
-	return e
-}
-
-// isOnline reports whether a host is online now.
-func (s *state) isOnline(name string) bool {
-	s.listen(s.Now())
-	return s.present.online(name)
 }

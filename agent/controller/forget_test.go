@@ -139,10 +139,10 @@ func TestForgetTooLate(t *testing.T) {
 	t.Parallel()
 	m := newMemory("h01")
 	o := m.options(t)
-	k := newKeeper(o)
-	s := newState(o, k, nil)
+	s := stateOf(o)
+	k := s.session.writer
 	s.heard("h01", message.Alive{Application: "app"}, time.Now())
-	if err := k.forget(t.Context(), "acme", "h01"); err != nil {
+	if err := k.delete(t.Context(), "acme", "h01"); err != nil {
 		t.Fatal(err)
 	}
 	k.write(t.Context())
@@ -154,7 +154,7 @@ func TestForgetTooLate(t *testing.T) {
 		t.Errorf("answered %v", err)
 	}
 	k.write(t.Context())
-	if h, _ := m.kept("h01"); h.Name == "" || s.hosts["h01"] == nil {
+	if h, _ := m.kept("h01"); h.Name == "" || s.hosts.known["h01"] == nil {
 		t.Error("h01 is lost")
 	}
 }
@@ -222,8 +222,8 @@ func TestForgetAndBack(t *testing.T) {
 // each event names who did it.
 func TestForgottenByTwo(t *testing.T) {
 	t.Parallel()
-	s := newState(newMemory().options(t), nil, nil)
-	s.forgotten = map[string]string{"h01": "bob", "h02": "ann", "h03": "bob"}
+	s := stateOf(newMemory().options(t))
+	s.hosts.deleted = map[string]string{"h01": "bob", "h02": "ann", "h03": "bob"}
 	if e := s.deletion([]string{"h03", "h02", "h01"}); e.By != "bob" || len(e.Hosts) != 2 || e.Hosts[0] != "h01" || e.Hosts[1] != "h03" {
 		t.Errorf("the event is %+v", e)
 	}
@@ -249,7 +249,7 @@ func TestForgetAfterARestart(t *testing.T) {
 			t.Errorf("%d hosts are upgraded", n)
 		}
 		c = m.restart(t)
-		m.pass(settle, "h02")
+		m.pass(gracePeriod, "h02")
 		if err := deleted(t, c, "h01"); err != nil {
 			t.Errorf("the deletion of h01, which was not heard of, is answered with %v", err)
 		}

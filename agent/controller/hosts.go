@@ -1,14 +1,44 @@
 package controller
 
 import (
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
 )
+
+// hosts is what is known of a tenant's hosts: what the store has of them, and
+// what they have said since the start.
+type hosts struct {
+	tenant string
+	logger *slog.Logger
+	known  map[string]*host
+	// deleted are the hosts that were deleted and not heard of since, and who has
+	// deleted them. A host that is merely not known may be at work: it was not
+	// written yet when the controller before this one died.
+	deleted map[string]string
+	present presence
+	pace    pace
+	// unreported are the hosts of which the run may not know whether they are
+	// online.
+	unreported map[string]bool
+	// joined is when a host was first heard of that was not known.
+	joined time.Time
+	// versions are what hosts have reported, versionsRead the revision of the
+	// store up to which that was read; versionsComplete tells that all reports
+	// that were there at the start have been read.
+	versions         map[string]reported
+	versionsRead     uint64
+	versionsComplete bool
+}
 
 // host is what is known of a host.
 type host struct {
@@ -26,52 +56,48 @@ type reported struct {
 	at       time.Time
 }
 
-// hear takes in what hosts told of themselves.
-func (s *state) hear(letters map[string]letter) {
-	for name, l := range letters {
-		if !l.aliveAt.IsZero() {
-			s.heard(name, l.alive, l.aliveAt)
-		}
-		if !l.progressAt.IsZero() {
-			s.progressed(name, l.progress, l.progressAt)
-		}
-		if l.outcome != nil {
-			s.outcome(name, *l.outcome, false)
-		}
+// sign is the latest that a host has said of itself, and when; a zero time means
+// that it has said nothing of the kind.
+type sign struct {
+	alive      message.Alive
+	aliveAt    time.Time
+	progress   message.Progress
+	progressAt time.Time
+	// outcome is of the last task that it has told of; nil for none.
+	outcome *message.Outcome
+}
+
+func newHosts(o Options) hosts {
+	return hosts{
+		tenant: o.Tenant, logger: o.Logger, known: map[string]*host{}, deleted: map[string]string{}, present: newPresence(),
+		unreported: map[string]bool{}, versions: map[string]reported{},
 	}
 }
 
-// heard takes in a heartbeat. What a host says of itself is kept when it is
-// new, so that a controller knows its hosts from the start. The heartbeat of a
-// host that is known and online changes nothing, and nothing is decided anew.
-func (s *state) heard(name string, a message.Alive, at time.Time) {
-	h, known := s.hosts[name]
-	if !known {
-		h = &host{}
-		s.hosts[name] = h
-		delete(s.forgotten, name)
-		s.joined = at
+// heard notes a heartbeat. It reports whether what the host says of itself is new,
+// and whether anything has changed: the heartbeat of a host that is known and
+// online changes nothing.
+func (h *hosts) heard(name string, a message.Alive, at time.Time) (described, changed bool) {
+	h.expire(at)
+	if h.known[name] == nil {
+		h.known[name] = &host{}
+		delete(h.deleted, name)
+		h.joined = at
 	}
-	s.listen(at)
-	wasOnline := s.present.online(name)
-	h.seen = at
-	s.present.hear(name, at)
+	known, wasOnline := h.known[name], h.present.online(name)
+	known.seen = at
+	h.present.hear(name, at)
 	now := store.Host{
-		Tenant: s.Tenant, Name: name, Application: a.Application, AgentVersion: a.AgentVersion, Role: a.Role, Labels: a.Labels,
+		Tenant: h.tenant, Name: name, Application: a.Application, AgentVersion: a.AgentVersion, Role: a.Role, Labels: a.Labels,
 	}
-	same := sameHost(h.Host, now)
-	if wasOnline && same {
-		return
-	}
-	if !same {
-		h.Host = now
-		s.keeper.put(now)
+	if described = !sameHost(known.Host, now); described {
+		known.Host = now
 	}
 	if !wasOnline {
-		s.Logger.Info("host is online", "tenant", s.Tenant, "host", name, "application", a.Application)
-		s.suspect(name)
+		h.logger.Info("host is online", "tenant", h.tenant, "host", name, "application", a.Application)
+		h.unreported[name] = true
 	}
-	s.changed()
+	return described, described || !wasOnline
 }
 
 func sameHost(a, b store.Host) bool {
@@ -79,20 +105,99 @@ func sameHost(a, b store.Host) bool {
 		a.Role == b.Role && maps.Equal(a.Labels, b.Labels)
 }
 
-// progressed takes in what a host tells for people: nothing is decided on it.
-func (s *state) progressed(name string, p message.Progress, at time.Time) {
-	if h, known := s.hosts[name]; known {
-		h.progress, h.progressAt = p, at
-		s.notify()
+// progressed notes what a host tells for people, and reports whether it is
+// known: nothing is decided on it.
+func (h *hosts) progressed(name string, p message.Progress, at time.Time) bool {
+	host, known := h.known[name]
+	if known {
+		host.progress, host.progressAt = p, at
+	}
+	return known
+}
+
+// expire notes who has fallen silent. After a time in which this process was
+// stopped nobody has: nobody listened.
+func (h *hosts) expire(now time.Time) {
+	if late, was := h.pace.wasAway(now); was {
+		h.logger.Warn("nothing was decided for a while: the agent was stopped, or the clock set forward",
+			"tenant", h.tenant, "late", late, "judging-at", h.pace.judgeAt)
+		h.present.hearAll(now)
+	}
+	for _, name := range h.present.expire(now) {
+		h.logger.Warn("host is silent", "tenant", h.tenant, "host", name, "for", message.Silence)
+		h.unreported[name] = true
 	}
 }
 
+// isOnline reports whether a host is online now.
+func (h *hosts) isOnline(name string, now time.Time) bool {
+	h.expire(now)
+	return h.present.online(name)
+}
+
+// delete drops a host that was deleted from the store.
+func (h *hosts) delete(name, by string) {
+	delete(h.known, name)
+	delete(h.versions, name)
+	h.deleted[name] = by
+	h.present.forget(name)
+	h.unreported[name] = true
+}
+
 // sorted returns all known hosts by name.
-func (s *state) sorted() []*host {
-	hosts := make([]*host, 0, len(s.hosts))
-	for _, h := range s.hosts {
-		hosts = append(hosts, h)
+func (h *hosts) sorted() []*host {
+	return slices.SortedFunc(maps.Values(h.known), func(a, b *host) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// listed returns the hosts whose application is one of a list (AV-14), for a run
+// of those that only names; nil names all.
+func (h *hosts) listed(applications []v1.WorkerApplication, only map[string]bool) []plan.Host {
+	listed := map[string]bool{}
+	for _, a := range applications {
+		listed[a.Name] = true
 	}
-	slices.SortFunc(hosts, func(a, b *host) int { return strings.Compare(a.Name, b.Name) })
-	return hosts
+	var fleet []plan.Host
+	for name, host := range h.known {
+		if listed[host.Application] {
+			fleet = append(fleet, plan.Host{
+				Name: name, Application: host.Application, Role: host.Role, Labels: host.Labels, Silent: !h.present.online(name),
+				Aside: only != nil && !only[name],
+			})
+		}
+	}
+	return fleet
+}
+
+// report notes what a host reported of its versions.
+func (h *hosts) report(r store.Reported) {
+	if r.Key == "" { // The end of those that were there at the start.
+		h.versionsComplete = true
+		return
+	}
+	name, _ := log.Host(r.Key)
+	delete(h.versions, name)
+	versions, err := map[string]string(nil), r.Err
+	if err == nil && r.Body != nil {
+		if versions, err = message.DecodeVersions(r.Body); err == nil {
+			h.versions[name] = reported{versions: versions, at: r.At}
+		}
+	}
+	if err != nil {
+		h.logger.Warn("versions ignored", "tenant", h.tenant, "host", r.Key, "error", err)
+	}
+	h.versionsRead = max(h.versionsRead, r.Number)
+}
+
+// view shows all known hosts by name.
+func (h *hosts) view(now time.Time) []v1.Host {
+	h.expire(now)
+	all := make([]v1.Host, 0, len(h.known))
+	for _, host := range h.sorted() {
+		r := h.versions[host.Name]
+		all = append(all, v1.Host{
+			Hostname: host.Name, Application: host.Application, Online: h.present.online(host.Name), LastSeen: view.OptionalTime(host.seen),
+			Role: host.Role, Labels: host.Labels, AgentVersion: host.AgentVersion, Versions: r.versions, VersionsAt: view.OptionalTime(r.at),
+		})
+	}
+	return all
 }

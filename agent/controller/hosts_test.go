@@ -9,6 +9,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
 // always is a configuration whose window is open all day, each day.
@@ -26,26 +27,27 @@ func TestWhatIsNew(t *testing.T) {
 	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
 		host             string
-		letter           letter
+		sign             sign
 		decides, written bool
 	}{
-		"a heartbeat":             {"h01", letter{alive: message.Alive{Application: "app"}, aliveAt: noon.Add(message.Heartbeat)}, false, false},
-		"a heartbeat after long":  {"h01", letter{alive: message.Alive{Application: "app"}, aliveAt: noon.Add(time.Hour)}, true, false},
-		"another application":     {"h01", letter{alive: message.Alive{Application: "other"}, aliveAt: noon.Add(time.Second)}, true, true},
-		"another version":         {"h01", letter{alive: message.Alive{Application: "app", AgentVersion: "2"}, aliveAt: noon.Add(time.Second)}, true, true},
-		"another host":            {"h02", letter{alive: message.Alive{Application: "app"}, aliveAt: noon}, true, true},
-		"progress":                {"h01", letter{progress: message.Progress{Percent: 3}, progressAt: noon}, false, false},
-		"progress of nobody":      {"h77", letter{progress: message.Progress{Percent: 3}, progressAt: noon}, false, false},
-		"a heartbeat of long ago": {"h01", letter{alive: message.Alive{Application: "app"}, aliveAt: noon.Add(-time.Second)}, false, false},
+		"a heartbeat":             {"h01", sign{alive: message.Alive{Application: "app"}, aliveAt: noon.Add(message.Heartbeat)}, false, false},
+		"a heartbeat after long":  {"h01", sign{alive: message.Alive{Application: "app"}, aliveAt: noon.Add(time.Hour)}, true, false},
+		"another application":     {"h01", sign{alive: message.Alive{Application: "other"}, aliveAt: noon.Add(time.Second)}, true, true},
+		"another version":         {"h01", sign{alive: message.Alive{Application: "app", AgentVersion: "2"}, aliveAt: noon.Add(time.Second)}, true, true},
+		"another host":            {"h02", sign{alive: message.Alive{Application: "app"}, aliveAt: noon}, true, true},
+		"progress":                {"h01", sign{progress: message.Progress{Percent: 3}, progressAt: noon}, false, false},
+		"progress of nobody":      {"h77", sign{progress: message.Progress{Percent: 3}, progressAt: noon}, false, false},
+		"a heartbeat of long ago": {"h01", sign{alive: message.Alive{Application: "app"}, aliveAt: noon.Add(-time.Second)}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := newMemory().options(t)
-			s := newState(o, newKeeper(o), nil)
+			s := stateOf(o)
 			s.heard("h01", message.Alive{Application: "app"}, noon)
-			s.stale, s.keeper.pending = false, map[string]store.Host{}
-			s.hear(map[string]letter{c.host: c.letter})
-			if written := len(s.keeper.pending) > 0; s.stale != c.decides || written != c.written {
+			s.stale = false
+			s.session.writer.queue.Take()
+			s.hear([]wait.Item[string, sign]{{Key: c.host, Value: c.sign}})
+			if written := len(s.session.writer.queue.Items()) > 0; s.stale != c.decides || written != c.written {
 				t.Errorf("decides: %v, written: %v; want %v, %v", s.stale, written, c.decides, c.written)
 			}
 		})
@@ -76,8 +78,8 @@ func BenchmarkHeartbeat(b *testing.B) {
 	for _, hosts := range []int{100, 1000, 10_000} {
 		b.Run(fmt.Sprintf("%d-hosts", hosts), func(b *testing.B) {
 			o := newMemory().options(b)
-			s := newState(o, newKeeper(o), nil)
-			s.configure(store.Seen[v1.OSUpgrade]{Value: &always, Number: 1})
+			s := stateOf(o)
+			s.intent.setConfig(store.Seen[v1.OSUpgrade]{Value: &always, Number: 1})
 			now := time.Now()
 			for i := range hosts {
 				s.heard(fmt.Sprintf("h%05d", i), message.Alive{Application: "app"}, now)
@@ -85,11 +87,10 @@ func BenchmarkHeartbeat(b *testing.B) {
 			timer := time.NewTimer(time.Hour)
 			defer timer.Stop()
 			for i := 0; b.Loop(); i++ {
-				in := newInbox()
-				in.put(fmt.Sprintf("h%05d", i%hosts), func(l *letter) {
+				s.session.signs.Change(fmt.Sprintf("h%05d", i%hosts), func(l *sign) {
 					l.alive, l.aliveAt = message.Alive{Application: "app"}, now
 				})
-				s.hear(in.take())
+				s.hear(s.session.signs.Take())
 				s.refresh(b.Context(), timer)
 			}
 		})

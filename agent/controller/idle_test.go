@@ -107,7 +107,7 @@ func TestJustStarted(t *testing.T) {
 		m := newMemory("h01", "h02")
 		m.config = &always
 		c, _ := m.control(t)
-		time.Sleep(settle - time.Millisecond)
+		time.Sleep(gracePeriod - time.Millisecond)
 		if state, err := c.State(t.Context()); err != nil || state.WaitingFor != nil {
 			t.Errorf("the state says %+v, %v", state.WaitingFor, err)
 		}

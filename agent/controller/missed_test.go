@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -72,29 +71,6 @@ func TestStoryEndsWithTheRun(t *testing.T) {
 	})
 }
 
-// TestLongStory checks that a story keeps what people did and how the run
-// ended, however much happened before.
-func TestLongStory(t *testing.T) {
-	t.Parallel()
-	s := &state{}
-	tell := func(e message.Event) { s.tell(message.Record{Kind: message.EventRecord, Body: e.Encode()}) }
-	for range maxEvents + 5 {
-		tell(message.Event{Event: message.Ran, Outcome: &message.Outcome{Run: 2, Kind: message.Fleet}})
-	}
-	tell(message.Event{Event: message.Aborted, By: "ann", Why: "enough"})
-	tell(message.Event{Event: message.Ran, Outcome: &message.Outcome{Run: 2, Kind: message.Fleet}})
-	tell(message.Event{Event: message.Finished, Result: string(run.IsAborted)})
-	if n := len(s.events); n != maxEvents+2 || s.events[n-2].By != "ann" || s.events[n-1].Event != message.Finished {
-		t.Errorf("of %d events the last ones are %+v", n, s.events[n-2:])
-	}
-	for range 2 * maxAsks {
-		tell(message.Event{Event: message.Paused, By: "ann"})
-	}
-	if n := len(s.events); n != maxEvents+maxAsks {
-		t.Errorf("there are %d events", n)
-	}
-}
-
 // TestMissedByAWrongClock checks that windows are written down as missed again
 // once a clock that was years ahead is corrected, each once.
 func TestMissedByAWrongClock(t *testing.T) {
@@ -103,8 +79,8 @@ func TestMissedByAWrongClock(t *testing.T) {
 	m := nightly()
 	o := m.options(t)
 	o.Now = func() time.Time { return noon }
-	s := newState(o, newKeeper(o), nil)
-	s.configure(store.Seen[v1.OSUpgrade]{Value: m.config, At: noon.AddDate(0, -1, 0)})
+	s := stateOf(o)
+	s.intent.setConfig(store.Seen[v1.OSUpgrade]{Value: m.config, At: noon.AddDate(0, -1, 0)})
 	s.heard("h01", message.Alive{Application: "app"}, noon)
 	s.setBack(noon.Add(-50 * time.Hour)) // It was corrected then.
 	ahead := noon.AddDate(4, 0, 0)

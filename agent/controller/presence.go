@@ -12,8 +12,8 @@ import (
 // a heartbeat, and noticing that one is missing, cost the same however many
 // hosts there are.
 type presence struct {
-	order *list.List
-	place map[string]*list.Element
+	order  *list.List
+	places map[string]*list.Element
 }
 
 // heardOf is a host's place in the order.
@@ -22,12 +22,12 @@ type heardOf struct {
 	at   time.Time
 }
 
-func newPresence() presence { return presence{order: list.New(), place: map[string]*list.Element{}} }
+func newPresence() presence { return presence{order: list.New(), places: map[string]*list.Element{}} }
 
 // hear notes that a host is online.
 func (p presence) hear(name string, at time.Time) {
 	p.forget(name)
-	p.place[name] = p.order.PushBack(heardOf{name, at})
+	p.places[name] = p.order.PushBack(heardOf{name, at})
 }
 
 // hearAll notes that all who are online still are.
@@ -39,14 +39,14 @@ func (p presence) hearAll(at time.Time) {
 }
 
 func (p presence) forget(name string) {
-	if e, known := p.place[name]; known {
+	if e, known := p.places[name]; known {
 		p.order.Remove(e)
-		delete(p.place, name)
+		delete(p.places, name)
 	}
 }
 
 func (p presence) online(name string) bool {
-	_, is := p.place[name]
+	_, is := p.places[name]
 	return is
 }
 
@@ -77,4 +77,36 @@ func (p presence) next() time.Time {
 		return h.at.Add(message.Silence)
 	}
 	return time.Time{}
+}
+
+const (
+	// away is how late a decision may come before the controller concludes that
+	// its process was stopped, its machine suspended, or the clock set forward.
+	away = 2 * time.Second
+	// catchingUp is how long nothing is judged after that: what hosts have said
+	// meanwhile waits in the sockets of this process.
+	catchingUp = 5 * time.Second
+)
+
+// pace notices that nothing was decided for a while.
+type pace struct {
+	// looked is when the last decision was made, due when the next was to be made
+	// at the latest.
+	looked, due time.Time
+	// judgeAt is when hosts may be given up again.
+	judgeAt time.Time
+}
+
+// wasAway reports whether nothing was decided for a while, and for how long.
+// A controller that is late all the time still judges between two such pauses.
+func (p *pace) wasAway(now time.Time) (late time.Duration, was bool) {
+	if p.judgeAt.After(now.Add(catchingUp)) {
+		p.judgeAt = time.Time{} // The clock was set back since.
+	}
+	late = now.Sub(later(p.looked, p.due))
+	if p.due.IsZero() || late < away || now.Before(p.judgeAt.Add(longestSleep)) {
+		return 0, false
+	}
+	p.judgeAt = now.Add(catchingUp)
+	return late, true
 }

@@ -147,7 +147,7 @@ func TestRolloutIsSeenLate(t *testing.T) {
 			m.rolloutDelay = time.Hour
 			m.restart(t)
 			m.beat("h01", "h02")
-			time.Sleep(2 * settle)
+			time.Sleep(2 * gracePeriod)
 			synctest.Wait()
 			if m.size() != before {
 				t.Errorf("the log goes on with %s", m.last())

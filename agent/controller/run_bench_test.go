@@ -43,10 +43,10 @@ func (m *memory) join(b *testing.B, c *Controller, n int) <-chan struct{} {
 		b.Fatal(err)
 	}
 	for i := range n {
-		c.inbox.put(fmt.Sprintf("h%05d", i), func(l *letter) { l.alive, l.aliveAt = message.Alive{Application: "app"}, time.Now() })
+		c.session().signs.Change(fmt.Sprintf("h%05d", i), func(l *sign) { l.alive, l.aliveAt = message.Alive{Application: "app"}, time.Now() })
 	}
 	for {
-		hosts, err := ask(b.Context(), c, func(s *state) int { return len(s.hosts) })
+		hosts, err := ask(b.Context(), c, func(s *state) int { return len(s.hosts.known) })
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -96,10 +96,10 @@ func TestRestartDuringARun(t *testing.T) {
 		heard                     []string
 		silent, resumed, upgrades int
 	}{
-		"nobody is heard of yet": {settle - time.Millisecond, nil, 0, 0, 0},
-		"one is missing":         {settle - time.Millisecond, []string{"h01", "h02"}, 0, 0, 0},
+		"nobody is heard of yet": {gracePeriod - time.Millisecond, nil, 0, 0, 0},
+		"one is missing":         {gracePeriod - time.Millisecond, []string{"h01", "h02"}, 0, 0, 0},
 		"all are heard of":       {0, []string{"h01", "h02", "h03"}, 0, 1, 1},
-		"one stays silent":       {settle, []string{"h01", "h02"}, 1, 1, 0},
+		"one stays silent":       {gracePeriod, []string{"h01", "h02"}, 1, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

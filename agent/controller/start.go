@@ -10,84 +10,13 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
 
 // overrideDuration bounds a run that is started outside of a window and names
 // no duration of its own.
 const overrideDuration = 4 * time.Hour
-
-// openWhenDue opens a run when a window has one due.
-func (s *state) openWhenDue(ctx context.Context, now time.Time) time.Time {
-	if err := s.unreadable(); err != nil {
-		return s.idles(now, "window", fmt.Sprintf("what cannot be read to be mended: %v", err), time.Time{})
-	}
-	span, found := s.nextOpening(now)
-	if !found {
-		s.idle = v1.WaitingFor{}
-		return time.Time{}
-	}
-	f := s.facts(now, span.Span)
-	// To plan costs more the more hosts there are.
-	if is, at := owed(f); !is {
-		s.idle = v1.WaitingFor{}
-		return at
-	}
-	planned, err := s.plan(s.fleet(nil))
-	if err != nil {
-		return s.idles(now, "window", fmt.Sprintf("the rollout to be mended: %v", err), span.End)
-	}
-	f.members, f.silent = len(planned.Hosts), len(planned.Silent)
-	end := span.End.Add(-planned.Reserve())
-	switch is, at := due(f); {
-	case !is && !at.IsZero():
-		return at
-	case f.members == 0 && len(planned.Exempt) > 0:
-		return s.idles(now, "window", fmt.Sprintf("nobody: the rollout leaves out all %d hosts", len(planned.Exempt)), span.End)
-	case f.members == 0:
-		return s.idles(now, "host", "a worker to be started: no host of a listed worker application is known", span.End)
-	case !is:
-		return s.idles(now, "host", fmt.Sprintf("a host to come back: all %d are silent", f.silent), span.End)
-	case !now.Before(end):
-		return s.idles(now, "window", fmt.Sprintf("the next window: this one has no time left before the reserve of %s", planned.Reserve()), span.End)
-	}
-	s.idle = v1.WaitingFor{}
-	s.Logger.Info("window is open; opening a run", "tenant", s.Tenant, "hosts", f.members, "silent", f.silent, "not-after", end)
-	return s.open(ctx, message.Event{Trigger: message.TriggerWindow, Window: &span.Start, WindowEnd: &span.End, NotAfter: &end}, planned)
-}
-
-// idles notes, once, why an open window has no run.
-func (s *state) idles(now time.Time, what, detail string, until time.Time) time.Time {
-	if s.idle.What != what || s.idle.Detail != detail {
-		s.idle = v1.WaitingFor{What: what, Detail: detail, Since: stamp(now)}
-		s.Logger.Warn("a window is open and no run is opened", "tenant", s.Tenant, "waiting-for", detail)
-		s.notify()
-	}
-	return until
-}
-
-// open opens a run as it was planned.
-func (s *state) open(ctx context.Context, e message.Event, planned plan.Plan) time.Time {
-	e.Event, e.Hosts, e.Silent, e.Exempt, e.Policy = message.Opened, planned.Hosts, slices.Concat(planned.Silent, planned.SilentAside), planned.Exempt, &planned.Policy
-	e.Unwell = s.ledger.Unwell()
-	if considered := s.ledger.Considered(); !considered.IsZero() {
-		e.Considered = &considered
-	}
-	return s.append(ctx, message.Record{Kind: message.EventRecord, Body: e.Encode()}, e.Event)
-}
-
-// facts are what is known of an opening but for the fleet.
-func (s *state) facts(now time.Time, span window.Span) facts {
-	f := facts{now: now, span: span, changed: s.scheduledAt, started: s.started, joined: s.joined}
-	switch newest := s.ledger.Newest(); {
-	case newest == nil:
-	case newest.Window.IsZero():
-		f.last = newest.OpenedAt
-	default:
-		f.last, f.lastEnd = newest.Window, newest.WindowEnd
-	}
-	return f
-}
 
 // Start opens a run by hand and returns it once its prepare is on the log
 // (AV-81). by is who asks. The error is run.ErrNotConfigured, *run.Refused or
@@ -127,13 +56,13 @@ func (s *state) opened(seq uint64) (v1.Run, error) {
 
 // start opens a run by hand and returns the sequence of its first record.
 func (s *state) start(ctx context.Context, by string, request v1.Start, only map[string]bool) (uint64, error) {
-	if err := s.ready(); err != nil {
+	if err := s.mayWrite(); err != nil {
 		return 0, err
 	}
-	if s.config == nil && s.configErr == nil {
+	if s.intent.config == nil && s.intent.configErr == nil {
 		return 0, run.ErrNotConfigured
 	}
-	if err := s.unreadable(); err != nil {
+	if err := s.intent.unreadable(); err != nil {
 		return 0, &run.Refused{Message: err.Error()}
 	}
 	now := s.Now()
@@ -163,5 +92,128 @@ func (s *state) start(ctx context.Context, by string, request v1.Start, only map
 	if retryAt := s.open(ctx, e, planned); !retryAt.IsZero() {
 		return 0, fmt.Errorf("%w: it could not write to the log", run.ErrNotReady)
 	}
-	return s.last, nil
+	return s.log.last, nil
 }
+
+// planStart plans a run that is started by hand, of all hosts or of those that
+// only names, if it can start now.
+func (s *state) planStart(now time.Time, request v1.Start, only map[string]bool) (plan.Plan, error) {
+	fleet := s.fleet(only)
+	if only != nil && !slices.ContainsFunc(fleet, func(h plan.Host) bool { return !h.Aside }) {
+		return plan.Plan{}, &run.Refused{Run: request.RetryOf, Message: fmt.Sprintf(
+			"none of the %d hosts that run %d left is known any more under a listed worker application", len(only), request.RetryOf)}
+	}
+	planned, err := s.intent.plan(fleet)
+	if err != nil {
+		return plan.Plan{}, &run.Refused{Message: err.Error()}
+	}
+	return planned, s.startable(now, planned)
+}
+
+// bounds returns when a run that is started now has to end, and the window
+// that it is in. Who overrides the windows and says for how long means that,
+// whether one is open or not.
+func (s *state) bounds(now time.Time, request v1.Start) (message.Event, error) {
+	span, found := s.intent.nextOpening(now)
+	var e message.Event
+	switch open := found && !now.Before(span.Start); {
+	case open:
+		e.Window, e.WindowEnd, e.NotAfter = &span.Start, &span.End, &span.End
+	case !request.OverrideWindow && found:
+		return e, &run.Refused{Message: fmt.Sprintf(
+			`no maintenance window is open; the next one opens at %s; to start now, send "override-window": true with a "reason"`,
+			span.Start.UTC().Format(time.RFC3339))}
+	case !request.OverrideWindow:
+		return e, &run.Refused{Message: `no maintenance window is configured; to start now, send "override-window": true with a "reason"`}
+	default:
+		end := now.Add(overrideDuration)
+		e.NotAfter = &end
+	}
+	if request.Duration == "" {
+		return e, nil
+	}
+	length, err := window.ParseDuration(request.Duration)
+	end := now.Add(length)
+	e.NotAfter = &end
+	return e, err
+}
+
+// frozen refuses a start in a freeze, which wins over whoever starts, and cuts
+// a run that would reach into the next one.
+func (s *state) frozen(now time.Time, e *message.Event) error {
+	freeze, found := s.intent.nextFreeze(now)
+	switch {
+	case found && freeze.Contains(now):
+		return &run.Refused{Message: fmt.Sprintf("freeze %s is on until %s, and wins over every window and every start; change or delete its calendar to start now",
+			freezeName(freeze), freeze.End.UTC().Format(time.RFC3339))}
+	case found && freeze.Start.Before(*e.NotAfter):
+		e.NotAfter = &freeze.Start
+	}
+	return nil
+}
+
+// reserve has a run that ends with its window end so much earlier (AV-78).
+func reserve(now time.Time, e *message.Event, request v1.Start, span time.Duration) error {
+	if e.Window == nil || request.Duration != "" {
+		return nil
+	}
+	end := e.NotAfter.Add(-span)
+	if !now.Before(end) {
+		return &run.Refused{Message: fmt.Sprintf(
+			`the window ends at %s, and the rollout's reserve of %s has begun; to start now, send "override-window": true with a "duration" and a "reason"`,
+			e.NotAfter.UTC().Format(time.RFC3339), span)}
+	}
+	e.NotAfter = &end
+	return nil
+}
+
+// startable tells why a run cannot start as it was planned.
+func (s *state) startable(now time.Time, p plan.Plan) error {
+	switch {
+	case len(p.Hosts) == 0 && len(p.Exempt) > 0:
+		return &run.Refused{Message: fmt.Sprintf("the rollout leaves out all %d hosts; the first is %s: %s", len(p.Exempt), p.Exempt[0].Host, p.Exempt[0].Reason)}
+	case len(p.Hosts) == 0:
+		return &run.Refused{Message: "no host of a listed worker application is known; start a worker under one of worker-applications first"}
+	case len(p.SilentAside) > 0 && now.Before(s.started.Add(gracePeriod)):
+		return s.unheard(p.SilentAside[0])
+	case len(p.Silent) > 0 && now.Before(s.started.Add(gracePeriod)):
+		return s.unheard(p.Silent[0])
+	case len(p.Hosts) == len(p.Silent):
+		return &run.Refused{Message: fmt.Sprintf("none of the %d hosts is online; host %s was not heard of for %s", len(p.Silent), p.Silent[0], message.Silence)}
+	}
+	return nil
+}
+
+// unheard is the error of what depends on whether a host is there, while a
+// controller that has just started cannot know that.
+func (s *state) unheard(name string) error {
+	return fmt.Errorf("%w: it has just started and has not heard of host %s yet; ask again at %s", run.ErrNotReady, name, view.Time(s.started.Add(gracePeriod)).Format(time.RFC3339))
+}
+
+// leftOf returns the hosts that an ended run did not upgrade, for a run that
+// retries them; nil for one that retries none.
+func (c *Controller) leftOf(ctx context.Context, id uint64) (map[string]bool, error) {
+	if id == 0 {
+		return nil, nil
+	}
+	r, err := c.Find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if !r.Finished() {
+		return nil, &run.Refused{Run: id, Message: fmt.Sprintf("run %d is under way; it can be retried once it has ended", id)}
+	}
+	left := map[string]bool{}
+	for _, h := range r.Hosts {
+		if h.Status != string(run.Upgraded) && !exempt(h) {
+			left[h.Hostname] = true
+		}
+	}
+	if len(left) == 0 {
+		return nil, &run.Refused{Run: id, Message: fmt.Sprintf("run %d left no host to retry", id)}
+	}
+	return left, nil
+}
+
+// exempt reports whether a host was left out by the rollout: it was no member.
+func exempt(h v1.RunHost) bool { return h.Stage == "" }

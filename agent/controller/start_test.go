@@ -44,8 +44,8 @@ func TestBounds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newState(newMemory().options(t), nil, nil)
-			s.configure(store.Seen[v1.OSUpgrade]{Value: c.config})
+			s := stateOf(newMemory().options(t))
+			s.intent.setConfig(store.Seen[v1.OSUpgrade]{Value: c.config})
 			e, err := s.bounds(c.now, c.request)
 			var refused *run.Refused
 			switch {
@@ -129,11 +129,11 @@ func TestRunOfAWrongClock(t *testing.T) {
 			m := newMemory()
 			o := m.options(t)
 			o.Now = func() time.Time { return noon }
-			s := newState(o, newKeeper(o), nil)
+			s := stateOf(o)
 			s.started = noon.Add(-time.Hour)
-			s.configure(store.Seen[v1.OSUpgrade]{Value: &always})
+			s.intent.setConfig(store.Seen[v1.OSUpgrade]{Value: &always})
 			s.heard("h01", message.Alive{Application: "app"}, noon)
-			s.joined = s.started
+			s.hosts.joined = s.started
 			end := c.opened.Add(time.Hour)
 			for i, e := range []message.Event{
 				{Event: message.Opened, Hosts: []string{"h01"}, Window: c.window, NotAfter: &end},

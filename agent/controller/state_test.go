@@ -28,15 +28,15 @@ func TestGuardThatCannotBeKept(t *testing.T) {
 	o := newMemory().options(t)
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	o.Guard, o.Now = g, func() time.Time { return now }
-	s := newState(o, newKeeper(o), nil)
+	s := stateOf(o)
 	s.fold(t.Context(), message.Record{Seq: 1, Kind: message.EventRecord, Body: []byte("{}")})
 	for _, want := range []time.Duration{time.Second, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 10 * time.Second, 10 * time.Second} {
-		if wait := s.keepAt.Sub(now); wait != want {
+		if wait := s.guard.keepAt.Sub(now); wait != want {
 			t.Errorf("the guard is kept after %s, not %s", wait, want)
 		}
-		now = s.keepAt
-		if next := s.decide(t.Context()); !next.Equal(s.keepAt) {
-			t.Errorf("the loop looks again at %s, not at %s", next, s.keepAt)
+		now = s.guard.keepAt
+		if next := s.decide(t.Context()); !next.Equal(s.guard.keepAt) {
+			t.Errorf("the loop looks again at %s, not at %s", next, s.guard.keepAt)
 		}
 	}
 	if err := s.ready(); err != nil {
@@ -45,9 +45,9 @@ func TestGuardThatCannotBeKept(t *testing.T) {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	now = s.keepAt
+	now = s.guard.keepAt
 	s.decide(t.Context())
-	if _, err := os.Stat(filepath.Join(folder, "guard.json")); err != nil || !s.keepAt.IsZero() || s.keepPause != 0 {
+	if _, err := os.Stat(filepath.Join(folder, "guard.json")); err != nil || !s.guard.keepAt.IsZero() || s.guard.pause != 0 {
 		t.Errorf("the guard is not kept: %v", err)
 	}
 }
@@ -97,12 +97,12 @@ func TestAlarmIsShown(t *testing.T) {
 // not shown as idle.
 func TestAlarmWithoutARun(t *testing.T) {
 	t.Parallel()
-	s := newState(newMemory().options(t), nil, nil)
-	if status := s.stateView(time.Now()).Status; status != "idle" {
+	s := stateOf(newMemory().options(t))
+	if status := s.status(time.Now()).Status; status != "idle" {
 		t.Errorf("the status is %q before the alarm", status)
 	}
 	s.raise(errors.New("the log is damaged"))
-	if status := s.stateView(time.Now()).Status; status != "waiting" {
+	if status := s.status(time.Now()).Status; status != "waiting" {
 		t.Errorf("the status is %q", status)
 	}
 }

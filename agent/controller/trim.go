@@ -3,8 +3,6 @@ package controller
 import (
 	"context"
 	"time"
-
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
 const (
@@ -17,66 +15,62 @@ const (
 	trimTimeout = 30 * time.Second
 )
 
-// noteTrimmable has the guard remember each place at which a run may begin:
-// from there on the log may begin one day.
-func (s *state) noteTrimmable(r message.Record) {
-	if r.Kind == message.EventRecord && s.ledger.Current() == nil {
-		s.Guard.Note()
-	}
+// trimmer removes from the log what is before the newest run, once the log is
+// long and all runs are in the history.
+type trimmer struct {
+	Options
+	// post has a function run in the loop.
+	post func(context.Context, func())
+	// first is the oldest record that the log has.
+	first uint64
+	// running tells that a trim is under way, retryAt when one that has failed is
+	// tried again.
+	running bool
+	retryAt time.Time
 }
 
-// trimWhenDue removes what is before the newest run from the log once all runs
-// are in the history and the log is long, and returns when to look again if
-// that has failed. It is for when no run is under way; one that is opened in
-// the meantime stands behind what is removed.
-func (s *state) trimWhenDue(ctx context.Context, now time.Time) time.Time {
-	upTo := s.trimmable()
+// mayTrim reports whether a log whose newest run was opened at a record is long
+// enough.
+func (t *trimmer) mayTrim(opened uint64) bool { return opened > t.first+trimAfter }
+
+// trim removes the records up to one beside the loop: how long that takes is up to
+// the disk. It returns when to look again if an earlier try has failed. It is for
+// when no run is under way; a run that is opened in the meantime stands behind
+// what is removed.
+func (t *trimmer) trim(ctx context.Context, now time.Time, upTo uint64) time.Time {
 	switch {
-	case upTo == 0 || s.trimming:
+	case t.running:
 		return time.Time{}
-	case now.Before(s.trimAt):
-		return s.trimAt
+	case now.Before(t.retryAt):
+		return t.retryAt
 	}
-	s.At("before trim")
+	t.At("before trim")
 	// The guard goes first: a log that begins later than it knows is damaged.
-	if err := s.Guard.Trim(upTo); err != nil {
-		s.trimmed(now, upTo, err)
-		return s.trimAt
+	if err := t.Guard.Trim(upTo); err != nil {
+		t.ended(upTo, err)
+		return t.retryAt
 	}
-	s.trimming = true
-	go s.trim(ctx, upTo)
+	t.running = true
+	go func() {
+		limited, cancel := context.WithTimeout(ctx, trimTimeout)
+		defer cancel()
+		err := t.Log.Trim(limited, upTo)
+		t.At("after trim")
+		t.post(ctx, func() { t.ended(upTo, err) })
+	}()
 	return time.Time{}
 }
 
-// trimmable is the record up to which the log may be removed; 0 when none may.
-func (s *state) trimmable() uint64 {
-	newest := s.ledger.Newest()
-	if newest == nil || newest.OpenedSeq <= s.first+trimAfter {
-		return 0
-	}
-	if id, all := s.past.kept(); !all || id < newest.Key() {
-		return 0
-	}
-	return newest.OpenedSeq - 1
-}
-
-// trim removes records beside the loop: how long that takes is up to the disk.
-func (s *state) trim(ctx context.Context, upTo uint64) {
-	limited, cancel := context.WithTimeout(ctx, trimTimeout)
-	defer cancel()
-	err := s.Log.Trim(limited, upTo)
-	s.At("after trim")
-	_ = s.tasks.post(ctx, func(s *state) { s.trimmed(s.Now(), upTo, err) })
-}
-
-// trimmed takes in how a trim came out.
-func (s *state) trimmed(now time.Time, upTo uint64, err error) {
-	s.trimming = false
+// ended notes how a trim came out.
+func (t *trimmer) ended(upTo uint64, err error) {
+	t.running = false
 	if err != nil {
-		s.trimAt = now.Add(trimPause)
-		s.Logger.Warn("cannot trim the log; trying again", "tenant", s.Tenant, "up-to", upTo, "error", err)
+		t.retryAt = t.Now().Add(trimPause)
+		t.Logger.Warn("cannot trim the log; trying again", "tenant", t.Tenant, "up-to", upTo, "error", err)
 		return
 	}
-	s.first = upTo + 1
-	s.Logger.Info("the log was trimmed", "tenant", s.Tenant, "up-to", upTo)
+	t.first = upTo + 1
+	t.Logger.Info("the log was trimmed", "tenant", t.Tenant, "up-to", upTo)
 }
+
+func (t *trimmer) setBack() { t.retryAt = time.Time{} }

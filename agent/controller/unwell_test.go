@@ -69,7 +69,7 @@ func TestReleaseAfterTheEnd(t *testing.T) {
 		}
 		c = m.restart(t)
 		m.beat("h01", "h02")
-		time.Sleep(2 * rekeepAfter)
+		time.Sleep(2 * rearchiveAfter)
 		synctest.Wait()
 		kept, err := m.Run(t.Context(), "acme", r.ID)
 		if last := kept.Events[len(kept.Events)-1]; err != nil || last.Event != "released" || last.By != "ann" {

@@ -15,8 +15,8 @@ import (
 // after it: the absolute time stands still in between (AV-35).
 func TestNextUpgrade(t *testing.T) {
 	t.Parallel()
-	s := newState(Options{Zone: time.UTC, Now: time.Now}, nil, nil)
-	s.configure(store.Seen[v1.OSUpgrade]{Value: &v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{
+	s := stateOf(Options{Zone: time.UTC, Now: time.Now})
+	s.intent.setConfig(store.Seen[v1.OSUpgrade]{Value: &v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{
 		{DaysOfWeek: "Friday, Saturday", StartTime: "01:00", Timezone: "UTC", Duration: "4h"},
 	}}})
 	friday, saturday := time.Date(2026, 11, 20, 1, 0, 0, 0, time.UTC), time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
@@ -31,13 +31,13 @@ func TestNextUpgrade(t *testing.T) {
 		"while it is open": {friday.Add(3 * time.Hour), "0s", friday},
 		"as it closes":     {friday.Add(4 * time.Hour), "20h", saturday},
 	} {
-		view := s.stateView(c.now)
+		view := s.status(c.now)
 		if view.NextUpgradeIn != c.in || view.NextUpgradeAt == nil || !view.NextUpgradeAt.Equal(c.at) {
 			t.Errorf("%s: in %s, at %v; want %s, %s", name, view.NextUpgradeIn, view.NextUpgradeAt, c.in, c.at)
 		}
 	}
-	s.configure(store.Seen[v1.OSUpgrade]{})
-	if view := s.stateView(friday); view.NextUpgradeIn != "" || view.NextUpgradeAt != nil {
+	s.intent.setConfig(store.Seen[v1.OSUpgrade]{})
+	if view := s.status(friday); view.NextUpgradeIn != "" || view.NextUpgradeAt != nil {
 		t.Errorf("without a window there is %s, %v", view.NextUpgradeIn, view.NextUpgradeAt)
 	}
 }

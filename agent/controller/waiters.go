@@ -24,7 +24,7 @@ var errPending = errors.New("there is no answer yet")
 // until calls look on the state, now and after each change, and returns its
 // result once the error is not errPending.
 func until[T any](ctx context.Context, c *Controller, look func(*state) (T, error)) (T, error) {
-	return wait(ctx, c, nil, look)
+	return waitFor(ctx, c, nil, look)
 }
 
 // attempt is until for what has no result but an error.
@@ -48,11 +48,11 @@ func ask[T any](ctx context.Context, c *Controller, look func(*state) T) (T, err
 	return until(ctx, c, func(s *state) (T, error) { return look(s), nil })
 }
 
-// wait is until for a caller that may ask something of the run. It waits for
+// waitFor is until for a caller that may ask something of the run. It waits for
 // the end of the start first, because a state that is half read would be taken
 // for the whole. The answer travels over a channel: look may still run when the
 // caller has gone.
-func wait[T any](ctx context.Context, c *Controller, q *request, look func(*state) (T, error)) (T, error) {
+func waitFor[T any](ctx context.Context, c *Controller, q *request, look func(*state) (T, error)) (T, error) {
 	type answer struct {
 		value T
 		err   error
@@ -67,36 +67,25 @@ func wait[T any](ctx context.Context, c *Controller, q *request, look func(*stat
 		return true
 	}}
 	var none T
+	n := c.session()
 	select {
-	case <-c.knows:
-	case <-c.done:
+	case <-n.knows:
+	case <-n.ending:
 		return none, run.ErrNotReady
 	case <-ctx.Done():
 		return none, ctx.Err()
 	}
-	if err := c.post(ctx, func(s *state) { s.admit(w) }); err != nil {
+	if err := n.post(ctx, func(s *state) { s.admit(w) }); err != nil {
 		return none, err
 	}
 	select {
 	case a := <-answers:
 		return a.value, a.err
-	case <-c.done:
+	case <-n.ending:
 		return none, run.ErrNotReady
 	case <-ctx.Done():
-		_ = c.post(context.WithoutCancel(ctx), func(*state) {}) // The loop drops this waiter then.
+		_ = n.post(context.WithoutCancel(ctx), func(*state) {}) // The loop drops this waiter then.
 		return none, ctx.Err()
-	}
-}
-
-// post has f run in the loop, which owns the state.
-func (c *Controller) post(ctx context.Context, f func(*state)) error {
-	select {
-	case c.posted <- f:
-		return nil
-	case <-c.done:
-		return run.ErrNotReady
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 

@@ -38,7 +38,7 @@ func TestWhoHasLeft(t *testing.T) {
 			_, _ = c.Current(ctx)
 			_ = c.Ready(ctx)
 		}
-		left, err := ask(t.Context(), c, func(s *state) int { return len(s.watchers) + len(s.waiters) })
+		left, err := ask(t.Context(), c, func(s *state) int { return len(c.watchers.all) + len(s.waiters) })
 		if err != nil || left != 0 {
 			t.Errorf("%d who have left are waited for, %v", left, err)
 		}
@@ -54,7 +54,7 @@ func TestNothingIsBegunForWhoHasLeft(t *testing.T) {
 		c, _ := m.control(t)
 		m.beat("h01")
 		held, release := make(chan struct{}), make(chan struct{})
-		if err := c.post(t.Context(), func(*state) { close(held); <-release }); err != nil {
+		if err := c.session().post(t.Context(), func(*state) { close(held); <-release }); err != nil {
 			t.Fatal(err)
 		}
 		<-held

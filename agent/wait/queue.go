@@ -51,9 +51,6 @@ func (q *Queue[K, V]) Change(key K, change func(*V)) {
 // Ready receives once there may be something to take.
 func (q *Queue[K, V]) Ready() <-chan struct{} { return q.ready }
 
-// Retry has Ready receive again, for a reader that has left something.
-func (q *Queue[K, V]) Retry() { q.ready.Set() }
-
 // First returns the item whose key has been queued for the longest, and leaves it
 // there; false when the queue is empty.
 func (q *Queue[K, V]) First() (item Item[K, V], found bool) {
@@ -110,18 +107,18 @@ func (q *Queue[K, V]) Take() []Item[K, V] {
 }
 
 // Wait waits until there is something to take. Its error is that of a context
-// that ends first.
+// that has ended, also when there is something.
 func (q *Queue[K, V]) Wait(ctx context.Context) error {
-	for {
+	for ctx.Err() == nil {
 		if _, found := q.First(); found {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
 		case <-q.ready:
 		}
 	}
+	return ctx.Err()
 }
 
 func (q *Queue[K, V]) all() []Item[K, V] {

@@ -123,5 +123,9 @@ func TestQueueWait(t *testing.T) {
 		if got := q.Take(); len(got) != 1 || got[0].Value != 2 {
 			t.Errorf("taken are %v", got)
 		}
+		q.Put("a", 3)
+		if err := q.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a reader whose context has ended goes on: %v", err)
+		}
 	})
 }

@@ -5,17 +5,17 @@ package main
 var besideFaults = []fault{
 	{
 		name: "deletion-is-answered-before-the-log-has-it", in: "agent/controller.state.forgot",
-		old: `case s.ledger.LastSeq < s.last || s.minds(name):`, new: `case s.ledger.LastSeq < s.last:`,
+		old: `case s.ledger.LastSeq < s.log.last || s.minds(name):`, new: `case s.ledger.LastSeq < s.log.last:`,
 		by: tests("agent/controller", "TestForgetIsOnTheLog"),
 	},
 	{
 		name: "host-is-deleted-that-may-be-at-work", in: "agent/controller.state.forgettable",
-		old: `s.Now().Before(s.started.Add(settle)):`, new: `s.Now().Before(s.started):`,
+		old: `s.Now().Before(s.started.Add(gracePeriod)):`, new: `s.Now().Before(s.started):`,
 		by: tests("agent/controller", "TestForgetAfterARestart"),
 	},
 	{
-		name: "undrain-before-the-drain-has-ended", in: "agent/controller.errands.want",
-		old: `e.ends[t.Host] = ended`, new: `_ = ended`,
+		name: "undrain-before-the-drain-has-ended", in: "agent/controller.dispatcher.request",
+		old: `d.ended[t.Host] = ended`, new: `_ = ended`,
 		by: tests("agent/controller", "TestUndrainAfterTheDrain"),
 	},
 	{
@@ -24,18 +24,18 @@ var besideFaults = []fault{
 		by: tests("agent/controller", "TestManyHooksAtTheSite"),
 	},
 	{
-		name: "judges-before-it-has-read-what-hosts-said", in: "agent/controller.state.wasAway",
-		old: `s.judgeAt = now.Add(catchingUp)`, new: `s.judgeAt = now`,
+		name: "judges-before-it-has-read-what-hosts-said", in: "agent/controller.pace.wasAway",
+		old: `p.judgeAt = now.Add(catchingUp)`, new: `p.judgeAt = now`,
 		by: tests("agent/controller", "TestAway"),
 	},
 	{
-		name: "nobody-was-heard-while-it-was-away", in: "agent/controller.state.wasAway",
-		old: `s.present.hearAll(now)`, new: ``,
+		name: "nobody-was-heard-while-it-was-away", in: "agent/controller.hosts.expire",
+		old: `h.present.hearAll(now)`, new: ``,
 		by: tests("agent/controller", "TestAway"),
 	},
 	{
 		name: "drain-goes-on-that-another-has-done", in: "agent/controller.state.overhear",
-		old: `s.tasks.over(*e.Outcome)`, new: `_ = e.Outcome`,
+		old: `s.tasks.done(*e.Outcome)`, new: `_ = e.Outcome`,
 		by: tests("agent/controller", "TestDrainThatAnotherHasDone"),
 	},
 	{

@@ -5,7 +5,7 @@ package main
 var freezeFaults = []fault{
 	{
 		name: "freeze-goes-by-a-clock-that-was-corrected", in: "agent/controller.state.freezes",
-		old: `s.nextFreeze(s.clock.forFreezes(s.Now()))`, new: `s.nextFreeze(s.Now().Add(s.clock.ahead(s.Now())))`,
+		old: `s.intent.nextFreeze(s.clock.forFreezes(s.Now()))`, new: `s.intent.nextFreeze(s.Now().Add(s.clock.ahead(s.Now())))`,
 		by: tests("agent/controller", "TestFreezeAfterTheClockWasSetBackInASoak"),
 	},
 	{
@@ -14,18 +14,18 @@ var freezeFaults = []fault{
 		by: append(tests("agent/controller", "TestFreezeBeforeTheRunByTheLog"), scripts),
 	},
 	{
-		name: "what-cannot-be-read-hides-freezes", in: "agent/controller.state.reschedule",
-		old: `s.schedule.Windows, s.schedule.Allow = nil, nil`, new: `s.schedule.Windows, s.schedule.Allow, s.schedule.Freezes = nil, nil, nil`,
+		name: "what-cannot-be-read-hides-freezes", in: "agent/controller.intent.reschedule",
+		old: `i.schedule.Windows, i.schedule.Allow = nil, nil`, new: `i.schedule.Windows, i.schedule.Allow, i.schedule.Freezes = nil, nil, nil`,
 		by: tests("agent/controller", "TestFreezeWithoutConfiguration|TestFreezeBesideWhatCannotBeRead"),
 	},
 	{
-		name: "what-cannot-be-read-holds-no-run", in: "agent/controller.state.hold",
-		old: `if err := s.unreadable(); err != nil {`, new: `if err := s.unreadable(); err != nil && s.settled && !s.settled {`,
+		name: "what-cannot-be-read-holds-no-run", in: "agent/controller.intent.hold",
+		old: `if err := i.unreadable(); err != nil {`, new: `if err := i.unreadable(); err != nil && i.configRead && !i.configRead {`,
 		by: tests("agent/controller", "TestUnreadableHoldsTheRun"),
 	},
 	{
 		name: "start-by-what-cannot-be-read", in: "agent/controller.state.start",
-		old: `if err := s.unreadable(); err != nil {`, new: `if err := s.unreadable(); err != nil && s.config == nil && !s.configured {`,
+		old: `if err := s.intent.unreadable(); err != nil {`, new: `if err := s.intent.unreadable(); err != nil && s.intent.config == nil && !s.intent.configRead {`,
 		by: tests("agent/controller", "TestNoStartWhileUnreadable"),
 	},
 	{
@@ -54,8 +54,8 @@ var freezeFaults = []fault{
 		by: tests("agent/controller", "TestEditWithinTheReserve"),
 	},
 	{
-		name: "next-upgrade-is-one-that-was", in: "agent/controller.state.stateView",
-		old: `s.nextUpgrade(now)`, new: `s.nextOpening(now)`,
+		name: "next-upgrade-is-one-that-was", in: "agent/controller.state.status",
+		old: `s.nextUpgrade(now)`, new: `s.intent.nextOpening(now)`,
 		by: tests("agent/controller", "TestNextUpgradeAfterTheRun"),
 	},
 }

@@ -3,39 +3,39 @@ package main
 // siteFaults are faults of the controller, the store and the API.
 var siteFaults = []fault{
 	{
-		name: "controller-appends-though-it-is-behind", in: "agent/controller.state.append",
-		old: `seq, err := s.write(ctx, r, label)`,
-		new: `seq, err := s.write(ctx, r, label)
+		name: "controller-appends-though-it-is-behind", in: "agent/controller.appender.append",
+		old: `seq, err := a.write(ctx, r, label, after)`,
+		new: `seq, err := a.write(ctx, r, label, after)
 	for n := uint64(1); n < 1000 && errors.Is(err, log.ErrBehind); n++ {
-		seq, err = s.Log.Append(ctx, r, s.ledger.LastCommand+n)
+		seq, err = a.log.Append(ctx, r, after.LastCommand+n)
 	}`,
 		by: simulated(),
 	},
 	{
-		name: "controller-does-not-read-what-it-appended", in: "agent/controller.state.append",
-		old: `seq, err := s.write(ctx, r, label)
+		name: "controller-does-not-read-what-it-appended", in: "agent/controller.appender.append",
+		old: `seq, err := a.write(ctx, r, label, after)
 	if err == nil {
-		s.At("after " + label)
-		s.last = seq`,
-		new: `seq, err := s.Log.Append(ctx, r, max(s.ledger.LastCommand, s.last))
+		a.at("after " + label)
+		a.last = seq`,
+		new: `seq, err := a.log.Append(ctx, r, max(after.LastCommand, a.last))
 	if err == nil {
-		s.At("after " + label)
-		s.last, s.ledger.LastSeq = seq, seq`,
+		a.at("after " + label)
+		a.last, after.LastSeq = seq, seq`,
 		by: simulated(),
 	},
 	{
-		name: "run-is-opened-before-an-answer-is-seen", in: "agent/controller.state.write",
-		old: `if label == message.Opened {`, new: `if label == message.Finished && s.ledger.LastSeq == 0 {`,
+		name: "run-is-opened-before-an-answer-is-seen", in: "agent/controller.appender.write",
+		old: `if label == message.Opened {`, new: `if label == message.Finished && after.LastSeq == 0 {`,
 		by: tests("agent/controller", "TestOpeningBehindAnAnswer"),
 	},
 	{
 		name: "controller-decides-at-half-the-log", in: "agent/controller.state.decide",
-		old: `if s.knows != nil || s.ready() != nil {`, new: `if s.alarm != nil {`,
+		old: `if !s.session.active || !s.knows || s.ready() != nil {`, new: `if s.alarm != nil {`,
 		by: tests("agent/controller", "TestAbortAfterARestart|TestTaskAfterARestart"),
 	},
 	{
 		name: "controller-starts-before-it-knows-who-is-silent", in: "agent/controller.state.drive",
-		old: `if !s.gathered(current, now) {`, new: `if !s.gathered(current, now) && current.ID == 0 {`,
+		old: `if !s.hasGathered(current, now) {`, new: `if !s.hasGathered(current, now) && current.ID == 0 {`,
 		by: tests("agent/controller", "TestRestartDuringARun"),
 	},
 	{
@@ -50,7 +50,7 @@ var siteFaults = []fault{
 	},
 	{
 		name: "freeze-at-a-start-is-ignored", in: "agent/controller.state.frozen",
-		old: `case found && freeze.Contains(now):`, new: `case found && freeze.Contains(now) && s.config == nil:`,
+		old: `case found && freeze.Contains(now):`, new: `case found && freeze.Contains(now) && s.intent.config == nil:`,
 		by: tests("agent/controller", "TestFreezeWins"),
 	},
 	{
@@ -59,8 +59,8 @@ var siteFaults = []fault{
 		by: tests("agent/controller", "TestFreezeDuringARun"),
 	},
 	{
-		name: "unreadable-calendar-is-ignored", in: "agent/controller.state.reschedule",
-		old: `if s.unreadable() != nil || s.config == nil {`, new: `if s.configErr != nil || s.config == nil {`,
+		name: "unreadable-calendar-is-ignored", in: "agent/controller.intent.reschedule",
+		old: `if i.unreadable() != nil || i.config == nil {`, new: `if i.configErr != nil || i.config == nil {`,
 		by: tests("agent/controller", "TestUnreadableCalendar"),
 	},
 	{
@@ -72,26 +72,26 @@ var siteFaults = []fault{
 		by: tests("agent/controller", "TestOneRunPerWindow"),
 	},
 	{
-		name: "host-answers-for-the-site", in: "agent/controller.state.outcome",
+		name: "host-answers-for-the-site", in: "agent/controller.dispatcher.report",
 		old: `now.key != o.Key() || now.onSite != fromSite {`, new: `now.key != o.Key() {`,
 		by: tests("agent/controller", "TestSiteTask"),
 	},
 	{
-		name: "run-is-lost-to-the-history", in: "agent/controller.historian.write",
-		old: `"run", r.ID)
+		name: "run-is-lost-to-the-history", in: "agent/controller.archiver.write",
+		old: `"run", first.Key)
 		if err != nil {`,
-		new: `"run", r.ID)
+		new: `"run", first.Key)
 		if err != nil && ctx.Err() != nil {`,
 		by: tests("agent/controller", "TestHistoryThatCannotBeKept"),
 	},
 	{
-		name: "log-is-trimmed-before-the-history-has-it", in: "agent/controller.state.trimmable",
-		old: `!all || id < newest.Key() {`, new: `id > newest.Key() && all {`,
+		name: "log-is-trimmed-before-the-history-has-it", in: "agent/controller.archiver.complete",
+		old: `!some && a.newest.Load() >= id`, new: `!some || a.newest.Load() >= id`,
 		by: tests("agent/controller", "TestTrim|TestTrimmedLog|TestHistoryThatCannotBeKept"),
 	},
 	{
-		name: "host-is-lost-to-the-store", in: "agent/controller.keeper.writeOne",
-		old: `k.putBack(h)`, new: ``,
+		name: "host-is-lost-to-the-store", in: "agent/controller.hostWriter.writeFirst",
+		old: `w.queue.Defer(first)`, new: `w.queue.Done(first)`,
 		by: tests("agent/controller", "TestStoreFails"),
 	},
 	{

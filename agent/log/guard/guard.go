@@ -61,6 +61,10 @@ func Open(path string) (*Guard, error) {
 	return g, nil
 }
 
+// Anew returns a Guard that knows what the file of this one says, and sees the
+// log from its beginning.
+func (g *Guard) Anew() (*Guard, error) { return Open(g.path) }
+
 // begin goes to the place from which on the log is there, and reports whether
 // what the file says can be.
 func (g *Guard) begin() bool {

@@ -1,27 +1,35 @@
-package controller
+package view
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// maxEvents bounds the story of one run: of what comes after it only that is
-// told which matters most.
-const maxEvents = 20_000
+const (
+	// maxEvents bounds the story of one run: of what comes after it only that is
+	// told which matters most.
+	maxEvents = 20_000
+	// maxAsks bounds the events beyond that which somebody asked for, or which
+	// tell how the run went on and ended.
+	maxAsks = 1000
+)
 
-// maxAsks bounds the events beyond that which somebody asked for, or which tell
-// how the run went on and ended.
-const maxAsks = 1000
+// Story is what has happened in a run, in words.
+type Story struct{ events []v1.RunEvent }
 
-// tell adds a record to the story of the newest run.
-func (s *state) tell(r message.Record) {
+// Events returns the story so far. The caller owns the slice.
+func (s *Story) Events() []v1.RunEvent { return slices.Clone(s.events) }
+
+// Add tells what a record of the log says, if it says anything to people.
+func (s *Story) Add(r message.Entry) {
 	if len(s.events) >= maxEvents+maxAsks {
 		return
 	}
-	if e, some := story(r); some && (len(s.events) < maxEvents || matters(e)) {
+	if e, some := tell(r); some && (len(s.events) < maxEvents || matters(e)) {
 		s.events = append(s.events, e)
 	}
 }
@@ -31,28 +39,21 @@ func matters(e v1.RunEvent) bool {
 	return e.By != "" || e.Event == message.Frozen || e.Event == message.Finished
 }
 
-// story says in words what a record tells; false for one that says nothing to
+// tell says in words what a record tells; false for one that says nothing to
 // people.
-func story(r message.Record) (v1.RunEvent, bool) {
-	e := v1.RunEvent{At: stamp(r.Time), Host: r.Host}
-	switch r.Kind {
-	case message.CommandAll:
+func tell(r message.Entry) (v1.RunEvent, bool) {
+	e := v1.RunEvent{At: Time(r.Time), Host: r.Host}
+	switch {
+	case r.Kind == message.CommandAll:
 		e.Event = string(message.Prepare)
-	case message.CommandHost:
-		command, err := message.DecodeCommand(r.Body)
-		if err != nil {
-			return e, false
-		}
-		e.Event, e.Host = string(command.Action), command.Host
-	case message.ReplyRecord:
-		reply, err := message.DecodeReply(r.Body)
-		e.Event = "answered " + string(r.Action)
-		if e.Text = reply.Result; err != nil {
-			e.Text = err.Error()
-		}
-	case message.EventRecord:
-		event, err := message.DecodeEvent(r.Body)
-		return tellEvent(e, event), err == nil
+	case r.Command != nil:
+		e.Event, e.Host = string(r.Command.Action), r.Command.Host
+	case r.Reply != nil:
+		e.Event, e.Text = "answered "+string(r.Action), r.Reply.Result
+	case r.Kind == message.ReplyRecord:
+		e.Event, e.Text = "answered "+string(r.Action), r.Err.Error()
+	case r.Event != nil:
+		e = tellEvent(e, *r.Event)
 	default:
 		return e, false
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
 var script = []v1.Check{{Type: "exec", Script: "look"}}
@@ -187,7 +188,7 @@ func TestSiteTask(t *testing.T) {
 		m := newMemory("h01")
 		m.rollout = drained()
 		m.site = func(ctx context.Context, task message.Task) message.Outcome {
-			pause(ctx, time.Second)
+			_ = wait.Sleep(ctx, time.Second)
 			return task.Outcome(true, "")
 		}
 		_, r := m.begun(t, "h01")

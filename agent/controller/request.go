@@ -29,7 +29,7 @@ type request struct {
 // is *run.Refused or run.ErrNotReady.
 func (c *Controller) Ask(ctx context.Context, by string, ask run.Ask, body v1.Ask) (v1.Run, error) {
 	q := &request{Request: run.Request{Ask: ask, By: by, Why: body.Reason, Stage: body.Stage, Host: body.Host}}
-	return wait(ctx, c, q, func(s *state) (v1.Run, error) { return s.asked(q) })
+	return waitFor(ctx, c, q, func(s *state) (v1.Run, error) { return s.asked(q) })
 }
 
 // asked is the answer to a request: the run as it is once the event of the
@@ -39,8 +39,8 @@ func (s *state) asked(q *request) (v1.Run, error) {
 	switch {
 	case q.refused != nil:
 		return v1.Run{}, q.refused
-	case s.alarm != nil:
-		return v1.Run{}, s.ready()
+	case s.alarm != nil || !s.session.active:
+		return v1.Run{}, s.mayWrite()
 	case q.seq == 0 && s.ready() == nil && s.ledger.Current() == nil && (q.Ask != run.Release || newest == nil):
 		return v1.Run{}, &run.Refused{Message: "no run is under way"}
 	case q.seq == 0 || q.seq > s.ledger.LastSeq:
@@ -71,8 +71,8 @@ func (s *state) decideRequests(ctx context.Context, current *run.State) (retryAt
 			continue
 		}
 		if retryAt = s.appendEvent(ctx, current, e); retryAt.IsZero() {
-			s.written(current, q, s.last)
-		} else if !errors.Is(s.stuck, log.ErrBehind) {
+			s.written(current, q, s.log.last)
+		} else if !errors.Is(s.log.failed, log.ErrBehind) {
 			q.tried = e.Encode()
 		}
 		return retryAt, true

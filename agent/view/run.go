@@ -1,8 +1,7 @@
-package controller
+package view
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -10,66 +9,27 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// fullView is a run with its story.
-func (s *state) fullView(r *run.State) v1.Run {
-	view := s.view(r)
-	view.Events = slices.Clone(s.events)
-	return view
-}
-
-// view is a run as the API shows it.
-func (s *state) view(r *run.State) v1.Run {
-	now := s.Now()
-	view := runView(r, now)
-	if !r.Over() {
-		s.whyNot(r, &view, now)
-	}
-	for i, h := range r.Hosts() {
-		if known := s.hosts[h.Name]; known != nil {
-			view.Hosts[i].Progress = known.progressIn(r.ID, h)
-		}
-	}
-	return view
-}
-
-// whyNot tells what of the controller's own holds up a run.
-func (s *state) whyNot(r *run.State, view *v1.Run, now time.Time) {
+// Progress is what a host has told of the step at which it is in a run, at some
+// time; empty for what it told of an earlier step.
+func Progress(r *run.State, h run.Host, p message.Progress, at time.Time) string {
 	switch {
-	case s.alarm != nil:
-		view.Reason = s.alarm.Error()
-	case !s.stuckSince.IsZero():
-		view.Reason = fmt.Sprintf("the log takes no record: %v", s.stuck)
-		view.WaitingFor = &v1.WaitingFor{What: "log", Detail: view.Reason, Since: stamp(s.stuckSince)}
-	case !s.gathered(r, now):
-		view.WaitingFor = &v1.WaitingFor{
-			What: run.ForHost, Detail: "hosts to be heard of: the controller has just started", Since: stamp(s.started),
-		}
-	}
-}
-
-// progressIn returns what a host told of the step it is at, and nothing of an
-// earlier one.
-func (h *host) progressIn(id uint64, at run.Host) string {
-	if h.progress.Run != id || !h.progressAt.After(at.Since) || at.Status.Final() || at.Status == run.Prepared {
+	case p.Run != r.ID || !at.After(h.Since) || h.Status.Final() || h.Status == run.Prepared:
 		return ""
-	}
-	return progressText(h.progress)
-}
-
-func progressText(p message.Progress) string {
-	if p.Percent < 0 {
+	case p.Percent < 0:
 		return p.Message
 	}
 	return fmt.Sprintf("%d%% %s", p.Percent, p.Message)
 }
 
-func runView(r *run.State, now time.Time) v1.Run {
+// Run shows a run without its story and without what its hosts tell of their
+// progress.
+func Run(r *run.State, now time.Time) v1.Run {
 	view := v1.Run{
 		ID: r.Key(), Phase: string(r.Phase), Result: string(r.Result), Reason: r.Reason, Trigger: r.Trigger, RetryOf: r.RetryOf,
-		RequestedBy: r.By, RequestReason: r.Why, OpenedAt: stamp(r.OpenedAt), NotAfter: stamp(r.NotAfter), EndedAt: at(r.EndedAt),
+		RequestedBy: r.By, RequestReason: r.Why, OpenedAt: Time(r.OpenedAt), NotAfter: Time(r.NotAfter), EndedAt: OptionalTime(r.EndedAt),
 	}
 	if w, waits := r.Waiting(now); waits {
-		view.WaitingFor = &v1.WaitingFor{What: w.What, Detail: w.Detail, Since: stamp(w.Since)}
+		view.WaitingFor = &v1.WaitingFor{What: w.What, Detail: w.Detail, Since: Time(w.Since)}
 	}
 	if p := r.Paused; p != nil && !r.Over() {
 		if view.Paused = "by " + p.By; p.Why != "" {
@@ -83,7 +43,7 @@ func runView(r *run.State, now time.Time) v1.Run {
 		})
 	}
 	for _, h := range r.Hosts() {
-		view.Hosts = append(view.Hosts, hostView(h))
+		view.Hosts = append(view.Hosts, runHost(h))
 	}
 	view.Hosts = append(view.Hosts, leftOut(r)...)
 	foresee(r, &view, now)
@@ -107,15 +67,15 @@ func leftOut(r *run.State) []v1.RunHost {
 			add(o.Name, "it is not in this run")
 		}
 		h := &hosts[place[o.Name]]
-		h.Slot, h.SlotReason = at(o.Slot), o.SlotReason
+		h.Slot, h.SlotReason = OptionalTime(o.Slot), o.SlotReason
 	}
 	return hosts
 }
 
-func hostView(h run.Host) v1.RunHost {
+func runHost(h run.Host) v1.RunHost {
 	return v1.RunHost{
-		Hostname: h.Name, Stage: h.Stage, Status: string(h.Status), Since: at(h.Since), Error: h.Error, Note: h.Note,
-		Slot: at(h.Slot), SlotReason: h.SlotReason, Seconds: int(h.Took.Round(time.Second) / time.Second),
+		Hostname: h.Name, Stage: h.Stage, Status: string(h.Status), Since: OptionalTime(h.Since), Error: h.Error, Note: h.Note,
+		Slot: OptionalTime(h.Slot), SlotReason: h.SlotReason, Seconds: int(h.Took.Round(time.Second) / time.Second),
 	}
 }
 
@@ -125,10 +85,10 @@ func foresee(r *run.State, view *v1.Run, now time.Time) {
 	if !known {
 		return
 	}
-	view.ExpectedEnd = at(f.End)
+	view.ExpectedEnd = OptionalTime(f.End)
 	for i := range view.Hosts {
 		if end, pending := f.Hosts[view.Hosts[i].Hostname]; pending {
-			view.Hosts[i].ExpectedEnd = at(end)
+			view.Hosts[i].ExpectedEnd = OptionalTime(end)
 		}
 	}
 	switch {

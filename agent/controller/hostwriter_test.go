@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -28,31 +30,42 @@ func TestFlood(t *testing.T) {
 		if h, puts := m.kept("h01"); puts > 6 || h.AgentVersion != "999.9" {
 			t.Errorf("in 10 s h01 was written %d times, last with version %s", puts, h.AgentVersion)
 		}
-		if n := len(c.inbox.letters); n != 0 {
-			t.Errorf("%d letters are left", n)
+		if n := len(c.session().signs.Items()); n != 0 {
+			t.Errorf("%d signs are left", n)
 		}
 	})
 }
 
-// TestInboxKeepsTheNewest checks that the inbox does not grow with what a host
-// sends, and loses neither of the two kinds.
-func TestInboxKeepsTheNewest(t *testing.T) {
+// TestTheLatestSignCounts checks that what waits for the loop does not grow with
+// what a host sends, and that none of the kinds of signs is lost.
+func TestTheLatestSignCounts(t *testing.T) {
 	t.Parallel()
-	in := newInbox()
-	at := time.Now()
+	m := newMemory()
+	n := newSession(m.options(t), true, func() {})
+	listening := make(chan error)
+	ctx, stop := context.WithCancel(t.Context())
+	go func() { listening <- n.listen(ctx) }()
+	stop()
+	if err := <-listening; !errors.Is(err, context.Canceled) {
+		t.Errorf("listening ended with %v", err)
+	}
 	for i := range 100 {
-		in.put("h01", func(l *letter) { l.alive, l.aliveAt = message.Alive{AgentVersion: fmt.Sprint(i)}, at })
-		in.put("h01", func(l *letter) { l.progress, l.progressAt = message.Progress{Percent: i}, at })
+		m.Alive("h01", message.Alive{AgentVersion: fmt.Sprint(i)})
+		m.Progress("h01", message.Progress{Percent: i})
+		m.Outcome("h01", message.Outcome{Attempt: i})
 	}
-	if len(in.some) != 1 {
-		t.Errorf("there are %d wake-ups", len(in.some))
+	if len(n.signs.Ready()) != 1 {
+		t.Errorf("there are %d wake-ups", len(n.signs.Ready()))
 	}
-	got := in.take()
-	if l := got["h01"]; len(got) != 1 || l.alive.AgentVersion != "99" || l.progress.Percent != 99 {
-		t.Errorf("the inbox holds %+v", got)
+	got := n.signs.Take()
+	if len(got) != 1 || got[0].Key != "h01" {
+		t.Fatalf("there are the signs %+v", got)
 	}
-	if len(in.take()) != 0 {
-		t.Error("a letter is taken twice")
+	if l := got[0].Value; l.alive.AgentVersion != "99" || l.progress.Percent != 99 || l.outcome.Attempt != 99 {
+		t.Errorf("the latest signs are %+v", l)
+	}
+	if len(n.signs.Take()) != 0 {
+		t.Error("a sign is taken twice")
 	}
 }
 
@@ -63,22 +76,21 @@ func TestSlowStore(t *testing.T) {
 	m := newMemory()
 	m.stuck.Lock()
 	o := m.options(t)
-	c := New(o)
-	s := newState(o, c.keeper, nil)
+	s := stateOf(o)
 	s.heard("h01", message.Alive{Application: "app"}, time.Now())
 	begun := make(chan struct{})
 	go func() {
-		c.keeper.write(t.Context())
+		s.session.writer.write(t.Context())
 		close(begun)
 	}()
 	s.heard("h02", message.Alive{Application: "app"}, time.Now())
 	s.heard("h01", message.Alive{Application: "app", AgentVersion: "2"}, time.Now())
-	if len(s.hosts) != 2 {
-		t.Errorf("%d hosts are known", len(s.hosts))
+	if len(s.hosts.known) != 2 {
+		t.Errorf("%d hosts are known", len(s.hosts.known))
 	}
 	m.stuck.Unlock()
 	<-begun
-	c.keeper.write(t.Context())
+	s.session.writer.write(t.Context())
 	if h, _ := m.kept("h01"); h.AgentVersion != "2" {
 		t.Errorf("h01 is kept as %+v", h)
 	}

@@ -1,0 +1,122 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/trouble"
+)
+
+const (
+	// firstPause and longestPause bound the wait after a failed write.
+	firstPause   = 100 * time.Millisecond
+	longestPause = 10 * time.Second
+	// stuckAfter is how long the log may take no record before the controller says
+	// that it is not ready.
+	stuckAfter = 30 * time.Second
+)
+
+// appender writes to the log, one record at a time: the next one is written
+// only after the last has come back through the log, so that all is folded in
+// the order of the log. After a failure it waits, longer each time.
+type appender struct {
+	log    log.Log
+	tenant string
+	logger *slog.Logger
+	now    func() time.Time
+	at     func(label string)
+	// last is the sequence up to which the log must be folded before the next
+	// decision: what stood there at the start, and what was appended since.
+	last uint64
+	// pause is the wait before a failed append is tried again, retryAt its end.
+	pause   time.Duration
+	retryAt time.Time
+	// failed is why the last append failed, failing since when none has come
+	// through; zero while they do.
+	failed  error
+	failing time.Time
+	// writing and asking are the troubles with writing and with asking for the
+	// end of the log.
+	writing, asking trouble.Spell
+}
+
+func newAppender(o Options) appender {
+	return appender{log: o.Log, tenant: o.Tenant, logger: o.Logger, now: o.Now, at: o.At}
+}
+
+// append writes a record after all that a ledger has folded. The label says what
+// it is. It reports whether the record is on the log.
+func (a *appender) append(ctx context.Context, r message.Record, label string, after *run.Ledger) bool {
+	a.at("before " + label)
+	seq, err := a.write(ctx, r, label, after)
+	if err == nil {
+		a.at("after " + label)
+		a.last = seq
+		a.works()
+		return true
+	}
+	a.failed = err
+	if a.failing.IsZero() && !errors.Is(err, log.ErrBehind) {
+		a.failing = a.now()
+	}
+	a.catchUp(ctx, err)
+	a.pause = min(max(2*a.pause, firstPause), longestPause)
+	a.retryAt = a.now().Add(a.pause)
+	return false
+}
+
+// write appends a record. What opens a run depends on who is out of service, and
+// so on every answer before it.
+func (a *appender) write(ctx context.Context, r message.Record, label string, after *run.Ledger) (seq uint64, err error) {
+	if label == message.Opened {
+		seq, err = a.log.AppendNext(ctx, r, after.LastCommand, after.LastSeq)
+	} else {
+		seq, err = a.log.Append(ctx, r, after.LastCommand)
+	}
+	if !errors.Is(err, log.ErrBehind) {
+		a.writing.Note(a.logger, a.now(), err, "cannot write to the log; trying again", "the log can be written to again", "tenant", a.tenant)
+	}
+	return seq, err
+}
+
+// catchUp has the next decision wait for what is on the log already: after
+// ErrBehind there is a command that was not seen, and after any other error
+// the record itself may be there.
+func (a *appender) catchUp(ctx context.Context, cause error) {
+	last, err := a.log.Last(ctx)
+	a.asking.Note(a.logger, a.now(), err, "cannot ask for the end of the log; trying again", "the end of the log can be asked for again", "tenant", a.tenant)
+	if err != nil {
+		return
+	}
+	if errors.Is(cause, log.ErrBehind) {
+		a.logger.Info("another controller has written to the log", "tenant", a.tenant, "last", last)
+	}
+	a.last = max(a.last, last)
+}
+
+// works notes that a record was written, or that none has to be any more.
+func (a *appender) works() { a.pause, a.retryAt, a.failing = 0, time.Time{}, time.Time{} }
+
+// alive notes that a record of a controller has come back through the log.
+func (a *appender) alive() { a.failing = time.Time{} }
+
+// stuck returns why the log has taken no record for too long.
+func (a *appender) stuck() error {
+	if a.failing.IsZero() || a.now().Sub(a.failing) < stuckAfter {
+		return nil
+	}
+	return fmt.Errorf("the log has taken no record since %s: %w", a.failing.UTC().Format(time.RFC3339), a.failed)
+}
+
+func (a *appender) setBack(now time.Time) {
+	a.retryAt = time.Time{}
+	if !a.failing.IsZero() {
+		a.failing = now
+	}
+}

@@ -1,0 +1,103 @@
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/trouble"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
+)
+
+// rearchiveAfter is the wait until a run that has changed after its end is
+// written anew: many hosts may answer then, and each time all of it is written.
+const rearchiveAfter = time.Second
+
+// archiver writes ended runs to the history beside the loop, oldest first, and
+// tries until each is there: only then a run is trimmed from the log.
+type archiver struct {
+	tenant string
+	store  Store
+	logger *slog.Logger
+	at     func(string)
+	queue  *wait.Queue[uint64, endedRun]
+	// newest is the newest run that is in the history.
+	newest  atomic.Uint64
+	failing trouble.Spell
+}
+
+// endedRun is a run as of a record of the log.
+type endedRun struct {
+	v1.Run
+	asOf uint64
+}
+
+func newArchiver(o Options) *archiver {
+	return &archiver{tenant: o.Tenant, store: o.Store, logger: o.Logger, at: o.At, queue: wait.NewQueue[uint64, endedRun]()}
+}
+
+// load finds out which run is the newest in the history; 0 when there is none.
+func (a *archiver) load(ctx context.Context) (id uint64, err error) {
+	err = a.store.Runs(ctx, a.tenant, func(r v1.Run) bool {
+		id = r.ID
+		return false
+	})
+	a.newest.Store(id)
+	return id, err
+}
+
+// put has a run written soon.
+func (a *archiver) put(r v1.Run, asOf uint64) { a.queue.Put(r.ID, endedRun{r, asOf}) }
+
+// complete reports whether a run and all before it are in the history.
+func (a *archiver) complete(id uint64) bool {
+	_, some := a.queue.First()
+	return !some && a.newest.Load() >= id
+}
+
+// queued are the runs that are not in the history yet, newest first.
+func (a *archiver) queued() []v1.Run {
+	var runs []v1.Run
+	for _, item := range slices.Backward(a.queue.Items()) {
+		runs = append(runs, item.Value.Run)
+	}
+	return runs
+}
+
+// run writes what is queued until ctx ends, and what is left then if last says
+// so.
+func (a *archiver) run(ctx context.Context, last func() bool) {
+	pause := firstPause
+	for a.queue.Wait(ctx) == nil {
+		if a.write(ctx) {
+			pause = firstPause
+			continue
+		}
+		_ = wait.Sleep(ctx, pause)
+		pause = min(2*pause, longestPause)
+	}
+	if last() {
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
+		defer cancel()
+		a.write(limited)
+	}
+}
+
+// write writes all that is queued, and reports whether it could.
+func (a *archiver) write(ctx context.Context) bool {
+	for first, some := a.queue.First(); some; first, some = a.queue.First() {
+		a.at("before history")
+		err := a.store.PutRun(ctx, a.tenant, first.Value.Run, first.Value.asOf)
+		a.failing.Note(a.logger, time.Now(), err, "cannot keep the run in the history; trying again", "runs can be kept in the history again", "tenant", a.tenant, "run", first.Key)
+		if err != nil {
+			return false
+		}
+		a.at("after history")
+		a.newest.Store(max(a.newest.Load(), first.Key))
+		a.queue.Done(first)
+	}
+	return true
+}

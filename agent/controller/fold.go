@@ -1,0 +1,132 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
+)
+
+// fold adds a record of the log to what is known.
+func (s *state) fold(ctx context.Context, r message.Record) {
+	if r.Seq <= s.ledger.LastSeq {
+		return // Whoever follows a log anew may get a record twice.
+	}
+	if err := s.guard.see(r, r.Kind == message.EventRecord && s.ledger.Current() == nil); err != nil {
+		s.raise(err)
+		return
+	}
+	s.clock.fold(r, s.Now(), r.Seq > s.startedAt)
+	entry := r.Decode()
+	if err := s.ledger.Fold(r); err != nil {
+		s.Logger.Warn("record ignored", "tenant", s.Tenant, "record", r.Seq, "host", r.Host, "reason", err)
+	} else if newest := s.ledger.Newest(); newest != nil && !entry.Is(message.Missed) { // That belongs to no run.
+		s.folded(ctx, newest, entry)
+	}
+	if r.Kind != message.ReplyRecord {
+		s.log.alive()
+	}
+	if current := s.ledger.Current(); r.Seq == s.startedAt && current != nil {
+		// What was there at the start is taken up at its end.
+		s.compareAll(current)
+		if s.session.active {
+			s.tasks.syncAll(ctx, current)
+		}
+	}
+	s.learnt()
+	s.changed()
+}
+
+// folded does what follows from a record of the newest run: it tells the story,
+// has an ended run written to the history, and requests what the run wants of
+// the hosts that the record is about.
+func (s *state) folded(ctx context.Context, newest *run.State, r message.Entry) {
+	if newest.OpenedSeq == r.Seq {
+		s.archiveWhenDue(s.archiveAt) // The story is still that of the run before.
+		s.story = view.Story{}
+	}
+	s.story.Add(r)
+	s.recognize(newest, r.Record)
+	switch {
+	case newest.Over():
+		s.tasks.dropAll()
+		clear(s.hosts.unreported)
+		switch {
+		case r.Seq > newest.EndedSeq && s.archiveAt.IsZero():
+			s.archiveAt = s.Now().Add(rearchiveAfter)
+		case newest.Key() > s.archived && r.Seq == newest.EndedSeq:
+			s.archive(newest)
+		}
+	case r.Seq > s.startedAt:
+		s.follow(ctx, newest, r)
+	}
+}
+
+// archiveWhenDue has the ended run written to the history anew once that is due.
+func (s *state) archiveWhenDue(now time.Time) {
+	if !s.archiveAt.IsZero() && !now.Before(s.archiveAt) {
+		s.archiveAt = time.Time{}
+		if ended := s.ledger.Ended(); ended != nil {
+			s.archive(ended)
+		}
+	}
+}
+
+func (s *state) archive(ended *run.State) {
+	if s.session.active {
+		s.session.past.put(s.fullView(ended), ended.LastSeq)
+	}
+}
+
+// compareAll has the next decision compare what the run knows of all its hosts
+// with what is heard of them.
+func (s *state) compareAll(current *run.State) {
+	for _, name := range current.Watched() {
+		s.hosts.unreported[name] = true
+	}
+}
+
+// follow looks again at the hosts that a record is about.
+func (s *state) follow(ctx context.Context, current *run.State, r message.Entry) {
+	if r.Kind == message.CommandAll || r.Seq == current.OpenedSeq {
+		s.compareAll(current)
+		return
+	}
+	hosts := []string{r.Host}
+	switch {
+	case r.Event != nil:
+		hosts = s.overhear(*r.Event)
+	case r.Kind == message.ReplyRecord: // A sign of life.
+		s.hosts.present.hear(r.Host, s.Now())
+	}
+	tasks := s.session.active && hasTasks(current.Policy())
+	for _, host := range hosts {
+		s.hosts.unreported[host] = true
+		if tasks {
+			s.tasks.sync(ctx, current, host)
+		}
+	}
+}
+
+// overhear notes what another controller may have written, and returns the
+// hosts that it is about. Whom another controller has heard counts as heard:
+// two controllers of which only one hears a host would otherwise contradict
+// each other as fast as they can write. A task whose outcome another one has is
+// ended.
+func (s *state) overhear(e message.Event) []string {
+	if e.Event == message.Recovered && e.Reason == message.Heard {
+		for _, host := range e.Hosts {
+			s.hosts.present.hear(host, s.Now())
+		}
+	}
+	if e.Outcome == nil {
+		return e.Hosts
+	}
+	s.tasks.done(*e.Outcome)
+	if e.Outcome.Host == "" {
+		return e.Hosts
+	}
+	return []string{e.Outcome.Host}
+}

@@ -1,0 +1,78 @@
+package controller
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/trouble"
+)
+
+// keepAfter is how long records may go unguarded.
+const keepAfter = time.Second
+
+// guardKeeper shows each record to the guard of the log, and has the guard write
+// down how far it has seen the log some time after.
+type guardKeeper struct {
+	guard  *guard.Guard
+	tenant string
+	logger *slog.Logger
+	now    func() time.Time
+	// keepAt is when the guard is to write; zero when it has. pause is the wait
+	// after it could not.
+	keepAt  time.Time
+	pause   time.Duration
+	keeping trouble.Spell
+	// damaged tells that the log is not the one of before: what the guard knows of
+	// that one is left as it is.
+	damaged bool
+}
+
+func newGuardKeeper(o Options) guardKeeper {
+	return guardKeeper{guard: o.Guard, tenant: o.Tenant, logger: o.Logger, now: o.Now}
+}
+
+// see shows the guard the next record. The error says that the log is not the
+// one of before. A log may begin one day at a record at which a run may begin.
+func (g *guardKeeper) see(r message.Record, mayBegin bool) error {
+	if mayBegin {
+		g.guard.Note()
+	}
+	if err := g.guard.See(r); err != nil {
+		return err
+	}
+	if g.keepAt.IsZero() {
+		g.keepAt = g.now().Add(keepAfter)
+	}
+	return nil
+}
+
+// keepWhenDue has the guard write if it is time to.
+func (g *guardKeeper) keepWhenDue(now time.Time) {
+	if !g.keepAt.IsZero() && !now.Before(g.keepAt) {
+		g.keep()
+	}
+}
+
+// keep has the guard write now. That it cannot is no alarm: the log is still the
+// one of before.
+func (g *guardKeeper) keep() {
+	if g.keepAt = (time.Time{}); g.damaged {
+		return
+	}
+	err := g.guard.Keep()
+	g.keeping.Note(g.logger, g.now(), err, "the guard of the log is behind; trying again", "the guard of the log is kept again", "tenant", g.tenant)
+	if err != nil {
+		g.pause = min(max(2*g.pause, keepAfter), longestPause)
+		g.keepAt = g.now().Add(g.pause)
+		return
+	}
+	g.pause = 0
+}
+
+func (g *guardKeeper) setBack(now time.Time) {
+	if !g.keepAt.IsZero() {
+		g.keepAt = now
+	}
+}

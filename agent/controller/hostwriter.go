@@ -1,0 +1,93 @@
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/trouble"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
+)
+
+const (
+	// hostPause is the least time between two rounds of writing hosts, so that
+	// a host that changes with each heartbeat does not wear out the disk.
+	hostPause = 2 * time.Second
+	// flushTimeout bounds the last round when the controller stops.
+	flushTimeout = 2 * time.Second
+)
+
+// hostWriter writes hosts to the store beside the loop, so that a slow disk does
+// not hold up a run.
+type hostWriter struct {
+	store  Store
+	logger *slog.Logger
+	queue  *wait.Queue[string, store.Host]
+	// writing is held while the store is written to, so that no earlier write
+	// of a host comes after its deletion.
+	writing sync.Mutex
+	failing trouble.Spell
+}
+
+func newHostWriter(o Options) *hostWriter {
+	return &hostWriter{store: o.Store, logger: o.Logger, queue: wait.NewQueue[string, store.Host]()}
+}
+
+// put has a host written soon.
+func (w *hostWriter) put(h store.Host) { w.queue.Put(h.Name, h) }
+
+// run writes what is queued until ctx ends, and what is left then if last says
+// so.
+func (w *hostWriter) run(ctx context.Context, last func() bool) {
+	for w.queue.Wait(ctx) == nil {
+		w.write(ctx)
+		_ = wait.Sleep(ctx, hostPause)
+	}
+	if last() {
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
+		defer cancel()
+		w.write(limited)
+	}
+}
+
+// write writes all that is queued. A host that fails stays queued for the next
+// round, and so do those after it: the store is slow to fail.
+func (w *hostWriter) write(ctx context.Context) {
+	for {
+		h, found, err := w.writeFirst(ctx)
+		if !found {
+			return
+		}
+		w.failing.Note(w.logger, time.Now(), err, "cannot keep host; trying again", "hosts can be kept again", "tenant", h.Tenant, "host", h.Name)
+		if err != nil {
+			return
+		}
+	}
+}
+
+// writeFirst writes the first host of the queue.
+func (w *hostWriter) writeFirst(ctx context.Context) (h store.Host, found bool, err error) {
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	first, found := w.queue.First()
+	if !found {
+		return h, false, nil
+	}
+	if err = w.store.PutHost(ctx, log.Token(first.Key), first.Value); err != nil {
+		w.queue.Defer(first) // What is wrong may be wrong with this one only.
+	} else {
+		w.queue.Done(first)
+	}
+	return first.Value, true, err
+}
+
+// delete deletes a host from the store.
+func (w *hostWriter) delete(ctx context.Context, tenant, name string) error {
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	w.queue.Drop(name)
+	return w.store.DeleteHost(ctx, tenant, log.Token(name))
+}

@@ -1,0 +1,145 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/plan"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+)
+
+const (
+	// mostMissed is how many windows are written down as missed at once: the
+	// last ones.
+	mostMissed = 10
+	// longestAbsence bounds how far a controller looks back.
+	longestAbsence = 366 * day
+)
+
+// openWhenDue opens a run when a window has one due.
+func (s *state) openWhenDue(ctx context.Context, now time.Time) time.Time {
+	if err := s.intent.unreadable(); err != nil {
+		return s.idles(now, "window", fmt.Sprintf("what cannot be read to be mended: %v", err), time.Time{})
+	}
+	span, found := s.intent.nextOpening(now)
+	if !found {
+		s.idle = v1.WaitingFor{}
+		return time.Time{}
+	}
+	f := s.facts(now, span.Span)
+	// To plan costs more the more hosts there are.
+	if is, at := owed(f); !is {
+		s.idle = v1.WaitingFor{}
+		return at
+	}
+	planned, err := s.intent.plan(s.fleet(nil))
+	if err != nil {
+		return s.idles(now, "window", fmt.Sprintf("the rollout to be mended: %v", err), span.End)
+	}
+	f.members, f.silent = len(planned.Hosts), len(planned.Silent)
+	end := span.End.Add(-planned.Reserve())
+	switch is, at := due(f); {
+	case !is && !at.IsZero():
+		return at
+	case f.members == 0 && len(planned.Exempt) > 0:
+		return s.idles(now, "window", fmt.Sprintf("nobody: the rollout leaves out all %d hosts", len(planned.Exempt)), span.End)
+	case f.members == 0:
+		return s.idles(now, "host", "a worker to be started: no host of a listed worker application is known", span.End)
+	case !is:
+		return s.idles(now, "host", fmt.Sprintf("a host to come back: all %d are silent", f.silent), span.End)
+	case !now.Before(end):
+		return s.idles(now, "window", fmt.Sprintf("the next window: this one has no time left before the reserve of %s", planned.Reserve()), span.End)
+	}
+	s.idle = v1.WaitingFor{}
+	s.Logger.Info("window is open; opening a run", "tenant", s.Tenant, "hosts", f.members, "silent", f.silent, "not-after", end)
+	return s.open(ctx, message.Event{Trigger: message.TriggerWindow, Window: &span.Start, WindowEnd: &span.End, NotAfter: &end}, planned)
+}
+
+// idles notes, once, why an open window has no run.
+func (s *state) idles(now time.Time, what, detail string, until time.Time) time.Time {
+	if s.idle.What != what || s.idle.Detail != detail {
+		s.idle = v1.WaitingFor{What: what, Detail: detail, Since: view.Time(now)}
+		s.Logger.Warn("a window is open and no run is opened", "tenant", s.Tenant, "waiting-for", detail)
+		s.show()
+	}
+	return until
+}
+
+// open opens a run as it was planned.
+func (s *state) open(ctx context.Context, e message.Event, planned plan.Plan) time.Time {
+	e.Event, e.Hosts, e.Silent, e.Exempt, e.Policy = message.Opened, planned.Hosts, slices.Concat(planned.Silent, planned.SilentAside), planned.Exempt, &planned.Policy
+	e.Unwell = s.ledger.Unwell()
+	if considered := s.ledger.Considered(); !considered.IsZero() {
+		e.Considered = &considered
+	}
+	return s.append(ctx, message.Record{Kind: message.EventRecord, Body: e.Encode()}, e.Event)
+}
+
+// facts are what is known of an opening but for the fleet.
+func (s *state) facts(now time.Time, span window.Span) facts {
+	f := facts{now: now, span: span, changed: s.intent.scheduledAt, started: s.started, joined: s.hosts.joined}
+	switch newest := s.ledger.Newest(); {
+	case newest == nil:
+	case newest.Window.IsZero():
+		f.last = newest.OpenedAt
+	default:
+		f.last, f.lastEnd = newest.Window, newest.WindowEnd
+	}
+	return f
+}
+
+// missed returns the event of a window that has closed without a run, the
+// oldest one first; false when there is none.
+func (s *state) missed(now time.Time) (message.Event, bool) {
+	if s.intent.config == nil || len(s.hosts.known) == 0 || s.intent.scheduledAt.IsZero() {
+		return message.Event{}, false
+	}
+	if now.Before(s.intent.lookBackAt) {
+		return message.Event{}, false
+	}
+	considered := s.ledger.Considered()
+	if considered.After(now) { // It was, by a clock that was ahead; setBack notes when that ended.
+		considered = s.started
+	}
+	since := later(later(considered.Add(1), s.intent.scheduledAt), now.Add(-longestAbsence))
+	closed := s.closed(since, now)
+	if len(closed) == 0 {
+		s.intent.lookBackAt = now.Add(day)
+		if next, found := s.intent.nextOpening(now); found {
+			s.intent.lookBackAt = next.End
+		}
+		return message.Event{}, false
+	}
+	o := closed[0]
+	return message.Event{Event: message.Missed, Window: &o.Start, NotAfter: &o.End, Reason: s.whyMissed(o)}, true
+}
+
+// closed returns the last windows that opened from an instant on and have
+// closed by now.
+func (s *state) closed(since, now time.Time) []window.Opening {
+	var closed []window.Opening
+	for o := range s.intent.schedule.Ahead(since, now, 0) {
+		if o.Start.Before(since) || o.End.After(now) {
+			continue
+		}
+		if closed = append(closed, o); len(closed) > mostMissed {
+			closed = closed[1:]
+		}
+	}
+	return closed
+}
+
+func (s *state) whyMissed(o window.Opening) string {
+	switch {
+	case !o.End.After(s.started):
+		return "the agent was not running"
+	case s.idle.What != "" && !s.idle.Since.Before(view.Time(o.Start)):
+		return "it was waiting for " + s.idle.Detail
+	}
+	return "no run could be opened while it was open"
+}

@@ -1,0 +1,228 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
+)
+
+// session is a controller in one role, from the time at which it knows nothing
+// to the time at which all it knows is forgotten. One goroutine, its loop, owns
+// the state; all else posts functions to it.
+type session struct {
+	o      Options
+	active bool
+	// notify tells those who watch the controller that something has changed.
+	notify func()
+	posted chan func(*state)
+	signs  *wait.Queue[string, sign]
+	writer *hostWriter
+	past   *archiver
+	// knows is closed once the log and the configuration have been read as they
+	// stood at the start, ending when nobody is to wait for the session any more.
+	knows, ending chan struct{}
+	once          sync.Once
+}
+
+func newSession(o Options, active bool, notify func()) *session {
+	return &session{
+		o: o, active: active, notify: notify, posted: make(chan func(*state), 64), signs: wait.NewQueue[string, sign](),
+		writer: newHostWriter(o), past: newArchiver(o), knows: make(chan struct{}), ending: make(chan struct{}),
+	}
+}
+
+// end has the session end.
+func (n *session) end() { n.once.Do(func() { close(n.ending) }) }
+
+// errEnded is why a session ends whose controller takes another role.
+var errEnded = errors.New("the controller takes another role")
+
+// run controls until ctx ends or the session is to end, which is no error, or a
+// part that it stands on fails.
+func (n *session) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-n.ending:
+			cancel(errEnded)
+		case <-ctx.Done():
+		}
+	}()
+	s, err := n.load(ctx)
+	if err != nil {
+		if errors.Is(context.Cause(ctx), errEnded) {
+			return nil
+		}
+		return err
+	}
+	var writing sync.WaitGroup
+	if n.active {
+		// A controller that is passive by now leaves what it has not written to the
+		// active one, which finds it by itself.
+		last := func() bool { return !errors.Is(context.Cause(ctx), errEnded) }
+		writing.Go(func() { n.writer.run(ctx, last) })
+		writing.Go(func() { n.past.run(ctx, last) })
+	}
+	for _, part := range []func(context.Context) error{n.followLog, n.watchConfig, n.watchRollout, n.watchCalendars, n.watchVersions, n.listen} {
+		go func() {
+			if err := part(ctx); err != nil && ctx.Err() == nil {
+				cancel(err)
+			}
+		}()
+	}
+	s.loop(ctx)
+	writing.Wait()
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) && !errors.Is(cause, errEnded) {
+		return cause
+	}
+	return nil
+}
+
+// load reads what is there before anything new comes.
+func (n *session) load(ctx context.Context) (*state, error) {
+	watchdog, err := n.o.Guard.Anew()
+	if err != nil {
+		return nil, err
+	}
+	n.o.Guard = watchdog
+	s := newState(n)
+	kept, err := n.o.Store.Hosts(ctx, n.o.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range kept {
+		s.hosts.known[h.Name] = &host{Host: h}
+	}
+	if s.log.last, err = n.o.Log.Last(ctx); err != nil {
+		return nil, err
+	}
+	s.startedAt = s.log.last
+	if s.trim.first, err = n.o.Log.First(ctx); err != nil {
+		return nil, err
+	}
+	if s.archived, err = n.past.load(ctx); err != nil {
+		return nil, err
+	}
+	if err := n.o.Guard.End(s.log.last); err != nil {
+		s.raise(err)
+	}
+	s.learnt()
+	return s, nil
+}
+
+// post has f run in the loop, which owns the state.
+func (n *session) post(ctx context.Context, f func(*state)) error {
+	select {
+	case n.posted <- f:
+		return nil
+	case <-n.ending:
+		return run.ErrNotReady
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// call is post for parts of the state that do not know the whole.
+func (n *session) call(ctx context.Context, f func()) {
+	_ = n.post(ctx, func(*state) { f() })
+}
+
+func (n *session) followLog(ctx context.Context) error {
+	return n.o.Log.Follow(ctx, 1, func(r message.Record) {
+		_ = n.post(ctx, func(s *state) { s.fold(ctx, r) })
+	})
+}
+
+func (n *session) watchConfig(ctx context.Context) error {
+	return n.o.Store.WatchConfig(ctx, n.o.Tenant, func(seen store.Seen[v1.OSUpgrade]) {
+		_ = n.post(ctx, func(s *state) {
+			s.intent.setConfig(seen)
+			s.learnt()
+			s.changed()
+		})
+	})
+}
+
+func (n *session) watchRollout(ctx context.Context) error {
+	return n.o.Store.WatchRollout(ctx, n.o.Tenant, func(seen store.Seen[v1.Rollout]) {
+		_ = n.post(ctx, func(s *state) {
+			s.intent.setRollout(seen)
+			s.learnt()
+			s.changed()
+		})
+	})
+}
+
+func (n *session) watchCalendars(ctx context.Context) error {
+	return n.o.Store.WatchCalendars(ctx, n.o.Tenant, func(seen store.SeenCalendar) {
+		_ = n.post(ctx, func(s *state) {
+			s.intent.setCalendar(seen)
+			s.learnt()
+			s.changed()
+		})
+	})
+}
+
+// watchVersions reads what hosts report of their versions.
+func (n *session) watchVersions(ctx context.Context) error {
+	return n.o.Store.WatchVersions(ctx, n.o.Tenant, func(r store.Reported) {
+		_ = n.post(ctx, func(s *state) {
+			s.hosts.report(r)
+			s.learnt()
+			s.show()
+		})
+	})
+}
+
+// listen queues what hosts say beside the log. A host that floods the site holds
+// up nobody: of each kind the latest counts.
+func (n *session) listen(ctx context.Context) error {
+	return n.o.HostEvents.Listen(ctx, log.Listener{
+		Alive: func(name string, a message.Alive) {
+			n.signs.Change(name, func(l *sign) { l.alive, l.aliveAt = a, n.o.Now() })
+		},
+		Progress: func(name string, p message.Progress) {
+			n.signs.Change(name, func(l *sign) { l.progress, l.progressAt = p, n.o.Now() })
+		},
+		Outcome: func(name string, o message.Outcome) {
+			n.signs.Change(name, func(l *sign) { l.outcome = &o })
+		},
+	})
+}
+
+// watchers are the readers that want word of each change.
+type watchers struct {
+	mu  sync.Mutex
+	all map[wait.Signal]bool
+}
+
+func (w *watchers) add() (changed wait.Signal, leave func()) {
+	signal := wait.NewSignal()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.all == nil {
+		w.all = map[wait.Signal]bool{}
+	}
+	w.all[signal] = true
+	return signal, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.all, signal)
+	}
+}
+
+func (w *watchers) notify() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for signal := range w.all {
+		signal.Set()
+	}
+}

@@ -1,0 +1,194 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
+)
+
+// askAgain is the wait before a host is asked again for a task whose outcome has
+// not come: either may be lost.
+const askAgain = 5 * time.Second
+
+// dispatcher has tasks done, by their hosts or at the site, and keeps their
+// outcomes until the log has them. What it knows is nowhere else and need not
+// be: after a restart the run requests the same tasks.
+type dispatcher struct {
+	Options
+	// post has a function run in the loop.
+	post func(context.Context, func())
+	// ready is called when an outcome has come.
+	ready func()
+	// places bound the tasks that are run at the site at once.
+	places chan struct{}
+	// requested is the task that is requested of each host; the fleet's has no
+	// host.
+	requested map[string]*dispatched
+	// ended are closed at the end of the last task that was run for a host at the
+	// site.
+	ended map[string]<-chan struct{}
+	// outcomes are those that are not on the log yet, by host.
+	outcomes map[string]message.Outcome
+}
+
+// dispatched is a task that was requested. release tells that its outcome is
+// needed no more, cancel ends it.
+type dispatched struct {
+	key             message.Key
+	onSite          bool
+	release, cancel context.CancelFunc
+}
+
+func newDispatcher(o Options, post func(context.Context, func()), ready func()) *dispatcher {
+	return &dispatcher{
+		Options: o, post: post, ready: ready, places: make(chan struct{}, message.SiteTasks), requested: map[string]*dispatched{},
+		ended: map[string]<-chan struct{}{}, outcomes: map[string]message.Outcome{},
+	}
+}
+
+// request has a task done from a time on, in place of the task that was
+// requested of its host before. A drain that has begun at the site comes to its
+// end all the same, and the task after it: a script that was told to take a host
+// out of service may do so though nobody waits for it any more.
+func (d *dispatcher) request(ctx context.Context, t message.Task, from time.Time) {
+	before := d.requested[t.Host]
+	if before != nil && before.key == t.Key() {
+		return
+	}
+	life, cancel := context.WithCancel(ctx)
+	needed, release := context.WithCancel(life)
+	next := &dispatched{key: t.Key(), onSite: t.OnSite(), release: release, cancel: cancel}
+	if before != nil && before.onSite && before.key.Kind == message.Drain {
+		before.release()
+		// Once the undrain is requested no more, another controller has its outcome.
+		next.cancel = func() { cancel(); before.cancel() }
+		delete(d.requested, t.Host)
+	}
+	d.drop(t.Host)
+	d.requested[t.Host] = next
+	if !t.OnSite() {
+		go d.ask(needed, t, from)
+		return
+	}
+	earlier, ended := d.ended[t.Host], make(chan struct{})
+	d.ended[t.Host] = ended
+	go func() {
+		defer cancel()
+		d.waitUntil(needed, from)
+		if earlier != nil {
+			<-earlier
+		}
+		d.run(needed, life, t)
+		close(ended)
+	}()
+}
+
+// done ends a task whose outcome is on the log, be it another controller's.
+func (d *dispatcher) done(o message.Outcome) {
+	if now := d.requested[o.Host]; now != nil && now.key == o.Key() {
+		d.drop(o.Host)
+	}
+}
+
+// drop ends the task that was requested of a host.
+func (d *dispatcher) drop(host string) {
+	if now := d.requested[host]; now != nil {
+		now.cancel()
+		delete(d.requested, host)
+	}
+	delete(d.outcomes, host)
+}
+
+func (d *dispatcher) dropAll() {
+	for host := range d.requested {
+		d.drop(host)
+	}
+}
+
+// run runs a task at the site if its outcome is still needed.
+func (d *dispatcher) run(needed, life context.Context, t message.Task) {
+	if t.Kind != message.Fleet {
+		select {
+		case d.places <- struct{}{}:
+			defer func() { <-d.places }()
+		case <-needed.Done():
+			return
+		}
+	}
+	if needed.Err() != nil {
+		return
+	}
+	d.At("before site task")
+	o := t.Outcome(false, "this site runs no checks and hooks")
+	if d.Site != nil {
+		o = d.Site.Run(life, t)
+	}
+	if needed.Err() == nil {
+		d.At("after site task")
+		d.post(needed, func() { d.report(t.Host, o, true) })
+	}
+}
+
+// waitUntil waits until a time. A clock that was set back does not put it off
+// for long.
+func (d *dispatcher) waitUntil(ctx context.Context, from time.Time) {
+	_ = wait.Sleep(ctx, min(from.Sub(d.Now()), longestSleep))
+}
+
+// ask asks a host from a time on for as long as the outcome is needed.
+func (d *dispatcher) ask(ctx context.Context, t message.Task, from time.Time) {
+	d.waitUntil(ctx, from)
+	for ctx.Err() == nil {
+		d.At("before ask")
+		if err := d.HostEvents.Send(t); err != nil {
+			d.Logger.Warn("cannot ask host for a task; trying again", "tenant", d.Tenant, "host", t.Host, "task", t.Kind, "error", err)
+		}
+		_ = wait.Sleep(ctx, askAgain)
+	}
+}
+
+// report keeps the outcome of the task that was requested of a host, the empty
+// host being the fleet. A host says nothing of what is run at the site.
+func (d *dispatcher) report(host string, o message.Outcome, fromSite bool) {
+	if now := d.requested[host]; now == nil || now.key != o.Key() || now.onSite != fromSite {
+		return
+	}
+	d.outcomes[host] = o
+	d.ready()
+}
+
+// sync requests of a host the task that the run waits for, and no other.
+func (d *dispatcher) sync(ctx context.Context, current *run.State, host string) {
+	t, from, wanted := current.Task(host)
+	if !wanted {
+		d.drop(host)
+		return
+	}
+	d.request(ctx, t, from)
+}
+
+// syncFleet requests the checks of the fleet, if the step waits for them.
+func (d *dispatcher) syncFleet(ctx context.Context, step run.Step) {
+	if step.Fleet == nil {
+		d.drop("")
+		return
+	}
+	d.request(ctx, *step.Fleet, step.FleetFrom)
+}
+
+// syncAll requests all tasks that a run waits for, but for those of the fleet.
+func (d *dispatcher) syncAll(ctx context.Context, current *run.State) {
+	if hasTasks(current.Policy()) {
+		for _, h := range current.Hosts() {
+			d.sync(ctx, current, h.Name)
+		}
+	}
+}
+
+func hasTasks(p policy.Resolved) bool {
+	return len(p.Checks.BeforeHost)+len(p.Checks.AfterHost) > 0 || p.Hooks.Drain != nil || p.Hooks.Undrain != nil
+}

@@ -1,0 +1,38 @@
+package message
+
+// Entry is a record whose body has been decoded. Exactly one of Command, Reply
+// and Event is set, or Err is.
+type Entry struct {
+	Record
+
+	Command *Command
+	Reply   *Reply
+	Event   *Event
+	// Err is why the body cannot be read.
+	Err error
+}
+
+// Decode reads the body of a record.
+func (r Record) Decode() Entry {
+	e := Entry{Record: r}
+	switch r.Kind {
+	case CommandAll, CommandHost:
+		e.Command, e.Err = decoded(DecodeCommand(r.Body))
+	case ReplyRecord:
+		e.Reply, e.Err = decoded(DecodeReply(r.Body))
+	case EventRecord:
+		e.Event, e.Err = decoded(DecodeEvent(r.Body))
+	}
+	return e
+}
+
+func decoded[T any](body T, err error) (*T, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &body, nil
+}
+
+// Is reports whether the record is an event of a kind, one of the constants of
+// Event.Event.
+func (e Entry) Is(kind string) bool { return e.Event != nil && e.Event.Event == kind }
