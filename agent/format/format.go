@@ -24,9 +24,11 @@
 //     the number. So does whoever removes a member, changes what one means, or adds
 //     a value to a member whose values are known, such as the name of an event.
 //
-// Files that people write (configuration, scripts, faults of a simulated host),
-// files in a format of somebody else (keys, certificates, dev.env) and the bodies
-// of Avassa's protocol bear no number.
+// Files that people write (configuration, scripts, packages and faults of a
+// simulated host) and what is in a format of somebody else (keys, certificates,
+// dev.env) bear no number. Nor do the bodies of commands and replies, which are
+// Avassa's: they are read strictly, so that a host never does half of what a
+// command says. What we add to them stands in headers.
 package format
 
 import (

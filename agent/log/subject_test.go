@@ -52,7 +52,7 @@ func TestParse(t *testing.T) {
 		}
 	}
 	for _, subject := range []string{
-		"", "osu.acme", "osu.other.cmd.all", "osu.acme.cmd", "osu.acme.cmd.host.a", "osu.acme.cmd.host.a.b",
+		"", "osu.acme", "osu.other.cmd.all", "osu.acme.cmd", "osu.acme.cmd.host.h01", "osu.acme.cmd.host.a.b",
 		"osu.acme.reply.x.upgrade.h01", "osu.acme.reply.1.upgrade", "osu.acme.reply.-1.upgrade.h01", "osu.acme.versions.h01", "osu-in.acme.h01.call.newest",
 	} {
 		if r, err := s.Parse(subject); err == nil {

@@ -1,12 +1,12 @@
 package message
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/strict"
 )
 
 // Heartbeat is how often a worker says that it is alive, and Silence how long
@@ -51,7 +51,7 @@ func (a Alive) Encode() []byte { return encode(a) }
 // DecodeAlive reads the JSON body.
 func DecodeAlive(data []byte) (Alive, error) {
 	var alive Alive
-	if err := strict.JSON(data, &alive); err != nil {
+	if err := json.Unmarshal(data, &alive); err != nil {
 		return Alive{}, fmt.Errorf("cannot read heartbeat: %w", err)
 	}
 	if !names.Valid(alive.Application) {
@@ -99,7 +99,7 @@ func (p Progress) Encode() []byte { return encode(p) }
 // DecodeProgress reads the JSON body.
 func DecodeProgress(data []byte) (Progress, error) {
 	var progress Progress
-	if err := strict.JSON(data, &progress); err != nil {
+	if err := json.Unmarshal(data, &progress); err != nil {
 		return Progress{}, fmt.Errorf("cannot read progress: %w", err)
 	}
 	progress.Percent = min(progress.Percent, 100)

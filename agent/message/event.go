@@ -1,12 +1,12 @@
 package message
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/strict"
 )
 
 // The facts of a run that the controller writes down.
@@ -132,7 +132,7 @@ func (e Event) Encode() []byte { return encode(e) }
 // DecodeEvent reads an event's JSON body.
 func DecodeEvent(data []byte) (Event, error) {
 	var event Event
-	if err := strict.JSON(data, &event); err != nil {
+	if err := json.Unmarshal(data, &event); err != nil {
 		return Event{}, fmt.Errorf("cannot read event: %w", err)
 	}
 	if event.Policy != nil {

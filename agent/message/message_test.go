@@ -54,6 +54,7 @@ func TestMalformed(t *testing.T) {
 		"upgrade without a host":     {command, `{"action":"upgrade"}`, "host"},
 		"upgrade with hosts":         {command, `{"action":"upgrade","hosts":["h01"]}`, "belong to prepare"},
 		"unknown member":             {command, `{"action":"upgrade","host":"h01","force":true}`, "force"},
+		"unknown member of a reply":  {reply, `{"action":"upgrade","result":"done","more":1}`, "more"},
 		"two objects":                {reply, `{"action":"upgrade","result":"done"}{}`, "more follows"},
 		"nested result":              {reply, `{"action":"upgrade","result":{"ok":true}}`, "result"},
 		"no result":                  {reply, `{"action":"upgrade"}`, "result is empty"},
@@ -78,6 +79,37 @@ func TestMalformed(t *testing.T) {
 				t.Errorf("the error is %v and does not say %q", err, c.want)
 			}
 		})
+	}
+}
+
+// TestMembersOfANewerVersion checks that a body of our own with a member that this
+// version does not know is read: whoever adds a member that must not be ignored
+// raises the number of the format, or of the protocol (package format).
+func TestMembersOfANewerVersion(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 21, 4, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		body   []byte
+		decode func([]byte) ([]byte, error)
+	}{
+		"event":    {Event{Event: Opened, Hosts: []string{"h01"}, NotAfter: &at}.Encode(), again(DecodeEvent)},
+		"alive":    {Alive{Application: "app"}.Encode(), again(DecodeAlive)},
+		"progress": {Progress{Run: 1}.Encode(), again(DecodeProgress)},
+		"task":     {Task{Run: 1, Kind: Drain, Host: "h01"}.Encode(), again(DecodeTask)},
+		"outcome":  {Outcome{Run: 1, Kind: Drain, Host: "h01"}.Encode(), again(DecodeOutcome)},
+	} {
+		more := append(bytes.TrimSuffix(bytes.Clone(c.body), []byte("}")), `,"of-a-newer-version":[{"a":1}]}`...)
+		if got, err := c.decode(more); err != nil || !bytes.Equal(got, c.body) {
+			t.Errorf("%s: %s is read as %s, %v", name, more, got, err)
+		}
+	}
+}
+
+// again returns what reads a body and writes it anew.
+func again[T interface{ Encode() []byte }](decode func([]byte) (T, error)) func([]byte) ([]byte, error) {
+	return func(body []byte) ([]byte, error) {
+		value, err := decode(body)
+		return value.Encode(), err
 	}
 }
 

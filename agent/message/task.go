@@ -1,12 +1,12 @@
 package message
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/strict"
 )
 
 // TaskKind says what a task is for.
@@ -85,7 +85,7 @@ func (t Task) Encode() []byte { return encode(t) }
 // DecodeTask reads the JSON body.
 func DecodeTask(data []byte) (Task, error) {
 	var t Task
-	if err := strict.JSON(data, &t); err != nil {
+	if err := json.Unmarshal(data, &t); err != nil {
 		return Task{}, fmt.Errorf("cannot read task: %w", err)
 	}
 	switch {
@@ -124,7 +124,7 @@ func (o Outcome) Encode() []byte { return encode(o) }
 // DecodeOutcome reads the JSON body.
 func DecodeOutcome(data []byte) (Outcome, error) {
 	var o Outcome
-	if err := strict.JSON(data, &o); err != nil {
+	if err := json.Unmarshal(data, &o); err != nil {
 		return Outcome{}, fmt.Errorf("cannot read outcome: %w", err)
 	}
 	if !o.Kind.Known() || o.Run == 0 {

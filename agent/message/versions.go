@@ -3,8 +3,6 @@ package message
 import (
 	"encoding/json"
 	"fmt"
-
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/strict"
 )
 
 // MaxVersions bounds the packages that one host reports, and MaxVersionsBody
@@ -30,7 +28,7 @@ func DecodeVersions(data []byte) (map[string]string, error) {
 		return nil, fmt.Errorf("cannot read versions: %d bytes; at most %d", len(data), MaxVersionsBody)
 	}
 	var raw map[string]json.RawMessage
-	if err := strict.JSON(data, &raw); err != nil {
+	if err := json.Unmarshal(data, &raw); err != nil {
 		return nil, fmt.Errorf("cannot read versions: %w", err)
 	}
 	if raw == nil {

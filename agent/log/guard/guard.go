@@ -11,14 +11,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/strict"
 )
 
 // Mark is a place in the log and the hash of everything up to it.
@@ -55,7 +54,11 @@ func Open(path string) (*Guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the guard of the log: %w", err)
 	}
-	if err := strict.JSON(body, &g.kept); err != nil || !g.begin() {
+	err = format.Guard.Decode(body, &g.kept)
+	if format.IsUnsupported(err) {
+		return nil, fmt.Errorf("the guard %s of the log was %w; start a version that reads it", path, err)
+	}
+	if err != nil || !g.begin() {
 		return nil, fmt.Errorf("the guard %s of the log is damaged; compare the log with a backup before removing it", path)
 	}
 	return g, nil
@@ -142,7 +145,7 @@ func (g *Guard) Keep() error {
 }
 
 func (g *Guard) write(f file) error {
-	body, err := json.Marshal(f)
+	body, err := format.Guard.Encode(f)
 	if err != nil {
 		return err
 	}

@@ -1,12 +1,15 @@
 package guard
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format/formattest"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
@@ -77,6 +80,49 @@ func TestGuard(t *testing.T) {
 	}
 	if err := reread(t, path, log); err == nil {
 		t.Error("a damaged guard is taken for none")
+	}
+}
+
+// TestGuardFormat holds the file against the fixture of format 1, and reads it. A
+// file of another format is refused by name.
+func TestGuardFormat(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "guard.json")
+	g, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := records(10)
+	for i, r := range log {
+		if err := g.See(r); err != nil {
+			t.Fatal(err)
+		}
+		if i == 4 {
+			g.Note()
+		}
+	}
+	if err := errors.Join(g.Keep(), g.Trim(5)); err != nil {
+		t.Fatal(err)
+	}
+	written, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := formattest.Golden(t, "testdata/format1/guard.json", written)
+	read := func(file []byte) (*Guard, error) {
+		if err := os.WriteFile(path, file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return Open(path)
+	}
+	for _, file := range [][]byte{kept, bytes.Replace(kept, []byte("{"), []byte(`{"more":1,`), 1)} {
+		if again, err := read(file); err != nil || again.kept.Seq != 10 || again.Trimmed() != 5 {
+			t.Errorf("%s is read as %+v, %v", file, again, err)
+		}
+	}
+	_, err = read([]byte(`{"format":2,"logs":{}}`))
+	if want := "the guard " + path + " of the log was written by format 2, this version reads 1; start a version that reads it"; err == nil || err.Error() != want {
+		t.Errorf("the error is %v, not %s", err, want)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 )
@@ -27,9 +28,21 @@ func (l *Log) follow(ctx context.Context, from uint64, subjects []string, delive
 	if err != nil {
 		return fmt.Errorf("cannot follow the log: %w", err)
 	}
-	lost := make(chan error, 1)
+	lost, unreadable := make(chan error, 1), make(chan error, 1)
+	ended := false
 	following, err := consumer.Consume(
-		func(msg jetstream.Msg) { deliver(l.record(msg)) },
+		func(msg jetstream.Msg) {
+			if ended {
+				return
+			}
+			r, err := l.record(msg)
+			if err != nil {
+				ended = true
+				unreadable <- err
+				return
+			}
+			deliver(r)
+		},
 		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) { l.tellLost(ctx, err, lost) }))
 	if err != nil {
 		return fmt.Errorf("cannot follow the log: %w", err)
@@ -39,6 +52,8 @@ func (l *Log) follow(ctx context.Context, from uint64, subjects []string, delive
 	case <-ctx.Done():
 		return ctx.Err()
 	case err := <-lost:
+		return err
+	case err := <-unreadable:
 		return err
 	case <-following.Closed():
 		return errors.New("the log cannot be followed any more")
@@ -65,13 +80,17 @@ func (l *Log) Read(ctx context.Context, from, to uint64, deliver func(message.Re
 		if err != nil {
 			return fmt.Errorf("cannot read record %d: %w", seq, err)
 		}
-		deliver(l.stored(msg))
+		r, err := l.stored(msg)
+		if err != nil {
+			return err
+		}
+		deliver(r)
 	}
 	return nil
 }
 
 // record reads a message that a consumer delivers.
-func (l *Log) record(msg jetstream.Msg) message.Record {
+func (l *Log) record(msg jetstream.Msg) (message.Record, error) {
 	raw := &jetstream.RawStreamMsg{Subject: msg.Subject(), Header: msg.Headers(), Data: msg.Data()}
 	if meta, err := msg.Metadata(); err == nil {
 		raw.Sequence, raw.Time = meta.Sequence.Stream, meta.Timestamp
@@ -79,9 +98,14 @@ func (l *Log) record(msg jetstream.Msg) message.Record {
 	return l.stored(raw)
 }
 
-// stored reads a message of the stream. One that no honest writer writes
-// becomes a record of no kind, so that its sequence still counts as seen.
-func (l *Log) stored(msg *jetstream.RawStreamMsg) message.Record {
+// stored reads a message of the stream. A message that no honest writer writes
+// becomes a record of no kind, so that its sequence still counts as seen. A record
+// of a format that this version does not read is an error: who goes on without it
+// would decide by half a log.
+func (l *Log) stored(msg *jetstream.RawStreamMsg) (message.Record, error) {
+	if err := format.Record.CheckHeader(msg.Header.Get(format.Header)); err != nil {
+		return message.Record{}, fmt.Errorf("cannot read record %d of the log of tenant %s: %w", msg.Sequence, l.subjects.Tenant, err)
+	}
 	r, err := l.subjects.Parse(msg.Subject)
 	if r.Kind == message.CommandHost && r.Host == "" {
 		r.Host = msg.Header.Get(headerHost)
@@ -90,7 +114,7 @@ func (l *Log) stored(msg *jetstream.RawStreamMsg) message.Record {
 		r = message.Record{}
 	}
 	r.Seq, r.Time, r.Body = msg.Sequence, msg.Time.UTC(), msg.Data
-	return withHeaders(r, msg.Header)
+	return withHeaders(r, msg.Header), nil
 }
 
 // withHeaders takes the run of a command, and the epoch of any record, from its

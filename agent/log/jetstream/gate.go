@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/gate"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -78,6 +79,7 @@ func (l gateLog) Identity() string { return l.identity() }
 func (l gateLog) AppendReply(ctx context.Context, r message.Record) error {
 	msg := nats.NewMsg(l.subjects.Reply(r.Run, r.Action, r.Host))
 	msg.Data = r.Body
+	msg.Header.Set(format.Header, format.Record.HeaderValue())
 	setEpoch(msg.Header, r.Epoch)
 	_, err := l.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(0))
 	if rejected(err) {

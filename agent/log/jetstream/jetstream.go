@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
@@ -114,6 +115,7 @@ func (l *Log) append(ctx context.Context, r message.Record, expect uint64, more 
 	msg := nats.NewMsg(subject)
 	msg.Data = r.Body
 	msg.Header.Set(headerProducer, message.Producer)
+	msg.Header.Set(format.Header, format.Record.HeaderValue())
 	if r.Run != 0 {
 		msg.Header.Set(headerRun, strconv.FormatUint(r.Run, 10))
 	}

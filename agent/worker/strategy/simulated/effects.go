@@ -2,14 +2,13 @@ package simulated
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/strict"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 )
 
 // Effect is a line of effects.log: something that the host has done, once for
@@ -50,7 +49,7 @@ func parseEffects(data []byte) ([]Effect, error) {
 			return effects, nil
 		}
 		var e Effect
-		if err := strict.JSON(line, &e); err != nil {
+		if err := format.Simulated.Decode(line, &e); err != nil {
 			return nil, fmt.Errorf("line %d: %w", number, err)
 		}
 		effects, data = append(effects, e), rest
@@ -75,7 +74,7 @@ func (h *Host) record(action string, run uint64) error {
 	if err != nil {
 		return err
 	}
-	line, err := json.Marshal(Effect{Action: action, Run: run, BootID: bootID})
+	line, err := format.Simulated.Encode(Effect{Action: action, Run: run, BootID: bootID})
 	if err != nil {
 		return err
 	}

@@ -19,14 +19,17 @@ const (
 	effectsFile  = "effects.log"
 )
 
-// read decodes a JSON file of the host into to. A missing file is
-// fs.ErrNotExist.
-func (h *Host) read(name string, to any) error {
+// read decodes a JSON file of the host, which people may write, into to. A file
+// that does not exist is fs.ErrNotExist.
+func (h *Host) read(name string, to any) error { return h.decode(name, to, strict.JSON) }
+
+// decode reads a file of the host with a decoder.
+func (h *Host) decode(name string, to any, decode func([]byte, any) error) error {
 	data, err := os.ReadFile(h.path(name))
 	if err != nil {
 		return err
 	}
-	if err := strict.JSON(data, to); err != nil {
+	if err := decode(data, to); err != nil {
 		return fmt.Errorf("cannot read %s: %w", h.path(name), err)
 	}
 	return nil

@@ -125,7 +125,7 @@ func (h *Host) activate(u upgrade) error {
 		return err
 	}
 	u.Running, u.Pending = u.Running.with(u.Pending), nil
-	return h.write(upgradeFile, u)
+	return h.writeUpgrade(u)
 }
 
 func (h *Host) newBootID() error {

@@ -229,17 +229,18 @@ func TestStoppedWorkerLeavesNoEffect(t *testing.T) {
 func TestUnreadableFolder(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct{ file, content, want string }{
-		"packages nested":    {"packages.json", `{"a":{"b":"1"}}`, "packages.json: json: cannot unmarshal object"},
-		"packages cut":       {"packages.json", `{"a":`, "packages.json: unexpected EOF"},
-		"packages empty":     {"packages.json", `{}`, "it names no package; it should be like"},
-		"packages twice":     {"packages.json", `{"a":"1"}{}`, "more follows after the JSON value"},
-		"version empty":      {"packages.json", `{"a":""}`, `package "a" has version ""`},
-		"boot id":            {"boot-id", "1", `"1" is not a UUID`},
-		"unknown action":     {"faults.json", `{"format":"fail"}`, `"format" is not an action; use one of prepare, reboot,`},
-		"unknown fault":      {"faults.json", `{"verify":"explode"}`, `"explode" of "verify" is not a fault; use one of fail,`},
-		"fault of another":   {"faults.json", `{"reboot":"no-reboot"}`, `"no-reboot" of "reboot" is a fault of upgrade alone`},
-		"record unknown key": {"upgrade.json", `{"runs":1}`, `unknown field "runs"`},
-		"effects":            {"effects.log", "{\"action\":\"boot\",\"run\":1,\"boot-id\":\"\"}\nx\n", "effects.log: line 2:"},
+		"packages nested":   {"packages.json", `{"a":{"b":"1"}}`, "packages.json: json: cannot unmarshal object"},
+		"packages cut":      {"packages.json", `{"a":`, "packages.json: unexpected EOF"},
+		"packages empty":    {"packages.json", `{}`, "it names no package; it should be like"},
+		"packages twice":    {"packages.json", `{"a":"1"}{}`, "more follows after the JSON value"},
+		"version empty":     {"packages.json", `{"a":""}`, `package "a" has version ""`},
+		"boot id":           {"boot-id", "1", `"1" is not a UUID`},
+		"unknown action":    {"faults.json", `{"format":"fail"}`, `"format" is not an action; use one of prepare, reboot,`},
+		"unknown fault":     {"faults.json", `{"verify":"explode"}`, `"explode" of "verify" is not a fault; use one of fail,`},
+		"fault of another":  {"faults.json", `{"reboot":"no-reboot"}`, `"no-reboot" of "reboot" is a fault of upgrade alone`},
+		"record unnumbered": {"upgrade.json", `{"run":1}`, "it bears no format number"},
+		"record is newer":   {"upgrade.json", `{"format":2}`, "written by format 2, this version reads 1"},
+		"effects":           {"effects.log", "{\"format\":1,\"action\":\"boot\",\"run\":1,\"boot-id\":\"\"}\nx\n", "effects.log: line 2:"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

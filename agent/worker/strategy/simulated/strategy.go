@@ -71,7 +71,7 @@ func (h *Host) begin(run uint64, reboot bool) (upgrade, error) {
 		return upgrade{}, err
 	}
 	u := plan(run, bootID, current, earlier, reboot)
-	return u, h.write(upgradeFile, u)
+	return u, h.writeUpgrade(u)
 }
 
 // Resume tells from effects.log whether the upgrade of the run took place.

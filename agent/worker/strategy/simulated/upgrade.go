@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"maps"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
@@ -32,11 +34,19 @@ type upgrade struct {
 // upgrade reads the record; a host that was never upgraded has the zero one.
 func (h *Host) upgrade() (upgrade, error) {
 	var u upgrade
-	err := h.read(upgradeFile, &u)
+	err := h.decode(upgradeFile, &u, format.Simulated.Decode)
 	if errors.Is(err, fs.ErrNotExist) {
 		return upgrade{}, nil
 	}
 	return u, err
+}
+
+func (h *Host) writeUpgrade(u upgrade) error {
+	data, err := format.Simulated.Encode(u)
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", h.path(upgradeFile), err)
+	}
+	return durable.WriteFile(h.path(upgradeFile), append(data, '\n'), 0o644)
 }
 
 // plan is the record of an upgrade that has not happened yet.
@@ -81,7 +91,7 @@ func (h *Host) settle() error {
 		return err
 	}
 	u.Settled = true
-	return h.write(upgradeFile, u)
+	return h.writeUpgrade(u)
 }
 
 // restore undoes an upgrade as far as that goes without a boot.
@@ -95,7 +105,7 @@ func (h *Host) restore(u upgrade) error {
 		return err
 	}
 	u.Pending, u.RolledBack = pending, true
-	return h.write(upgradeFile, u)
+	return h.writeUpgrade(u)
 }
 
 // missing tells how the packages that run differ from those that the upgrade
