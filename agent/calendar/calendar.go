@@ -56,9 +56,10 @@ const day = 24 * time.Hour
 
 // Calendar is a named set of events. It is a window.Calendar.
 type Calendar struct {
-	name   string
-	kind   Kind
-	events []event
+	name    string
+	kind    Kind
+	events  []event
+	leftOut []Problem
 }
 
 var _ window.Calendar = (*Calendar)(nil)
@@ -68,6 +69,10 @@ func (c *Calendar) Name() string { return c.name }
 
 // Kind returns what the calendar's events do.
 func (c *Calendar) Kind() Kind { return c.kind }
+
+// LeftOut returns the events of an iCalendar text that never happen, and the
+// earlier revisions of others, with the reason. At most 20 are kept.
+func (c *Calendar) LeftOut() []Problem { return c.leftOut }
 
 // Occurrences yields the occurrences that overlap the time between two
 // instants, in any order. Site is the location of site-local events; nil means
@@ -195,8 +200,15 @@ func (p Problem) Unwrap() error { return p.Err }
 // maxProblems is how many problems Parse returns at most.
 const maxProblems = 20
 
-// problems collects the problems of a calendar.
-type problems struct{ found []Problem }
+// problems collects the problems of a calendar, and what is left out of it.
+type problems struct{ found, leftOut []Problem }
+
+// leaveOut notes that an event is left out because of a value.
+func (p *problems) leaveOut(path, value string, err error) {
+	if len(p.leftOut) < maxProblems {
+		p.leftOut = append(p.leftOut, Problem{Path: path, Value: shorten(value), Err: fmt.Errorf("%s %w; the event is left out", quote(value), err)})
+	}
+}
 
 func (p *problems) note(path, value string, err error) {
 	if err != nil && !p.full() {

@@ -86,10 +86,17 @@ func (s dateTime) in(zone window.Zone) (dateTime, error) {
 	return dateTime{wall: window.NewClock(zone.Location(nil)).Wall(s.instant()), zone: zone}, nil
 }
 
+// errEnded is the error of a rule that ends before its event starts.
+var errEnded = errors.New("is before the event starts; use a later date")
+
 // untilOf parses the UNTIL of an event's rule, the last wall-clock time that may
-// be a start. A date includes the whole day.
+// be a start. A date includes the whole day. Many programs write a time in UTC
+// also for an all-day event; without a zone its date counts.
 func untilOf(text string, start dateTime) (time.Time, error) {
 	until, err := parseBasic(text, start.zone)
+	if err == nil && start.date && start.zone == floating {
+		until = dateTime{wall: midnight(until.wall), date: true}
+	}
 	if err == nil {
 		until, err = until.in(start.zone)
 	}
@@ -100,7 +107,7 @@ func untilOf(text string, start dateTime) (time.Time, error) {
 		until.wall = until.wall.Add(day - 1)
 	}
 	if until.wall.Before(start.wall) {
-		return time.Time{}, errors.New("is before the event starts; use a later date")
+		return time.Time{}, errEnded
 	}
 	return until.wall, nil
 }

@@ -1,9 +1,11 @@
 package calendar
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -25,6 +27,9 @@ type vevent struct {
 	uid       string
 	changes   *dateTime // RECURRENCE-ID
 	cancelled bool
+	// sequence and stamp (DTSTAMP, in UTC) order the revisions of an event.
+	sequence int
+	stamp    string
 }
 
 // readICS parses the events of an iCalendar text.
@@ -50,10 +55,99 @@ func readICS(text string, p *problems) []draft {
 		}
 		events = append(events, v)
 	}
-	if len(p.found) > 0 {
+	switch {
+	case len(p.found) > 0:
+		return nil
+	case len(events) == 0:
+		p.notef("ics", "", "the text has no VEVENT; add one, or delete the calendar")
 		return nil
 	}
-	return override(events, p)
+	drafts := override(newest(events, p), p)
+	happen := slices.DeleteFunc(drafts, func(d draft) bool { return d.never(p) })
+	if len(drafts) > 0 && len(happen) == 0 {
+		p.notef("ics", "", "no event of the text ever happens; the first: %w", p.leftOut[0])
+	}
+	return happen
+}
+
+// newest returns the newest revision of each event and of each change of an
+// occurrence: the highest SEQUENCE, of equal ones the latest DTSTAMP (RFC 5546
+// 2.1.5). Exports may hold earlier revisions besides.
+func newest(events []vevent, p *problems) []vevent {
+	best := map[string]int{}
+	for i, v := range events {
+		if key := v.identity(); key != "" {
+			if old, found := best[key]; !found || !v.precedes(events[old]) {
+				best[key] = i
+			}
+		}
+	}
+	var kept []vevent
+	for i, v := range events {
+		key := v.identity()
+		if key == "" || best[key] == i {
+			kept = append(kept, v)
+			continue
+		}
+		p.leaveOut(v.path("UID"), v.uid, fmt.Errorf("is an earlier revision of VEVENT[%d]", events[best[key]].index))
+	}
+	return kept
+}
+
+// identity is equal for the revisions of one event or change; empty for an event
+// without UID, which has one revision.
+func (v *vevent) identity() string {
+	switch {
+	case v.uid == "":
+		return ""
+	case v.changes == nil:
+		return v.uid
+	case v.changes.date || v.changes.zone == floating:
+		return v.uid + "\n" + v.changes.String()
+	}
+	return v.uid + "\n" + strconv.FormatInt(v.changes.instant().Unix(), 10)
+}
+
+// precedes reports whether the event is an earlier revision than another.
+func (v *vevent) precedes(other vevent) bool {
+	return cmp.Or(cmp.Compare(v.sequence, other.sequence), cmp.Compare(v.stamp, other.stamp)) < 0
+}
+
+// never reports whether the event has no length, or ends before it starts. It
+// notes that the event is left out. Real exports have such events: reminders,
+// and series that were split at their first occurrence.
+func (d *draft) never(p *problems) bool {
+	switch {
+	case !d.start.date && d.end == nil && !d.hasLength:
+		p.leaveOut(d.path("DTSTART"), d.startText, errors.New("has neither DTEND nor DURATION, and so no length"))
+	case d.end != nil && !d.start.date && d.empty():
+		p.leaveOut(d.path("DTEND"), d.endText, errors.New("is the start, so the event has no length"))
+	case d.end == nil && d.hasLength && d.length == 0:
+		p.leaveOut(d.path("DURATION"), d.lengthText, errors.New("is no length"))
+	case d.ended():
+		p.leaveOut(d.path("RRULE"), d.rule, errors.New("ends before the event starts (UNTIL)"))
+	default:
+		return false
+	}
+	return true
+}
+
+func (d *draft) empty() bool {
+	length, _, err := d.toEnd()
+	return err == nil && length == 0
+}
+
+// ended reports whether the rule ends before the start and nothing else happens.
+func (d *draft) ended() bool {
+	if d.rule == "" || len(d.dates) > 0 {
+		return false
+	}
+	parts, err := splitRule(d.rule)
+	if err != nil || parts["UNTIL"] == "" {
+		return false
+	}
+	_, err = untilOf(parts["UNTIL"], d.start)
+	return errors.Is(err, errEnded)
 }
 
 // read parses one line of an event. It ignores lines that do not matter for the
@@ -74,13 +168,23 @@ func (v *vevent) read(line property, zones zoneNames, p *problems) {
 		v.uid = line.value
 	case "SUMMARY":
 		v.summary = strings.Map(printable, line.value)
+	case "SEQUENCE":
+		var err error
+		v.sequence, err = number(line.value, 0, math.MaxInt32)
+		if err != nil {
+			note(fmt.Errorf("SEQUENCE %w", err))
+		}
+	case "DTSTAMP":
+		v.stamp = line.value
 	case "STATUS":
 		v.cancelled = strings.EqualFold(line.value, "CANCELLED")
 	case "DTSTART":
 		v.start, v.startText = one(), line.value
 	case "DTEND":
 		end := one()
-		v.end, v.endText = &end, line.value
+		if v.end, v.endText = &end, line.value; end.date && end == v.start {
+			v.end = nil // Written for a single day by programs that count the last day.
+		}
 	case "DURATION":
 		var err error
 		v.length, err = parseISO(line.value)
@@ -357,7 +461,7 @@ const (
 
 // readNames are the names of the lines that are parsed; other lines are ignored.
 var readNames = []string{
-	"BEGIN", "END", "UID", "SUMMARY", "STATUS", "DTSTART", "DTEND", "DURATION", "RRULE", "RDATE", "EXDATE", "RECURRENCE-ID", "EXRULE",
+	"BEGIN", "END", "UID", "SEQUENCE", "DTSTAMP", "SUMMARY", "STATUS", "DTSTART", "DTEND", "DURATION", "RRULE", "RDATE", "EXDATE", "RECURRENCE-ID", "EXRULE",
 	"TZID", "X-LIC-LOCATION",
 }
 
@@ -414,18 +518,18 @@ var isoDuration = regexp.MustCompile(`^\+?P(?:(\d{1,4})W|(?:(\d{1,4})D)?(?:T(?:(
 // (AV-21).
 func parseISO(text string) (time.Duration, error) {
 	match := isoDuration.FindStringSubmatch(text)
+	if match == nil || strings.HasSuffix(text, "P") || strings.HasSuffix(text, "T") {
+		return 0, fmt.Errorf("%s is not a duration; use one such as PT4H or P1DT12H", quote(text))
+	}
 	var length time.Duration
 	for i, unit := range []time.Duration{7 * day, day, time.Hour, time.Minute, time.Second} {
-		if match != nil && match[i+1] != "" {
+		if match[i+1] != "" {
 			n, err := strconv.Atoi(match[i+1])
 			if err != nil {
 				return 0, err
 			}
 			length += time.Duration(n) * unit
 		}
-	}
-	if length <= 0 {
-		return 0, fmt.Errorf("%s is not a duration; use one such as PT4H or P1DT12H", quote(text))
 	}
 	return length, nil
 }

@@ -10,7 +10,6 @@ func TestICS(t *testing.T) {
 	t.Parallel()
 	june := func(d int) time.Time { return time.Date(2026, 6, d, 0, 0, 0, 0, time.UTC) }
 	for _, row := range []struct{ name, text, want string }{
-		{"no event", "BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n", ""},
 		{"in UTC", vcalendar("DTSTART:20260605T180000Z", "DTEND:20260605T220000Z"), "2026-06-05T18:00 4h"},
 		{"in a zone", vcalendar("DTSTART;TZID=Europe/Stockholm:20260605T180000", "DURATION:PT4H"), "2026-06-05T16:00 4h"},
 		{"at the site", vcalendar("DTSTART:20260605T180000", "DURATION:PT4H"), "2026-06-05T09:00 4h"},
@@ -42,6 +41,9 @@ func TestICS(t *testing.T) {
 			"2026-06-05T18:00 4h, 2026-06-06T10:00 1h, 2026-06-08T18:00 4h, 2026-06-12T18:00 4h",
 		},
 		{"a description as long as may be", vcalendar("DTSTART:20260605T180000Z", "DURATION:PT4H", "DESCRIPTION"+strings.Repeat(";A=B", 200_000)+":"), "2026-06-05T18:00 4h"},
+		{"a single day that ends on itself", vcalendar("DTSTART;VALUE=DATE:20260605", "DTEND;VALUE=DATE:20260605"), "2026-06-04T15:00 24h"},
+		{"all day until a time in UTC", vcalendar("DTSTART;VALUE=DATE:20260605", "RRULE:FREQ=DAILY;UNTIL=20260606T235959Z"), "2026-06-04T15:00 48h"},
+		{"at second 0", vcalendar("DTSTART:20260605T180000Z", "DURATION:PT4H", "RRULE:FREQ=DAILY;BYHOUR=18;BYMINUTE=0;BYSECOND=0;COUNT=2"), "2026-06-05T18:00 4h, 2026-06-06T18:00 4h"},
 		{"two calendars in one text", vcalendar("DTSTART:20260605T180000Z", "DURATION:PT4H") + vcalendar("DTSTART:20260606T180000Z", "DURATION:PT4H"), "2026-06-05T18:00 4h, 2026-06-06T18:00 4h"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -75,7 +77,9 @@ func TestProblemsOfICS(t *testing.T) {
 		{"parameters without end", vcalendar("DTSTART" + strings.Repeat(";A=B", 200) + ":20260605"), `ics: line 4, not counting those that continue another, "DTSTART` + strings.Repeat(";A=B", 18) + `;..."` + `: has parameters of 808 bytes; use at most 500`},
 		{"too many events", "BEGIN:VCALENDAR\r\n" + strings.Repeat("BEGIN:VEVENT\r\nDTSTART:20260605\r\nEND:VEVENT\r\n", MaxEvents+1), `ics: line 3002, not counting those that continue another, "BEGIN:VEVENT": is one event too many; use at most 1000`},
 		{"no start", vcalendar("DURATION:PT4H"), `ics.VEVENT[0].DTSTART: the event has no DTSTART; add one`},
-		{"no end", vcalendar("DTSTART:20260605T180000Z"), `ics.VEVENT[0].DTSTART: the event that starts at "20260605T180000Z" has no end; add DTEND or DURATION`},
+		{"no event", "BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n", `ics: the text has no VEVENT; add one, or delete the calendar`},
+		{"no end", vcalendar("DTSTART:20260605T180000Z"), `ics: no event of the text ever happens; the first: ics.VEVENT[0].DTSTART: "20260605T180000Z" has neither DTEND nor DURATION, and so no length; the event is left out`},
+		{"no number of a revision", vcalendar("DTSTART:20260605T180000Z", "DURATION:PT4H", "SEQUENCE:new"), `ics.VEVENT[0].SEQUENCE: SEQUENCE has "new", which is not a number; use 0 to 2147483647`},
 		{"two starts", vcalendar("DTSTART:20260605T180000Z", "DTSTART:20260605T180000Z", "DURATION:PT4H"), `ics.VEVENT[0].DTSTART: DTSTART is repeated; use one`},
 		{"two rules", vcalendar("DTSTART:20260605T180000Z", "DURATION:PT4H", "RRULE:FREQ=DAILY", "RRULE:FREQ=WEEKLY"), `ics.VEVENT[0].RRULE: RRULE is repeated; use one`},
 		{"no time", vcalendar("DTSTART:tomorrow", "DURATION:PT4H"), `ics.VEVENT[0].DTSTART: "tomorrow" is not a date or a time; use 20261224 or 20261224T180000`},
@@ -101,6 +105,52 @@ func TestProblemsOfICS(t *testing.T) {
 	}
 }
 
+// Real exports hold events that never happen and earlier revisions of others.
+func TestLeftOutOfICS(t *testing.T) {
+	t.Parallel()
+	const real = "2026-06-05T18:00 4h"
+	with := func(lines ...string) string {
+		return vcalendar(append([]string{"UID:real", "DTSTART:20260605T180000Z", "DURATION:PT4H", "END:VEVENT", "BEGIN:VEVENT"}, lines...)...)
+	}
+	for _, row := range []struct{ name, text, spans, want string }{
+		{"nothing", with("UID:other", "DTSTART:20260606T180000Z", "DURATION:PT1H"), real + ", 2026-06-06T18:00 1h", ""},
+		{"a reminder", with("DTSTART:20260606T180000Z"), real, `ics.VEVENT[1].DTSTART: "20260606T180000Z" has neither DTEND nor DURATION, and so no length; the event is left out`},
+		{"an end at the start", with("DTSTART:20260606T180000Z", "DTEND;TZID=Europe/Stockholm:20260606T200000"), real, `ics.VEVENT[1].DTEND: "20260606T200000" is the start, so the event has no length; the event is left out`},
+		{"no length", with("DTSTART:20260606T180000Z", "DURATION:PT0S"), real, `ics.VEVENT[1].DURATION: "PT0S" is no length; the event is left out`},
+		{"a series split at its first occurrence", with("DTSTART:20260606T180000Z", "DURATION:PT4H", "RRULE:FREQ=WEEKLY;UNTIL=20260606T175959Z"), real, `ics.VEVENT[1].RRULE: "FREQ=WEEKLY;UNTIL=20260606T175959Z" ends before the event starts (UNTIL); the event is left out`},
+		{"such a series with another date", with("DTSTART:20260606T180000Z", "DURATION:PT4H", "RRULE:FREQ=WEEKLY;UNTIL=20260606T175959Z", "RDATE:20260609T180000Z"), "", ""},
+		{"an earlier revision", with("UID:real", "SEQUENCE:1", "DTSTART:20260607T180000Z", "DURATION:PT1H"), "2026-06-07T18:00 1h", `ics.VEVENT[0].UID: "real" is an earlier revision of VEVENT[1]; the event is left out`},
+		{"a later stamp", with("UID:real", "DTSTAMP:20260101T000000Z", "DTSTART:20260607T180000Z", "DURATION:PT1H"), "2026-06-07T18:00 1h", `ics.VEVENT[0].UID: "real" is an earlier revision of VEVENT[1]; the event is left out`},
+		{"a cancelled event", with("UID:real", "SEQUENCE:1", "STATUS:CANCELLED", "DTSTART:20260607T180000Z"), "", `ics.VEVENT[0].UID: "real" is an earlier revision of VEVENT[1]; the event is left out`},
+		{
+			"two changes of one occurrence",
+			vcalendar("UID:a", "DTSTART:20260605T180000Z", "DURATION:PT4H", "RRULE:FREQ=DAILY;COUNT=2",
+				"END:VEVENT", "BEGIN:VEVENT", "UID:a", "SEQUENCE:3", "RECURRENCE-ID;TZID=Europe/Stockholm:20260606T200000", "DTSTART:20260606T100000Z", "DURATION:PT1H",
+				"END:VEVENT", "BEGIN:VEVENT", "UID:a", "SEQUENCE:2", "RECURRENCE-ID:20260606T180000Z", "DTSTART:20260606T120000Z", "DURATION:PT1H"),
+			real + ", 2026-06-06T10:00 1h", `ics.VEVENT[2].UID: "a" is an earlier revision of VEVENT[1]; the event is left out`,
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			c, problems := Parse("test", Text{Kind: "allow", ICS: row.text})
+			if c == nil {
+				if row.spans != "" || len(problems) == 0 {
+					t.Fatal(problems)
+				}
+				return
+			}
+			got := ""
+			for _, p := range c.LeftOut() {
+				got += p.Error()
+			}
+			june := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
+			if s := spans(c, time.UTC, june, june.AddDate(0, 0, 29)); s != row.spans || got != row.want {
+				t.Fatalf("%s\nleft out: %s\nwant %s\nleft out: %s", s, got, row.spans, row.want)
+			}
+		})
+	}
+}
+
 func TestLengthsOfICS(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -116,7 +166,6 @@ func TestLengthsOfICS(t *testing.T) {
 		{"P9999W", 9999 * 7 * day},
 		{"P", 0},
 		{"PT", 0},
-		{"PT0S", 0},
 		{"P1W1D", 0},
 		{"P1M", 0},
 		{"P99999W", 0},

@@ -65,6 +65,7 @@ func Parse(name string, text Text) (*Calendar, []Problem) {
 		drafts = readEvents(text.Events, p)
 	}
 	c.compile(drafts, p)
+	c.leftOut = p.leftOut
 	if len(p.found) > 0 {
 		return nil, p.found
 	}

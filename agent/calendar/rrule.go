@@ -43,10 +43,8 @@ var parts = map[string]func(*rule, string) error{
 	"BYDAY":      (*rule).readDays,
 	"BYHOUR":     func(r *rule, v string) (err error) { r.hours, err = times(v, 23); return },
 	"BYMINUTE":   func(r *rule, v string) (err error) { r.minutes, err = times(v, 59); return },
-	"BYSECOND": func(*rule, string) error {
-		return errors.New("is finer than a maintenance calendar goes; leave it out")
-	},
-	"UNTIL": func(*rule, string) error { return nil },
+	"BYSECOND":   (*rule).readSecond,
+	"UNTIL":      func(*rule, string) error { return nil },
 }
 
 // parseRule parses the recurrence rule of an event with a given start.
@@ -115,6 +113,16 @@ func (r *rule) readFrequency(text string) error {
 		return fmt.Errorf("is not a frequency; did you mean %s?", closest)
 	}
 	return errors.New("is not a frequency; " + form)
+}
+
+// readSecond accepts the second at which a minute begins, which some programs
+// write out.
+func (r *rule) readSecond(text string) error {
+	if text != "0" {
+		return errors.New("is finer than a maintenance calendar goes; leave it out")
+	}
+	r.onTheMinute = true
+	return nil
 }
 
 func (r *rule) readMonths(text string) error {
@@ -227,8 +235,8 @@ func (r *rule) check(given map[string]string, start dateTime) error {
 		return errors.New("numbers a day where there is none to count; number days with FREQ=MONTHLY, or YEARLY without BYWEEKNO")
 	case has("BYSETPOS") && !slices.ContainsFunc(others, has):
 		return errors.New("has BYSETPOS with nothing to choose from; add a part such as BYDAY")
-	case start.date && (has("BYHOUR") || has("BYMINUTE")):
-		return errors.New("has a time of day, but the event lasts all day; leave out BYHOUR and BYMINUTE")
+	case start.date && (has("BYHOUR") || has("BYMINUTE") || has("BYSECOND")):
+		return errors.New("has a time of day, but the event lasts all day; leave out BYHOUR, BYMINUTE and BYSECOND")
 	case max(len(r.hours), 1)*max(len(r.minutes), 1) > maxTimes:
 		return fmt.Errorf("happens %d times a day; use at most %d", len(r.hours)*max(len(r.minutes), 1), maxTimes)
 	}
@@ -257,10 +265,13 @@ func (r *rule) imply() {
 	if len(r.minutes) == 0 {
 		r.minutes = []int{r.start.Minute()}
 	}
+	second := time.Duration(r.start.Second()) * time.Second
+	if r.onTheMinute {
+		second = 0
+	}
 	for _, hour := range r.hours {
 		for _, minute := range r.minutes {
-			r.times = append(r.times, time.Duration(hour)*time.Hour+time.Duration(minute)*time.Minute+
-				time.Duration(r.start.Second())*time.Second)
+			r.times = append(r.times, time.Duration(hour)*time.Hour+time.Duration(minute)*time.Minute+second)
 		}
 	}
 }

@@ -33,6 +33,7 @@ type rule struct {
 	days                []weekday
 	positions           []int
 	hours, minutes      []int
+	onTheMinute         bool // BYSECOND=0
 
 	// start is the event's start, and began the number of the first day of the
 	// week of start.

@@ -103,6 +103,9 @@ func (i *intent) setCalendar(seen store.SeenCalendar) {
 			err = wrong
 		} else {
 			i.calendars[seen.Name] = parsed
+			for _, problem := range parsed.LeftOut() {
+				i.logger.Warn("part of a calendar is left out", "tenant", i.tenant, "calendar", seen.Name, "reason", problem)
+			}
 		}
 	}
 	if err != nil {

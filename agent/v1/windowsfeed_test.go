@@ -97,7 +97,8 @@ func TestEmptyFeed(t *testing.T) {
 	if !strings.Contains(feed, "\r\nBEGIN:VTIMEZONE\r\nTZID:UTC\r\n") || strings.Contains(feed, "VEVENT") {
 		t.Errorf("got\n%s", feed)
 	}
-	if _, wrong := calendar.Parse("feed", calendar.Text{Kind: "allow", ICS: feed}); len(wrong) > 0 {
-		t.Error(wrong)
+	const without = "ics: the text has no VEVENT; add one, or delete the calendar"
+	if _, wrong := calendar.Parse("feed", calendar.Text{Kind: "allow", ICS: feed}); len(wrong) != 1 || wrong[0].Error() != without {
+		t.Errorf("got %v; want only %q", wrong, without)
 	}
 }

@@ -61,6 +61,9 @@ func WarnOfCalendar(ctx context.Context, api *client.Client, now time.Time, at t
 		return
 	}
 	w := warnings{where, "event of calendar " + at.Name, now, diags}
+	for _, problem := range parsed.LeftOut() {
+		diags.AddAttributeWarning(where, "Part of the iCalendar text is left out", problem.Error())
+	}
 	alone := window.Schedule{Allow: []window.Calendar{parsed}}
 	if w.none(alone) {
 		return

@@ -126,9 +126,14 @@ func TestOfCalendar(t *testing.T) {
 		"which another closes already": {calendar: christmas(), other: christmas()},
 		"freeze that is over":          {calendar: event("freeze", "2026-12-01T00:00", "1h"), want: []string{"No event of calendar extra lies ahead"}},
 		"freeze without events":        {calendar: v1.Calendar{Kind: "freeze"}, want: []string{"No event of calendar extra lies ahead"}},
-		"freeze that the clock moves":  {calendar: event("freeze", "2027-03-28T02:30", "10m"), want: []string{"moves the start of the next event of calendar extra", "moves the end"}},
-		"event":                        {calendar: event("allow", "2026-12-20T00:00", "1h"), run: time.Hour},
-		"event that is short":          {calendar: event("allow", "2026-12-20T00:00", "1h"), run: 2 * time.Hour, want: []string{"The next event of calendar extra is shorter than any run so far"}},
+		"freeze of which a part never happens": {calendar: v1.Calendar{Kind: "freeze", ICS: "BEGIN:VCALENDAR\r\n" +
+			"BEGIN:VEVENT\r\nDTSTART:20261220T000000Z\r\nDURATION:PT1H\r\nEND:VEVENT\r\n" +
+			"BEGIN:VEVENT\r\nSUMMARY:reminder\r\nDTSTART:20261221T000000Z\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"}, want: []string{
+			"Part of the iCalendar text is left out: ics.VEVENT[1].DTSTART: \"20261221T000000Z\" has neither DTEND nor DURATION",
+		}},
+		"freeze that the clock moves": {calendar: event("freeze", "2027-03-28T02:30", "10m"), want: []string{"moves the start of the next event of calendar extra", "moves the end"}},
+		"event":                       {calendar: event("allow", "2026-12-20T00:00", "1h"), run: time.Hour},
+		"event that is short":         {calendar: event("allow", "2026-12-20T00:00", "1h"), run: 2 * time.Hour, want: []string{"The next event of calendar extra is shorter than any run so far"}},
 		"event that is frozen": {calendar: event("allow", "2026-12-20T00:00", "1h"), other: christmas(), run: 2 * time.Hour, want: []string{
 			"The next event of calendar extra is frozen: From 2026-12-19T23:00:00Z to 2026-12-20T00:00:00Z no run may be under way: calendar other (Christmas) freezes it until 2027-01-07T00:00:00Z. None of the next ten years is open.",
 		}},
