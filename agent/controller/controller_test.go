@@ -263,7 +263,7 @@ func TestLogThatWentBackwards(t *testing.T) {
 	r.configure(application)
 	commands := make(chan string, 10)
 	r.host("h01", commands)
-	known := `{"seq":1000,"hash":"` + strings.Repeat("ab", 32) + `"}`
+	known := `{"format":1,"seq":1000,"hash":"` + strings.Repeat("ab", 32) + `"}`
 	if err := os.WriteFile(filepath.Join(r.dir, "guard.json"), []byte(known), 0o600); err != nil {
 		t.Fatal(err)
 	}
