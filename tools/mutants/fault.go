@@ -48,9 +48,13 @@ var (
 	invariants = suite{pkg: "agent/run", names: "TestInvariants", flags: []string{"-rapid.seed=1", "-rapid.checks=2000", "-rapid.nofailfile", "-rapid.shrinktime=1s"}}
 )
 
-// check reports all faults that do not apply to the source, all tests that do
-// not exist, and all names that two faults have.
+// check reports all faults that do not apply to the source or do not compile, all
+// tests that do not exist, and all names that two faults have.
 func (s *source) check(faults []fault) error {
+	c, err := newCompiler(s.root)
+	if err != nil {
+		return err
+	}
 	var all []error
 	seen := map[string]bool{}
 	for _, f := range faults {
@@ -58,7 +62,11 @@ func (s *source) check(faults []fault) error {
 			all = append(all, fmt.Errorf("two faults are named %s", f.name))
 		}
 		seen[f.name] = true
-		if _, _, err := s.apply(f); err != nil {
+		path, body, err := s.apply(f)
+		if err == nil {
+			err = wrap(f, c.compile(path, body))
+		}
+		if err != nil {
 			all = append(all, err)
 		}
 		for _, by := range f.by {
@@ -70,6 +78,13 @@ func (s *source) check(faults []fault) error {
 		}
 	}
 	return errors.Join(all...)
+}
+
+func wrap(f fault, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("fault %s: %s: %w", f.name, f.in, err)
 }
 
 // apply returns the path of the file that a fault changes, and its content with

@@ -93,7 +93,7 @@ var hostFaults = []fault{
 		old: `next := w.journal.After(do, outcome, err, w.Now())`,
 		new: `next := w.journal.After(do, outcome, err, w.Now())
 	if next.Phase == Answering {
-		_ = w.Station.Reply(ctx, next.Run, message.Reply{Action: next.Action, Result: next.Result})
+		_ = w.HostLog.Reply(ctx, next.Run, message.Reply{Action: next.Action, Result: next.Result})
 	}`,
 		by: tests("agent/worker", "TestReplyComesAfterItsJournal"),
 	},

@@ -2,7 +2,7 @@
 // change of one function, and demands that a test fails for each.
 //
 //	cd tools && go run ./mutants          plays all faults; takes some minutes
-//	cd tools && go run ./mutants -check   checks that each fault still applies
+//	cd tools && go run ./mutants -check   checks that each fault still applies and compiles
 //	cd tools && go run ./mutants -list
 //	cd tools && go run ./mutants -only NAME[,NAME...]
 //
@@ -40,7 +40,7 @@ func main() {
 
 func run(ctx context.Context) error {
 	list := flag.Bool("list", false, "list the faults and play none")
-	check := flag.Bool("check", false, "check that each fault applies and play none")
+	check := flag.Bool("check", false, "check that each fault applies and compiles, and play none")
 	only := flag.String("only", "", "play the faults of these names, separated by commas")
 	flag.Parse()
 	root, err := filepath.Abs("..")

@@ -104,7 +104,7 @@ var runFaults = []fault{
 	},
 	{
 		name: "checks-of-fleet-are-ignored", in: "agent/run.State.begin",
-		old: `s.fleetTask(now); wanted {`, new: `s.fleetTask(now); wanted && s.counts[Upgraded] > 0 {`,
+		old: `s.fleetTask(now); wanted {`, new: `s.fleetTask(now); wanted && s.Count(Upgraded) > 0 {`,
 		by: simulated(scripts),
 	},
 	{
