@@ -42,7 +42,7 @@ func (s *state) fold(ctx context.Context, r message.Record) {
 // folded does what follows from a record of the newest run: it tells the story,
 // has an ended run written to the history, and requests what the run wants of
 // the hosts that the record is about.
-func (s *state) folded(ctx context.Context, newest *run.State, r message.Entry) {
+func (s *state) folded(ctx context.Context, newest *run.State, r message.Decoded) {
 	if newest.OpenedSeq == r.Seq {
 		s.archiveWhenDue(s.archiveAt) // The story is still that of the run before.
 		s.story = view.Story{}
@@ -89,7 +89,7 @@ func (s *state) compareAll(current *run.State) {
 }
 
 // follow looks again at the hosts that a record is about.
-func (s *state) follow(ctx context.Context, current *run.State, r message.Entry) {
+func (s *state) follow(ctx context.Context, current *run.State, r message.Decoded) {
 	if r.Kind == message.CommandAll || r.Seq == current.OpenedSeq {
 		s.compareAll(current)
 		return

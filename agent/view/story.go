@@ -25,7 +25,7 @@ type Story struct{ events []v1.RunEvent }
 func (s *Story) Events() []v1.RunEvent { return slices.Clone(s.events) }
 
 // Add tells what a record of the log says, if it says anything to people.
-func (s *Story) Add(r message.Entry) {
+func (s *Story) Add(r message.Decoded) {
 	if len(s.events) >= maxEvents+maxAsks {
 		return
 	}
@@ -41,7 +41,7 @@ func matters(e v1.RunEvent) bool {
 
 // tell says in words what a record tells; false for one that says nothing to
 // people.
-func tell(r message.Entry) (v1.RunEvent, bool) {
+func tell(r message.Decoded) (v1.RunEvent, bool) {
 	e := v1.RunEvent{At: Time(r.Time), Host: r.Host}
 	switch {
 	case r.Kind == message.CommandAll:

@@ -1,8 +1,8 @@
 package message
 
-// Entry is a record whose body has been decoded. Exactly one of Command, Reply
+// Decoded is a record with its body decoded. Exactly one of Command, Reply
 // and Event is set, or Err is.
-type Entry struct {
+type Decoded struct {
 	Record
 
 	Command *Command
@@ -13,8 +13,8 @@ type Entry struct {
 }
 
 // Decode reads the body of a record.
-func (r Record) Decode() Entry {
-	e := Entry{Record: r}
+func (r Record) Decode() Decoded {
+	e := Decoded{Record: r}
 	switch r.Kind {
 	case CommandAll, CommandHost:
 		e.Command, e.Err = decoded(DecodeCommand(r.Body))
@@ -35,4 +35,4 @@ func decoded[T any](body T, err error) (*T, error) {
 
 // Is reports whether the record is an event of a kind, one of the constants of
 // Event.Event.
-func (e Entry) Is(kind string) bool { return e.Event != nil && e.Event.Event == kind }
+func (e Decoded) Is(kind string) bool { return e.Event != nil && e.Event.Event == kind }
