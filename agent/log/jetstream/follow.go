@@ -107,7 +107,7 @@ func (l *Log) stored(msg *jetstream.RawStreamMsg) (message.Record, error) {
 		return message.Record{}, fmt.Errorf("cannot read record %d of the log of tenant %s: %w", msg.Sequence, l.subjects.Tenant, err)
 	}
 	r, err := l.subjects.Parse(msg.Subject)
-	if r.Kind == message.CommandHost && r.Host == "" {
+	if r.Kind == message.CommandHost {
 		r.Host = msg.Header.Get(headerHost)
 	}
 	if err != nil || r.Kind == message.CommandHost && !names.ValidHost(r.Host) {

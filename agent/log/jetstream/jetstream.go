@@ -114,6 +114,7 @@ func (l *Log) append(ctx context.Context, r message.Record, expect uint64, more 
 	}
 	msg := nats.NewMsg(subject)
 	msg.Data = r.Body
+	msg.Header.Set(format.Header, format.Record.HeaderValue())
 	msg.Header.Set(headerProducer, message.Producer)
 	msg.Header.Set(format.Header, format.Record.HeaderValue())
 	if r.Run != 0 {
