@@ -17,23 +17,23 @@ import (
 	"time"
 )
 
-// demo is the demo's folder and the programs that run in it.
+// demo is the state of the demo.
 type demo struct {
 	ctx context.Context
-	// dir is the temporary folder, bin that of our programs, cli the Terraform
-	// or OpenTofu CLI.
+	// dir is the temporary folder, bin the folder of provider and agent, cli the
+	// Terraform or OpenTofu CLI.
 	dir, bin, cli string
-	// env is what every program gets: the caller's own, without its Terraform
-	// settings, and how to reach the agent.
+	// env is the environment of every program: the caller's without Terraform
+	// settings, and the variables that locate the agent.
 	env    []string
 	daemon *exec.Cmd
 }
 
-// version is the one under which the provider is installed.
+// version is the version under which the provider is installed.
 const version = "0.0.1"
 
-// install lays out a filesystem mirror with the provider that was just built,
-// and initialises the configuration from it.
+// install creates a filesystem mirror with the provider and the configuration that
+// uses it.
 func (d *demo) install(source string) error {
 	work := filepath.Join(d.dir, "work")
 	if err := os.MkdirAll(work, 0o700); err != nil {
@@ -64,7 +64,7 @@ func (d *demo) install(source string) error {
 	return os.Symlink(provider, filepath.Join(platform, "terraform-provider-osupgrade_v"+version))
 }
 
-// clean drops what would lead Terraform or our programs elsewhere.
+// clean removes the settings of Terraform and of our programs.
 func clean(env []string) []string {
 	var kept []string
 	for _, entry := range env {
@@ -77,8 +77,8 @@ func clean(env []string) []string {
 
 var required = regexp.MustCompile(`provider\[([^\]]+)\]`)
 
-// providerAddress asks the CLI for the provider's full address, because
-// Terraform and OpenTofu complete the short one differently.
+// providerAddress gets the provider's full address from the CLI, because Terraform
+// and OpenTofu expand the short address differently.
 func (d *demo) providerAddress() (string, error) {
 	var out bytes.Buffer
 	if err := d.run(0, &out, d.cli, "-chdir="+filepath.Join(d.dir, "work"), "providers"); err != nil {
@@ -91,11 +91,11 @@ func (d *demo) providerAddress() (string, error) {
 	return found[1], nil
 }
 
-// terraform runs the CLI on the configuration, after init the first time.
+// terraform runs the CLI on the configuration, the first time after init.
 func (d *demo) terraform(want int, args ...string) error {
 	chdir := "-chdir=" + filepath.Join(d.dir, "work")
 	if _, err := os.Stat(filepath.Join(d.dir, "work", ".terraform")); errors.Is(err, os.ErrNotExist) {
-		// What init says of mirrors and lock files is no part of this story.
+		// The output of init about mirrors and lock files would distract.
 		var out bytes.Buffer
 		if err := d.run(0, &out, d.cli, chdir, "init", "-no-color"); err != nil {
 			return fmt.Errorf("%w\n%s", err, out.String())
@@ -109,8 +109,8 @@ func (d *demo) agent(args ...string) error {
 	return d.run(0, os.Stdout, filepath.Join(d.bin, "osupgrade-agent"), args...)
 }
 
-// run runs a program to its end and checks its exit code. It runs in a process
-// group of its own, so that Ctrl-C reaches it once and in order, from here.
+// run runs a program and checks its exit code. The program has a process group of
+// its own, so that Ctrl-C reaches it only through this process.
 func (d *demo) run(want int, out io.Writer, name string, args ...string) error {
 	cmd := exec.CommandContext(d.ctx, name, args...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = d.env, out, out
@@ -119,7 +119,7 @@ func (d *demo) run(want int, out io.Writer, name string, args ...string) error {
 	cmd.WaitDelay = 10 * time.Second
 	err := cmd.Run()
 	if cmd.Process != nil {
-		// Whatever the program started and left, such as Terraform its provider.
+		// Kill the rest of the group, such as the provider that Terraform started.
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}
 	var exit *exec.ExitError
@@ -132,8 +132,8 @@ func (d *demo) run(want int, out io.Writer, name string, args ...string) error {
 	return err
 }
 
-// startAgent starts osupgrade-agent dev on a free port and waits until it has
-// written how to reach it.
+// startAgent starts osupgrade-agent dev on a free port and waits for its file
+// dev.env.
 func (d *demo) startAgent() error {
 	data := filepath.Join(d.dir, "agent")
 	log, err := os.Create(filepath.Join(d.dir, "agent.log"))
@@ -152,7 +152,7 @@ func (d *demo) startAgent() error {
 		d.daemon = nil
 		return err
 	}
-	// The agent prints where it is once it is ready, or closes the pipe.
+	// Once it is ready the agent prints its address. If it fails it closes the pipe.
 	first := make([]byte, 512)
 	n, _ := out.Read(first)
 	text, err := os.ReadFile(filepath.Join(data, "dev.env"))
@@ -167,7 +167,7 @@ func (d *demo) startAgent() error {
 	return nil
 }
 
-// stopAgent ends the agent in order.
+// stopAgent stops the agent in order.
 func (d *demo) stopAgent() error {
 	if d.daemon == nil {
 		return nil
@@ -178,8 +178,8 @@ func (d *demo) stopAgent() error {
 	return d.daemon.Wait()
 }
 
-// meddle changes the configuration through the REST API, as somebody with
-// curl would.
+// meddle changes the configuration through the REST API, as somebody with curl
+// would.
 func (d *demo) meddle(start string) error {
 	body := fmt.Sprintf(`{"maintenance-windows":[{"days-of-week":"Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday",`+
 		`"start-time":%q,"timezone":"UTC","duration":"3h"}]}`, start)

@@ -1,8 +1,8 @@
-// Command demo shows the whole way from terraform apply to upgraded hosts, on
-// this machine alone: make demo builds and runs it.
+// Command demo shows the way from terraform apply to upgraded hosts on this
+// machine. make demo builds and runs it.
 //
-// It works in a temporary folder and removes it, and ends every process that
-// it started, also after Ctrl-C.
+// It works in a temporary folder. At the end, also after Ctrl-C, it removes the
+// folder and stops every process that it started.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// limit bounds the whole demo; it takes well under half of it.
+// limit bounds the demo, which takes less than half of it.
 const limit = 90 * time.Second
 
 func main() {
@@ -29,7 +29,7 @@ func run() int {
 	cli := flag.String("cli", os.Getenv("TF_ACC_TERRAFORM_PATH"), "Terraform or OpenTofu CLI")
 	source := flag.String("example", "examples/demo", "folder with the Terraform configuration")
 	flag.Parse()
-	// SIGPIPE and SIGHUP are a reader that went away: there is still to clean up.
+	// SIGPIPE and SIGHUP mean that the reader is gone. The demo still cleans up.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -50,7 +50,7 @@ func run() int {
 	return 1
 }
 
-// show runs the demo in a folder of its own.
+// show runs the demo in a temporary folder.
 func show(ctx context.Context, bin, cli, source string) (err error) {
 	dir, err := os.MkdirTemp("", "osupgrade-demo-")
 	if err != nil {
@@ -68,8 +68,7 @@ func show(ctx context.Context, bin, cli, source string) (err error) {
 	return d.play()
 }
 
-// say prints what happens next, apart from what the programs print: in bold
-// where a person reads it.
+// say prints the next step, in bold on a terminal.
 func say(format string, args ...any) {
 	text := fmt.Sprintf("==> "+format, args...)
 	if info, err := os.Stdout.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {

@@ -1,5 +1,5 @@
-# What make demo applies: one maintenance window for three simulated hosts, and
-# what came of it read back.
+# The configuration of make demo: a maintenance window for three simulated hosts,
+# and the result of the last run.
 
 terraform {
   required_providers {
@@ -30,18 +30,18 @@ resource "osupgrade_config" "demo" {
   ]
 }
 
-# These refer to no resource, so that Terraform reads them in every plan, also
-# in one that changes the resource.
+# The data sources refer to no resource, so Terraform reads them in every plan, also
+# in a plan that changes the resource.
 data "osupgrade_state" "demo" {}
 
 data "osupgrade_hosts" "demo" {}
 
 output "last_run" {
-  description = "How the last run ended."
+  description = "The result of the last run."
   value       = try(data.osupgrade_state.demo.last_upgrade_info.result, "none yet")
 }
 
 output "versions" {
-  description = "What runs on each host."
+  description = "The versions of each host's packages."
   value       = { for h in data.osupgrade_hosts.demo.hosts : h.hostname => h.versions }
 }

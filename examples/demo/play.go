@@ -7,11 +7,11 @@ import (
 
 // play is the demo, step by step.
 func (d *demo) play() error {
-	say("An agent starts, with three simulated hosts. Terraform knows it by three variables.")
+	say("The agent starts with three simulated hosts. Three environment variables tell Terraform its address, token and tenant.")
 	if err := d.startAgent(); err != nil {
 		return err
 	}
-	say("These are the hosts before:")
+	say("The hosts before the upgrade:")
 	if err := d.agent("hosts"); err != nil {
 		return err
 	}
@@ -20,36 +20,36 @@ func (d *demo) play() error {
 	if err := d.apply(start); err != nil {
 		return err
 	}
-	say("That window is open now, so the agent begins a run by itself: all hosts prepare, then one after the other is upgraded and rebooted.")
+	say("The window is open now, so the agent starts a run by itself: all hosts prepare, then one host after the other is upgraded and rebooted.")
 	if err := d.agent("watch"); err != nil {
-		return fmt.Errorf("the run did not end well: %w", err)
+		return fmt.Errorf("the run was not completed: %w", err)
 	}
-	say("These are the hosts after:")
+	say("The hosts after the upgrade:")
 	if err := d.agent("hosts"); err != nil {
 		return err
 	}
-	say("terraform apply reads the result back:")
+	say("terraform apply reads the result:")
 	if err := d.apply(start); err != nil {
 		return err
 	}
 	return d.drift(start)
 }
 
-// drift shows what plan says when nothing has changed, and when something has.
+// drift shows a plan without changes and a plan after a change on the server.
 func (d *demo) drift(start string) error {
 	say("terraform plan -detailed-exitcode, for CI. Nothing has changed, so 0 is expected:")
 	if err := d.plan(start, 0); err != nil {
 		return err
 	}
-	say("Somebody makes the window three hours long, behind Terraform's back.")
+	say("Somebody changes the duration of the window to three hours through the API.")
 	if err := d.meddle(start); err != nil {
 		return err
 	}
-	say("terraform plan -detailed-exitcode now shows the difference, and 2 is expected:")
+	say("terraform plan -detailed-exitcode shows the difference, so 2 is expected:")
 	if err := d.plan(start, 2); err != nil {
 		return err
 	}
-	say("terraform destroy: no window, no upgrades.")
+	say("terraform destroy: without a window there are no upgrades.")
 	return d.terraform(0, "destroy", "-auto-approve", "-no-color", "-var", "start_time="+start)
 }
 

@@ -1,9 +1,9 @@
-# What the scripts share. Each of them has changed to this folder.
+# Functions of all scripts. The working directory of each script is this folder.
 #
 # The appliance in $root:
-#   images/RELEASE.image, .manifest, .sums   what was fetched and checked
-#   current -> images/RELEASE.image          what runs
-#   runs/RUN/target, from, boot-id, finished what a run is about, and how far it is
+#   images/RELEASE.image, .manifest, .sums   the releases, fetched and verified
+#   current -> images/RELEASE.image          the running release
+#   runs/RUN/target, from, boot-id, finished the state of a run
 set -eu
 . ./settings
 run=$root/runs/${OSUPGRADE_RUN:-none}
@@ -23,13 +23,13 @@ save() {
 	mv -f "$1.new" "$1"
 }
 
-# current: the release that the link names; nothing where there is no link.
+# current: the release that the link points to; nothing if there is no link.
 current() {
 	link=$(readlink "$root/current") || return 0
 	basename "$link" .image
 }
 
-# switch_to RELEASE: the link names the old release or the new one, at any moment.
+# switch_to RELEASE: replaces the link atomically.
 switch_to() {
 	rm -f "$root/.current.new"
 	ln -s "images/$1.image" "$root/.current.new"
@@ -41,19 +41,19 @@ sha256() {
 	if command -v sha256sum >/dev/null; then sha256sum "$1"; else shasum -a 256 "$1"; fi | cut -d ' ' -f 1
 }
 
-# matches FILE NAME SUMS: FILE has the sum that SUMS has for NAME.
+# matches FILE NAME SUMS: FILE has the sum of NAME in SUMS.
 matches() {
 	[ -f "$1" ] && [ -f "$3" ] && grep -qxF "$(sha256 "$1")  $2" "$3"
 }
 
-# whole RELEASE: its files are all there and are what they were fetched as.
-whole() {
+# complete RELEASE: all files of the release exist and have their sums.
+complete() {
 	for part in image manifest; do
 		matches "$root/images/$1.$part" "$part" "$root/images/$1.sums" || return 1
 	done
 }
 
-# needs_reboot: the kernel of the run's target is not the one it came from.
+# needs_reboot: the old and the new release have different kernels.
 needs_reboot() {
 	[ "$(kernel "$(cat "$run/from")")" != "$(kernel "$(cat "$run/target")")" ]
 }
@@ -67,9 +67,9 @@ boot_id() {
 	sed -n 's/.*"boot-id":"\([^"]*\)".*/\1/p'
 }
 
-# begin and finish: what is to be done around the switch. A command's own exit
-# status is not passed on, for 10 and 11 have a meaning. What after_switch starts
-# does not inherit the lock, which it would hold for as long as it runs.
+# begin and finish: the commands before and after the switch. Their exit status is
+# not the script's, because 10 and 11 have a meaning. A process that after_switch
+# starts does not inherit the lock, which it would hold as long as it runs.
 begin() {
 	[ -z "$before_switch" ] || sh -c "$before_switch" || die "before_switch failed with status $?"
 }

@@ -10,7 +10,7 @@ locals {
   }
 }
 
-# The three spans that follow, such as
+# The next three spans, such as
 # { start = "2026-12-18T21:00:00Z", end = "2026-12-19T01:00:00Z", length = "4h", ... }.
 output "next_windows" {
   value = provider::osupgrade::next_windows(local.windows, local.calendars, "2026-12-18T12:00:00Z", 3)

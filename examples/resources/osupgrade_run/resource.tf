@@ -3,7 +3,7 @@ variable "release" {
   default = "2026-11"
 }
 
-# Another release starts another run, also outside of the maintenance windows.
+# A new release starts a run, also outside the maintenance windows.
 resource "osupgrade_run" "acme" {
   triggers        = { release = var.release }
   override_window = true

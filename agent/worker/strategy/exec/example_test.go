@@ -91,7 +91,7 @@ func TestExampleFromPrepareToRollback(t *testing.T) {
 	wantOutcome(t, strategy.NotDone, outcome, err)
 	outcome, err = s.Upgrade(ctx, job())
 	wantOutcome(t, strategy.RebootRequired, outcome, err)
-	wantError(t, s.Verify(ctx, job()), "does not run before a reboot: exit status 1")
+	wantError(t, s.Verify(ctx, job()), "needs a reboot to run: exit status 1")
 	outcome, err = s.Resume(ctx, booted())
 	wantOutcome(t, strategy.Done, outcome, err)
 	if err := s.Verify(ctx, booted()); err != nil {
