@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"path/filepath"
@@ -75,6 +76,9 @@ type memory struct {
 	folder string
 	// logger takes what is logged; nil means nobody.
 	logger *slog.Logger
+	// stale is closed when whoever follows something has to begin anew; nil while
+	// nobody has to.
+	stale chan struct{}
 	// stop kills the controller that was started last.
 	stop func()
 }
@@ -94,8 +98,7 @@ func (m *memory) Listen(ctx context.Context, to log.Listener) error {
 	m.mu.Lock()
 	m.Listener = to
 	m.mu.Unlock()
-	<-ctx.Done()
-	return ctx.Err()
+	return m.untilStale(ctx)
 }
 
 func (m *memory) Send(t message.Task) error {
@@ -168,8 +171,7 @@ func (m *memory) WatchConfig(ctx context.Context, _ string, see func(store.Seen[
 	m.seeConfig = see
 	m.mu.Unlock()
 	see(store.Seen[v1.OSUpgrade]{Value: m.config, Number: 1, At: m.configuredAt})
-	<-ctx.Done()
-	return ctx.Err()
+	return m.untilStale(ctx)
 }
 
 func (m *memory) WatchCalendars(ctx context.Context, _ string, see func(store.SeenCalendar)) error {
@@ -181,8 +183,7 @@ func (m *memory) WatchCalendars(ctx context.Context, _ string, see func(store.Se
 		see(store.SeenCalendar{Name: name, Value: &c, Number: 1, At: m.calendarsAt})
 	}
 	see(store.SeenCalendar{})
-	<-ctx.Done()
-	return ctx.Err()
+	return m.untilStale(ctx)
 }
 
 func (m *memory) WatchRollout(ctx context.Context, _ string, see func(store.Seen[v1.Rollout])) error {
@@ -191,8 +192,7 @@ func (m *memory) WatchRollout(ctx context.Context, _ string, see func(store.Seen
 	m.mu.Unlock()
 	_ = wait.Sleep(ctx, m.rolloutDelay)
 	see(store.Seen[v1.Rollout]{Value: m.rollout, Number: 1})
-	<-ctx.Done()
-	return ctx.Err()
+	return m.untilStale(ctx)
 }
 
 func (m *memory) PutRun(_ context.Context, _ string, r v1.Run, _ uint64) error {
@@ -236,8 +236,7 @@ func (m *memory) WatchVersions(ctx context.Context, _ string, see func(store.Rep
 		see(store.Reported{Key: key, Body: body, At: time.Now(), Number: 1})
 	}
 	see(store.Reported{})
-	<-ctx.Done()
-	return ctx.Err()
+	return m.untilStale(ctx)
 }
 
 func (m *memory) VersionsNumber(context.Context, string) (uint64, error) {
@@ -374,4 +373,33 @@ func stateOf(o Options) *state {
 	s := newState(newSession(o, true, func() {}))
 	s.knows = true
 	return s
+}
+
+// untilStale returns when whoever follows something has to begin anew.
+func (m *memory) untilStale(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-m.isStale():
+		return fmt.Errorf("the store is another one: %w", log.ErrStale)
+	}
+}
+
+func (m *memory) isStale() <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.stale == nil {
+		m.stale = make(chan struct{})
+	}
+	return m.stale
+}
+
+// turnStale has whoever follows something begin anew.
+func (m *memory) turnStale() {
+	m.isStale()
+	m.mu.Lock()
+	close(m.stale)
+	m.stale = nil
+	m.mu.Unlock()
+	synctest.Wait()
 }

@@ -66,6 +66,8 @@ func (m *memory) Follow(ctx context.Context, from uint64, deliver func(message.R
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-grown:
+		case <-m.isStale():
+			return log.ErrStale
 		}
 	}
 }

@@ -34,8 +34,10 @@ type hosts struct {
 	joined time.Time
 	// versions are what hosts have reported, versionsRead the revision of the
 	// store up to which that was read; versionsComplete tells that all reports
-	// that were there at the start have been read.
+	// that were there at the start have been read. While they are read anew,
+	// unconfirmed are the hosts whose report was not seen again so far.
 	versions         map[string]reported
+	unconfirmed      map[string]bool
 	versionsRead     uint64
 	versionsComplete bool
 }
@@ -168,13 +170,25 @@ func (h *hosts) listed(applications []v1.WorkerApplication, only map[string]bool
 	return fleet
 }
 
+// rereadVersions is called before all reports are read from the beginning.
+func (h *hosts) rereadVersions() {
+	h.unconfirmed = map[string]bool{}
+	for name := range h.versions {
+		h.unconfirmed[name] = true
+	}
+}
+
 // report notes what a host reported of its versions.
 func (h *hosts) report(r store.Reported) {
-	if r.Key == "" { // The end of those that were there at the start.
-		h.versionsComplete = true
+	if r.Key == "" { // The end of those that were there at first.
+		for name := range h.unconfirmed {
+			delete(h.versions, name)
+		}
+		h.versionsComplete, h.unconfirmed = true, nil
 		return
 	}
 	name, _ := log.Host(r.Key)
+	delete(h.unconfirmed, name)
 	delete(h.versions, name)
 	versions, err := map[string]string(nil), r.Err
 	if err == nil && r.Body != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -71,9 +73,9 @@ func (n *session) run(ctx context.Context) error {
 		writing.Go(func() { n.writer.run(ctx, last) })
 		writing.Go(func() { n.past.run(ctx, last) })
 	}
-	for _, part := range []func(context.Context) error{n.followLog, n.watchConfig, n.watchRollout, n.watchCalendars, n.watchVersions, n.listen} {
+	for _, part := range []func(context.Context) error{n.follower(), n.watchConfig, n.watchRollout, n.watchCalendars, n.watchVersions, n.listen} {
 		go func() {
-			if err := part(ctx); err != nil && ctx.Err() == nil {
+			if err := again(ctx, part); err != nil && ctx.Err() == nil {
 				cancel(err)
 			}
 		}()
@@ -135,10 +137,31 @@ func (n *session) call(ctx context.Context, f func()) {
 	_ = n.post(ctx, func(*state) { f() })
 }
 
-func (n *session) followLog(ctx context.Context) error {
-	return n.o.Log.Follow(ctx, 1, func(r message.Record) {
-		_ = n.post(ctx, func(s *state) { s.fold(ctx, r) })
-	})
+// staleRest is the wait before something is followed anew that may have left
+// something out.
+const staleRest = time.Second
+
+// again runs a part, and runs it anew each time that it ends because something
+// may be missing.
+func again(ctx context.Context, part func(context.Context) error) error {
+	for {
+		err := part(ctx)
+		if ctx.Err() != nil || !errors.Is(err, log.ErrStale) {
+			return err
+		}
+		_ = wait.Sleep(ctx, staleRest)
+	}
+}
+
+// follower returns a part that follows the log, each time from where it was left.
+func (n *session) follower() func(context.Context) error {
+	var last atomic.Uint64
+	return func(ctx context.Context) error {
+		return n.o.Log.Follow(ctx, last.Load()+1, func(r message.Record) {
+			last.Store(r.Seq)
+			_ = n.post(ctx, func(s *state) { s.fold(ctx, r) })
+		})
+	}
 }
 
 func (n *session) watchConfig(ctx context.Context) error {
@@ -173,6 +196,7 @@ func (n *session) watchCalendars(ctx context.Context) error {
 
 // watchVersions reads what hosts report of their versions.
 func (n *session) watchVersions(ctx context.Context) error {
+	_ = n.post(ctx, func(s *state) { s.hosts.rereadVersions() })
 	return n.o.Store.WatchVersions(ctx, n.o.Tenant, func(r store.Reported) {
 		_ = n.post(ctx, func(s *state) {
 			s.hosts.report(r)

@@ -197,3 +197,44 @@ func TestActiveBeforeAndAfterRun(t *testing.T) {
 		}
 	})
 }
+
+// TestFollowsAnew checks that a controller goes on when whatever it follows ends
+// because something may be missing: what has changed meanwhile counts, and a host
+// whose versions are gone has none.
+func TestFollowsAnew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01", "h02")
+		m.versions["h01"], m.versions["h02"] = []byte(`{"kernel":"6.1"}`), []byte(`{"kernel":"6.1"}`)
+		c, r := m.begun(t, "h01", "h02")
+		for range 3 {
+			m.turnStale()
+			time.Sleep(2 * staleRest)
+			synctest.Wait()
+		}
+		m.turnStale()
+		m.mu.Lock()
+		m.versions = map[string][]byte{"h01": []byte(`{"kernel":"6.2"}`)}
+		m.rollout = &v1.Rollout{Paused: true}
+		m.config = &v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "another"}}}
+		m.mu.Unlock()
+		m.reply("h01", r.ID, message.Upgrade)
+		if n := len(m.upgrades()); n != 1 {
+			t.Fatalf("%d hosts were sent upgrade while nothing is followed", n)
+		}
+		time.Sleep(2 * staleRest)
+		synctest.Wait()
+		m.pass(time.Minute, "h01", "h02")
+		shown, err := c.Find(t.Context(), r.ID)
+		if err != nil || shown.Hosts[0].Status != "upgraded" || shown.Paused != "by rollout" {
+			t.Errorf("the run is %+v, %v", shown, err)
+		}
+		if s, err := c.State(t.Context()); err != nil || len(s.WorkerApplications) != 1 || s.WorkerApplications[0].Name != "another" {
+			t.Errorf("the state is %+v, %v", s, err)
+		}
+		hosts, err := c.Hosts(t.Context())
+		if err != nil || len(hosts) != 2 || hosts[0].Versions["kernel"] != "6.2" || len(hosts[1].Versions) != 0 || !hosts[1].Online {
+			t.Errorf("the hosts are %+v, %v", hosts, err)
+		}
+	})
+}
