@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
@@ -102,16 +103,18 @@ const staleRest = time.Second
 func (g *Gate) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	var parts, loaded sync.WaitGroup
-	loaded.Add(2)
-	for _, follow := range []func(context.Context, func()) error{g.leases.follow, g.cache.follow} {
-		once := sync.OnceFunc(loaded.Done)
-		parts.Go(func() { stop(again(ctx, func() error { return follow(ctx, once) })) })
+	follow := []func(context.Context, func()) error{g.leases.follow, g.cache.follow}
+	var parts sync.WaitGroup
+	var behind atomic.Int32
+	behind.Store(int32(len(follow)))
+	for _, part := range follow {
+		loaded := sync.OnceFunc(func() {
+			if behind.Add(-1) == 0 {
+				close(g.ready)
+			}
+		})
+		parts.Go(func() { stop(again(ctx, func() error { return part(ctx, loaded) })) })
 	}
-	go func() {
-		loaded.Wait()
-		close(g.ready)
-	}()
 	parts.Wait()
 	return context.Cause(ctx)
 }
@@ -156,8 +159,11 @@ func (g *Gate) Answer(ctx context.Context, host string, q Request) Response {
 	if verb == verbLease && len(q.Verb) == 1 {
 		return g.leases.acquire(ctx, host, q.Worker, q.Incarnation)
 	}
-	l, holds := g.leases.check(host, q.Worker, q.Incarnation)
-	if !holds {
+	l, holds, err := g.leases.holder(ctx, host, q.Worker, q.Incarnation)
+	switch {
+	case err != nil:
+		return failed(err)
+	case !holds:
 		return taken(l.refusal(q.Worker))
 	}
 	switch {

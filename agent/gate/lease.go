@@ -203,6 +203,19 @@ func (s *leases) check(host, worker, incarnation string) (Lease, bool) {
 	return at.Lease, true
 }
 
+// holder is check, but refuses nobody before it has looked at the lease itself:
+// this gate may be behind, and a worker that is refused gives its work up.
+func (s *leases) holder(ctx context.Context, host, worker, incarnation string) (Lease, bool, error) {
+	if l, holds := s.check(host, worker, incarnation); holds {
+		return l, true, nil
+	}
+	if _, _, err := s.read(ctx, host); err != nil {
+		return Lease{}, false, err
+	}
+	l, holds := s.check(host, worker, incarnation)
+	return l, holds, nil
+}
+
 // deaf notes that hosts were not heard for a while.
 func (s *leases) deaf() {
 	s.mu.Lock()

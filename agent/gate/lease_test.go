@@ -330,6 +330,26 @@ func TestGateBehind(t *testing.T) {
 	})
 }
 
+// TestHolderAtGateBehind checks that a gate which is behind does not refuse the
+// worker that holds the lease: it would give up what it has in hand.
+func TestHolderAtGateBehind(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		one, two := r.gate(r.log), r.gate(r.log)
+		r.acquire(r.process(one, "h01"), "one")
+		synctest.Wait()
+		behind := make(chan struct{})
+		defer close(behind)
+		r.keeper.set(func(k *slowKeeper) { k.behind = behind })
+		again := r.process(two, "h01")
+		r.acquire(again, "one")
+		again.gate = one
+		if err := again.Versions(t.Context(), []byte(`{}`)); err != nil {
+			t.Errorf("the worker that was started again calls the other gate and gets %v", err)
+		}
+	})
+}
+
 // TestPushedLease checks that what was pushed before a worker got its lease does
 // not take it away, and that what was pushed after it does.
 func TestPushedLease(t *testing.T) {

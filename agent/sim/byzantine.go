@@ -15,29 +15,29 @@ func (w *World) keepByzantine(m *machine) {
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
 	p := &process{w: w, name: "byzantine " + m.name, kind: "byzantine host", cancel: cancel}
-	s := w.connect(m, p)
-	defer s.hangUp()
-	if _, err := s.Lease(ctx, "BYZANTINE"); err != nil {
+	c := w.connect(m, p)
+	defer c.hangUp()
+	if _, err := c.client.Lease(ctx, "BYZANTINE"); err != nil {
 		return
 	}
-	go func() { _ = s.Tasks(ctx, func(t message.Task) { w.falseOutcome(s, t) }) }()
+	go func() { _ = c.client.Tasks(ctx, func(t message.Task) { w.falseOutcome(c, t) }) }()
 	go func() {
-		_ = s.Commands(ctx, func(r message.Record) { go w.answerFalsely(ctx, s, r) })
+		_ = c.client.Commands(ctx, func(r message.Record) { go w.answerFalsely(ctx, c, r) })
 	}()
 	for {
-		_ = s.Alive(message.Alive{Application: application, Worker: "BYZANTINE", Role: m.role, Labels: m.labels})
+		_ = c.client.Alive(message.Alive{Application: application, Worker: "BYZANTINE", Role: m.role, Labels: m.labels})
 		if sleep(ctx, message.Heartbeat) != nil {
 			return
 		}
 		if w.rng.chance("lie/"+m.name, 0.2) {
-			w.babble(ctx, s)
+			w.babble(ctx, c)
 		}
 	}
 }
 
 // answerFalsely sends any reply to a command, or to a command that was not sent.
-func (w *World) answerFalsely(ctx context.Context, s *station, r message.Record) {
-	name := s.m.name
+func (w *World) answerFalsely(ctx context.Context, c *hostConn, r message.Record) {
+	name := c.m.name
 	command, err := message.DecodeCommand(r.Body)
 	if err != nil {
 		w.violated("record %d is a command that cannot be read: %v", r.Seq, err)
@@ -57,7 +57,7 @@ func (w *World) answerFalsely(ctx context.Context, s *station, r message.Record)
 	w.count("false replies to commands")
 	limited, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	_ = s.reply(limited, run, action, w.falseBody(name, action), false)
+	_ = c.client.ReplyRaw(limited, run, action, w.falseBody(name, action))
 }
 
 func (w *World) falseBody(name string, action message.Action) []byte {
@@ -69,34 +69,32 @@ func (w *World) falseBody(name string, action message.Action) []byte {
 }
 
 // babble sends a message that nobody asked for.
-func (w *World) babble(ctx context.Context, s *station) {
-	other := w.inOrder[w.rng.n("of whom/"+s.m.name, len(w.inOrder))].name
-	w.mu.Lock()
-	run := w.log.prepare
-	w.mu.Unlock()
+func (w *World) babble(ctx context.Context, c *hostConn) {
+	other := w.inOrder[w.rng.n("of whom/"+c.m.name, len(w.inOrder))].name
+	run, _ := w.log.NewestPrepare(ctx)
 	limited, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	w.count("messages that nobody asked for")
-	switch w.rng.n("lie how/"+s.m.name, 5) {
+	switch w.rng.n("lie how/"+c.m.name, 5) {
 	case 0:
 		for attempt := range 3 {
 			for _, kind := range []message.TaskKind{message.AfterHost, message.Undrain, message.BeforeHost, message.Drain, message.Fleet} {
-				_ = s.Outcome(message.Outcome{Run: run, Kind: kind, Host: other, Attempt: attempt, OK: true})
+				_ = c.client.Outcome(message.Outcome{Run: run, Kind: kind, Host: other, Attempt: attempt, OK: true})
 			}
 		}
 	case 1:
-		_ = s.reply(limited, max(run, 2)-1, message.Upgrade, []byte(`{"action":"upgrade","result":"done"}`), false)
+		_ = c.client.ReplyRaw(limited, max(run, 2)-1, message.Upgrade, []byte(`{"action":"upgrade","result":"done"}`))
 	case 2:
-		_ = s.Versions(limited, []byte(`{"base":{"version":"1"}}`))
+		_ = c.client.Versions(limited, []byte(`{"base":{"version":"1"}}`))
 	case 3:
-		_ = s.Progress(message.Progress{Run: run + 7, Percent: -5, Message: "\x1b[2J"})
+		_ = c.client.Progress(message.Progress{Run: run + 7, Percent: -5, Message: "\x1b[2J"})
 	case 4:
-		_ = s.reply(limited, run, message.Reboot, []byte(`{"action":"reboot","result":"done"}`), false)
+		_ = c.client.ReplyRaw(limited, run, message.Reboot, []byte(`{"action":"reboot","result":"done"}`))
 	}
 }
 
 // falseOutcome reports a random outcome of a task that it did not run.
-func (w *World) falseOutcome(s *station, t message.Task) {
-	ok := w.rng.chance("outcome lie/"+s.m.name, 0.7)
-	_ = s.Outcome(t.Outcome(ok, "trust me"))
+func (w *World) falseOutcome(c *hostConn, t message.Task) {
+	ok := w.rng.chance("outcome lie/"+c.m.name, 0.7)
+	_ = c.client.Outcome(t.Outcome(ok, "trust me"))
 }

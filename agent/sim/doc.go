@@ -12,7 +12,9 @@
 //	controller.Controller, run, guard     real
 //	worker.Worker with its journal        real, on a folder in memory
 //	what must hold                        oracle
-//	log, lease, hints                     log.go, seat.go, push.go, sitelog.go, station.go
+//	gate.Gate and gate.Client             real, one gate a site
+//	log, store of leases                  log/memory, behind the faults of log.go, sitelog.go, gate.go
+//	what a host sends and is sent         host.go
 //	network                               net.go
 //	store                                 shelf.go
 //	machines, package manager, reboots    machine.go, system.go

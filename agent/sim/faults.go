@@ -32,28 +32,38 @@ var faults = map[string]fault{
 	"crash log before append": {"log crash", 0.01},
 	"crash log after append":  {"log crash", 0.02},
 
-	"call: lost":         {"net", 0.03},
-	"call: doubled":      {"net", 0.05},
-	"call: delayed":      {"net", 0.03},
-	"call: answer lost":  {"net", 0.03},
-	"push: lost":         {"net", 0.05},
-	"push: doubled":      {"net", 0.1},
-	"push: delayed":      {"net", 0.1},
-	"heartbeat: lost":    {"net", 0.05},
-	"heartbeat: doubled": {"net", 0.02},
-	"heartbeat: delayed": {"net", 0.02},
-	"task: lost":         {"net", 0.1},
-	"task: doubled":      {"net", 0.1},
-	"task: delayed":      {"net", 0.1},
-	"outcome: lost":      {"net", 0.1},
-	"outcome: doubled":   {"net", 0.1},
-	"outcome: delayed":   {"net", 0.1},
-	"seat news: lost":    {"net", 0.3},
-	"seat news: doubled": {"net", 0.1},
-	"seat news: delayed": {"net", 0.2},
-	"ask: lost":          {"net", 0.1},
-	"ask: doubled":       {"net", 0.1},
-	"ask: delayed":       {"net", 0.1},
+	"call: lost":          {"net", 0.03},
+	"call: doubled":       {"net", 0.05},
+	"call: delayed":       {"net", 0.03},
+	"call: answer lost":   {"net", 0.03},
+	"push: lost":          {"net", 0.05},
+	"push: doubled":       {"net", 0.1},
+	"push: delayed":       {"net", 0.1},
+	"heartbeat: lost":     {"net", 0.05},
+	"heartbeat: doubled":  {"net", 0.02},
+	"heartbeat: delayed":  {"net", 0.02},
+	"task: lost":          {"net", 0.1},
+	"task: doubled":       {"net", 0.1},
+	"task: delayed":       {"net", 0.1},
+	"outcome: lost":       {"net", 0.1},
+	"outcome: doubled":    {"net", 0.1},
+	"outcome: delayed":    {"net", 0.1},
+	"lease push: lost":    {"net", 0.3},
+	"lease push: doubled": {"net", 0.1},
+	"lease push: delayed": {"net", 0.2},
+	"ping: lost":          {"net", 0.1},
+	"ping: doubled":       {"net", 0.1},
+	"ping: delayed":       {"net", 0.1},
+
+	"lease write: request lost":         {"lease", 0.03},
+	"lease write: late":                 {"lease", 0.1},
+	"lease write: acknowledged late":    {"lease", 0.05},
+	"lease write: ack lost":             {"lease", 0.05},
+	"lease write: hangs":                {"lease", 0.02},
+	"lease write: another is under way": {"lease", 0.05},
+	"lease watch: behind":               {"lease", 0.1},
+	"gate: deaf to leases":              {"lease", 0.03},
+	"gate: deaf to commands":            {"lease", 0.01},
 
 	"replay: old command":       {"replay", 0.1},
 	"replay: another's command": {"replay", 0.01},
@@ -118,8 +128,13 @@ func (w *World) startOutages(running *sync.WaitGroup) {
 			w.log.full = on && !w.quiet.Load()
 			w.mu.Unlock()
 		},
-		"a host is cut off":       func(on bool, n int) { w.cut(w.inOrder[n%len(w.inOrder)], on) },
-		"a controller is cut off": func(on bool, n int) { w.sites[n%len(w.sites)].link.set(on && !w.quiet.Load()) },
+		"a host is cut off": func(on bool, n int) { w.cut(w.inOrder[n%len(w.inOrder)], on) },
+		"a controller is cut off": func(on bool, n int) {
+			s := w.sites[n%len(w.sites)]
+			if s.link.set(on && !w.quiet.Load()); !on {
+				s.reconnected()
+			}
+		},
 		"a machine loses power": func(on bool, n int) {
 			if on {
 				w.inOrder[n%len(w.inOrder)].cutPower("power cut")
@@ -198,7 +213,10 @@ func Expected() []string {
 		"append refused: behind", "reply refused: answered", "reply refused: of another run", "versions refused", "outcome of another host dropped",
 		"the log's disk is full", "a host is cut off", "a controller is cut off", "a machine loses power", "crashes of the log",
 		"a clock is set by seconds", "a clock is set by hours", "a clock is set by years",
-		"upgrades resumed", "upgrades that outlived their worker", "upgrades rolled back", "reboots inside upgrades", "seats changed hands",
+		"upgrades resumed", "upgrades that outlived their worker", "upgrades rolled back", "reboots inside upgrades",
+		"leases taken over", "leases given back", "leases given back late", "leases that come back to the worker that gave them back",
+		"leases that another worker has after they were given back", "leases renewed by a process that was started again",
+		"lease write refused: the lease has changed", "lease writes that come too late", "workers refused that do not hold the lease",
 		"false replies to commands", "messages that nobody asked for", "replies that come late", "tasks at the site",
 		"operator: release", "operator: delete", "operator: retry", "operator: rollout", "operator: approve", "operator: pause", "operator: resume", "operator: abort",
 	}

@@ -5,46 +5,26 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/memory"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
 // callLimit is how long one call to the log may take, as in jetstream.
 const callLimit = 5 * time.Second
 
-// replyKey names what a host may answer once.
-type replyKey struct {
-	run    uint64
-	action message.Action
-	host   string
-}
-
-// stream is the log itself. What is in it survives everything; the world's
-// lock guards it.
-type stream struct {
-	// records are those from the sequence first on.
-	records []message.Record
-	first   uint64
-	// lastCommand is the newest record of a controller, prepare the newest
-	// prepare.
-	lastCommand, prepare uint64
-	replies              map[replyKey]bool
-	// grew is closed when there is a new record.
-	grew chan struct{}
+// server is the log's server: what outlives its crashes, and whether it runs. The
+// world's lock guards it, and is held while anything is written.
+type server struct {
+	*memory.Log
+	leases *memory.Keeper
 	// down tells that the server does not run, full that its disk has no space.
 	down, full bool
-}
-
-func newStream() *stream {
-	return &stream{first: 1, replies: map[replyKey]bool{}, grew: make(chan struct{})}
-}
-
-func (s *stream) last() uint64 { return s.first + uint64(len(s.records)) - 1 }
-
-func (s *stream) at(seq uint64) (message.Record, bool) {
-	if seq < s.first || seq > s.last() {
-		return message.Record{}, false
-	}
-	return s.records[seq-s.first], true
+	// sent is when the writer of the record at hand sent it, by the time that it goes
+	// by.
+	sent time.Time
+	// newest is the time of the newest record by the log's clock, written when that
+	// truly was.
+	newest, written time.Time
 }
 
 var (
@@ -55,42 +35,63 @@ var (
 	errBroke   = errors.New("sim: the log cannot be followed any more")
 )
 
-// store writes a record, with the world's lock held. The server may crash
-// before, and after.
-func (w *World) store(r message.Record, sent time.Time) (uint64, error) {
-	switch {
-	case w.log.down:
-		return 0, errDown
-	case w.log.full:
-		w.count("log: disk full")
-		return 0, errFull
-	case w.fault("crash log before append", ""):
-		w.crashLog()
-		return 0, errDown
+func (w *World) newServer() *server {
+	s := &server{Log: memory.New(), leases: memory.NewKeeper()}
+	s.Name = "sim"
+	s.Now = func() time.Time { return w.clocks[0].now().UTC() }
+	s.Before = func(message.Record) error { return w.writable() }
+	s.After = func(r message.Record) error {
+		w.note("%v", shown(r))
+		w.oracle.Record(r, s.sent)
+		s.newest, s.written = r.Time, time.Now()
+		if w.fault("crash log after append", "") {
+			w.crashLog()
+			return errDown
+		}
+		return nil
 	}
-	r.Seq, r.Time = w.log.last()+1, w.clocks[0].now().UTC()
-	w.log.records = append(w.log.records, r)
-	switch r.Kind {
-	case message.CommandAll:
-		w.log.prepare, w.log.lastCommand = r.Seq, r.Seq
-	case message.CommandHost, message.EventRecord:
-		w.log.lastCommand = r.Seq
-	case message.ReplyRecord:
-		w.log.replies[replyKey{r.Run, r.Action, r.Host}] = true
-	}
-	close(w.log.grew)
-	w.log.grew = make(chan struct{})
-	w.note("%v", shown(r))
-	w.oracle.Record(r, sent)
-	if w.fault("crash log after append", "") {
-		w.crashLog()
-		return 0, errDown
-	}
-	w.push(r)
-	return r.Seq, nil
+	return s
 }
 
-// shown formats a record for the trace.
+// runTime is the time that a controller goes by whose clock shows now: no earlier
+// than the newest record and what has truly passed since.
+func (w *World) runTime(now time.Time) time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if at := w.log.newest.Add(time.Since(w.log.written)); !w.log.newest.IsZero() && at.After(now) {
+		return at
+	}
+	return now
+}
+
+// writable reports why nothing can be written, with the world's lock held. The
+// server may crash at that moment.
+func (w *World) writable() error {
+	switch {
+	case w.log.down:
+		return errDown
+	case w.log.full:
+		w.count("log: disk full")
+		return errFull
+	case w.fault("crash log before append", ""):
+		w.crashLog()
+		return errDown
+	}
+	return nil
+}
+
+// write writes to the log. sent is when its writer sent it.
+func (w *World) write(sent time.Time, f func(s *server) (uint64, error)) (uint64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.log.down {
+		return 0, errDown
+	}
+	w.log.sent = sent
+	return f(w.log)
+}
+
+// shown is a record as the trace shows it.
 type shown message.Record
 
 func (r shown) String() string {
@@ -98,11 +99,11 @@ func (r shown) String() string {
 		message.CommandAll: "command to all", message.CommandHost: "command to " + r.Host, message.EventRecord: "event",
 		message.ReplyRecord: "reply of " + r.Host + " to " + string(r.Action),
 	}[r.Kind]
-	return fmt.Sprintf("log %d (%s) %s of run %d: %s", r.Seq, r.Time.Format(time.DateTime), kind, r.Run, r.Body)
+	return fmt.Sprintf("log %d (%s) %s of run %d, epoch %d: %s", r.Seq, r.Time.Format(time.DateTime), kind, r.Run, r.Epoch, r.Body)
 }
 
 // crashLog ends the log's server, with the world's lock held, and starts it
-// again after a while. The controller of the same process dies with it.
+// again after a while. The controller and the gate of the same process die with it.
 func (w *World) crashLog() {
 	w.log.down = true
 	w.note("the log's server crashes")
@@ -114,11 +115,10 @@ func (w *World) crashLog() {
 func (w *World) startLog() {
 	w.mu.Lock()
 	w.log.down = false
-	w.seats.begun = time.Now()
-	for _, s := range w.seats.byHost {
-		s.heard, s.session = time.Time{}, nil
-	}
 	w.mu.Unlock()
-	w.note("the log's server is back")
+	w.note("the log's server runs again")
+	for _, s := range w.sites {
+		s.reconnected()
+	}
 	w.reconnect("")
 }

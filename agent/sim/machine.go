@@ -29,8 +29,12 @@ func (c *clock) set(off time.Duration) {
 // machine is a host: its disk, its kernel and its power, all of which outlive its
 // workers. The world's lock guards what changes.
 type machine struct {
-	w     *World
-	name  string
+	w *World
+	// name is the machine's, host that of the host which it is: a clone is the same
+	// host as its original.
+	name, host string
+	// lives counts the processes that have connected.
+	lives int
 	clock *clock
 	link  *link
 	// role and labels are what a rollout selects it by.

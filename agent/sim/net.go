@@ -83,40 +83,39 @@ func (w *World) transit(what, whose string, deliver func()) (lost bool) {
 	return false
 }
 
-// post sends a message to all workers of a host.
-func (w *World) post(what, host string, deliver func(*station)) (lost bool) {
-	if !w.reachable(host) {
+// post sends a message to all workers of a host. It is lost where nobody is
+// connected.
+func (w *World) post(what, host string, deliver func(*hostConn)) (lost bool) {
+	if w.isDown() {
 		return true
 	}
 	return w.transit(what, host, func() {
-		if !w.reachable(host) {
-			return
-		}
-		for _, s := range w.stationsOf(host) {
-			deliver(s)
+		for _, c := range w.connsOf(host) {
+			if c.up() {
+				deliver(c)
+			}
 		}
 	})
 }
 
-// reachable reports whether a host and the log can reach each other.
-func (w *World) reachable(host string) bool {
-	w.mu.Lock()
-	down := w.log.down
-	w.mu.Unlock()
-	return !down && w.machines[host].link.up()
-}
-
-// stationsOf returns the log clients of a host's workers.
-func (w *World) stationsOf(host string) []*station {
+// isDown reports whether the log's server does not run.
+func (w *World) isDown() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]*station(nil), w.stations[host]...)
+	return w.log.down
 }
 
-// askAll asks each host for a heartbeat.
-func (w *World) askAll() {
+// connsOf returns the connections of a host's workers.
+func (w *World) connsOf(host string) []*hostConn {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]*hostConn(nil), w.conns[host]...)
+}
+
+// pingAll asks each host for a heartbeat.
+func (w *World) pingAll() {
 	for _, m := range w.inOrder {
-		w.post("ask", m.name, func(s *station) { s.sayAlive() })
+		w.post("ping", m.host, func(c *hostConn) { c.client.Pinged() })
 	}
 }
 
@@ -124,13 +123,15 @@ func (w *World) askAll() {
 // lost: they ask for what they missed.
 func (w *World) reconnect(host string) {
 	for _, m := range w.inOrder {
-		if host != "" && m.name != host {
+		if host != "" && m.host != host {
 			continue
 		}
-		for _, s := range w.stationsOf(m.name) {
-			w.after(w.rng.span("reconnect/"+m.name, time.Millisecond, 2*time.Second), func() {
-				s.missed()
-				s.sayAlive()
+		for _, c := range w.connsOf(m.host) {
+			w.after(w.rng.span("reconnect/"+m.host, time.Millisecond, 2*time.Second), func() {
+				if c.up() {
+					c.client.Missed()
+					c.client.Pinged()
+				}
 			})
 		}
 	}

@@ -47,11 +47,11 @@ type World struct {
 	ctx      context.Context
 	// quiet tells that the quiet phase has begun: no fault happens any more.
 	quiet atomic.Bool
-	// mu guards what is shared: log, seats, machines, stations, listeners, oracle.
-	mu       sync.Mutex
-	log      *stream
-	seats    seats
-	stations map[string][]*station
+	// mu guards what is shared: log, machines, conns, listeners, oracle.
+	mu  sync.Mutex
+	log *server
+	// conns are the connections of each host's workers.
+	conns    map[string][]*hostConn
 	oracle   *oracle.Oracle
 	shelf    *shelf
 	sites    []*site
@@ -91,9 +91,9 @@ func Play(seed uint64, o Options) Report {
 func newWorld(ctx context.Context, seed uint64, o Options) *World {
 	w := &World{
 		trace: trace{print: o.Print, counts: map[string]int{}}, o: o, rng: newRNG(seed), strength: map[string]float64{}, ctx: ctx,
-		log: newStream(), seats: seats{byHost: map[string]*held{}, begun: time.Now()},
-		stations: map[string][]*station{}, shelf: newShelf(), machines: map[string]*machine{},
+		conns: map[string][]*hostConn{}, shelf: newShelf(), machines: map[string]*machine{},
 	}
+	w.log = w.newServer()
 	w.oracle = oracle.New(w.violated, w.count)
 	for _, f := range faults {
 		if _, drawn := w.strength[f.group]; !drawn {
@@ -118,7 +118,7 @@ func newWorld(ctx context.Context, seed uint64, o Options) *World {
 func (w *World) addMachine(name string) {
 	d := w.rng
 	m := &machine{
-		w: w, name: name, clock: &clock{}, link: newLink(), up: true, powered: make(chan struct{}), boot: 1,
+		w: w, name: name, host: name, clock: &clock{}, link: newLink(), up: true, powered: make(chan struct{}), boot: 1,
 		role: one(d, "role of "+name, "web", "db"), labels: map[string]string{"ring": one(d, "ring of "+name, "0", "1", "2")},
 		installed: map[uint64]int{}, undone: map[uint64]bool{},
 		traits: traits{
@@ -178,6 +178,7 @@ func (w *World) startQuietPhase() {
 	w.quiet.Store(true)
 	for _, s := range w.sites {
 		s.link.set(false)
+		s.reconnected()
 	}
 	for _, c := range w.clocks {
 		c.set(0)

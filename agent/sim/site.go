@@ -14,7 +14,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// site starts a controller again and again.
+// site starts a controller and a gate, in one process, again and again.
 type site struct {
 	w     *World
 	name  string
@@ -25,6 +25,7 @@ type site struct {
 	mu       sync.Mutex
 	p        *process
 	c        *controller.Controller
+	gate     *siteGate
 	lives    int
 }
 
@@ -94,6 +95,7 @@ func (s *site) run() {
 	s.mu.Lock()
 	s.p, s.c = p, c
 	s.mu.Unlock()
+	s.startGate(ctx, p)
 	w.count("controllers started")
 	err = c.Run(ctx)
 	s.mu.Lock()

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/gate"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/memory"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// siteLog is the log as one controller sees it: its log.Log and log.HostEvents.
+// siteLog is the log as the controller and the gate of one site see it.
 type siteLog struct {
 	w *World
 	s *site
@@ -20,9 +22,10 @@ type siteLog struct {
 var (
 	_ log.Log        = siteLog{}
 	_ log.HostEvents = siteLog{}
+	_ gate.Log       = siteLog{}
 )
 
-// appended is what came of an append.
+// appended is the result of an append.
 type appended struct {
 	seq uint64
 	err error
@@ -30,91 +33,120 @@ type appended struct {
 
 // Append implements log.Log.
 func (l siteLog) Append(ctx context.Context, r message.Record, expect uint64) (uint64, error) {
-	return l.append(ctx, r, func() bool { return l.w.log.lastCommand == expect })
+	return l.append(ctx, "append", func(s *server) (uint64, error) { return s.Append(ctx, r, expect) })
 }
 
 // AppendNext implements log.Log.
 func (l siteLog) AppendNext(ctx context.Context, r message.Record, expect, last uint64) (uint64, error) {
-	return l.append(ctx, r, func() bool { return l.w.log.lastCommand == expect && l.w.log.last() == last })
+	return l.append(ctx, "append", func(s *server) (uint64, error) { return s.AppendNext(ctx, r, expect, last) })
 }
 
-// append appends a record if the log is as expected.
-func (l siteLog) append(ctx context.Context, r message.Record, expected func() bool) (uint64, error) {
+// AppendReply implements gate.Log.
+func (l siteLog) AppendReply(ctx context.Context, r message.Record) error {
+	_, err := l.append(ctx, "append", func(s *server) (uint64, error) { return 0, s.AppendReply(ctx, r) })
+	return err
+}
+
+// append lets a write travel to the server, and the acknowledgement back.
+func (l siteLog) append(ctx context.Context, what string, write func(*server) (uint64, error)) (uint64, error) {
 	if l.p.dead() {
 		return 0, errDead
 	}
-	w := l.w
+	w, name, sent := l.w, l.s.name, l.w.runTime(l.s.clock.now())
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
-	sent := l.s.clock.now()
 	done := make(chan appended, 1)
-	if arrives, ok := l.departs(); ok {
-		w.after(arrives, func() { l.arrived(r, sent, expected, done) })
+	if arrives, ok := l.departs(what); ok {
+		w.after(arrives, func() {
+			seq, err := w.write(sent, write)
+			switch {
+			case errors.Is(err, log.ErrBehind):
+				w.count("append refused: behind")
+			case errors.Is(err, log.ErrAnswered):
+				w.count("reply refused: answered")
+			case errors.Is(err, memory.ErrConflict):
+				w.count("lease write refused: the lease has changed")
+			case errors.Is(err, errDown):
+				return
+			}
+			if back, ok := l.returns(what, name); ok {
+				w.after(back, func() { done <- appended{seq, err} })
+			}
+		})
 	}
 	select {
 	case a := <-done:
 		return a.seq, a.err
 	case <-ctx.Done():
-		return 0, fmt.Errorf("cannot append: %w: %w", errNoReply, ctx.Err())
+		return 0, fmt.Errorf("cannot write: %w: %w", errNoReply, ctx.Err())
 	}
 }
 
-// departs tells how long a record takes to the log; false when it is lost.
-func (l siteLog) departs() (time.Duration, bool) {
+// departs tells how long a write takes to the server; false when it is lost.
+func (l siteLog) departs(what string) (time.Duration, bool) {
 	w, name := l.w, l.s.name
 	switch {
-	case !l.s.link.up() || w.fault("append: request lost", name):
+	case !l.s.link.up() || w.fault(what+": request lost", name):
 		return 0, false
-	case w.fault("append: late", name):
-		return w.rng.span("append late/"+name, callLimit, 4*callLimit), true
+	case w.fault(what+": late", name):
+		return w.rng.span(what+" late/"+name, callLimit, 4*callLimit), true
 	}
-	return w.rng.span("append/"+name, 100*time.Microsecond, 20*time.Millisecond), true
+	return w.rng.span(what+"/"+name, 100*time.Microsecond, 20*time.Millisecond), true
 }
 
-// arrived takes in a record, whether its sender still waits or not.
-func (l siteLog) arrived(r message.Record, sent time.Time, expected func() bool, done chan<- appended) {
-	w, name := l.w, l.s.name
-	a := w.take(r, sent, expected)
-	if errors.Is(a.err, errDown) || w.fault("append: ack lost", name) || w.fault("append: hangs", name) || !l.s.link.up() {
-		return
+// returns tells how long the acknowledgement of a write takes; false when it is
+// lost.
+func (l siteLog) returns(what, name string) (time.Duration, bool) {
+	w := l.w
+	switch {
+	case w.fault(what+": ack lost", name) || w.fault(what+": hangs", name) || !l.s.link.up():
+		return 0, false
+	case w.fault(what+": acknowledged late", name):
+		return w.rng.span(what+" ack late/"+name, time.Second, 2*callLimit), true
 	}
-	back := w.rng.span("ack/"+name, 100*time.Microsecond, 20*time.Millisecond)
-	if w.fault("append: acknowledged late", name) {
-		back = w.rng.span("ack late/"+name, time.Second, 2*callLimit)
-	}
-	w.after(back, func() { done <- a })
-}
-
-// take writes a controller's record if it knows the newest one.
-func (w *World) take(r message.Record, sent time.Time, expected func() bool) appended {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.log.down && !expected() {
-		w.count("append refused: behind")
-		return appended{err: log.ErrBehind}
-	}
-	seq, err := w.store(r, sent)
-	return appended{seq, err}
+	return w.rng.span(what+" ack/"+name, 100*time.Microsecond, 20*time.Millisecond), true
 }
 
 // Follow implements log.Log.
 func (l siteLog) Follow(ctx context.Context, from uint64, deliver func(message.Record)) error {
+	return l.follow(ctx, from, deliver, func() error {
+		if l.w.fault("follow: breaks", l.s.name) {
+			return errBroke
+		}
+		return nil
+	})
+}
+
+// FollowCommands implements gate.Log. The follower may be deaf for a while, and
+// is told so afterwards.
+func (l siteLog) FollowCommands(ctx context.Context, from uint64, deliver func(message.Record)) error {
+	return l.follow(ctx, from, func(r message.Record) {
+		if r.Kind != message.ReplyRecord {
+			deliver(r)
+		}
+	}, func() error {
+		if !l.w.fault("gate: deaf to commands", l.s.name) {
+			return nil
+		}
+		if err := sleep(ctx, l.w.rng.span("deaf/"+l.s.name, time.Second, time.Minute)); err != nil {
+			return err
+		}
+		return log.ErrStale
+	})
+}
+
+// follow delivers records, after a while. fails decides before each delivery
+// whether it ends.
+func (l siteLog) follow(ctx context.Context, from uint64, deliver func(message.Record), fails func() error) error {
 	w := l.w
 	for next := from; ; {
-		w.mu.Lock()
-		next = max(next, w.log.first)
-		grew, down := w.log.grew, w.log.down
-		var news []message.Record
-		if !down && next <= w.log.last() {
-			news = w.log.records[next-w.log.first:]
-		}
-		w.mu.Unlock()
-		if down {
+		if w.isDown() {
 			if err := sleep(ctx, time.Second); err != nil {
 				return err
 			}
 			continue
 		}
+		news, grew := w.log.Since(next)
 		if len(news) == 0 {
 			select {
 			case <-ctx.Done():
@@ -125,6 +157,9 @@ func (l siteLog) Follow(ctx context.Context, from uint64, deliver func(message.R
 		if err := l.delay(ctx); err != nil {
 			return err
 		}
+		if err := fails(); err != nil {
+			return err
+		}
 		for _, r := range news {
 			deliver(r)
 			next = r.Seq + 1
@@ -132,15 +167,12 @@ func (l siteLog) Follow(ctx context.Context, from uint64, deliver func(message.R
 	}
 }
 
-// delay is the time that records take to a follower.
+// delay lets the time pass that records take to a follower.
 func (l siteLog) delay(ctx context.Context) error {
 	w, name := l.w, l.s.name
 	d := w.rng.span("follow/"+name, 50*time.Microsecond, 2*time.Millisecond)
-	switch {
-	case w.fault("follow: stalls", name):
+	if w.fault("follow: stalls", name) {
 		d = w.rng.span("follow stall/"+name, time.Second, 30*time.Second)
-	case w.fault("follow: breaks", name):
-		return errBroke
 	}
 	if err := sleep(ctx, d); err != nil {
 		return err
@@ -148,7 +180,7 @@ func (l siteLog) delay(ctx context.Context) error {
 	return l.s.link.wait(ctx)
 }
 
-// call lets a question travel to the log and back.
+// call lets a question travel to the server and back.
 func (l siteLog) call(ctx context.Context) error {
 	switch {
 	case l.p.dead():
@@ -159,7 +191,13 @@ func (l siteLog) call(ctx context.Context) error {
 		}
 		return errNoReply
 	}
-	return sleep(ctx, l.w.rng.span("log call/"+l.s.name, 100*time.Microsecond, 10*time.Millisecond))
+	if err := sleep(ctx, l.w.rng.span("log call/"+l.s.name, 100*time.Microsecond, 10*time.Millisecond)); err != nil {
+		return err
+	}
+	if l.w.isDown() {
+		return errDown
+	}
+	return nil
 }
 
 // Read implements log.Log.
@@ -167,16 +205,7 @@ func (l siteLog) Read(ctx context.Context, from, to uint64, deliver func(message
 	if err := l.call(ctx); err != nil {
 		return err
 	}
-	for seq := from; seq <= to; seq++ {
-		l.w.mu.Lock()
-		r, there := l.w.log.at(seq)
-		l.w.mu.Unlock()
-		if !there {
-			return fmt.Errorf("cannot read record %d: it is not there", seq)
-		}
-		deliver(r)
-	}
-	return nil
+	return l.w.log.Read(ctx, from, to, deliver)
 }
 
 // Last implements log.Log.
@@ -184,12 +213,7 @@ func (l siteLog) Last(ctx context.Context) (uint64, error) {
 	if err := l.call(ctx); err != nil {
 		return 0, err
 	}
-	l.w.mu.Lock()
-	defer l.w.mu.Unlock()
-	if l.w.log.down {
-		return 0, errDown
-	}
-	return l.w.log.last(), nil
+	return l.w.log.Last(ctx)
 }
 
 // First implements log.Log.
@@ -197,12 +221,7 @@ func (l siteLog) First(ctx context.Context) (uint64, error) {
 	if err := l.call(ctx); err != nil {
 		return 0, err
 	}
-	l.w.mu.Lock()
-	defer l.w.mu.Unlock()
-	if l.w.log.down {
-		return 0, errDown
-	}
-	return l.w.log.first, nil
+	return l.w.log.First(ctx)
 }
 
 // Trim implements log.Log.
@@ -210,20 +229,30 @@ func (l siteLog) Trim(ctx context.Context, upTo uint64) error {
 	if err := l.call(ctx); err != nil {
 		return err
 	}
-	l.w.mu.Lock()
-	defer l.w.mu.Unlock()
-	switch {
-	case l.w.log.down:
-		return errDown
-	case upTo >= l.w.log.lastCommand:
-		return fmt.Errorf("cannot trim the log up to record %d: the newest command or event must stay", upTo)
-	case upTo < l.w.log.first:
-		return nil
+	err := l.w.log.Trim(ctx, upTo)
+	if err == nil {
+		l.w.count("log trimmed")
 	}
-	l.w.log.records = l.w.log.records[upTo-l.w.log.first+1:]
-	l.w.log.first = upTo + 1
-	l.w.count("log trimmed")
-	return nil
+	return err
+}
+
+// Identity implements gate.Log.
+func (l siteLog) Identity() string { return l.w.log.Identity() }
+
+// NewestCommand implements gate.Log.
+func (l siteLog) NewestCommand(ctx context.Context) (uint64, error) {
+	if err := l.call(ctx); err != nil {
+		return 0, err
+	}
+	return l.w.log.NewestCommand(ctx)
+}
+
+// NewestPrepare implements gate.Log.
+func (l siteLog) NewestPrepare(ctx context.Context) (uint64, error) {
+	if err := l.call(ctx); err != nil {
+		return 0, err
+	}
+	return l.w.log.NewestPrepare(ctx)
 }
 
 // Listen implements log.HostEvents.
@@ -232,7 +261,7 @@ func (l siteLog) Listen(ctx context.Context, to log.Listener) error {
 	w.mu.Lock()
 	l.s.listener = &to
 	w.mu.Unlock()
-	w.askAll()
+	w.pingAll()
 	<-ctx.Done()
 	w.mu.Lock()
 	if l.s.listener == &to {
@@ -247,9 +276,8 @@ func (l siteLog) Send(t message.Task) error {
 	if l.p.dead() {
 		return errDead
 	}
-	if !l.s.link.up() {
-		return nil
+	if l.s.link.up() {
+		l.w.post("task", t.Host, func(c *hostConn) { c.client.Tasked(t.Encode()) })
 	}
-	l.w.post("task", t.Host, func(s *station) { s.task(t) })
 	return nil
 }

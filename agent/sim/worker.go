@@ -55,13 +55,13 @@ func (w *World) runWorker(m *machine, name, dir string) {
 	m.procs = append(m.procs, p)
 	w.mu.Unlock()
 	defer m.forget(p)
-	s := w.connect(m, p)
-	defer s.hangUp()
+	c := w.connect(m, p)
+	defer c.hangUp()
 	stopped := w.stopInOrder(ctx, p)
 	system := system{m, p}
 	worked, err := worker.Open(ctx, worker.Options{
-		Tenant: tenant, Host: m.name, Application: application, Version: "sim", Dir: dir,
-		HostLog: s, Strategy: system, Machine: system, Checks: system, Limits: worker.Limits{Step: 3 * time.Minute, Reboot: time.Minute},
+		Tenant: tenant, Host: m.host, Application: application, Version: "sim", Dir: dir,
+		HostLog: c.client, Strategy: system, Machine: system, Checks: system, Limits: worker.Limits{Step: 3 * time.Minute, Reboot: time.Minute},
 		Log: w.logger(name), Role: m.role, Labels: m.labels, Now: m.clock.now, At: p.at,
 		WriteFile: func(path string, data []byte, mode fs.FileMode) error { return w.writeFile(m, p, path, data, mode) },
 	})

@@ -24,7 +24,7 @@ var logFaults = []fault{
 	},
 	{
 		name: "lease-is-not-checked", in: "agent/gate.Gate.Answer",
-		old: `if !holds {`, new: `if !holds && host == "" {`,
+		old: `case !holds:`, new: `case !holds && host == "":`,
 		by: simulated(tests("agent/gate", "TestClonedMachine|TestLateGiveBack|TestGateBehind")...),
 	},
 	{
@@ -61,6 +61,11 @@ var logFaults = []fault{
 		name: "command-of-another-epoch-is-carried-out", in: "agent/worker.Journal.receive",
 		old: `r.Epoch != 0 && r.Epoch != j.Epoch`, new: `r.Epoch != 0 && r.Epoch < j.Epoch && r.Seq == 0`,
 		by: tests("agent/worker", "TestReceive"),
+	},
+	{
+		name: "gate-that-is-behind-refuses-the-holder", in: "agent/gate.leases.holder",
+		old: `if _, _, err := s.read(ctx, host); err != nil {`, new: `if err := ctx.Err(); err != nil {`,
+		by: simulated(tests("agent/gate", "TestHolderAtGateBehind")...),
 	},
 	{
 		name: "lease-without-compare-and-set", in: "agent/store.Store.PutLease",

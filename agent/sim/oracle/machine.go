@@ -27,8 +27,12 @@ type machine struct {
 	drained, busy, down uint64
 	// journals are what its workers wrote last, by worker.
 	journals map[string]journal
-	// replied are the answers on the log, honest those that a worker sent.
-	replied, honest map[answer]bool
+	// host is the host that it is; a clone is the same host as its original.
+	host string
+	// replied are the answers on the log, honest the machines whose worker sent one.
+	// Those of a clone are its host's.
+	replied map[answer]bool
+	honest  map[answer][]string
 }
 
 // answer names what a host may answer once.
@@ -51,7 +55,7 @@ type journal struct {
 func (o *Oracle) Enlist(name string, byzantine bool) {
 	o.machines[name] = &machine{
 		byzantine: byzantine, boot: 1, bootAt: map[uint64]int{}, prepared: map[uint64]bool{}, installed: map[uint64]int{}, undone: map[uint64]bool{},
-		rebooted: map[uint64]int{}, journals: map[string]journal{}, replied: map[answer]bool{}, honest: map[answer]bool{},
+		rebooted: map[uint64]int{}, journals: map[string]journal{}, host: name, replied: map[answer]bool{}, honest: map[answer][]string{},
 	}
 }
 
@@ -182,29 +186,43 @@ func (t *machine) out(m *member) bool {
 	return t.drained == id && !m.drainGivenUp || t.down == id || t.busy == id
 }
 
-// Honest notes that a worker, not a byzantine host, sends a reply.
-func (o *Oracle) Honest(host string, run uint64, action message.Action) {
-	o.machines[host].honest[answer{run, action}] = true
+// Honest notes that a worker, not a byzantine host, sends a reply from a machine.
+func (o *Oracle) Honest(host, machine string, run uint64, action message.Action) {
+	honest, key := o.machines[host].honest, answer{run, action}
+	if !has(honest[key], machine) {
+		honest[key] = append(honest[key], machine)
+	}
 }
 
-// replied judges that what a worker answers is true (invariant 2).
+// replied judges that what a worker answers is true (invariant 2). Of a machine and
+// its clone, nobody knows which answered: it must be true of one.
 func (o *Oracle) replied(r message.Record) {
 	t, key, result := o.machines[r.Host], answer{r.Run, r.Action}, resultOf(r)
 	if t == nil {
 		return
 	}
 	t.replied[key] = true
-	if !t.honest[key] || result != message.Done && result != message.RebootRequired {
+	if len(t.honest[key]) == 0 || result != message.Done && result != message.RebootRequired {
 		return
 	}
-	upgraded := t.installed[r.Run] == 1 && !t.undone[r.Run]
-	switch {
-	case r.Action == message.Prepare && t.prepared[r.Run]:
-	case r.Action == message.Upgrade && upgraded && (result == message.RebootRequired || t.pending != r.Run):
-	case r.Action == message.Reboot && upgraded && t.boot > t.bootAt[r.Run]:
-	default:
-		o.violated("invariant 2: %s answers %s to %s of run %d, and that is not true", r.Host, result, r.Action, r.Run)
+	for _, name := range t.honest[key] {
+		if o.machines[name].did(r, result) {
+			return
+		}
 	}
+	o.violated("invariant 2: %s answers %s to %s of run %d, and that is not true", r.Host, result, r.Action, r.Run)
+}
+
+// did reports whether a machine did what an answer says.
+func (t *machine) did(r message.Record, result string) bool {
+	upgraded := t.installed[r.Run] == 1 && !t.undone[r.Run]
+	switch r.Action {
+	case message.Prepare:
+		return t.prepared[r.Run]
+	case message.Upgrade:
+		return upgraded && (result == message.RebootRequired || t.pending != r.Run)
+	}
+	return upgraded && t.boot > t.bootAt[r.Run]
 }
 
 // Journal judges what a worker writes down, and returns the run that it is at
@@ -231,7 +249,7 @@ func (o *Oracle) Journal(host, worker string, data []byte) uint64 {
 		o.violated("invariant 5: %s goes on from command %d, which is %s, to %d", worker, was.Seq, was.Phase, now.Seq)
 	case !moved && was.Phase == "answered" && now.Phase != "answered" && same:
 		o.violated("invariant 5: %s takes up command %d again, which it has answered", worker, now.Seq)
-	case now.Phase == "answered" && was.Phase != "answered" && o.run != nil && o.run.id == now.Run && !t.replied[answer{now.Run, now.Action}]:
+	case now.Phase == "answered" && was.Phase != "answered" && o.run != nil && o.run.id == now.Run && !o.machines[t.host].replied[answer{now.Run, now.Action}]:
 		o.violated("invariant 5: %s calls %s of run %d answered, and no reply is on the log", worker, now.Action, now.Run)
 	}
 	return now.Run
