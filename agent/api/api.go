@@ -36,11 +36,9 @@ type Controller interface {
 	// Windows are the openings that overlap the time between two instants, in
 	// their order and at most so many.
 	Windows(ctx context.Context, from, to time.Time, count int) ([]v1.Window, error)
-	// Configured, RolloutSeen and CalendarsSeen wait until the revision of that
-	// number of the configuration, of the rollout or of a calendar is known.
-	Configured(ctx context.Context, number uint64) error
-	RolloutSeen(ctx context.Context, number uint64) error
-	CalendarsSeen(ctx context.Context, number uint64) error
+	// Seen waits until the revision of that number of the configuration, of the
+	// rollout or of a calendar is known.
+	Seen(ctx context.Context, number uint64) error
 	Forget(ctx context.Context, by, host string) error
 }
 

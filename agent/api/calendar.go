@@ -29,7 +29,7 @@ func (s *server) calendar(c *call) (*object[v1.Calendar], error) {
 			return s.Store.DeleteCalendar(ctx, tenant, name, base)
 		},
 		decode: v1.DecodeCalendar, patch: v1.MergeCalendar, canonical: v1.Calendar.Canonical,
-		seen: Controller.CalendarsSeen, room: s.Store.RoomForCalendar,
+		room: s.Store.RoomForCalendar,
 	}, nil
 }
 

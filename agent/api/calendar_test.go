@@ -71,7 +71,7 @@ func (s *shelf) DeleteCalendar(_ context.Context, _, name string, base store.Rev
 	return s.next(), nil
 }
 
-func (s *shelf) CalendarsSeen(_ context.Context, number uint64) error {
+func (s *shelf) Seen(_ context.Context, number uint64) error {
 	s.seenOnes = append(s.seenOnes, number)
 	return nil
 }

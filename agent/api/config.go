@@ -14,7 +14,7 @@ func (s *server) configs() *object[v1.OSUpgrade] {
 		server: s, noun: "os-upgrade configuration",
 		read: s.Store.Config, put: s.Store.PutConfig, remove: s.Store.DeleteConfig,
 		decode: v1.DecodeOSUpgrade, patch: patchConfig, canonical: v1.OSUpgrade.Canonical,
-		seen: Controller.Configured, inUse: refuseDuringRun,
+		inUse: refuseDuringRun,
 	}
 }
 

@@ -56,9 +56,9 @@ func TestDamagedObject(t *testing.T) {
 	c := &caller{t: t, dev: &dev.Dev{Endpoint: "http://" + s.Address(), Token: token}}
 	calendar := configPath + "/calendars/freeze"
 	for _, o := range []struct{ path, bucket, key, body string }{
-		{configPath, "osu-config", "demo", body},
-		{configPath + "/rollout", "osu-rollout", "demo", `{}`},
-		{calendar, "osu-calendar", "demo.freeze", `{"kind":"freeze","events":[{"start":"2026-12-24","duration":"2d","all-day":true,"summary":"Christmas"}]}`},
+		{configPath, "osu-intent", "demo._.config", body},
+		{configPath + "/rollout", "osu-intent", "demo._.rollout", `{}`},
+		{calendar, "osu-intent", "demo._.calendar.freeze", `{"kind":"freeze","events":[{"start":"2026-12-24","duration":"2d","all-day":true,"summary":"Christmas"}]}`},
 	} {
 		damage(t, s, o.bucket, o.key)
 		told := c.want(c.call("GET", o.path, ""), 500, "is damaged")

@@ -29,8 +29,6 @@ type object[T any] struct {
 	// patch merges a body of PATCH.
 	patch     func(now T, contentType string, body []byte) (T, error)
 	canonical func(T) T
-	// seen waits until a controller has seen a revision.
-	seen func(controller Controller, ctx context.Context, number uint64) error
 	// inUse returns why the object cannot be deleted without force; nil when
 	// it always can.
 	inUse func(ctx context.Context, controller Controller) error
@@ -212,7 +210,7 @@ const effectTimeout = 5 * time.Second
 func (o *object[T]) takeEffect(c *call, number uint64) {
 	ctx, cancel := context.WithTimeout(c.Context(), effectTimeout)
 	defer cancel()
-	if err := o.seen(c.controller, ctx, number); err != nil {
+	if err := c.controller.Seen(ctx, number); err != nil {
 		o.server.Log.Warn("the controller has not seen the new "+o.noun+" yet", "tenant", c.tenant, "error", err)
 	}
 }

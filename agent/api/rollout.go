@@ -9,6 +9,5 @@ func (s *server) rollouts() *object[v1.Rollout] {
 		server: s, noun: "rollout",
 		read: s.Store.Rollout, put: s.Store.PutRollout, remove: s.Store.DeleteRollout,
 		decode: v1.DecodeRollout, patch: v1.MergeRollout, canonical: v1.Rollout.Canonical,
-		seen: Controller.RolloutSeen,
 	}
 }

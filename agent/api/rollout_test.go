@@ -71,7 +71,7 @@ func (m *memory) DeleteRollout(_ context.Context, _ string, base store.Revision)
 	return m.revision(), nil
 }
 
-func (m *memory) RolloutSeen(_ context.Context, number uint64) error {
+func (m *memory) Seen(_ context.Context, number uint64) error {
 	m.seen = append(m.seen, number)
 	return nil
 }

@@ -61,20 +61,18 @@ func (b broken) Windows(context.Context, time.Time, time.Time, int) ([]v1.Window
 }
 
 func (b broken) RoomForCalendar(context.Context, string) error { return b.err }
-func (b broken) CalendarsSeen(context.Context, uint64) error   { return b.err }
 
 func (b broken) Ask(context.Context, string, run.Ask, v1.Ask) (v1.Run, error) {
 	return v1.Run{}, b.err
 }
 
-func (b broken) RolloutSeen(context.Context, uint64) error            { return b.err }
 func (b broken) State(context.Context) (v1.State, error)              { return v1.State{}, b.err }
 func (b broken) Hosts(context.Context) ([]v1.Host, error)             { return nil, b.err }
 func (b broken) Runs(context.Context, v1.RunFilter) ([]v1.Run, error) { return nil, b.err }
 func (b broken) Find(context.Context, uint64) (v1.Run, error)         { return v1.Run{}, b.err }
 func (b broken) Current(context.Context) (uint64, error)              { return 0, b.err }
 func (b broken) Ready(context.Context) error                          { return b.err }
-func (b broken) Configured(context.Context, uint64) error             { return b.err }
+func (b broken) Seen(context.Context, uint64) error                   { return b.err }
 func (b broken) Forget(context.Context, string, string) error         { return b.err }
 
 func (b broken) Newest(context.Context) (v1.Run, uint64, bool, error) {

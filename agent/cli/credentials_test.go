@@ -15,8 +15,8 @@ func servedFolder(t *testing.T, tenants ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	streams := filepath.Join(dir, "store", "jetstream", "$G", "streams")
-	for _, name := range append([]string{"KV_osu-config"}, tenants...) {
-		if name != "KV_osu-config" {
+	for _, name := range append([]string{"KV_osu-intent"}, tenants...) {
+		if name != "KV_osu-intent" {
 			name = log.Subjects{Tenant: name}.Stream()
 		}
 		if err := os.MkdirAll(filepath.Join(streams, name), 0o700); err != nil {

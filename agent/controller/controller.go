@@ -27,9 +27,7 @@ import (
 
 // Store is what a controller needs of the store.
 type Store interface {
-	WatchConfig(ctx context.Context, tenant string, see func(store.Seen[v1.OSUpgrade])) error
-	WatchCalendars(ctx context.Context, tenant string, see func(store.SeenCalendar)) error
-	WatchRollout(ctx context.Context, tenant string, see func(store.Seen[v1.Rollout])) error
+	WatchIntent(ctx context.Context, tenant string, see func(store.Seen)) error
 	Hosts(ctx context.Context, tenant string) ([]store.Host, error)
 	PutHost(ctx context.Context, key string, host store.Host) error
 	DeleteHost(ctx context.Context, tenant, key string) error

@@ -149,7 +149,7 @@ func (r *rig) host(name string, commands chan<- string) {
 // many hosts.
 func (r *rig) online(c *controller.Controller, want int) {
 	r.t.Helper()
-	if err := c.Configured(r.t.Context(), r.revision); err != nil {
+	if err := c.Seen(r.t.Context(), r.revision); err != nil {
 		r.t.Fatal(err)
 	}
 	changed, stop, err := c.Watch(r.t.Context())

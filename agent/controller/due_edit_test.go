@@ -27,30 +27,33 @@ func daily(spans ...[2]string) *v1.OSUpgrade {
 func TestEditOfAnOpenWindow(t *testing.T) {
 	t.Parallel()
 	edit := func(spans ...[2]string) func(*memory) {
-		return func(m *memory) { m.configure(store.Seen[v1.OSUpgrade]{Value: daily(spans...), Number: 2}) }
+		return func(m *memory) { m.configure(store.Seen{Object: theConfig, Config: daily(spans...), Number: 2}) }
 	}
 	freeze := func(start, duration string) func(*memory) {
 		return func(m *memory) {
 			c := freezeFrom(start, duration)
-			m.putCalendar(store.SeenCalendar{Name: "quarter", Value: &c, Number: 2})
+			m.putCalendar(store.Seen{Object: calendarNamed("quarter"), Calendar: &c, Number: 2})
 		}
 	}
 	for name, c := range map[string]struct {
 		change func(*memory)
 		again  string
 	}{
-		"nothing":                           {func(*memory) {}, ""},
-		"it lasts longer":                   {edit([2]string{"01:00", "6h"}), ""},
-		"it began earlier":                  {edit([2]string{"00:30", "4h"}), ""},
-		"it began later":                    {edit([2]string{"01:30", "4h"}), ""},
-		"it began later, in two parts":      {edit([2]string{"01:30", "30m"}, [2]string{"02:30", "1h"}), ""},
-		"it begins later tonight":           {edit([2]string{"04:00", "2h"}), "04:00"},
-		"it begins after its old end":       {edit([2]string{"06:00", "1h"}), "06:00"},
-		"another begins after it":           {edit([2]string{"01:00", "4h"}, [2]string{"05:30", "1h"}), "05:30"},
-		"a freeze is over already":          {freeze("01:00", "1h"), ""},
-		"a freeze is on":                    {freeze("02:00", "90m"), "03:30"},
-		"a freeze splits what is left":      {freeze("03:30", "30m"), "04:00"},
-		"the configuration is deleted, too": {func(m *memory) { m.configure(store.Seen[v1.OSUpgrade]{Number: 2}); edit([2]string{"01:30", "4h"})(m) }, ""},
+		"nothing":                      {func(*memory) {}, ""},
+		"it lasts longer":              {edit([2]string{"01:00", "6h"}), ""},
+		"it began earlier":             {edit([2]string{"00:30", "4h"}), ""},
+		"it began later":               {edit([2]string{"01:30", "4h"}), ""},
+		"it began later, in two parts": {edit([2]string{"01:30", "30m"}, [2]string{"02:30", "1h"}), ""},
+		"it begins later tonight":      {edit([2]string{"04:00", "2h"}), "04:00"},
+		"it begins after its old end":  {edit([2]string{"06:00", "1h"}), "06:00"},
+		"another begins after it":      {edit([2]string{"01:00", "4h"}, [2]string{"05:30", "1h"}), "05:30"},
+		"a freeze is over already":     {freeze("01:00", "1h"), ""},
+		"a freeze is on":               {freeze("02:00", "90m"), "03:30"},
+		"a freeze splits what is left": {freeze("03:30", "30m"), "04:00"},
+		"the configuration is deleted, too": {func(m *memory) {
+			m.configure(store.Seen{Object: theConfig, Number: 2})
+			edit([2]string{"01:30", "4h"})(m)
+		}, ""},
 	} {
 		for more, restart := range map[string]bool{"": false, ", and a restart": true} {
 			t.Run(name+more, func(t *testing.T) {
@@ -87,7 +90,7 @@ func TestEditWithinTheReserve(t *testing.T) {
 		m.obedient, m.config, m.rollout = true, daily([2]string{"01:00", "2h"}), &v1.Rollout{Reserve: "1h"}
 		m.control(t)
 		m.pass(150*time.Minute, "h01")
-		m.configure(store.Seen[v1.OSUpgrade]{Value: daily([2]string{"02:15", "4h"}), Number: 2})
+		m.configure(store.Seen{Object: theConfig, Config: daily([2]string{"02:15", "4h"}), Number: 2})
 		m.pass(time.Hour, "h01")
 		if opened := m.openedAt(); len(opened) != 1 {
 			t.Errorf("runs are opened at %q", opened)
@@ -114,7 +117,7 @@ func TestWindowsThatHadNoRun(t *testing.T) {
 	t.Parallel()
 	first := [2]string{"00:00", "1h"}
 	edit := func(config *v1.OSUpgrade) func(*memory) {
-		return func(m *memory) { m.configure(store.Seen[v1.OSUpgrade]{Value: config, Number: 2}) }
+		return func(m *memory) { m.configure(store.Seen{Object: theConfig, Config: config, Number: 2}) }
 	}
 	known := freezeFrom("01:30", "1h")
 	for name, c := range map[string]struct {
@@ -126,7 +129,7 @@ func TestWindowsThatHadNoRun(t *testing.T) {
 		"a freeze that was known splits a window": {daily([2]string{"00:00", "5h"}), true, func(*memory) {}, "02:30"},
 		"that freeze is made shorter": {daily([2]string{"00:00", "5h"}), true, func(m *memory) {
 			shorter := freezeFrom("01:30", "15m")
-			m.putCalendar(store.SeenCalendar{Name: "quarter", Value: &shorter, Number: 2})
+			m.putCalendar(store.Seen{Object: calendarNamed("quarter"), Calendar: &shorter, Number: 2})
 		}, "02:00"},
 		"one that is open is added":    {daily(first), false, edit(daily(first, [2]string{"01:45", "1h"})), "02:00"},
 		"it is moved to after its end": {daily(first), false, edit(daily([2]string{"01:00", "3h"})), "02:00"},

@@ -39,16 +39,13 @@ type memory struct {
 	puts, refuse int
 	stuck        sync.Mutex
 
-	// rollout is the tenant's, seeRollout whoever watches it; history are the
-	// runs in the history.
+	// rollout is the tenant's, history are the runs in the history.
 	rollout *v1.Rollout
-	// calendars are the tenant's, by name, as written at calendarsAt; seeCalendar
-	// is told of each change, and seeConfig of each of the configuration.
+	// calendars are the tenant's, by name, as written at calendarsAt; seeIntent is
+	// told of each change of what is declared.
 	calendars   map[string]v1.Calendar
 	calendarsAt time.Time
-	seeCalendar func(store.SeenCalendar)
-	seeConfig   func(store.Seen[v1.OSUpgrade])
-	seeRollout  func(store.Seen[v1.Rollout])
+	seeIntent   func(store.Seen)
 	history     []v1.Run
 	// runPuts counts the writes to the history that were tried, and refuseRuns
 	// how many of the next ones fail.
@@ -132,66 +129,56 @@ func (r runner) Run(ctx context.Context, t message.Task) message.Outcome {
 	return r.site(ctx, t)
 }
 
-// roll has the rollout change.
-func (m *memory) roll(seen store.Seen[v1.Rollout]) {
+// declare has an object change.
+func (m *memory) declare(seen store.Seen) {
 	m.mu.Lock()
-	see := m.seeRollout
+	see := m.seeIntent
 	m.mu.Unlock()
 	see(seen)
 	synctest.Wait()
 }
 
 // configure has the configuration change, now.
-func (m *memory) configure(seen store.Seen[v1.OSUpgrade]) {
+func (m *memory) configure(seen store.Seen) {
 	m.mu.Lock()
-	see := m.seeConfig
-	m.config, m.configuredAt, seen.At = seen.Value, time.Now(), time.Now()
+	m.config, m.configuredAt, seen.At = seen.Config, time.Now(), time.Now()
 	m.mu.Unlock()
-	see(seen)
-	synctest.Wait()
+	m.declare(seen)
 }
 
 // putCalendar has a calendar change, now; one without a value or an error is
 // deleted.
-func (m *memory) putCalendar(seen store.SeenCalendar) {
+func (m *memory) putCalendar(seen store.Seen) {
 	m.mu.Lock()
-	see := m.seeCalendar
 	delete(m.calendars, seen.Name)
-	if seen.Value != nil {
-		m.calendars[seen.Name] = *seen.Value
+	if seen.Calendar != nil {
+		m.calendars[seen.Name] = *seen.Calendar
 	}
 	seen.At, m.calendarsAt = time.Now(), time.Now()
 	m.mu.Unlock()
-	see(seen)
-	synctest.Wait()
+	m.declare(seen)
 }
 
-func (m *memory) WatchConfig(ctx context.Context, _ string, see func(store.Seen[v1.OSUpgrade])) error {
-	m.mu.Lock()
-	m.seeConfig = see
-	m.mu.Unlock()
-	see(store.Seen[v1.OSUpgrade]{Value: m.config, Number: 1, At: m.configuredAt})
-	return m.untilStale(ctx)
+func calendarNamed(name string) store.Object {
+	return store.Object{Kind: store.Calendar, Name: name}
 }
 
-func (m *memory) WatchCalendars(ctx context.Context, _ string, see func(store.SeenCalendar)) error {
+func (m *memory) WatchIntent(ctx context.Context, _ string, see func(store.Seen)) error {
 	m.mu.Lock()
-	m.seeCalendar = see
+	m.seeIntent = see
 	kept := maps.Clone(m.calendars)
 	m.mu.Unlock()
-	for name, c := range kept {
-		see(store.SeenCalendar{Name: name, Value: &c, Number: 1, At: m.calendarsAt})
+	if m.config != nil {
+		see(store.Seen{Object: theConfig, Config: m.config, Number: 1, At: m.configuredAt})
 	}
-	see(store.SeenCalendar{})
-	return m.untilStale(ctx)
-}
-
-func (m *memory) WatchRollout(ctx context.Context, _ string, see func(store.Seen[v1.Rollout])) error {
-	m.mu.Lock()
-	m.seeRollout = see
-	m.mu.Unlock()
+	for name, c := range kept {
+		see(store.Seen{Object: calendarNamed(name), Calendar: &c, Number: 1, At: m.calendarsAt})
+	}
 	_ = wait.Sleep(ctx, m.rolloutDelay)
-	see(store.Seen[v1.Rollout]{Value: m.rollout, Number: 1})
+	if m.rollout != nil {
+		see(store.Seen{Object: theRollout, Rollout: m.rollout, Number: 1})
+	}
+	see(store.Seen{})
 	return m.untilStale(ctx)
 }
 

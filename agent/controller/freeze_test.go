@@ -107,8 +107,9 @@ func TestFreezeBeforeTheRunByTheLog(t *testing.T) {
 // though its configuration was deleted, or cannot be read any more.
 func TestFreezeWithoutConfiguration(t *testing.T) {
 	t.Parallel()
-	for name, seen := range map[string]store.Seen[v1.OSUpgrade]{
-		"deleted": {Number: 2}, "damaged": {Number: 2, Err: errors.New("it is damaged")}, "wrong": {Number: 2, Value: &wrong},
+	for name, seen := range map[string]store.Seen{
+		"deleted": {Object: theConfig, Number: 2}, "damaged": {Object: theConfig, Number: 2, Err: errors.New("it is damaged")},
+		"wrong": {Object: theConfig, Number: 2, Config: &wrong},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -117,7 +118,7 @@ func TestFreezeWithoutConfiguration(t *testing.T) {
 				c, r := m.begun(t, "h01", "h02")
 				m.configure(seen)
 				freeze := freezeFrom("00:10", "12h")
-				m.putCalendar(store.SeenCalendar{Name: "quarter", Value: &freeze, Number: 3})
+				m.putCalendar(store.Seen{Object: calendarNamed("quarter"), Calendar: &freeze, Number: 3})
 				m.pass(30*time.Minute, "h01", "h02")
 				m.frozenAt(t, c, r, "00:10")
 			})
@@ -140,7 +141,7 @@ func TestFreezeBesideWhatCannotBeRead(t *testing.T) {
 		c, r := m.begun(t, "h01", "h02")
 		m.putCalendar(damaged)
 		freeze := freezeFrom("00:10", "12h")
-		m.putCalendar(store.SeenCalendar{Name: "quarter", Value: &freeze, Number: 3})
+		m.putCalendar(store.Seen{Object: calendarNamed("quarter"), Calendar: &freeze, Number: 3})
 		if s, err := c.State(t.Context()); err != nil || s.Frozen != nil {
 			t.Errorf("before the freeze the state is %+v, %v", s.Frozen, err)
 		}
@@ -152,7 +153,7 @@ func TestFreezeBesideWhatCannotBeRead(t *testing.T) {
 	})
 }
 
-var damaged = store.SeenCalendar{Name: "other", Err: errors.New("it is damaged"), Number: 2}
+var damaged = store.Seen{Object: calendarNamed("other"), Err: errors.New("it is damaged"), Number: 2}
 
 // TestNoStartWhileUnreadable checks that a start is refused while the
 // configuration or a calendar cannot be read, and says which and what to do.
@@ -164,17 +165,19 @@ func TestNoStartWhileUnreadable(t *testing.T) {
 	}{
 		"a calendar": {
 			func(m *memory) { m.putCalendar(damaged) },
-			func(m *memory) { m.putCalendar(store.SeenCalendar{Name: "other", Number: 3}) },
+			func(m *memory) { m.putCalendar(store.Seen{Object: calendarNamed("other"), Number: 3}) },
 			"calendar other cannot be read: it is damaged; write it anew or delete it",
 		},
 		"the configuration": {
-			func(m *memory) { m.configure(store.Seen[v1.OSUpgrade]{Number: 2, Err: errors.New("it is damaged")}) },
-			func(m *memory) { m.configure(store.Seen[v1.OSUpgrade]{Number: 3, Value: &always}) },
+			func(m *memory) {
+				m.configure(store.Seen{Object: theConfig, Number: 2, Err: errors.New("it is damaged")})
+			},
+			func(m *memory) { m.configure(store.Seen{Object: theConfig, Number: 3, Config: &always}) },
 			"the configuration cannot be read: it is damaged; write it anew",
 		},
 		"a window": {
-			func(m *memory) { m.configure(store.Seen[v1.OSUpgrade]{Number: 2, Value: &wrong}) },
-			func(m *memory) { m.configure(store.Seen[v1.OSUpgrade]{Number: 3, Value: &always}) },
+			func(m *memory) { m.configure(store.Seen{Object: theConfig, Number: 2, Config: &wrong}) },
+			func(m *memory) { m.configure(store.Seen{Object: theConfig, Number: 3, Config: &always}) },
 			"the configuration cannot be read: ",
 		},
 	} {
@@ -230,12 +233,12 @@ func TestUnreadableHoldsTheRun(t *testing.T) {
 		if _, err := c.Ask(t.Context(), "ann", run.Resume, why); err == nil || !strings.Contains(err.Error(), "calendar other cannot be read") {
 			t.Errorf("resume is answered with %v", err)
 		}
-		m.configure(store.Seen[v1.OSUpgrade]{Number: 2, Err: errors.New("it is damaged")})
+		m.configure(store.Seen{Object: theConfig, Number: 2, Err: errors.New("it is damaged")})
 		if !strings.Contains(m.last(), "the configuration cannot be read: it is damaged; write it anew, and calendar other cannot be read") {
 			t.Errorf("the log ends with %s", m.last())
 		}
-		m.putCalendar(store.SeenCalendar{Name: "other", Number: 3})
-		m.configure(store.Seen[v1.OSUpgrade]{Number: 3, Value: m.config})
+		m.putCalendar(store.Seen{Object: calendarNamed("other"), Number: 3})
+		m.configure(store.Seen{Object: theConfig, Number: 3, Config: m.config})
 		if want := `{"action":"upgrade","host":"h02"}`; m.last() != want {
 			t.Errorf("the log ends with %s, not %s", m.last(), want)
 		}
@@ -249,22 +252,22 @@ func TestUnreadableAndRolloutHoldTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory("h01", "h02")
 		_, r := m.begun(t, "h01", "h02")
-		m.roll(held)
+		m.declare(held)
 		m.putCalendar(damaged)
 		if !strings.Contains(m.last(), `{"event":"paused","by":"the agent itself"`) {
 			t.Errorf("the log ends with %s", m.last())
 		}
 		m.reply("h01", r.ID, message.Upgrade)
-		m.roll(let)
+		m.declare(let)
 		if len(m.upgrades()) != 1 {
 			t.Errorf("when the rollout lets the run go, the log ends with %s", m.last())
 		}
-		m.roll(held)
-		m.putCalendar(store.SeenCalendar{Name: "other", Number: 3})
+		m.declare(held)
+		m.putCalendar(store.Seen{Object: calendarNamed("other"), Number: 3})
 		if want := `{"event":"paused","by":"rollout"}`; m.last() != want || len(m.upgrades()) != 1 {
 			t.Errorf("when the calendar can be read, the log ends with %s, not %s", m.last(), want)
 		}
-		m.roll(let)
+		m.declare(let)
 		if want := `{"action":"upgrade","host":"h02"}`; m.last() != want {
 			t.Errorf("the log ends with %s, not %s", m.last(), want)
 		}

@@ -79,7 +79,7 @@ func BenchmarkHeartbeat(b *testing.B) {
 		b.Run(fmt.Sprintf("%d-hosts", hosts), func(b *testing.B) {
 			o := newMemory().options(b)
 			s := stateOf(o)
-			s.intent.setConfig(store.Seen[v1.OSUpgrade]{Value: &always, Number: 1})
+			s.intent.set(store.Seen{Object: theConfig, Config: &always, Number: 1})
 			now := time.Now()
 			for i := range hosts {
 				s.heard(fmt.Sprintf("h%05d", i), message.Alive{Application: "app"}, now)

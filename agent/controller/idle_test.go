@@ -50,12 +50,12 @@ func TestWindowWithoutARun(t *testing.T) {
 		"the rollout leaves out all": {
 			&v1.Rollout{Exempt: &v1.Match{Hosts: []string{"h01", "h02"}}}, nil,
 			[]string{"h01", "h02"},
-			"nobody: the rollout leaves out all 2 hosts", func(m *memory) { m.roll(let) },
+			"nobody: the rollout leaves out all 2 hosts", func(m *memory) { m.declare(let) },
 		},
 		"the reserve is longer than the window": {
 			&v1.Rollout{Reserve: "1d"}, nil,
 			[]string{"h01", "h02"},
-			"the next window: this one has no time left before the reserve of 24h0m0s", func(m *memory) { m.roll(let) },
+			"the next window: this one has no time left before the reserve of 24h0m0s", func(m *memory) { m.declare(let) },
 		},
 		"all are silent": {
 			nil,
@@ -69,7 +69,7 @@ func TestWindowWithoutARun(t *testing.T) {
 			func(m *memory) { m.beat("h01"); m.pass(quiet, "h01") },
 		},
 		"the rollout cannot be used": {
-			&v1.Rollout{Reserve: "often"}, nil, []string{"h01", "h02"}, "the rollout to be mended: ", func(m *memory) { m.roll(let) },
+			&v1.Rollout{Reserve: "often"}, nil, []string{"h01", "h02"}, "the rollout to be mended: ", func(m *memory) { m.declare(let) },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

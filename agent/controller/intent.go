@@ -17,31 +17,29 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
 
-// intent is what people have declared for a tenant, as far as it was read: its
-// configuration, its calendars and its rollout. What cannot be read may have
-// been meant to forbid something: while the configuration or a calendar cannot
-// be read no window is open and no run goes on, while the rollout cannot be read
-// no run is opened and the one under way starts no further host.
+// intent is what people declare for a tenant, as far as the controller has seen
+// it: its configuration, its calendars and its rollout. What an object that
+// cannot be used meant to forbid is unknown: with a configuration or a calendar
+// no window is open and no run goes on, with a rollout no run is opened and the
+// one under way starts no further host.
 type intent struct {
 	tenant string
 	zone   *time.Location
 	logger *slog.Logger
 
-	config         *v1.OSUpgrade
-	windows        []window.Window
-	configErr      error
-	configRead     bool
-	configRevision uint64
-
-	rollout         *v1.Rollout
-	rolloutErr      error
-	rolloutRead     bool
-	rolloutRevision uint64
-
-	calendars         map[string]*calendar.Calendar
-	calendarErrs      map[string]error
-	calendarsRead     bool
-	calendarsRevision uint64
+	// config is nil when there is none; windows are those in it.
+	config  *v1.OSUpgrade
+	windows []window.Window
+	// rollout is nil when there is none.
+	rollout *v1.Rollout
+	// calendars are those that can be used, by name.
+	calendars map[string]*calendar.Calendar
+	// unusable are the objects that are there and cannot be used, and why.
+	unusable map[store.Object]error
+	// complete tells that all was seen that was there at the start, and revision
+	// is the last one that was seen.
+	complete bool
+	revision uint64
 
 	// schedule is what windows and calendars add up to, as written at
 	// scheduledAt at the latest.
@@ -56,64 +54,67 @@ type intent struct {
 	freezing     outlook[window.Freeze]
 }
 
+// The objects of which a tenant has one.
+var (
+	theConfig  = store.Object{Kind: store.Config}
+	theRollout = store.Object{Kind: store.Rollout}
+)
+
 func newIntent(o Options) intent {
 	return intent{
-		tenant: o.Tenant, zone: o.Zone, logger: o.Logger, calendars: map[string]*calendar.Calendar{}, calendarErrs: map[string]error{},
+		tenant: o.Tenant, zone: o.Zone, logger: o.Logger, calendars: map[string]*calendar.Calendar{}, unusable: map[store.Object]error{},
 	}
 }
 
-// complete reports whether all has been read that was there at the start.
-func (i *intent) complete() bool { return i.configRead && i.rolloutRead && i.calendarsRead }
-
-// setConfig reads the tenant's configuration.
-func (i *intent) setConfig(seen store.Seen[v1.OSUpgrade]) {
-	i.config, i.windows, i.configErr = nil, nil, seen.Err
-	if seen.Err == nil && seen.Value != nil {
-		i.config = seen.Value
-		i.windows, i.configErr = i.config.Windows()
-	}
-	if i.configErr != nil {
-		i.logger.Error("the configuration cannot be used; no window is open and no run goes on", "tenant", i.tenant, "error", i.configErr)
-	}
-	i.reschedule(seen.At)
-	i.configRead, i.configRevision = true, max(i.configRevision, seen.Number)
-}
-
-// setRollout reads the tenant's rollout.
-func (i *intent) setRollout(seen store.Seen[v1.Rollout]) {
-	i.rollout, i.rolloutErr = seen.Value, seen.Err
-	if seen.Err != nil {
-		i.logger.Error("the rollout cannot be used; no run is opened", "tenant", i.tenant, "error", seen.Err)
-	}
-	i.rolloutRead, i.rolloutRevision = true, max(i.rolloutRevision, seen.Number)
-}
-
-// setCalendar reads one of the tenant's calendars.
-func (i *intent) setCalendar(seen store.SeenCalendar) {
-	if seen.Name == "" { // The end of those that were there at the start.
-		i.calendarsRead = true
-		return
-	}
-	delete(i.calendars, seen.Name)
-	delete(i.calendarErrs, seen.Name)
+// set puts an object that was written or deleted in place of the one that was
+// seen before.
+func (i *intent) set(seen store.Seen) {
+	i.revision = max(i.revision, seen.Number)
 	err := seen.Err
-	if err == nil && seen.Value != nil {
-		parsed, wrong := seen.Value.Parse(seen.Name)
-		if len(wrong) > 0 {
-			err = wrong
-		} else {
-			i.calendars[seen.Name] = parsed
-			for _, problem := range parsed.LeftOut() {
-				i.logger.Warn("part of a calendar is left out", "tenant", i.tenant, "calendar", seen.Name, "reason", problem)
-			}
+	switch seen.Kind {
+	case store.Config:
+		if i.config, i.windows = seen.Config, nil; i.config != nil {
+			i.windows, err = i.config.Windows()
 		}
+	case store.Rollout:
+		i.rollout = seen.Rollout
+	case store.Calendar:
+		if delete(i.calendars, seen.Name); seen.Calendar != nil {
+			err = i.addCalendar(seen.Name, *seen.Calendar)
+		}
+	default: // The end of those that were there at the start.
+		i.complete = true
 	}
-	if err != nil {
-		i.calendarErrs[seen.Name] = err
-		i.logger.Error("a calendar cannot be used; no window is open and no run goes on", "tenant", i.tenant, "calendar", seen.Name, "error", err)
+	if delete(i.unusable, seen.Object); err != nil {
+		i.unusable[seen.Object] = err
+		logger := i.logger.With("tenant", i.tenant)
+		if seen.Name != "" {
+			logger = logger.With("calendar", seen.Name)
+		}
+		logger.Error(consequences[seen.Kind], "error", err)
 	}
-	i.reschedule(seen.At)
-	i.calendarsRevision = max(i.calendarsRevision, seen.Number)
+	if seen.Kind != store.Rollout {
+		i.reschedule(seen.At)
+	}
+}
+
+// consequences tell what follows from an object that cannot be used.
+var consequences = map[store.Kind]string{
+	store.Config:   "the configuration cannot be used; no window is open and no run goes on",
+	store.Rollout:  "the rollout cannot be used; no run is opened",
+	store.Calendar: "a calendar cannot be used; no window is open and no run goes on",
+}
+
+func (i *intent) addCalendar(name string, c v1.Calendar) error {
+	parsed, wrong := c.Parse(name)
+	if len(wrong) > 0 {
+		return wrong
+	}
+	i.calendars[name] = parsed
+	for _, problem := range parsed.LeftOut() {
+		i.logger.Warn("part of a calendar is left out", "tenant", i.tenant, "calendar", name, "reason", problem)
+	}
+	return nil
 }
 
 // reschedule adds windows and calendars up anew. at is when what has changed
@@ -135,11 +136,13 @@ func (i *intent) reschedule(at time.Time) {
 // cannot be read, and what to do; nil when all can.
 func (i *intent) unreadable() error {
 	var all []string
-	if i.configErr != nil {
-		all = append(all, fmt.Sprintf("the configuration cannot be read: %v; write it anew", i.configErr))
+	if err := i.unusable[theConfig]; err != nil {
+		all = append(all, fmt.Sprintf("the configuration cannot be read: %v; write it anew", err))
 	}
-	for _, name := range slices.Sorted(maps.Keys(i.calendarErrs)) {
-		all = append(all, fmt.Sprintf("calendar %s cannot be read: %v; write it anew or delete it", name, i.calendarErrs[name]))
+	for _, o := range slices.SortedFunc(maps.Keys(i.unusable), func(a, b store.Object) int { return strings.Compare(a.Name, b.Name) }) {
+		if o.Kind == store.Calendar {
+			all = append(all, fmt.Sprintf("calendar %s cannot be read: %v; write it anew or delete it", o.Name, i.unusable[o]))
+		}
 	}
 	if len(all) == 0 {
 		return nil
@@ -157,8 +160,8 @@ func (i *intent) applications() []v1.WorkerApplication {
 
 // plan resolves the rollout for hosts.
 func (i *intent) plan(hosts []plan.Host) (plan.Plan, error) {
-	if i.rolloutErr != nil {
-		return plan.Plan{}, i.rolloutErr
+	if err := i.unusable[theRollout]; err != nil {
+		return plan.Plan{}, err
 	}
 	return plan.New(i.rollout, hosts)
 }
@@ -168,11 +171,11 @@ func (i *intent) hold() *message.Event {
 	if err := i.unreadable(); err != nil {
 		return &message.Event{Event: message.Paused, By: message.ByAgent, Why: message.CleanText(err.Error())}
 	}
-	switch {
-	case i.rolloutErr != nil:
-		why := fmt.Sprintf("the rollout cannot be read: %v; write it anew", i.rolloutErr)
+	if err := i.unusable[theRollout]; err != nil {
+		why := fmt.Sprintf("the rollout cannot be read: %v; write it anew", err)
 		return &message.Event{Event: message.Paused, By: message.ByAgent, Why: message.CleanText(why)}
-	case i.rollout != nil && i.rollout.Paused:
+	}
+	if i.rollout != nil && i.rollout.Paused {
 		return &message.Event{Event: message.Paused, By: message.ByRollout}
 	}
 	return nil

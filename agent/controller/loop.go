@@ -206,7 +206,7 @@ func (s *state) setBack(now time.Time) {
 // configuration as they were at the start, or that the log is not to be
 // trusted.
 func (s *state) learnt() {
-	if !s.knows && s.intent.complete() && s.hosts.versionsComplete && (s.alarm != nil || s.ledger.LastSeq >= s.log.last) {
+	if !s.knows && s.intent.complete && s.hosts.versionsComplete && (s.alarm != nil || s.ledger.LastSeq >= s.log.last) {
 		close(s.session.knows)
 		s.knows, s.stale = true, true
 	}

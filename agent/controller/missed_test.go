@@ -80,7 +80,7 @@ func TestMissedByAWrongClock(t *testing.T) {
 	o := m.options(t)
 	o.Now = func() time.Time { return noon }
 	s := stateOf(o)
-	s.intent.setConfig(store.Seen[v1.OSUpgrade]{Value: m.config, At: noon.AddDate(0, -1, 0)})
+	s.intent.set(store.Seen{Object: theConfig, Config: m.config, At: noon.AddDate(0, -1, 0)})
 	s.heard("h01", message.Alive{Application: "app"}, noon)
 	s.setBack(noon.Add(-50 * time.Hour)) // It was corrected then.
 	ahead := noon.AddDate(4, 0, 0)

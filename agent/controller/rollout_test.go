@@ -14,9 +14,9 @@ import (
 )
 
 var (
-	held   = store.Seen[v1.Rollout]{Value: &v1.Rollout{Paused: true}, Number: 2}
-	let    = store.Seen[v1.Rollout]{Value: &v1.Rollout{}, Number: 3}
-	broken = store.Seen[v1.Rollout]{Err: errors.New("it is damaged"), Number: 4}
+	held   = store.Seen{Object: theRollout, Rollout: &v1.Rollout{Paused: true}, Number: 2}
+	let    = store.Seen{Object: theRollout, Rollout: &v1.Rollout{}, Number: 3}
+	broken = store.Seen{Object: theRollout, Err: errors.New("it is damaged"), Number: 4}
 )
 
 // lenient goes on whatever fails.
@@ -28,7 +28,7 @@ func lenient() *v1.Rollout { return &v1.Rollout{OnFailure: "continue"} }
 func TestRolloutHoldsTheRun(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		holds store.Seen[v1.Rollout]
+		holds store.Seen
 		event string
 	}{
 		"paused":     {held, `{"event":"paused","by":"rollout"}`},
@@ -39,23 +39,23 @@ func TestRolloutHoldsTheRun(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := newMemory("h01", "h02")
 				controller, r := m.begun(t, "h01", "h02")
-				m.roll(c.holds)
+				m.declare(c.holds)
 				if m.last() != c.event {
 					t.Fatalf("the log ends with %s, not %s", m.last(), c.event)
 				}
 				m.reply("h01", r.ID, message.Upgrade)
-				m.roll(c.holds)
+				m.declare(c.holds)
 				if n := len(m.events(`"event":"paused"`)); n != 1 || len(m.upgrades()) != 1 {
 					t.Errorf("there are %d events and %d upgrades", n, len(m.upgrades()))
 				}
-				m.roll(let)
+				m.declare(let)
 				if want := `{"action":"upgrade","host":"h02"}`; m.last() != want || len(m.events(`"event":"resumed"`)) != 1 {
 					t.Errorf("the log ends with %s, not %s", m.last(), want)
 				}
 				if _, err := controller.Ask(t.Context(), "ann", run.Abort, why); err != nil {
 					t.Fatal(err)
 				}
-				m.roll(c.holds)
+				m.declare(c.holds)
 				if n := len(m.events(`"event":"paused"`)); n != 1 {
 					t.Errorf("a run that is aborted is paused")
 				}
@@ -74,12 +74,12 @@ func TestRolloutAndSomebodyHoldTheRun(t *testing.T) {
 		if _, err := c.Ask(t.Context(), "ann", run.Pause, why); err != nil {
 			t.Fatal(err)
 		}
-		m.roll(held)
-		m.roll(let)
+		m.declare(held)
+		m.declare(let)
 		if n := len(m.events("resumed")); n != 0 {
 			t.Fatal("the rollout resumes what ann has paused")
 		}
-		m.roll(held)
+		m.declare(held)
 		if _, err := c.Ask(t.Context(), "ann", run.Resume, why); err != nil {
 			t.Fatal(err)
 		}
@@ -100,14 +100,14 @@ func TestRolloutAndSomebodyHoldTheRun(t *testing.T) {
 func TestUnreadableRolloutIsTold(t *testing.T) {
 	t.Parallel()
 	const damage = "the rollout cannot be read: it is damaged; write it anew"
-	for name, before := range map[string]store.Seen[v1.Rollout]{"of a rollout that let it go on": let, "of one that held it up": held} {
+	for name, before := range map[string]store.Seen{"of a rollout that let it go on": let, "of one that held it up": held} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				m := newMemory("h01", "h02")
 				c, r := m.begun(t, "h01", "h02")
-				m.roll(before)
-				m.roll(broken)
+				m.declare(before)
+				m.declare(broken)
 				if w := m.waiting(t, c, r.ID); w.What != run.ForResume || w.Detail != "what cannot be read to be mended: "+damage {
 					t.Errorf("it waits for %+v", w)
 				}
@@ -115,11 +115,11 @@ func TestUnreadableRolloutIsTold(t *testing.T) {
 					t.Errorf("resume is answered with %v", err)
 				}
 				m.reply("h01", r.ID, message.Upgrade)
-				m.roll(held)
+				m.declare(held)
 				if w := m.waiting(t, c, r.ID); !strings.Contains(w.Detail, `its member "paused" is true`) {
 					t.Errorf("once it is mended it waits for %+v", w)
 				}
-				m.roll(broken)
+				m.declare(broken)
 				if len(m.upgrades()) != 1 {
 					t.Errorf("another host is begun: %s", m.last())
 				}
@@ -137,7 +137,7 @@ func TestRolloutIsSeenLate(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			m := newMemory("h01", "h02")
-			m.rollout = held.Value
+			m.rollout = held.Rollout
 			c, _ := m.control(t)
 			m.beat("h01", "h02")
 			if _, err := c.Start(t.Context(), "test", start); err != nil {

@@ -60,9 +60,9 @@ func TestFreezeDuringARun(t *testing.T) {
 		}
 		freeze := freezeFrom("00:30", "1h")
 		m.mu.Lock()
-		see := m.seeCalendar
+		see := m.seeIntent
 		m.mu.Unlock()
-		see(store.SeenCalendar{Name: "quarter", Value: &freeze, Number: 2})
+		see(store.Seen{Object: calendarNamed("quarter"), Calendar: &freeze, Number: 2})
 		synctest.Wait()
 		want := `{"event":"frozen","not-after":"2000-01-01T00:30:00Z","until":"2000-01-01T01:30:00Z","reason":"quarter (stocktaking)"}`
 		if m.last() != want {

@@ -11,7 +11,6 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
@@ -73,7 +72,7 @@ func (n *session) run(ctx context.Context) error {
 		writing.Go(func() { n.writer.run(ctx, last) })
 		writing.Go(func() { n.past.run(ctx, last) })
 	}
-	for _, part := range []func(context.Context) error{n.follower(), n.watchConfig, n.watchRollout, n.watchCalendars, n.watchVersions, n.listen} {
+	for _, part := range []func(context.Context) error{n.follower(), n.watchIntent, n.watchVersions, n.listen} {
 		go func() {
 			if err := again(ctx, part); err != nil && ctx.Err() == nil {
 				cancel(err)
@@ -164,30 +163,10 @@ func (n *session) follower() func(context.Context) error {
 	}
 }
 
-func (n *session) watchConfig(ctx context.Context) error {
-	return n.o.Store.WatchConfig(ctx, n.o.Tenant, func(seen store.Seen[v1.OSUpgrade]) {
+func (n *session) watchIntent(ctx context.Context) error {
+	return n.o.Store.WatchIntent(ctx, n.o.Tenant, func(seen store.Seen) {
 		_ = n.post(ctx, func(s *state) {
-			s.intent.setConfig(seen)
-			s.learnt()
-			s.changed()
-		})
-	})
-}
-
-func (n *session) watchRollout(ctx context.Context) error {
-	return n.o.Store.WatchRollout(ctx, n.o.Tenant, func(seen store.Seen[v1.Rollout]) {
-		_ = n.post(ctx, func(s *state) {
-			s.intent.setRollout(seen)
-			s.learnt()
-			s.changed()
-		})
-	})
-}
-
-func (n *session) watchCalendars(ctx context.Context) error {
-	return n.o.Store.WatchCalendars(ctx, n.o.Tenant, func(seen store.SeenCalendar) {
-		_ = n.post(ctx, func(s *state) {
-			s.intent.setCalendar(seen)
+			s.intent.set(seen)
 			s.learnt()
 			s.changed()
 		})

@@ -105,9 +105,9 @@ func TestRestartDuringARun(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				m := newMemory("h01", "h02", "h03")
-				m.rollout = held.Value
+				m.rollout = held.Rollout
 				_, _ = m.begun(t, "h01", "h02", "h03")
-				m.rollout = let.Value
+				m.rollout = let.Rollout
 				m.restart(t)
 				m.beat(c.heard...)
 				time.Sleep(c.wait)
@@ -127,7 +127,7 @@ func TestAbortAfterARestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory("h01", "h02")
-		m.rollout = held.Value
+		m.rollout = held.Rollout
 		_, _ = m.begun(t, "h01", "h02")
 		c := m.restart(t)
 		begun := time.Now()

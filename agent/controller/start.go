@@ -59,7 +59,7 @@ func (s *state) start(ctx context.Context, by string, request v1.Start, only map
 	if err := s.mayWrite(); err != nil {
 		return 0, err
 	}
-	if s.intent.config == nil && s.intent.configErr == nil {
+	if s.intent.config == nil && s.intent.unusable[theConfig] == nil {
 		return 0, run.ErrNotConfigured
 	}
 	if err := s.intent.unreadable(); err != nil {

@@ -45,7 +45,7 @@ func TestBounds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := stateOf(newMemory().options(t))
-			s.intent.setConfig(store.Seen[v1.OSUpgrade]{Value: c.config})
+			s.intent.set(store.Seen{Object: theConfig, Config: c.config})
 			e, err := s.bounds(c.now, c.request)
 			var refused *run.Refused
 			switch {
@@ -131,7 +131,7 @@ func TestRunOfAWrongClock(t *testing.T) {
 			o.Now = func() time.Time { return noon }
 			s := stateOf(o)
 			s.started = noon.Add(-time.Hour)
-			s.intent.setConfig(store.Seen[v1.OSUpgrade]{Value: &always})
+			s.intent.set(store.Seen{Object: theConfig, Config: &always})
 			s.heard("h01", message.Alive{Application: "app"}, noon)
 			s.hosts.joined = s.started
 			end := c.opened.Add(time.Hour)

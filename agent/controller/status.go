@@ -80,19 +80,9 @@ func (c *Controller) Hosts(ctx context.Context) ([]v1.Host, error) {
 	return ask(ctx, c, func(s *state) []v1.Host { return s.hosts.view(s.Now()) })
 }
 
-// Configured returns once the configuration's revision of a number, or a later
-// one, counts, so that whoever wrote it finds it in what the controller says
-// and does.
-func (c *Controller) Configured(ctx context.Context, number uint64) error {
-	return c.reached(ctx, number, func(s *state) uint64 { return s.intent.configRevision })
-}
-
-// RolloutSeen is Configured for the rollout.
-func (c *Controller) RolloutSeen(ctx context.Context, number uint64) error {
-	return c.reached(ctx, number, func(s *state) uint64 { return s.intent.rolloutRevision })
-}
-
-// CalendarsSeen is Configured for a calendar.
-func (c *Controller) CalendarsSeen(ctx context.Context, number uint64) error {
-	return c.reached(ctx, number, func(s *state) uint64 { return s.intent.calendarsRevision })
+// Seen returns once the revision of a number of the configuration, the rollout
+// or a calendar counts, or a later one, so that whoever wrote it finds it in what
+// the controller says and does.
+func (c *Controller) Seen(ctx context.Context, number uint64) error {
+	return c.reached(ctx, number, func(s *state) uint64 { return s.intent.revision })
 }

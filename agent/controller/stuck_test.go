@@ -67,7 +67,7 @@ func TestNothingMoreToWrite(t *testing.T) {
 		if err := c.Ready(t.Context()); !errors.Is(err, errFull) {
 			t.Fatalf("ready is answered with %v", err)
 		}
-		m.roll(store.Seen[v1.Rollout]{Value: &v1.Rollout{Exempt: &v1.Match{Hosts: []string{"h01"}}}, Number: 2})
+		m.declare(store.Seen{Object: theRollout, Rollout: &v1.Rollout{Exempt: &v1.Match{Hosts: []string{"h01"}}}, Number: 2})
 		m.pass(longestPause, "h01")
 		if err := c.Ready(t.Context()); err != nil {
 			t.Errorf("it is not ready: %v", err)

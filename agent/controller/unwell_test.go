@@ -108,7 +108,7 @@ func TestUnwellBeyondTheRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m, c, _ := lostUpgrade(t)
-		m.roll(store.Seen[v1.Rollout]{Value: &v1.Rollout{Exempt: &v1.Match{Hosts: []string{"h01"}}}, Number: 2})
+		m.declare(store.Seen{Object: theRollout, Rollout: &v1.Rollout{Exempt: &v1.Match{Hosts: []string{"h01"}}}, Number: 2})
 		synctest.Wait()
 		r, err := c.Start(t.Context(), "test", start)
 		if err != nil {
@@ -119,7 +119,7 @@ func TestUnwellBeyondTheRun(t *testing.T) {
 		}
 		m.reply("h02", r.ID, message.Prepare)
 		m.reply("h02", r.ID, message.Upgrade)
-		m.roll(store.Seen[v1.Rollout]{Value: &v1.Rollout{}, Number: 3})
+		m.declare(store.Seen{Object: theRollout, Rollout: &v1.Rollout{}, Number: 3})
 		synctest.Wait()
 		if got := m.slotOfH01(t, c); got != "it has not answered upgrade of a run before" {
 			t.Errorf("in the run after that h01 has a slot because %q", got)

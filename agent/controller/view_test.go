@@ -16,7 +16,7 @@ import (
 func TestNextUpgrade(t *testing.T) {
 	t.Parallel()
 	s := stateOf(Options{Zone: time.UTC, Now: time.Now})
-	s.intent.setConfig(store.Seen[v1.OSUpgrade]{Value: &v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{
+	s.intent.set(store.Seen{Object: theConfig, Config: &v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{
 		{DaysOfWeek: "Friday, Saturday", StartTime: "01:00", Timezone: "UTC", Duration: "4h"},
 	}}})
 	friday, saturday := time.Date(2026, 11, 20, 1, 0, 0, 0, time.UTC), time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
@@ -36,7 +36,7 @@ func TestNextUpgrade(t *testing.T) {
 			t.Errorf("%s: in %s, at %v; want %s, %s", name, view.NextUpgradeIn, view.NextUpgradeAt, c.in, c.at)
 		}
 	}
-	s.intent.setConfig(store.Seen[v1.OSUpgrade]{})
+	s.intent.set(store.Seen{Object: theConfig})
 	if view := s.status(friday); view.NextUpgradeIn != "" || view.NextUpgradeAt != nil {
 		t.Errorf("without a window there is %s, %v", view.NextUpgradeIn, view.NextUpgradeAt)
 	}

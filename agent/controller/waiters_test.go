@@ -31,7 +31,7 @@ func TestWhoHasLeft(t *testing.T) {
 			if _, stop, err := c.Watch(ctx); err == nil {
 				stop()
 			}
-			if err := c.Configured(ctx, 99); !errors.Is(err, context.Canceled) {
+			if err := c.Seen(ctx, 99); !errors.Is(err, context.Canceled) {
 				t.Errorf("configured is answered %v", err)
 			}
 			_, _, _, _ = c.Newest(ctx)

@@ -81,12 +81,12 @@ type diskWrite struct {
 
 // diskWrites are each kind of record that a full disk may refuse.
 var diskWrites = map[string]diskWrite{
-	"first of a bucket":           {"$KV.osu-config.acme", "KV_osu-config", 0, 6000, false},
-	"first of a bucket, in part":  {"$KV.osu-config.acme", "KV_osu-config", 0, 6000, true},
+	"first of a bucket":           {"$KV.osu-intent.acme._.config", "KV_osu-intent", 0, 6000, false},
+	"first of a bucket, in part":  {"$KV.osu-intent.acme._.config", "KV_osu-intent", 0, 6000, true},
 	"first of a history":          {"osu-runs.acme.2", "osu-runs-acme", 0, 6000, false},
 	"first of a block of the log": {"osu.acme.cmd.event", "OSU_acme", 2, 3 << 20, false},
 	"first of a later block":      {"osu-runs.acme.2", "osu-runs-acme", 2, 3 << 20, false},
-	"later in a bucket":           {"$KV.osu-config.acme", "KV_osu-config", 1, 6000, false},
+	"later in a bucket":           {"$KV.osu-intent.acme._.config", "KV_osu-intent", 1, 6000, false},
 	"later in a history, in part": {"osu-runs.acme.2", "osu-runs-acme", 2, 6000, true},
 }
 

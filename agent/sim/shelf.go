@@ -13,11 +13,11 @@ import (
 
 // shelf is the store: what is in it survives everything.
 type shelf struct {
-	mu       sync.Mutex
-	changed  chan struct{}
-	number   uint64
-	config   store.Seen[v1.OSUpgrade]
-	rollout  store.Seen[v1.Rollout]
+	mu      sync.Mutex
+	changed chan struct{}
+	number  uint64
+	// intent is the configuration and the rollout; there are no calendars.
+	intent   map[store.Kind]store.Seen
 	hosts    map[string]store.Host
 	versions map[string]store.Reported
 	reported uint64
@@ -27,7 +27,7 @@ type shelf struct {
 }
 
 func newShelf() *shelf {
-	return &shelf{changed: make(chan struct{}), hosts: map[string]store.Host{}, versions: map[string]store.Reported{}, runsAsOf: map[uint64]uint64{}}
+	return &shelf{changed: make(chan struct{}), intent: map[store.Kind]store.Seen{}, hosts: map[string]store.Host{}, versions: map[string]store.Reported{}, runsAsOf: map[uint64]uint64{}}
 }
 
 // change changes what is on the shelf.
@@ -41,11 +41,15 @@ func (s *shelf) change(f func()) {
 }
 
 func (s *shelf) setConfig(c *v1.OSUpgrade) {
-	s.change(func() { s.config = store.Seen[v1.OSUpgrade]{Value: c, Number: s.number} })
+	s.change(func() {
+		s.intent[store.Config] = store.Seen{Object: store.Object{Kind: store.Config}, Config: c, Number: s.number}
+	})
 }
 
 func (s *shelf) setRollout(r *v1.Rollout) {
-	s.change(func() { s.rollout = store.Seen[v1.Rollout]{Value: r, Number: s.number} })
+	s.change(func() {
+		s.intent[store.Rollout] = store.Seen{Object: store.Object{Kind: store.Rollout}, Rollout: r, Number: s.number}
+	})
 }
 
 func (s *shelf) putVersions(host string, body []byte) {
@@ -114,34 +118,26 @@ func (s siteStore) watch(ctx context.Context, look func()) error {
 	}
 }
 
-// WatchConfig implements controller.Store.
-func (s siteStore) WatchConfig(ctx context.Context, _ string, see func(store.Seen[v1.OSUpgrade])) error {
-	return follow(ctx, s, func() store.Seen[v1.OSUpgrade] { return s.config }, see)
-}
-
-// WatchCalendars implements controller.Store: there are none.
-func (s siteStore) WatchCalendars(ctx context.Context, _ string, see func(store.SeenCalendar)) error {
-	see(store.SeenCalendar{})
-	<-ctx.Done()
-	return ctx.Err()
-}
-
-// WatchRollout implements controller.Store.
-func (s siteStore) WatchRollout(ctx context.Context, _ string, see func(store.Seen[v1.Rollout])) error {
-	return follow(ctx, s, func() store.Seen[v1.Rollout] { return s.rollout }, see)
-}
-
-// follow tells of an object at first and when it has another number.
-func follow[T any](ctx context.Context, s siteStore, get func() store.Seen[T], see func(store.Seen[T])) error {
-	told := false
-	var last uint64
+// WatchIntent implements controller.Store. It tells of each object at first and
+// when it has another number.
+func (s siteStore) WatchIntent(ctx context.Context, _ string, see func(store.Seen)) error {
+	last, started := map[store.Kind]uint64{}, false
 	return s.watch(ctx, func() {
+		var changed []store.Seen
 		s.mu.Lock()
-		now := get()
+		for _, kind := range []store.Kind{store.Config, store.Rollout} {
+			if now := s.intent[kind]; now.Number != last[kind] {
+				last[kind] = now.Number
+				changed = append(changed, now)
+			}
+		}
 		s.mu.Unlock()
-		if !told || now.Number != last {
-			told, last = true, now.Number
-			see(now)
+		for _, seen := range changed {
+			see(seen)
+		}
+		if !started {
+			started = true
+			see(store.Seen{})
 		}
 	})
 }

@@ -230,10 +230,10 @@ func configure(b *testing.B, s *Site, rollout v1.Rollout) {
 		b.Fatal(err)
 	}
 	controller := s.Controller(benchTenant)
-	if err := controller.Configured(b.Context(), 1); err != nil {
+	if err := controller.Seen(b.Context(), 1); err != nil {
 		b.Fatal(err)
 	}
-	if err := controller.RolloutSeen(b.Context(), revision.Number); err != nil {
+	if err := controller.Seen(b.Context(), revision.Number); err != nil {
 		b.Fatal(err)
 	}
 }

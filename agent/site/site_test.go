@@ -28,7 +28,7 @@ func TestManyTenants(t *testing.T) {
 			t.Fatalf("with %d tenants: %v", len(served), err)
 		}
 		for _, tenant := range served {
-			if err := s.Controller(tenant).Configured(t.Context(), 0); err != nil {
+			if err := s.Controller(tenant).Seen(t.Context(), 0); err != nil {
 				t.Errorf("the controller of %s: %v", tenant, err)
 			}
 		}

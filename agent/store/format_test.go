@@ -30,7 +30,7 @@ var kinds = []struct {
 	read           func(*testing.T, *store.Store) (any, error)
 }{
 	{
-		name: "configuration", subject: "$KV.osu-config.acme",
+		name: "configuration", subject: "$KV.osu-intent.acme._.config",
 		write: func(t *testing.T, s *store.Store) error {
 			_, err := s.PutConfig(t.Context(), "acme", v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "app"}}}, store.Revision{})
 			return err
@@ -41,7 +41,7 @@ var kinds = []struct {
 		},
 	},
 	{
-		name: "rollout", subject: "$KV.osu-rollout.acme",
+		name: "rollout", subject: "$KV.osu-intent.acme._.rollout",
 		write: func(t *testing.T, s *store.Store) error {
 			_, err := s.PutRollout(t.Context(), "acme", v1.Rollout{}, store.Revision{})
 			return err
@@ -52,7 +52,7 @@ var kinds = []struct {
 		},
 	},
 	{
-		name: "calendar", subject: "$KV.osu-calendar.acme.freeze",
+		name: "calendar", subject: "$KV.osu-intent.acme._.calendar.freeze",
 		write: func(t *testing.T, s *store.Store) error {
 			_, err := s.PutCalendar(t.Context(), "acme", "freeze", v1.Calendar{Kind: "freeze"}, store.Revision{})
 			return err

@@ -105,3 +105,17 @@ func TestDeleteHost(t *testing.T) {
 		t.Error("h01 did not come back")
 	}
 }
+
+// TestHostKeepsRoleAndLabels checks that what a rollout chooses hosts by
+// outlives the agent.
+func TestHostKeepsRoleAndLabels(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	if err := s.PutHost(t.Context(), "h01", store.Host{Tenant: "acme", Name: "h01", Application: "app", Role: "db", Labels: map[string]string{"ring": "0"}}); err != nil {
+		t.Fatal(err)
+	}
+	hosts, err := s.Hosts(t.Context(), "acme")
+	if err != nil || len(hosts) != 1 || hosts[0].Role != "db" || hosts[0].Labels["ring"] != "0" {
+		t.Errorf("got %+v, %v", hosts, err)
+	}
+}

@@ -18,7 +18,7 @@ type leases struct {
 const leasesBucket = "osu-leases"
 
 func openLeases(ctx context.Context, js jetstream.JetStream) (*leases, error) {
-	kv, err := bucket(ctx, js, leasesBucket, "leases by tenant and host", 1)
+	kv, err := bucket(ctx, js, leasesBucket, "leases by tenant and host", maxBucket)
 	if err != nil {
 		return nil, err
 	}

@@ -11,13 +11,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-
-	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
 // Errors on which somebody decides.
@@ -49,11 +46,7 @@ func (r Revision) String() string { return fmt.Sprintf("%x-%d", r.Bucket, r.Numb
 
 // Store is safe for concurrent use.
 type Store struct {
-	configs   *object[v1.OSUpgrade]
-	rollouts  *object[v1.Rollout]
-	calendars *object[v1.Calendar]
-	// calendarsMu makes counting calendars and adding one a single step.
-	calendarsMu     sync.Mutex
+	intent          *intent
 	hosts, versions jetstream.KeyValue
 	leases          *leases
 	// runs are the ended runs of each tenant.
@@ -62,12 +55,8 @@ type Store struct {
 	versionsLog jetstream.Stream
 }
 
-const (
-	// history is how many revisions of an object are kept.
-	history = 10
-	// maxBucket bounds one bucket, in bytes.
-	maxBucket = 256 << 20
-)
+// maxBucket bounds a bucket, in bytes.
+const maxBucket = 256 << 20
 
 // Open makes the buckets when they are missing.
 func Open(ctx context.Context, nc *nats.Conn) (*Store, error) {
@@ -75,23 +64,15 @@ func Open(ctx context.Context, nc *nats.Conn) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	configs, err := openObject[v1.OSUpgrade](ctx, js, "osu-config", "os-upgrade configuration", history)
+	intent, err := openIntent(ctx, js)
 	if err != nil {
 		return nil, err
 	}
-	rollouts, err := openObject[v1.Rollout](ctx, js, "osu-rollout", "rollout", history)
+	hosts, err := bucket(ctx, js, "osu-hosts", "hosts by tenant and name", maxBucket)
 	if err != nil {
 		return nil, err
 	}
-	calendars, err := openObject[v1.Calendar](ctx, js, "osu-calendar", "calendar", 1)
-	if err != nil {
-		return nil, err
-	}
-	hosts, err := bucket(ctx, js, "osu-hosts", "hosts by tenant and name", 1)
-	if err != nil {
-		return nil, err
-	}
-	versions, err := bucket(ctx, js, "osu-versions", "versions by tenant and host", 1)
+	versions, err := bucket(ctx, js, "osu-versions", "versions by tenant and host", maxBucket)
 	if err != nil {
 		return nil, err
 	}
@@ -103,12 +84,12 @@ func Open(ctx context.Context, nc *nats.Conn) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot look at the bucket of versions: %w", err)
 	}
-	return &Store{configs: configs, rollouts: rollouts, calendars: calendars, hosts: hosts, versions: versions, leases: leases, versionsLog: versionsLog, runs: runs{js: js, streams: map[string]jetstream.Stream{}}}, nil
+	return &Store{intent: intent, hosts: hosts, versions: versions, leases: leases, versionsLog: versionsLog, runs: runs{js: js, streams: map[string]jetstream.Stream{}}}, nil
 }
 
-func bucket(ctx context.Context, js jetstream.JetStream, name, description string, keep uint8) (jetstream.KeyValue, error) {
+func bucket(ctx context.Context, js jetstream.JetStream, name, description string, most int64) (jetstream.KeyValue, error) {
 	kv, err := js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-		Bucket: name, Description: description, History: keep, MaxBytes: maxBucket,
+		Bucket: name, Description: description, History: 1, MaxBytes: most,
 		Storage: jetstream.FileStorage, Replicas: 1,
 	})
 	if err != nil {
@@ -156,3 +137,31 @@ func hasCode(err error, code jetstream.ErrorCode) bool {
 }
 
 func wrongRevision(err error) bool { return hasCode(err, wrongLastSequence) }
+
+var errWatchEnded = errors.New("the watch has ended")
+
+// watch hands over the entries of some keys as they are now, nil after them,
+// and then each that changes, until take has had enough. Its error is that of
+// ctx, or that the store is gone.
+func watch(ctx context.Context, kv jetstream.KeyValue, keys string, take func(jetstream.KeyValueEntry) (more bool), options ...jetstream.WatchOpt) error {
+	watcher, err := kv.Watch(ctx, keys, options...)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = watcher.Stop() }()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case entry, open := <-watcher.Updates():
+			switch {
+			case !open && ctx.Err() != nil:
+				return ctx.Err()
+			case !open:
+				return errWatchEnded
+			case !take(entry):
+				return nil
+			}
+		}
+	}
+}

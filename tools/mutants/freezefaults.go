@@ -20,12 +20,12 @@ var freezeFaults = []fault{
 	},
 	{
 		name: "what-cannot-be-read-holds-no-run", in: "agent/controller.intent.hold",
-		old: `if err := i.unreadable(); err != nil {`, new: `if err := i.unreadable(); err != nil && i.configRead && !i.configRead {`,
+		old: `if err := i.unreadable(); err != nil {`, new: `if err := i.unreadable(); err != nil && i.complete && !i.complete {`,
 		by: tests("agent/controller", "TestUnreadableHoldsTheRun"),
 	},
 	{
 		name: "start-by-what-cannot-be-read", in: "agent/controller.state.start",
-		old: `if err := s.intent.unreadable(); err != nil {`, new: `if err := s.intent.unreadable(); err != nil && s.intent.config == nil && !s.intent.configRead {`,
+		old: `if err := s.intent.unreadable(); err != nil {`, new: `if err := s.intent.unreadable(); err != nil && s.intent.config == nil && !s.intent.complete {`,
 		by: tests("agent/controller", "TestNoStartWhileUnreadable"),
 	},
 	{

@@ -60,7 +60,7 @@ var siteFaults = []fault{
 	},
 	{
 		name: "unreadable-calendar-is-ignored", in: "agent/controller.intent.reschedule",
-		old: `if i.unreadable() != nil || i.config == nil {`, new: `if i.configErr != nil || i.config == nil {`,
+		old: `if i.unreadable() != nil || i.config == nil {`, new: `if i.unusable[theConfig] != nil || i.config == nil {`,
 		by: tests("agent/controller", "TestUnreadableCalendar"),
 	},
 	{
@@ -95,17 +95,17 @@ var siteFaults = []fault{
 		by: tests("agent/controller", "TestStoreFails"),
 	},
 	{
-		name: "write-without-revision", in: "agent/store.object.put",
-		old: `o.kv.Update(ctx, k.entry(), body, base.Number)`, new: `o.kv.Put(ctx, k.entry(), body)`,
+		name: "write-without-revision", in: "agent/store.intent.put",
+		old: `i.kv.Update(ctx, k.entry(), body, base.Number)`, new: `i.kv.Put(ctx, k.entry(), body)`,
 		by: tests("agent/store", "TestRolloutRevisions|TestCalendarRevisions"),
 	},
 	{
-		name: "create-over-what-is-there", in: "agent/store.object.put",
-		old: `o.kv.Create(ctx, k.entry(), body)`, new: `o.kv.Put(ctx, k.entry(), body)`,
+		name: "create-over-what-is-there", in: "agent/store.intent.put",
+		old: `i.kv.Create(ctx, k.entry(), body)`, new: `i.kv.Put(ctx, k.entry(), body)`,
 		by: tests("agent/store", "TestRolloutRevisions|TestCalendarRevisions"),
 	},
 	{
-		name: "delete-without-revision", in: "agent/store.object.remove",
+		name: "delete-without-revision", in: "agent/store.intent.remove",
 		old: `deletion, jetstream.WithExpectLastSequencePerSubject(base.Number))`, new: `deletion)`,
 		by: tests("agent/store", "TestRolloutRevisions|TestCalendarRevisions"),
 	},

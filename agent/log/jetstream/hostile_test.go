@@ -43,8 +43,8 @@ func TestReplySubject(t *testing.T) {
 	}
 	targets := []string{
 		acme.Event(), acme.CommandAll(), acme.CommandHost(), acme.Push("h02"), acme.PushAll(), acme.Task("h02"), acme.Push("h02"),
-		acme.Reply(run, message.Prepare, "h02"), log.Subjects{Tenant: "other"}.Event(), "$KV.osu-config.acme", acme.Alive("h99"),
-		"$JS.API.STREAM.DELETE." + acme.Stream(), "$JS.API.STREAM.DELETE.KV_osu-config", acme.Inbox("h02") + ".x", acme.Ping(), acme.Call("h02", "newest"),
+		acme.Reply(run, message.Prepare, "h02"), log.Subjects{Tenant: "other"}.Event(), "$KV.osu-intent.acme._.config", acme.Alive("h99"),
+		"$JS.API.STREAM.DELETE." + acme.Stream(), "$JS.API.STREAM.DELETE.KV_osu-intent", acme.Inbox("h02") + ".x", acme.Ping(), acme.Call("h02", "newest"),
 	}
 	reached := make(chan *nats.Msg, 100)
 	for _, target := range targets {

@@ -410,8 +410,8 @@ func TestRights(t *testing.T) {
 		"delete the log":            "$JS.API.STREAM.DELETE." + acme.Stream(),
 		"read any record":           "$JS.API.DIRECT.GET." + acme.Stream(),
 		"read commands to itself":   "$JS.API.DIRECT.GET." + acme.Stream() + "." + acme.CommandHost(),
-		"read the configuration":    "$JS.API.DIRECT.GET.KV_osu-config.$KV.osu-config.acme",
-		"write the configuration":   "$KV.osu-config.acme",
+		"read the configuration":    "$JS.API.DIRECT.GET.KV_osu-intent.$KV.osu-intent.acme._.config",
+		"write the configuration":   "$KV.osu-intent.acme._.config",
 		"make a consumer":           "$JS.API.CONSUMER.CREATE." + acme.Stream(),
 		"another host's inbox":      acme.Inbox("h02") + ".x",
 	} {
