@@ -10,7 +10,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/trouble"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
 )
 
 const (
@@ -43,7 +43,7 @@ type appender struct {
 	failing time.Time
 	// writing and asking are the troubles with writing and with asking for the
 	// end of the log.
-	writing, asking trouble.Spell
+	writing, asking throttle.Failing
 }
 
 func newAppender(o Options) appender {

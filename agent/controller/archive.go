@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/trouble"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
@@ -26,7 +26,7 @@ type archiver struct {
 	queue  *wait.Queue[uint64, endedRun]
 	// newest is the newest run that is in the history.
 	newest  atomic.Uint64
-	failing trouble.Spell
+	failing throttle.Failing
 }
 
 // endedRun is a run as of a record of the log.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/trouble"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
 )
 
 // keepAfter is how long records may go unguarded.
@@ -23,7 +23,7 @@ type guardKeeper struct {
 	// after it could not.
 	keepAt  time.Time
 	pause   time.Duration
-	keeping trouble.Spell
+	keeping throttle.Failing
 	// damaged tells that the log is not the one of before: what the guard knows of
 	// that one is left as it is.
 	damaged bool

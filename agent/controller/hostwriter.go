@@ -8,7 +8,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/trouble"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
@@ -29,7 +29,7 @@ type hostWriter struct {
 	// writing is held while the store is written to, so that no earlier write
 	// of a host comes after its deletion.
 	writing sync.Mutex
-	failing trouble.Spell
+	failing throttle.Failing
 }
 
 func newHostWriter(o Options) *hostWriter {

@@ -143,19 +143,19 @@ func (s *state) decide(ctx context.Context) time.Time {
 	s.hosts.pace.looked = now
 	s.guard.keepWhenDue(now)
 	s.archiveWhenDue(now)
-	next := earlier(earlier(now.Add(longestSleep), s.guard.keepAt), earlier(s.hosts.present.next(), s.archiveAt))
+	next := earliestSet(earliestSet(now.Add(longestSleep), s.guard.keepAt), earliestSet(s.hosts.present.next(), s.archiveAt))
 	if !s.session.active || !s.knows || s.ready() != nil {
 		return next // What is half read would be taken for the whole.
 	}
 	if now.Before(s.log.retryAt) {
-		return earlier(next, s.log.retryAt)
+		return earliestSet(next, s.log.retryAt)
 	}
 	tried := s.log.retryAt
 	at := s.act(ctx, now)
 	if s.log.retryAt.Equal(tried) {
 		s.log.works()
 	}
-	return earlier(next, at)
+	return earliestSet(next, at)
 }
 
 // act does what the log and the time call for, and returns when to look again.
@@ -176,7 +176,7 @@ func (s *state) act(ctx context.Context, now time.Time) time.Time {
 	if s.ledger.LastSeq < s.log.last {
 		return next // A run is being opened.
 	}
-	return earlier(next, s.trimWhenDue(ctx, now))
+	return earliestSet(next, s.trimWhenDue(ctx, now))
 }
 
 // trimWhenDue removes from the log what is before the newest run once that run
@@ -281,8 +281,8 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// earlier is the earlier of two times, of which the zero one is none.
-func earlier(a, b time.Time) time.Time {
+// earliestSet is the earlier of two times; the zero time is not set.
+func earliestSet(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
 	}

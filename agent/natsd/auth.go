@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
 )
 
 // authenticator lets in the agent itself and the hosts that are known, each
@@ -19,21 +20,18 @@ import (
 type authenticator struct {
 	own   string
 	hosts *Hosts
-	log   *slog.Logger
+	// log is throttled: whoever connects can cause a line.
+	log *slog.Logger
 	// open reports whether a connection is still there: nobody tells when one
 	// ends.
 	open func(id uint64) bool
 	mu   sync.Mutex
 	// byKey are the connections of each host key, with some that have ended.
 	byKey map[string][]uint64
-	// refusals are the lines about connections that are refused.
-	refusals seldom
 }
 
 func newAuthenticator(own string, o Options) *authenticator {
-	return &authenticator{own: own, hosts: o.Hosts, log: o.Log, byKey: map[string][]uint64{}, refusals: seldom{few: fewLines, span: time.Minute, rest: func(kept int) {
-		o.Log.Warn("more connections refused", "connections", kept)
-	}}}
+	return &authenticator{own: own, hosts: o.Hosts, log: throttle.Log(o.Log, fewLines, time.Minute), byKey: map[string][]uint64{}}
 }
 
 // Check is called for each new connection.
@@ -60,9 +58,7 @@ func (a *authenticator) Check(c server.ClientAuthentication) bool {
 
 // refuse returns false, and tells why.
 func (a *authenticator) refuse(c server.ClientAuthentication, why string, more ...any) bool {
-	if a.refusals.let() {
-		a.log.Warn(why, append([]any{"from", address(c), "key", short(c.GetOpts().Nkey)}, more...)...)
-	}
+	a.log.Warn(why, append([]any{"from", address(c), "key", short(c.GetOpts().Nkey)}, more...)...)
 	return false
 }
 

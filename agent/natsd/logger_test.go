@@ -14,7 +14,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/trouble"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
 )
 
 // notebook is a log to be read.
@@ -57,11 +57,11 @@ func TestLogFlood(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		lines = n.lines()
-		if last := lines[len(lines)-1]; len(lines) != fewLines+2 || !strings.Contains(last, fmt.Sprintf("kept-back=%d", 1000-fewLines)) {
+		if last := lines[len(lines)-1]; len(lines) != fewLines+2 || !strings.Contains(last, fmt.Sprintf("lines=%d", 1000-fewLines)) {
 			t.Errorf("%d lines, the last is %s", len(lines), last)
 		}
 		for _, line := range lines {
-			if len(line) > 2*maxChosen {
+			if len(line) > 2*maxForeign {
 				t.Errorf("a line of %d bytes", len(line))
 			}
 		}
@@ -96,7 +96,7 @@ func TestLoggedKey(t *testing.T) {
 		}
 	}
 	for _, line := range n.lines() {
-		if len(line) > 3*maxChosen {
+		if len(line) > 3*maxForeign {
 			t.Errorf("a line of %d bytes: %s", len(line), line)
 		}
 	}
@@ -155,16 +155,22 @@ func TestLogRepeats(t *testing.T) {
 		if lines := n.lines(); len(lines) != 3 {
 			t.Errorf("three streams are ill: %q", lines)
 		}
-		time.Sleep(trouble.Again)
+		time.Sleep(throttle.Again)
+		synctest.Wait()
+		for _, line := range n.lines()[3:] {
+			if !strings.Contains(line, "held back") || !strings.Contains(line, "lines=59") {
+				t.Errorf("after ten minutes: %s", line)
+			}
+		}
 		l.Errorf("JetStream failed to store a msg on stream %d", 0)
-		if lines := n.lines(); len(lines) != 4 {
+		if lines := n.lines(); len(lines) != 3+3+1 {
 			t.Errorf("one is ill still: %q", lines)
 		}
-		for other := range 10 * maxTold {
+		for other := range 1000 {
 			l.Errorf("other %d", other)
 		}
-		if len(l.told) > maxTold || len(n.lines()) != 4+10*maxTold {
-			t.Errorf("%d lines are known, %d written", len(l.told), len(n.lines()))
+		if lines := n.lines(); len(lines) != 3+3+1+1000 {
+			t.Errorf("%d lines", len(lines))
 		}
 	})
 }

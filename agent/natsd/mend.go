@@ -62,7 +62,7 @@ func (s *Server) mend(ctx context.Context) {
 	}
 	if err := s.reopen(ctx); err != nil {
 		// Another reason may be one that does not pass by itself.
-		if s.opening.Tell(time.Now()) || err.Error() != s.why {
+		if s.opening.Due(time.Now()) || err.Error() != s.why {
 			s.o.Log.Error("cannot open the store again; trying on", "store", s.o.Dir, "error", err)
 		}
 		s.why = err.Error()

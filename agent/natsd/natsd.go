@@ -24,7 +24,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd/store"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/trouble"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
 )
 
 // Limits of the embedded server. They are explicit because the defaults depend
@@ -61,11 +61,11 @@ const (
 	// server's own two seconds ten thousand hosts that come back at once are all
 	// cut off before their handshakes are done, and never get in.
 	letInWithin = 15 * time.Second
-	// dropsEach is how often it is told that something of a tenant's hosts was
+	// dropsEach is how often it is logged that something of a tenant's hosts was
 	// dropped, receiveAgain how long the agent does not hear hosts after it was
 	// cut off from them.
 	dropsEach, receiveAgain = 10 * time.Second, 100 * time.Millisecond
-	// errorsEach is how often errors of a connection of the agent are told.
+	// errorsEach is how often errors of a connection of the agent are logged.
 	errorsEach = 2 * time.Second
 	// startTimeout bounds the recovery of the store at start.
 	startTimeout = 2 * time.Minute
@@ -105,7 +105,7 @@ type Server struct {
 	marks *marker
 	// disk and opening are the watch's troubles with the disk and with opening the
 	// store again, why is why that failed the last time.
-	disk, opening trouble.Spell
+	disk, opening throttle.Failing
 	why           string
 	// closed tells that the folder may be somebody else's.
 	closed atomic.Bool
@@ -196,7 +196,7 @@ func (s *Server) mark(log *slog.Logger) (*marker, error) {
 	if err != nil {
 		return nil, err
 	}
-	var keeping trouble.Spell
+	var keeping throttle.Failing
 	m, err := startMarker(s.current(), s.dir, conn, func(err error) {
 		keeping.Note(log, time.Now(), err, "cannot keep how far the store has come; trying again", "how far the store has come can be kept again")
 	})
@@ -270,27 +270,20 @@ func (s *Server) Connect() (*nats.Conn, error) {
 // this connection busy, and that of no other tenant, nor the one to the log.
 // What is larger than anything that a host has to say does not come through.
 func (s *Server) Receive(tenant string) (*nats.Conn, error) {
-	from := receiver{server: s, drops: &seldom{few: 1, span: dropsEach, rest: func(kept int) {
-		s.o.Log.Warn("dropped more that is larger than anything that a host has to say", "tenant", tenant, "times", kept)
-	}}}
+	from := receiver{server: s, log: throttle.Log(s.o.Log.With("tenant", tenant), 1, dropsEach)}
 	return s.connectOwn("osupgrade-agent hosts of "+tenant, nats.InProcessServer(from), nats.ReconnectWait(receiveAgain))
 }
 
 // connectOwn connects the agent itself. Without a handler nats.go prints each
 // error to standard error, and hosts can cause thousands in a second.
 func (s *Server) connectOwn(name string, more ...nats.Option) (*nats.Conn, error) {
-	lines := &seldom{few: 1, span: errorsEach, rest: func(kept int) {
-		s.o.Log.Warn("more errors on a connection of the agent", "connection", name, "errors", kept)
-	}}
+	log := throttle.Log(s.o.Log.With("connection", name), 1, errorsEach)
 	return s.connect(name, s.own, append(more, nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
-		if !lines.let() {
-			return
-		}
 		subject := ""
 		if sub != nil {
 			subject = short(sub.Subject)
 		}
-		s.o.Log.Warn("an error on a connection of the agent", "connection", name, "subject", subject, "error", err)
+		log.Warn("error on a connection of the agent", "subject", subject, "error", err)
 	}))...)
 }
 

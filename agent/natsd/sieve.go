@@ -21,7 +21,7 @@ const (
 // receiver connects inside of the process for what hosts send.
 type receiver struct {
 	server *Server
-	drops  *seldom
+	log    *slog.Logger
 }
 
 // InProcessConn implements nats.InProcessConnProvider.
@@ -30,7 +30,7 @@ func (r receiver) InProcessConn() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sieve{Conn: conn, in: bufio.NewReaderSize(conn, 64<<10), drops: r.drops, log: r.server.o.Log}, nil
+	return &sieve{Conn: conn, in: bufio.NewReaderSize(conn, 64<<10), log: r.log}, nil
 }
 
 // sieve is a connection to the server that leaves out each message that is
@@ -39,9 +39,8 @@ func (r receiver) InProcessConn() (net.Conn, error) {
 // for so long that the server cuts the connection off.
 type sieve struct {
 	net.Conn
-	in    *bufio.Reader
-	drops *seldom
-	log   *slog.Logger
+	in  *bufio.Reader
+	log *slog.Logger
 	// line is what is left to hand over of a line of the protocol, body how
 	// many bytes follow it that are none.
 	line []byte
@@ -89,10 +88,8 @@ func (s *sieve) next() error {
 
 // drop tells of a message that is left out.
 func (s *sieve) drop(line []byte, headers, size int) {
-	if s.drops.let() {
-		s.log.Warn("dropped what a host sent: it is larger than anything that a host has to say",
-			"subject", short(string(bytes.Fields(line)[1])), "bytes", size, "header-bytes", headers)
-	}
+	s.log.Warn("dropped a message of a host: it is larger than any that a host has to send",
+		"subject", short(string(bytes.Fields(line)[1])), "bytes", size, "header-bytes", headers)
 }
 
 // sizes returns those of a message that a line of the server announces: "MSG

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-	"time"
 )
 
 // TestSieve checks that what is too large is left out, whatever it contains,
@@ -39,7 +38,7 @@ func TestSieve(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := &sieve{in: bufio.NewReaderSize(source, 4096), drops: &seldom{few: 1, span: time.Hour, rest: func(int) {}}, log: slog.New(slog.DiscardHandler)}
+			s := &sieve{in: bufio.NewReaderSize(source, 4096), log: slog.New(slog.DiscardHandler)}
 			got, err := io.ReadAll(s)
 			if err != nil || string(got) != want.String() {
 				t.Errorf("%d bytes of %d come through, %v", len(got), want.Len(), err)
@@ -55,7 +54,7 @@ func TestSieveWaitsForNothing(t *testing.T) {
 	server, client := net.Pipe()
 	defer func() { _ = server.Close() }()
 	go func() { _, _ = io.WriteString(server, "PING\r\nMSG a 1 3\r\nabc\r\n") }()
-	s := &sieve{Conn: client, in: bufio.NewReader(client), drops: &seldom{}, log: slog.New(slog.DiscardHandler)}
+	s := &sieve{Conn: client, in: bufio.NewReader(client), log: slog.New(slog.DiscardHandler)}
 	got := make([]byte, 22)
 	if _, err := io.ReadFull(s, got); err != nil || string(got) != "PING\r\nMSG a 1 3\r\nabc\r\n" {
 		t.Errorf("%q, %v", got, err)

@@ -6,7 +6,13 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+
+	"golang.org/x/net/netutil"
 )
+
+// maxCallers is how many connections the REST API has at a time: those that
+// follow events stay. Others wait until one ends.
+const maxCallers = 4096
 
 // Endpoint is an address to listen on, with the certificate that is needed
 // beyond loopback.
@@ -61,7 +67,7 @@ func (e Endpoint) listen(ctx context.Context, config *tls.Config) (net.Listener,
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %q: %w", e.Listen, err)
 	}
-	listener = limit(listener, maxCallers)
+	listener = netutil.LimitListener(listener, maxCallers)
 	if config != nil {
 		return tls.NewListener(listener, config), nil
 	}

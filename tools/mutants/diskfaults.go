@@ -23,13 +23,13 @@ var diskFaults = []fault{
 		by: tests("agent/natsd", "TestFullDisk"),
 	},
 	{
-		name: "trouble-is-told-each-time", in: "agent/trouble.Spell.Tell",
+		name: "failure-is-logged-each-time", in: "agent/throttle.Failing.Due",
 		old: `after < Again`, new: `after < 0`,
-		by: tests("agent/trouble", "TestSpell"),
+		by: tests("agent/throttle", "TestFailing"),
 	},
 	{
-		name: "server-repeats-itself", in: "agent/natsd.logger.news",
-		old: `known && now.Sub(last) < trouble.Again`, new: `known && now.Sub(last) < trouble.Again/1000`,
+		name: "server-repeats-itself", in: "agent/natsd.newLogger",
+		old: `throttle.Log(log, 1, throttle.Again)`, new: `throttle.Log(log, 1, throttle.Again/1000)`,
 		by: tests("agent/natsd", "TestLogRepeats"),
 	},
 }

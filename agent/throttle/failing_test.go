@@ -1,29 +1,23 @@
-package trouble
+package throttle
 
 import (
 	"bytes"
 	"errors"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
 )
 
-// TestSpell checks what is told of something that fails each second for half an
+// TestFailing checks what is told of something that fails each second for half an
 // hour, is well, and fails again.
-func TestSpell(t *testing.T) {
+func TestFailing(t *testing.T) {
 	t.Parallel()
 	var text bytes.Buffer
-	log := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey {
-			return slog.Attr{}
-		}
-		return a
-	}}))
+	log := newLog(&text)
 	begun := time.Date(2026, 11, 22, 1, 0, 0, 0, time.UTC)
-	var s Spell
+	var f Failing
 	try := func(after time.Duration, err error) {
-		s.Note(log, begun.Add(after), err, "it fails", "it is well again", "tenant", "acme")
+		f.Note(log, begun.Add(after), err, "it fails", "it is well again", "tenant", "acme")
 	}
 	full := errors.New("full")
 	for after := -time.Hour; after < 0; after += time.Minute {
