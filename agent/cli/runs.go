@@ -124,17 +124,20 @@ func storyLine(e v1.RunEvent) string {
 	switch {
 	case e.Text == "":
 		return text
-	case e.Event == message.Finished && strings.HasPrefix(e.Text, abortedBy):
+	case e.Event == finished && strings.HasPrefix(e.Text, abortedBy):
 		// Who aborted it, and why, stands where it was.
 		return text + " aborted"
 	case e.By == "":
 		return text + " " + e.Text
-	case e.Event == message.Opened, e.Event == message.Approved:
+	case e.Event == opened, e.Event == approved:
 		// The text begins with how it was opened, or what was approved.
 		return text + ", " + e.Text
 	}
 	return text + ": " + e.Text
 }
+
+// The events that are told in words of their own, by their names.
+var opened, approved, finished = message.Name(message.Opened{}), message.Name(message.Approved{}), message.Name(message.Finished{})
 
 // abortedBy is how the text of the end of a run begins that was aborted.
 const abortedBy = "aborted: aborted by "

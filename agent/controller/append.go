@@ -71,10 +71,13 @@ func (a *appender) append(ctx context.Context, r message.Record, label string, a
 	return false
 }
 
+// opened labels the record that opens a run.
+var opened = message.Name(message.Opened{})
+
 // write appends a record. What opens a run depends on who is out of service, and
 // so on every answer before it.
 func (a *appender) write(ctx context.Context, r message.Record, label string, after *run.Ledger) (seq uint64, err error) {
-	if label == message.Opened {
+	if label == opened {
 		seq, err = a.log.AppendNext(ctx, r, after.LastCommand, after.LastSeq)
 	} else {
 		seq, err = a.log.Append(ctx, r, after.LastCommand)

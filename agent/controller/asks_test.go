@@ -94,7 +94,7 @@ func TestAsks(t *testing.T) {
 		"approve": {
 			approval, nil, run.Approve,
 			v1.Ask{Reason: "a test", Stage: "rest"},
-			`{"event":"approved","by":"ann","why":"a test","stage":"rest"}`,
+			`{"event":"approved","stage":"rest","by":"ann","why":"a test"}`,
 			func(r v1.Run) bool { return r.Stages[0].Phase != "waiting-for-approval" },
 		},
 	} {
@@ -132,7 +132,7 @@ func TestRelease(t *testing.T) {
 		if got := answered(t, answer); got.err != nil || got.run.Hosts[2].Status != "skipped" || got.run.Hosts[2].Slot != nil {
 			t.Fatalf("answered with %+v, %v", got.run, got.err)
 		}
-		if want := `{"event":"released","hosts":["h03"],"by":"ann","why":"it is broken"}`; len(m.events(want)) != 1 {
+		if want := `{"event":"released","host":"h03","by":"ann","why":"it is broken"}`; len(m.events(want)) != 1 {
 			t.Errorf("the log has no event %s", want)
 		}
 		if want := `{"action":"upgrade","host":"h01"}`; m.last() != want {

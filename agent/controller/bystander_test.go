@@ -8,17 +8,20 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
 // answer is a host that answers with a result.
 func (m *memory) answer(host string, r v1.Run, action message.Action, result string) {
+	m.answers(host, r, message.Reply{Action: action, Result: result})
+}
+
+// answers is a host that gives a reply.
+func (m *memory) answers(host string, r v1.Run, reply message.Reply) {
 	m.mu.Lock()
-	m.add(message.Record{
-		Kind: message.ReplyRecord, Host: host, Run: r.ID, Action: action,
-		Body: message.Reply{Action: action, Result: result}.Encode(),
-	})
+	m.add(message.Record{Kind: message.ReplyRecord, Host: host, Run: r.ID, Action: reply.Action, Body: reply.Encode()})
 	m.mu.Unlock()
 	synctest.Wait()
 }
@@ -51,7 +54,7 @@ func TestRetryBesideOthers(t *testing.T) {
 				m.answer("h01", r, message.Upgrade, message.Done)
 				m.pass(2*time.Minute, "h01", "h02") // h02 never answers.
 			},
-			"h02 (it was not well when the run before ended)",
+			"h02 (it has not answered upgrade of a run before)",
 			func(_ *memory, c *Controller) error {
 				_, err := c.Ask(context.Background(), "ann", run.Release, v1.Ask{Reason: "a test", Host: "h02"})
 				return err
@@ -98,14 +101,16 @@ func TestFreezeBeforePrepare(t *testing.T) {
 		end := time.Now().Add(4 * time.Hour)
 		m.mu.Lock()
 		m.lastCommand = 1
-		m.add(message.Record{Kind: message.EventRecord, Body: message.Event{Event: message.Opened, Trigger: "window", Hosts: []string{"h01"}, NotAfter: &end}.Encode()})
+		m.add(message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(message.Opened{
+			Trigger: "window", Members: []string{"h01"}, NotAfter: end, Policy: policy.Default(1),
+		})})
 		m.mu.Unlock()
 		time.Sleep(30 * time.Minute)
 		m.calendars = map[string]v1.Calendar{"quarter": freezeFrom("00:10", "2h")}
 		m.control(t)
 		m.beat("h01")
 		m.pass(time.Minute, "h01")
-		if got := m.last(); !strings.Contains(got, `"finished","result":"timed-out"`) || len(m.events(`"prepare"`)) > 0 {
+		if got := m.last(); !strings.Contains(got, `"finished","result":"timed-out"`) || len(m.events(`"action":"prepare"`)) > 0 {
 			t.Errorf("the log ends with %s", got)
 		}
 	})

@@ -57,11 +57,11 @@ func (s *state) appendCommand(ctx context.Context, current *run.State, c message
 	if c.Action == message.Prepare {
 		kind = message.CommandAll
 	}
-	return s.append(ctx, message.Record{Kind: kind, Host: c.Host, Run: current.ID, Body: c.Encode()}, string(c.Action))
+	return s.append(ctx, message.Record{Kind: kind, Host: c.Host, Run: current.ID, Epoch: current.Epoch(c.Host), Body: c.Encode()}, string(c.Action))
 }
 
 func (s *state) appendEvent(ctx context.Context, current *run.State, e message.Event) time.Time {
-	return s.append(ctx, message.Record{Kind: message.EventRecord, Run: current.Key(), Body: e.Encode()}, e.Event)
+	return s.append(ctx, message.Record{Kind: message.EventRecord, Run: current.Key(), Body: message.EncodeEvent(e)}, message.Name(e))
 }
 
 // append writes a record, and returns when to try again if that failed.
@@ -92,15 +92,15 @@ func (s *state) silence(current *run.State) (message.Event, bool) {
 			delete(s.hosts.unreported, name)
 		}
 	}
-	for _, e := range []message.Event{
-		{Event: message.Recovered, Reason: message.Heard, Hosts: heard},
-		{Event: message.Silent, Hosts: gone},
-	} {
-		if len(e.Hosts) > 0 {
-			return sortedHosts(e), true
-		}
+	slices.Sort(heard)
+	slices.Sort(gone)
+	switch {
+	case len(heard) > 0:
+		return message.Recovered{Hosts: heard}, true
+	case len(gone) > 0:
+		return message.Silent{Hosts: gone}, true
 	}
-	return message.Event{}, false
+	return nil, false
 }
 
 // hasGathered reports whether a controller that has just started knows enough of
@@ -128,11 +128,9 @@ func (s *state) hasGathered(current *run.State, now time.Time) bool {
 func (s *state) freezes(current *run.State) (message.Event, bool) {
 	freeze, found := s.intent.nextFreeze(s.clock.forFreezes(s.Now()))
 	if !found || !freeze.Start.Before(current.NotAfter) {
-		return message.Event{}, false
+		return nil, false
 	}
-	return message.Event{
-		Event: message.Frozen, NotAfter: &freeze.Start, Until: &freeze.End, Reason: message.CleanText(freezeName(freeze)),
-	}, true
+	return message.Frozen{Freeze: message.CleanText(freezeName(freeze)), NotAfter: freeze.Start, Until: freeze.End}, true
 }
 
 // held returns the event that pauses or resumes the run under way because the
@@ -147,9 +145,9 @@ func (s *state) held(current *run.State) (message.Event, bool) {
 		return *hold, true
 	case now == nil || !message.GoesOn(now.By):
 	case hold == nil || hold.By != now.By || hold.By == message.ByAgent && hold.Why != now.Why:
-		return message.Event{Event: message.Resumed, By: now.By}, true
+		return message.Resumed{By: now.By}, true
 	}
-	return message.Event{}, false
+	return nil, false
 }
 
 // ran returns the event of an outcome that is not on the log yet.
@@ -159,9 +157,9 @@ func (s *state) ran(current *run.State) (message.Event, bool) {
 			s.tasks.drop(host)
 			continue
 		}
-		return message.Event{Event: message.Ran, Outcome: &o}, true
+		return message.Ran{Outcome: o}, true
 	}
-	return message.Event{}, false
+	return nil, false
 }
 
 // deleted returns the event of the hosts that were deleted and still matter to
@@ -174,21 +172,15 @@ func (s *state) deleted(newest *run.State) (message.Event, bool) {
 		}
 	}
 	if len(hosts) == 0 {
-		return message.Event{}, false
+		return nil, false
 	}
 	return s.deletion(hosts), true
 }
 
 // deletion returns the event of hosts that were deleted, by whoever has deleted
 // the first of them; the others' comes next.
-func (s *state) deletion(hosts []string) message.Event {
-	e := sortedHosts(message.Event{Event: message.Recovered, Reason: message.Deleted, Hosts: hosts})
-	e.By = s.hosts.deleted[e.Hosts[0]]
-	e.Hosts = slices.DeleteFunc(e.Hosts, func(name string) bool { return s.hosts.deleted[name] != e.By })
-	return e
-}
-
-func sortedHosts(e message.Event) message.Event {
-	slices.Sort(e.Hosts)
-	return e
+func (s *state) deletion(hosts []string) message.Deleted {
+	slices.Sort(hosts)
+	by := s.hosts.deleted[hosts[0]]
+	return message.Deleted{Hosts: slices.DeleteFunc(hosts, func(name string) bool { return s.hosts.deleted[name] != by }), By: by}
 }

@@ -104,7 +104,7 @@ func (m *memory) openedAt() []string {
 	defer m.mu.Unlock()
 	var at []string
 	for _, r := range m.records {
-		if e, err := message.DecodeEvent(r.Body); err == nil && e.Event == message.Opened {
+		if e, err := message.DecodeEvent(r.Body); err == nil && message.Name(e) == "opened" {
 			at = append(at, r.Time.UTC().Format("15:04"))
 		}
 	}

@@ -22,7 +22,7 @@ func (s *state) fold(ctx context.Context, r message.Record) {
 	entry := r.Decode()
 	if err := s.ledger.Fold(r); err != nil {
 		s.Logger.Warn("record ignored", "tenant", s.Tenant, "record", r.Seq, "host", r.Host, "reason", err)
-	} else if newest := s.ledger.Newest(); newest != nil && !entry.Is(message.Missed) { // That belongs to no run.
+	} else if newest := s.ledger.Newest(); newest != nil && !isMissed(entry) {
 		s.folded(ctx, newest, entry)
 	}
 	if r.Kind != message.ReplyRecord {
@@ -37,6 +37,13 @@ func (s *state) fold(ctx context.Context, r message.Record) {
 	}
 	s.learnt()
 	s.changed()
+}
+
+// isMissed reports whether a record tells of a missed window, which belongs to no
+// run.
+func isMissed(r message.Decoded) bool {
+	_, missed := r.Event.(message.Missed)
+	return missed
 }
 
 // folded does what follows from a record of the newest run: it tells the story,
@@ -97,7 +104,7 @@ func (s *state) follow(ctx context.Context, current *run.State, r message.Decode
 	hosts := []string{r.Host}
 	switch {
 	case r.Event != nil:
-		hosts = s.overhear(*r.Event)
+		hosts = s.overhear(r.Event)
 	case r.Kind == message.ReplyRecord: // A sign of life.
 		s.hosts.present.hear(r.Host, s.Now())
 	}
@@ -116,17 +123,13 @@ func (s *state) follow(ctx context.Context, current *run.State, r message.Decode
 // each other as fast as they can write. A task whose outcome another one has is
 // ended.
 func (s *state) overhear(e message.Event) []string {
-	if e.Event == message.Recovered && e.Reason == message.Heard {
+	switch e := e.(type) {
+	case message.Recovered:
 		for _, host := range e.Hosts {
 			s.hosts.present.hear(host, s.Now())
 		}
+	case message.Ran:
+		s.tasks.done(e.Outcome)
 	}
-	if e.Outcome == nil {
-		return e.Hosts
-	}
-	s.tasks.done(*e.Outcome)
-	if e.Outcome.Host == "" {
-		return e.Hosts
-	}
-	return []string{e.Outcome.Host}
+	return message.Hosts(e)
 }

@@ -167,16 +167,16 @@ func (i *intent) plan(hosts []plan.Host) (plan.Plan, error) {
 }
 
 // hold is what holds up every run now; nil when nothing does.
-func (i *intent) hold() *message.Event {
+func (i *intent) hold() *message.Paused {
 	if err := i.unreadable(); err != nil {
-		return &message.Event{Event: message.Paused, By: message.ByAgent, Why: message.CleanText(err.Error())}
+		return &message.Paused{By: message.ByAgent, Why: message.CleanText(err.Error())}
 	}
 	if err := i.unusable[theRollout]; err != nil {
 		why := fmt.Sprintf("the rollout cannot be read: %v; write it anew", err)
-		return &message.Event{Event: message.Paused, By: message.ByAgent, Why: message.CleanText(why)}
+		return &message.Paused{By: message.ByAgent, Why: message.CleanText(why)}
 	}
 	if i.rollout != nil && i.rollout.Paused {
-		return &message.Event{Event: message.Paused, By: message.ByRollout}
+		return &message.Paused{By: message.ByRollout}
 	}
 	return nil
 }

@@ -169,8 +169,8 @@ func (s *state) act(ctx context.Context, now time.Time) time.Time {
 		return s.drive(ctx, current, now)
 	}
 	if e, some := s.missed(now); some {
-		s.Logger.Warn("a window was missed", "tenant", s.Tenant, "opened", e.Window, "closed", e.NotAfter, "reason", e.Reason)
-		return s.append(ctx, message.Record{Kind: message.EventRecord, Body: e.Encode()}, e.Event)
+		s.Logger.Warn("a window was missed", "tenant", s.Tenant, "opened", e.Window, "closed", e.WindowEnd, "reason", e.Reason)
+		return s.append(ctx, message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(e)}, message.Name(e))
 	}
 	next := s.openWhenDue(ctx, now)
 	if s.ledger.LastSeq < s.log.last {

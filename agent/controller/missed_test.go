@@ -65,7 +65,7 @@ func TestStoryEndsWithTheRun(t *testing.T) {
 			t.Fatalf("the log has %q", missed)
 		}
 		view, err := c.Find(t.Context(), r.ID)
-		if last := view.Events[len(view.Events)-1]; err != nil || last.Event != message.Finished || m.runPuts != 1 {
+		if last := view.Events[len(view.Events)-1]; err != nil || last.Event != "finished" || m.runPuts != 1 {
 			t.Errorf("after %d writes to the history the story ends with %+v, %v", m.runPuts, last, err)
 		}
 	})
@@ -85,11 +85,11 @@ func TestMissedByAWrongClock(t *testing.T) {
 	s.setBack(noon.Add(-50 * time.Hour)) // It was corrected then.
 	ahead := noon.AddDate(4, 0, 0)
 	note := func(seq uint64, e message.Event) {
-		if err := s.ledger.Fold(message.Record{Seq: seq, Kind: message.EventRecord, Time: noon, Body: e.Encode()}); err != nil {
+		if err := s.ledger.Fold(message.Record{Seq: seq, Kind: message.EventRecord, Time: noon, Body: message.EncodeEvent(e)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	note(1, message.Event{Event: message.Missed, Window: &ahead, NotAfter: &ahead, Reason: "by the wrong clock"})
+	note(1, message.Missed{Window: ahead, WindowEnd: ahead, Reason: "by the wrong clock"})
 	for n, want := range []string{"2026-11-20T02:00:00Z", "2026-11-21T02:00:00Z"} {
 		e, some := s.missed(noon)
 		if !some || e.Window.Format(time.RFC3339) != want {

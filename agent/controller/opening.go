@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -57,7 +56,7 @@ func (s *state) openWhenDue(ctx context.Context, now time.Time) time.Time {
 	}
 	s.idle = v1.WaitingFor{}
 	s.Logger.Info("window is open; opening a run", "tenant", s.Tenant, "hosts", f.members, "silent", f.silent, "not-after", end)
-	return s.open(ctx, message.Event{Trigger: message.TriggerWindow, Window: &span.Start, WindowEnd: &span.End, NotAfter: &end}, planned)
+	return s.open(ctx, message.Opened{Trigger: message.TriggerWindow, Window: span.Start, WindowEnd: span.End, NotAfter: end}, planned)
 }
 
 // idles notes, once, why an open window has no run.
@@ -71,13 +70,11 @@ func (s *state) idles(now time.Time, what, detail string, until time.Time) time.
 }
 
 // open opens a run as it was planned.
-func (s *state) open(ctx context.Context, e message.Event, planned plan.Plan) time.Time {
-	e.Event, e.Hosts, e.Silent, e.Exempt, e.Policy = message.Opened, planned.Hosts, slices.Concat(planned.Silent, planned.SilentAside), planned.Exempt, &planned.Policy
-	e.Unwell = s.ledger.Unwell()
-	if considered := s.ledger.Considered(); !considered.IsZero() {
-		e.Considered = &considered
-	}
-	return s.append(ctx, message.Record{Kind: message.EventRecord, Body: e.Encode()}, e.Event)
+func (s *state) open(ctx context.Context, e message.Opened, planned plan.Plan) time.Time {
+	e.Members, e.Exempt, e.Policy = planned.Hosts, planned.Exempt, planned.Policy
+	e.Roster = s.ledger.Opening(planned.Silent, planned.Others)
+	e.Considered = s.ledger.Considered()
+	return s.append(ctx, message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(e)}, message.Name(e))
 }
 
 // facts are what is known of an opening but for the fleet.
@@ -95,12 +92,12 @@ func (s *state) facts(now time.Time, span window.Span) facts {
 
 // missed returns the event of a window that has closed without a run, the
 // oldest one first; false when there is none.
-func (s *state) missed(now time.Time) (message.Event, bool) {
+func (s *state) missed(now time.Time) (e message.Missed, some bool) {
 	if s.intent.config == nil || len(s.hosts.known) == 0 || s.intent.scheduledAt.IsZero() {
-		return message.Event{}, false
+		return e, false
 	}
 	if now.Before(s.intent.lookBackAt) {
-		return message.Event{}, false
+		return e, false
 	}
 	considered := s.ledger.Considered()
 	if considered.After(now) { // It was, by a clock that was ahead; setBack notes when that ended.
@@ -113,10 +110,10 @@ func (s *state) missed(now time.Time) (message.Event, bool) {
 		if next, found := s.intent.nextOpening(now); found {
 			s.intent.lookBackAt = next.End
 		}
-		return message.Event{}, false
+		return e, false
 	}
 	o := closed[0]
-	return message.Event{Event: message.Missed, Window: &o.Start, NotAfter: &o.End, Reason: s.whyMissed(o)}, true
+	return message.Missed{Window: o.Start, WindowEnd: o.End, Reason: s.whyMissed(o)}, true
 }
 
 // closed returns the last windows that opened from an instant on and have

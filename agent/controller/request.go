@@ -73,7 +73,7 @@ func (s *state) decideRequests(ctx context.Context, current *run.State) (retryAt
 		if retryAt = s.appendEvent(ctx, current, e); retryAt.IsZero() {
 			s.written(current, q, s.log.last)
 		} else if !errors.Is(s.log.failed, log.ErrBehind) {
-			q.tried = e.Encode()
+			q.tried = message.EncodeEvent(e)
 		}
 		return retryAt, true
 	}

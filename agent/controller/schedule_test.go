@@ -64,7 +64,7 @@ func TestFreezeDuringARun(t *testing.T) {
 		m.mu.Unlock()
 		see(store.Seen{Object: calendarNamed("quarter"), Calendar: &freeze, Number: 2})
 		synctest.Wait()
-		want := `{"event":"frozen","not-after":"2000-01-01T00:30:00Z","until":"2000-01-01T01:30:00Z","reason":"quarter (stocktaking)"}`
+		want := `{"event":"frozen","freeze":"quarter (stocktaking)","not-after":"2000-01-01T00:30:00Z","until":"2000-01-01T01:30:00Z"}`
 		if m.last() != want {
 			t.Fatalf("the log ends with %s, not %s", m.last(), want)
 		}
@@ -128,7 +128,7 @@ func TestMissedWindows(t *testing.T) {
 		c, _ := m.control(t)
 		m.pass(time.Minute)
 		missed := m.events(`"missed"`)
-		if len(missed) != 3 || missed[0] != `{"event":"missed","window":"2000-01-01T02:00:00Z","not-after":"2000-01-01T03:00:00Z","reason":"the agent was not running"}` {
+		if len(missed) != 3 || missed[0] != `{"event":"missed","window":"2000-01-01T02:00:00Z","window-end":"2000-01-01T03:00:00Z","reason":"the agent was not running"}` {
 			t.Fatalf("missed are %q", missed)
 		}
 		m.pass(3 * time.Hour) // A window in which h01 is silent.

@@ -76,9 +76,9 @@ func TestUpgradedHostIsDeleted(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		silent, recovered := len(m.events(`"silent"`)), m.events(`"recovered"`)
-		if silent != 1 || len(recovered) != 1 || recovered[0] != `{"event":"recovered","hosts":["h01"],"by":"ann","reason":"deleted"}` {
-			t.Errorf("the log has %d events silent, and %s", silent, recovered)
+		silent, gone := len(m.events(`"silent"`)), m.events(`"deleted"`)
+		if silent != 1 || len(gone) != 1 || gone[0] != `{"event":"deleted","hosts":["h01"],"by":"ann"}` {
+			t.Errorf("the log has %d events silent, and %s", silent, gone)
 		}
 		m.reply("h02", r.ID, message.Upgrade)
 		if view, err := c.Find(t.Context(), r.ID); err != nil || view.Result != "completed" {
@@ -157,9 +157,7 @@ func TestOverhear(t *testing.T) {
 			t.Fatalf("the log ends with %s, not %s", m.last(), want)
 		}
 		m.mu.Lock()
-		m.lastCommand = m.add(message.Record{Kind: message.EventRecord, Run: r.ID, Body: message.Event{
-			Event: message.Recovered, Reason: message.Heard, Hosts: []string{"h01"},
-		}.Encode()})
+		m.lastCommand = m.add(message.Record{Kind: message.EventRecord, Run: r.ID, Body: message.EncodeEvent(message.Recovered{Hosts: []string{"h01"}})})
 		before := len(m.records)
 		m.mu.Unlock()
 		time.Sleep(message.Silence - time.Second)

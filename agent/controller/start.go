@@ -113,12 +113,12 @@ func (s *state) planStart(now time.Time, request v1.Start, only map[string]bool)
 // bounds returns when a run that is started now has to end, and the window
 // that it is in. Who overrides the windows and says for how long means that,
 // whether one is open or not.
-func (s *state) bounds(now time.Time, request v1.Start) (message.Event, error) {
+func (s *state) bounds(now time.Time, request v1.Start) (message.Opened, error) {
 	span, found := s.intent.nextOpening(now)
-	var e message.Event
+	var e message.Opened
 	switch open := found && !now.Before(span.Start); {
 	case open:
-		e.Window, e.WindowEnd, e.NotAfter = &span.Start, &span.End, &span.End
+		e.Window, e.WindowEnd, e.NotAfter = span.Start, span.End, span.End
 	case !request.OverrideWindow && found:
 		return e, &run.Refused{Message: fmt.Sprintf(
 			`no maintenance window is open; the next one opens at %s; to start now, send "override-window": true with a "reason"`,
@@ -126,35 +126,33 @@ func (s *state) bounds(now time.Time, request v1.Start) (message.Event, error) {
 	case !request.OverrideWindow:
 		return e, &run.Refused{Message: `no maintenance window is configured; to start now, send "override-window": true with a "reason"`}
 	default:
-		end := now.Add(overrideDuration)
-		e.NotAfter = &end
+		e.NotAfter = now.Add(overrideDuration)
 	}
 	if request.Duration == "" {
 		return e, nil
 	}
 	length, err := window.ParseDuration(request.Duration)
-	end := now.Add(length)
-	e.NotAfter = &end
+	e.NotAfter = now.Add(length)
 	return e, err
 }
 
 // frozen refuses a start in a freeze, which wins over whoever starts, and cuts
 // a run that would reach into the next one.
-func (s *state) frozen(now time.Time, e *message.Event) error {
+func (s *state) frozen(now time.Time, e *message.Opened) error {
 	freeze, found := s.intent.nextFreeze(now)
 	switch {
 	case found && freeze.Contains(now):
 		return &run.Refused{Message: fmt.Sprintf("freeze %s is on until %s, and wins over every window and every start; change or delete its calendar to start now",
 			freezeName(freeze), freeze.End.UTC().Format(time.RFC3339))}
-	case found && freeze.Start.Before(*e.NotAfter):
-		e.NotAfter = &freeze.Start
+	case found && freeze.Start.Before(e.NotAfter):
+		e.NotAfter = freeze.Start
 	}
 	return nil
 }
 
 // reserve has a run that ends with its window end so much earlier (AV-78).
-func reserve(now time.Time, e *message.Event, request v1.Start, span time.Duration) error {
-	if e.Window == nil || request.Duration != "" {
+func reserve(now time.Time, e *message.Opened, request v1.Start, span time.Duration) error {
+	if e.Window.IsZero() || request.Duration != "" {
 		return nil
 	}
 	end := e.NotAfter.Add(-span)
@@ -163,19 +161,20 @@ func reserve(now time.Time, e *message.Event, request v1.Start, span time.Durati
 			`the window ends at %s, and the rollout's reserve of %s has begun; to start now, send "override-window": true with a "duration" and a "reason"`,
 			e.NotAfter.UTC().Format(time.RFC3339), span)}
 	}
-	e.NotAfter = &end
+	e.NotAfter = end
 	return nil
 }
 
 // startable tells why a run cannot start as it was planned.
 func (s *state) startable(now time.Time, p plan.Plan) error {
+	silent := slices.IndexFunc(p.Others, func(e message.Entry) bool { return e.Silent })
 	switch {
 	case len(p.Hosts) == 0 && len(p.Exempt) > 0:
 		return &run.Refused{Message: fmt.Sprintf("the rollout leaves out all %d hosts; the first is %s: %s", len(p.Exempt), p.Exempt[0].Host, p.Exempt[0].Reason)}
 	case len(p.Hosts) == 0:
 		return &run.Refused{Message: "no host of a listed worker application is known; start a worker under one of worker-applications first"}
-	case len(p.SilentAside) > 0 && now.Before(s.started.Add(gracePeriod)):
-		return s.unheard(p.SilentAside[0])
+	case silent >= 0 && now.Before(s.started.Add(gracePeriod)):
+		return s.unheard(p.Others[silent].Host)
 	case len(p.Silent) > 0 && now.Before(s.started.Add(gracePeriod)):
 		return s.unheard(p.Silent[0])
 	case len(p.Hosts) == len(p.Silent):

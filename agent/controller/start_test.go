@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -53,8 +54,8 @@ func TestBounds(t *testing.T) {
 				if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.refused) {
 					t.Errorf("refused with %v", err)
 				}
-			case err != nil || !e.NotAfter.Equal(c.end) || (e.Window != nil) != c.window || c.window && !e.Window.Equal(friday):
-				t.Errorf("the event is %s, %v", e.Encode(), err)
+			case err != nil || !e.NotAfter.Equal(c.end) || e.Window.IsZero() == c.window || c.window && !e.Window.Equal(friday):
+				t.Errorf("the event is %+v, %v", e, err)
 			}
 		})
 	}
@@ -107,22 +108,22 @@ func (m *memory) finish(t *testing.T, c *Controller) {
 
 // TestRunOfAWrongClock checks that a run which was opened while the clock was
 // years ahead does not keep the windows of today from theirs, and that logs
-// that do not name the window still count.
+// of runs by hand count, which name no window.
 func TestRunOfAWrongClock(t *testing.T) {
 	t.Parallel()
 	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	midnight, years := noon.Truncate(24*time.Hour), noon.AddDate(4, 0, 0)
 	for name, c := range map[string]struct {
-		window *time.Time
+		window time.Time
 		opened time.Time
 		wants  bool
 	}{
-		"the run of this window":          {&midnight, noon.Add(-time.Hour), false},
-		"its run, stamped years ahead":    {&midnight, years, false},
-		"a run of a window in years":      {&years, years, true},
-		"an old log":                      {nil, noon.Add(-time.Hour), false},
-		"an old log, of the day before":   {nil, noon.Add(-24 * time.Hour), true},
-		"an old log, stamped years ahead": {nil, years, true},
+		"the run of this window":             {midnight, noon.Add(-time.Hour), false},
+		"its run, stamped years ahead":       {midnight, years, false},
+		"a run of a window in years":         {years, years, true},
+		"a run by hand":                      {time.Time{}, noon.Add(-time.Hour), false},
+		"a run by hand, of the day before":   {time.Time{}, noon.Add(-24 * time.Hour), true},
+		"a run by hand, stamped years ahead": {time.Time{}, years, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -136,10 +137,10 @@ func TestRunOfAWrongClock(t *testing.T) {
 			s.hosts.joined = s.started
 			end := c.opened.Add(time.Hour)
 			for i, e := range []message.Event{
-				{Event: message.Opened, Hosts: []string{"h01"}, Window: c.window, NotAfter: &end},
-				{Event: message.Finished, Result: "completed"},
+				message.Opened{Members: []string{"h01"}, Policy: policy.Default(1), Window: c.window, WindowEnd: end, NotAfter: end},
+				message.Finished{Result: "completed"},
 			} {
-				r := message.Record{Seq: uint64(i + 1), Kind: message.EventRecord, Time: c.opened, Body: e.Encode()}
+				r := message.Record{Seq: uint64(i + 1), Kind: message.EventRecord, Time: c.opened, Body: message.EncodeEvent(e)}
 				s.fold(t.Context(), r)
 				m.records, m.lastCommand = append(m.records, r), r.Seq
 			}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 )
 
@@ -126,13 +127,13 @@ func invent(chance *rand.Rand) (log []message.Record, now time.Time) {
 		log = append(log, r)
 		_ = ledger.Fold(r)
 	}
-	event := func(e message.Event) { add(message.Record{Kind: message.EventRecord, Body: e.Encode()}) }
+	event := func(e message.Event) { add(message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(e)}) }
 	for range 20 + chance.IntN(200) {
 		now = now.Add(time.Duration(chance.IntN(600)) * time.Second)
 		current := ledger.Current()
 		if current == nil {
-			end := now.Add(4 * time.Hour)
-			event(message.Event{Event: message.Opened, Hosts: []string{"h01", "h02", "h03"}[:1+chance.IntN(3)], NotAfter: &end})
+			members := []string{"h01", "h02", "h03"}[:1+chance.IntN(3)]
+			event(message.Opened{Members: members, Policy: policy.Default(len(members)), NotAfter: now.Add(4 * time.Hour)})
 			continue
 		}
 		switch step := current.Next(now); {

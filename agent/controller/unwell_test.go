@@ -92,7 +92,7 @@ func TestDeletedAfterTheEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if want := `{"event":"recovered","hosts":["h01"],"by":"ann","reason":"deleted"}`; m.last() != want {
+		if want := `{"event":"deleted","hosts":["h01"],"by":"ann"}`; m.last() != want {
 			t.Errorf("the log ends with %s, not %s", m.last(), want)
 		}
 		m.beat("h01")
@@ -190,7 +190,7 @@ func TestOpeningMissesNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, c, r := lostUpgrade(t)
 		release := m.hold()
-		m.answer("h01", r, message.Upgrade, "this host has no journal, so "+message.PastUnknown)
+		m.answers("h01", r, message.Reply{Action: message.Upgrade, Result: "this host has no journal", Unknown: true})
 		if _, err := c.Start(t.Context(), "test", start); !errors.Is(err, run.ErrNotReady) {
 			t.Errorf("a start by a controller that is behind is answered %v", err)
 		}

@@ -7,7 +7,7 @@ type Decoded struct {
 
 	Command *Command
 	Reply   *Reply
-	Event   *Event
+	Event   Event
 	// Err is why the body cannot be read.
 	Err error
 }
@@ -21,7 +21,7 @@ func (r Record) Decode() Decoded {
 	case ReplyRecord:
 		e.Reply, e.Err = decoded(DecodeReply(r.Body))
 	case EventRecord:
-		e.Event, e.Err = decoded(DecodeEvent(r.Body))
+		e.Event, e.Err = DecodeEvent(r.Body)
 	}
 	return e
 }
@@ -32,7 +32,3 @@ func decoded[T any](body T, err error) (*T, error) {
 	}
 	return &body, nil
 }
-
-// Is reports whether the record is an event of a kind, one of the constants of
-// Event.Event.
-func (e Decoded) Is(kind string) bool { return e.Event != nil && e.Event.Event == kind }

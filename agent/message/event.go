@@ -1,7 +1,10 @@
 package message
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,51 +12,16 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
-// The facts of a run that the controller writes down.
-const (
-	// Opened begins a run; its prepare follows.
-	Opened = "opened"
-	// Silent tells that members of the run are not heard of any more.
-	Silent = "silent"
-	// Recovered tells that silent members are none any more.
-	Recovered = "recovered"
-	// Released tells that somebody freed the slot of a host by force.
-	Released = "released"
-	// Turn tells that it is a host's turn: it is checked before anything else.
-	Turn = "turn"
-	// Slot tells that a host takes a slot: it is drained next.
-	Slot = "slot"
-	// Ran tells how a task came out.
-	Ran = "ran"
-	// GaveUp tells that hosts are waited for no longer.
-	GaveUp = "gave-up"
-	// Approved, Paused, Resumed and Aborted are what somebody asked for.
-	Approved = "approved"
-	Paused   = "paused"
-	Resumed  = "resumed"
-	Aborted  = "aborted"
-	// Frozen tells that a freeze ends the run earlier: NotAfter is when it
-	// begins, Until when it ends, Reason its name.
-	Frozen = "frozen"
-	// Missed tells of a window that has closed without a run: Window and NotAfter
-	// are when it was open, Reason why.
-	Missed = "missed"
-	// Finished ends a run.
-	Finished = "finished"
-)
+// Event is a fact that the controller writes on the log: one of the types below.
+type Event interface {
+	// name is what the event is called on the log.
+	name() string
+}
 
 // What made a run begin.
 const (
 	TriggerWindow = "window"
 	TriggerManual = "manual"
-)
-
-// Why a silent host has recovered, the Reason of Recovered.
-const (
-	// Heard means that its worker was heard of again.
-	Heard = "heard"
-	// Deleted means that somebody deleted it, so that nobody waits for it.
-	Deleted = "deleted"
 )
 
 // Who paused or resumed a run when nobody did.
@@ -69,113 +37,289 @@ const (
 // they let it.
 func GoesOn(by string) bool { return by == ByRollout || by == ByAgent }
 
-// Event is a fact of a run. The members that count depend on Event.
-type Event struct {
-	Event string `json:"event"`
-
-	// Of Opened, but for Hosts.
-
+// Opened begins a run; its prepare follows.
+type Opened struct {
 	// Trigger is TriggerWindow or TriggerManual.
-	Trigger string `json:"trigger,omitempty"`
-	// Hosts are the members of the run, in the order in which they go; of
-	// Silent, Recovered, Released, Turn, Slot and GaveUp those that it tells of.
-	Hosts []string `json:"hosts,omitempty"`
-	// Silent are the members that were not heard of when it was opened: they
-	// count as out of service until they recover (design.md 5, invariant 1).
-	Silent []string `json:"silent,omitempty"`
-	// Unwell are hosts, members or not, that were out of service when the run
-	// before ended and have not been well since: they still are (design.md 5,
-	// invariant 1).
-	Unwell []Unwell `json:"unwell,omitempty"`
-	// Exempt are hosts that are no members, and why.
+	Trigger string `json:"trigger"`
+	// Members are the hosts that the run upgrades, in the order in which they go.
+	Members []string `json:"members"`
+	// Roster are the hosts, members or not, that are out of service now, and the
+	// hosts that are no members and count in a stage.
+	Roster []Entry `json:"roster,omitempty"`
+	// Exempt are the hosts that the rollout leaves out, and why.
 	Exempt []policy.Exempt `json:"exempt,omitempty"`
-	// Policy is how the run goes about its hosts; nil is policy.Default.
-	Policy *policy.Resolved `json:"policy,omitempty"`
+	// Policy is how the run goes about its hosts.
+	Policy policy.Resolved `json:"policy"`
 	// RetryOf is the run whose failed and skipped hosts these are.
 	RetryOf uint64 `json:"retry-of,omitempty"`
-	// Window is when the window opened whose run this is; nil for a run
-	// outside of all windows, and in logs from before it was written down.
-	Window *time.Time `json:"window,omitempty"`
-	// WindowEnd is when that window closes, as far as was known then; nil as
-	// Window, and then NotAfter stands for it.
-	WindowEnd *time.Time `json:"window-end,omitempty"`
+	// Window is when the window opened whose run this is, WindowEnd when that
+	// closes, as far as is known; zero for a run outside of all windows.
+	Window    time.Time `json:"window,omitzero"`
+	WindowEnd time.Time `json:"window-end,omitzero"`
 	// Considered is when the last window opened that had its run or was missed,
-	// before this run; nil when none did.
-	Considered *time.Time `json:"considered,omitempty"`
-	// NotAfter is when the run ends at the latest; of Opened, Frozen and Missed.
-	NotAfter *time.Time `json:"not-after,omitempty"`
-	// Until is when the freeze ends, of Frozen; nil in logs from before it was
-	// written down.
-	Until *time.Time `json:"until,omitempty"`
-
-	// By and Why are who asked for it, and the reason given (AV-81).
+	// before this run; zero when none did.
+	Considered time.Time `json:"considered,omitzero"`
+	// NotAfter is when the run ends at the latest.
+	NotAfter time.Time `json:"not-after"`
+	// By and Why are who asked for the run, and the reason given (AV-81).
 	By  string `json:"by,omitempty"`
 	Why string `json:"why,omitempty"`
+}
 
-	// Action is the command whose reply is given up, Task the kind of task; of
-	// GaveUp, one of them.
+// Silent tells that hosts have not been heard of for a while.
+type Silent struct {
+	Hosts []string `json:"hosts"`
+}
+
+// Recovered tells that silent hosts have been heard of again.
+type Recovered struct {
+	Hosts []string `json:"hosts"`
+}
+
+// Deleted tells that somebody deleted hosts, so that nobody waits for them.
+type Deleted struct {
+	Hosts []string `json:"hosts"`
+	By    string   `json:"by,omitempty"`
+}
+
+// Released tells that somebody freed the slot of a host by force.
+type Released struct {
+	Host string `json:"host"`
+	By   string `json:"by,omitempty"`
+	Why  string `json:"why,omitempty"`
+}
+
+// Turn tells that a host has its turn: it is checked before anything else.
+type Turn struct {
+	Host string `json:"host"`
+}
+
+// Slot tells that a host takes a slot: it is drained next.
+type Slot struct {
+	Host string `json:"host"`
+}
+
+// Ran tells how a task came out.
+type Ran struct {
+	Outcome Outcome `json:"outcome"`
+}
+
+// TimedOut tells that hosts have taken longer for a command or a task than its
+// limit: nobody waits for them any longer.
+type TimedOut struct {
+	Hosts []string `json:"hosts"`
+	Awaited
+}
+
+// Cancelled tells that hosts are not waited for, or not sent what they were to
+// be sent, because the run ends.
+type Cancelled struct {
+	Hosts []string `json:"hosts"`
+	Awaited
+}
+
+// Awaited is what a host is waited for: the answer to a command, or the outcome
+// of a task.
+type Awaited struct {
 	Action Action   `json:"action,omitempty"`
 	Task   TaskKind `json:"task,omitempty"`
-	// Outcome is of Ran.
-	Outcome *Outcome `json:"outcome,omitempty"`
-	// Stage is the name of the stage that is approved.
-	Stage string `json:"stage,omitempty"`
-	// Result is completed, partial, failed, aborted or timed-out; of Finished.
-	Result string `json:"result,omitempty"`
-	// Reason says in words why it ended so; of Recovered it is Heard or Deleted.
+}
+
+// Approved tells that somebody approved a stage.
+type Approved struct {
+	Stage string `json:"stage"`
+	By    string `json:"by,omitempty"`
+	Why   string `json:"why,omitempty"`
+}
+
+// Paused tells that somebody holds the run up.
+type Paused struct {
+	By  string `json:"by,omitempty"`
+	Why string `json:"why,omitempty"`
+}
+
+// Resumed tells that somebody lets the run go on.
+type Resumed struct {
+	By  string `json:"by,omitempty"`
+	Why string `json:"why,omitempty"`
+}
+
+// Aborted tells that somebody ends the run.
+type Aborted struct {
+	By  string `json:"by,omitempty"`
+	Why string `json:"why,omitempty"`
+}
+
+// Frozen tells that a freeze ends the run earlier: NotAfter is when the freeze
+// begins, Until when it ends.
+type Frozen struct {
+	Freeze   string    `json:"freeze"`
+	NotAfter time.Time `json:"not-after"`
+	Until    time.Time `json:"until"`
+}
+
+// Missed tells of a window that has closed without a run, and why.
+type Missed struct {
+	Window    time.Time `json:"window"`
+	WindowEnd time.Time `json:"window-end"`
+	Reason    string    `json:"reason,omitempty"`
+}
+
+// Finished ends a run.
+type Finished struct {
+	// Result is completed, partial, failed, aborted or timed-out.
+	Result string `json:"result"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// Encode returns the event's JSON body.
-func (e Event) Encode() []byte { return encode(e) }
+func (Opened) name() string    { return "opened" }
+func (Silent) name() string    { return "silent" }
+func (Recovered) name() string { return "recovered" }
+func (Deleted) name() string   { return "deleted" }
+func (Released) name() string  { return "released" }
+func (Turn) name() string      { return "turn" }
+func (Slot) name() string      { return "slot" }
+func (Ran) name() string       { return "ran" }
+func (TimedOut) name() string  { return "timed-out" }
+func (Cancelled) name() string { return "cancelled" }
+func (Approved) name() string  { return "approved" }
+func (Paused) name() string    { return "paused" }
+func (Resumed) name() string   { return "resumed" }
+func (Aborted) name() string   { return "aborted" }
+func (Frozen) name() string    { return "frozen" }
+func (Missed) name() string    { return "missed" }
+func (Finished) name() string  { return "finished" }
 
-// DecodeEvent reads an event's JSON body.
-func DecodeEvent(data []byte) (Event, error) {
-	var event Event
-	if err := json.Unmarshal(data, &event); err != nil {
-		return Event{}, fmt.Errorf("cannot read event: %w", err)
+// readers read the members of each event, by its name.
+var readers = map[string]func([]byte) (Event, error){
+	"opened": read[Opened], "silent": read[Silent], "recovered": read[Recovered], "deleted": read[Deleted], "released": read[Released],
+	"turn": read[Turn], "slot": read[Slot], "ran": read[Ran], "timed-out": read[TimedOut], "cancelled": read[Cancelled],
+	"approved": read[Approved], "paused": read[Paused], "resumed": read[Resumed], "aborted": read[Aborted],
+	"frozen": read[Frozen], "missed": read[Missed], "finished": read[Finished],
+}
+
+// Name is what an event is called on the log.
+func Name(e Event) string { return e.name() }
+
+// Hosts are the hosts that an event is about; none of one that is about the
+// whole run.
+func Hosts(e Event) []string {
+	switch e := e.(type) {
+	case Silent:
+		return e.Hosts
+	case Recovered:
+		return e.Hosts
+	case Deleted:
+		return e.Hosts
+	case TimedOut:
+		return e.Hosts
+	case Cancelled:
+		return e.Hosts
+	case Released:
+		return []string{e.Host}
+	case Turn:
+		return []string{e.Host}
+	case Slot:
+		return []string{e.Host}
+	case Ran:
+		if e.Outcome.Host != "" {
+			return []string{e.Outcome.Host}
+		}
 	}
-	if event.Policy != nil {
-		event.Policy.AddParts()
+	return nil
+}
+
+// The JSON of an event begins with its name, so that it is read once.
+const nameFirst = `{"event":"`
+
+// EncodeEvent returns the JSON body of an event.
+func EncodeEvent(e Event) []byte {
+	members := encode(e)
+	body := make([]byte, 0, len(nameFirst)+len(members)+len(e.name())+2)
+	body = append(append(append(body, nameFirst...), e.name()...), `",`...)
+	if len(members) == len("{}") {
+		body = body[:len(body)-1]
 	}
-	if err := event.check(); err != nil {
-		return Event{}, fmt.Errorf("cannot read event %.40q: %w", event.Event, err)
+	return append(body, members[1:]...)
+}
+
+// DecodeEvent reads the JSON body of an event.
+func DecodeEvent(body []byte) (Event, error) {
+	rest, found := bytes.CutPrefix(body, []byte(nameFirst))
+	name, rest, ended := bytes.Cut(rest, []byte(`"`))
+	if !found || !ended {
+		return nil, fmt.Errorf("cannot read event: it does not begin with %s", nameFirst)
+	}
+	reader := readers[string(name)]
+	if reader == nil {
+		return nil, fmt.Errorf("cannot read event %.40q: there is no such event", name)
+	}
+	members := append([]byte("{"), bytes.TrimPrefix(rest, []byte(","))...)
+	event, err := reader(members)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read event %q: %w", name, err)
 	}
 	return event, nil
 }
 
-// eventNames are all that Event.Event may be, and whether it tells of hosts.
-var eventNames = map[string]bool{
-	Opened: true, Silent: true, Recovered: true, Released: true, Turn: true, Slot: true,
-	Ran: false, GaveUp: false, Approved: false, Paused: false, Resumed: false, Aborted: false,
-	Frozen: false, Missed: false, Finished: false,
+func read[E Event](members []byte) (Event, error) {
+	var e E
+	if err := json.Unmarshal(members, &e); err != nil {
+		return nil, err
+	}
+	if o, opened := any(&e).(*Opened); opened {
+		o.Policy.AddParts()
+	}
+	return e, check(e)
 }
 
 // check tells what an event lacks.
-func (e Event) check() error {
-	ofHosts, known := eventNames[e.Event]
-	switch {
-	case !known:
-		return fmt.Errorf("there is no such event")
-	case ofHosts && len(e.Hosts) == 0:
-		return fmt.Errorf("hosts is empty")
-	case e.Event == Missed && e.Window == nil:
-		return fmt.Errorf("window is missing")
-	case (e.Event == Opened || e.Event == Frozen || e.Event == Missed) && e.NotAfter == nil:
-		return fmt.Errorf("not-after is missing")
-	case e.Event == Recovered && e.Reason != Heard && e.Reason != Deleted:
-		return fmt.Errorf("reason %q is none of heard, deleted", e.Reason)
-	case e.Event == Finished && e.Result == "":
-		return fmt.Errorf("result is missing")
-	case e.Event == Approved && e.Stage == "":
-		return fmt.Errorf("stage is missing")
-	case e.Event == Ran && e.Outcome == nil:
-		return fmt.Errorf("outcome is missing")
-	case e.Event == GaveUp && !e.Action.Known() && !e.Task.Known():
-		return fmt.Errorf("neither action %q nor task %q is known", e.Action, e.Task)
+func check(e Event) error {
+	switch e := e.(type) {
+	case Opened:
+		return e.check()
+	case Ran:
+		return present("outcome", e.Outcome != Outcome{})
+	case TimedOut:
+		return checkAwaited(e.Hosts, e.Awaited)
+	case Cancelled:
+		return checkAwaited(e.Hosts, e.Awaited)
+	case Silent, Recovered, Deleted, Released, Turn, Slot:
+		return checkHosts(Hosts(e))
+	case Approved:
+		return present("stage", e.Stage != "")
+	case Frozen:
+		return cmp.Or(present("not-after", !e.NotAfter.IsZero()), present("until", !e.Until.IsZero()))
+	case Missed:
+		return cmp.Or(present("window", !e.Window.IsZero()), present("window-end", !e.WindowEnd.IsZero()))
+	case Finished:
+		return present("result", e.Result != "")
 	}
-	seen := make(map[string]bool, len(e.Hosts))
-	for _, host := range e.Hosts {
+	return nil
+}
+
+func present(member string, is bool) error {
+	if is {
+		return nil
+	}
+	return fmt.Errorf("%s is missing", member)
+}
+
+func checkAwaited(hosts []string, a Awaited) error {
+	if !a.Action.Known() && !a.Task.Known() {
+		return fmt.Errorf("neither action %q nor task %q is known", a.Action, a.Task)
+	}
+	return checkHosts(hosts)
+}
+
+// checkHosts tells what is wrong with a list of hosts, of which there is at least
+// one.
+func checkHosts(hosts []string) error {
+	if len(hosts) == 0 {
+		return errors.New("hosts is empty")
+	}
+	seen := make(map[string]bool, len(hosts))
+	for _, host := range hosts {
 		switch {
 		case !names.ValidHost(host):
 			return fmt.Errorf("%q is not a host name", host)
@@ -184,25 +328,21 @@ func (e Event) check() error {
 		}
 		seen[host] = true
 	}
-	if e.Policy != nil {
-		for _, stage := range e.Policy.Stages {
-			for _, host := range stage.Aside {
-				if !names.ValidHost(host) || seen[host] {
-					return fmt.Errorf("policy: stage %s has %q aside, which is not the name of a host or named before", stage.Name, host)
-				}
-				seen[host] = true
-			}
-		}
+	return nil
+}
+
+func (e Opened) check() error {
+	if err := checkHosts(e.Members); err != nil {
+		return fmt.Errorf("members: %w", err)
 	}
-	for _, host := range e.Silent {
-		if !seen[host] {
-			return fmt.Errorf("silent names %q, which is none of hosts, nor aside", host)
-		}
+	if err := present("not-after", !e.NotAfter.IsZero()); err != nil {
+		return err
 	}
-	if e.Policy != nil {
-		if err := e.Policy.Check(len(e.Hosts)); err != nil {
-			return fmt.Errorf("policy: %w", err)
-		}
+	if err := e.Policy.Check(len(e.Members)); err != nil {
+		return fmt.Errorf("policy: %w", err)
 	}
-	return checkUnwell(e.Unwell)
+	if err := e.checkRoster(); err != nil {
+		return fmt.Errorf("roster: %w", err)
+	}
+	return nil
 }

@@ -5,48 +5,84 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
 // TestEventBodies checks what events look like on the log, and that they are
-// read as they were written: an old log must stay readable.
+// read as they were written.
 func TestEventBodies(t *testing.T) {
 	t.Parallel()
+	unseen := map[string]bool{}
+	for name := range readers {
+		unseen[name] = true
+	}
 	opens := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
 	end := opens.Add(4 * time.Hour)
+	rollout := string(encode(policy.Default(2)))
 	for body, event := range map[string]Event{
-		`{"event":"opened","trigger":"window","hosts":["h01","h03"],"silent":["h03"],"window":"2026-11-21T01:00:00Z","not-after":"2026-11-21T05:00:00Z"}`: {
-			Event: Opened, Trigger: TriggerWindow, Hosts: []string{"h01", "h03"}, Silent: []string{"h03"}, Window: &opens, NotAfter: &end,
+		`{"event":"opened","trigger":"window","members":["h01","h03"],"roster":[{"host":"h03","silent":true},` +
+			`{"host":"h02","stage":"all","since":"2026-11-21T01:00:00Z","owes":{"answer":"upgrade","undrain":true,"checks":"after-host"}}],"policy":` + rollout +
+			`,"window":"2026-11-21T01:00:00Z","window-end":"2026-11-21T05:00:00Z","not-after":"2026-11-21T05:00:00Z"}`: Opened{
+			Trigger: TriggerWindow, Members: []string{"h01", "h03"}, Policy: policy.Default(2), Window: opens, WindowEnd: end, NotAfter: end,
+			Roster: []Entry{{Host: "h03", Silent: true}, {Host: "h02", Stage: "all", Since: opens, Owes: Debt{Answer: Upgrade, Undrain: true, Checks: AfterHost}}},
 		},
-		`{"event":"opened","trigger":"window","hosts":["h01"],"unwell":[{"host":"h02","since":"2026-11-21T01:00:00Z","late":"upgrade","drained":true,"checks":"after-host"}],"not-after":"2026-11-21T05:00:00Z"}`: {
-			Event: Opened, Trigger: TriggerWindow, Hosts: []string{"h01"}, NotAfter: &end,
-			Unwell: []Unwell{{Host: "h02", Since: opens, Debt: Debt{Answer: Upgrade, Undrain: true, Checks: AfterHost}}},
+		`{"event":"opened","trigger":"manual","members":["h01","h02"],"policy":` + rollout + `,"not-after":"2026-11-21T05:00:00Z","by":"ann","why":"CVE"}`: Opened{
+			Trigger: TriggerManual, Members: []string{"h01", "h02"}, Policy: policy.Default(2), NotAfter: end, By: "ann", Why: "CVE",
 		},
-		`{"event":"opened","trigger":"manual","hosts":["h01"],"not-after":"2026-11-21T05:00:00Z"}`: {
-			Event: Opened, Trigger: TriggerManual, Hosts: []string{"h01"}, NotAfter: &end,
-		},
-		`{"event":"recovered","hosts":["h03"],"reason":"heard"}`: {Event: Recovered, Hosts: []string{"h03"}, Reason: Heard},
-		`{"event":"finished","result":"partial"}`:                {Event: Finished, Result: "partial"},
+		`{"event":"silent","hosts":["h03"]}`:                                                                        Silent{Hosts: []string{"h03"}},
+		`{"event":"recovered","hosts":["h03"]}`:                                                                     Recovered{Hosts: []string{"h03"}},
+		`{"event":"deleted","hosts":["h03"],"by":"ann"}`:                                                            Deleted{Hosts: []string{"h03"}, By: "ann"},
+		`{"event":"released","host":"h03","by":"ann","why":"dead"}`:                                                 Released{Host: "h03", By: "ann", Why: "dead"},
+		`{"event":"turn","host":"h01"}`:                                                                             Turn{Host: "h01"},
+		`{"event":"slot","host":"h01"}`:                                                                             Slot{Host: "h01"},
+		`{"event":"ran","outcome":{"run":7,"kind":"drain","host":"h01","attempt":0,"ok":true}}`:                     Ran{Outcome: Outcome{Run: 7, Kind: Drain, Host: "h01", OK: true}},
+		`{"event":"timed-out","hosts":["h01"],"action":"upgrade"}`:                                                  TimedOut{Hosts: []string{"h01"}, Awaited: Awaited{Action: Upgrade}},
+		`{"event":"cancelled","hosts":["h01"],"task":"drain"}`:                                                      Cancelled{Hosts: []string{"h01"}, Awaited: Awaited{Task: Drain}},
+		`{"event":"approved","stage":"all","by":"ann"}`:                                                             Approved{Stage: "all", By: "ann"},
+		`{"event":"paused"}`:                                                                                        Paused{},
+		`{"event":"resumed","by":"ann"}`:                                                                            Resumed{By: "ann"},
+		`{"event":"aborted","by":"ann","why":"wrong release"}`:                                                      Aborted{By: "ann", Why: "wrong release"},
+		`{"event":"frozen","freeze":"christmas","not-after":"2026-11-21T01:00:00Z","until":"2026-11-21T05:00:00Z"}`: Frozen{Freeze: "christmas", NotAfter: opens, Until: end},
+		`{"event":"missed","window":"2026-11-21T01:00:00Z","window-end":"2026-11-21T05:00:00Z","reason":"away"}`:    Missed{Window: opens, WindowEnd: end, Reason: "away"},
+		`{"event":"finished","result":"partial"}`:                                                                   Finished{Result: "partial"},
 	} {
-		if got := string(event.Encode()); got != body {
+		if got := string(EncodeEvent(event)); got != body {
 			t.Errorf("the body is %s, not %s", got, body)
 		}
 		if got, err := DecodeEvent([]byte(body)); err != nil || !reflect.DeepEqual(got, event) {
 			t.Errorf("%s is read as %+v, %v", body, got, err)
 		}
+		delete(unseen, Name(event))
+	}
+	if len(unseen) > 0 {
+		t.Errorf("there is no example of %v", unseen)
 	}
 }
 
-// TestMalformedRecovered checks that what would free a slot names whose, and
-// why.
-func TestMalformedRecovered(t *testing.T) {
+// TestMalformedEvents checks that an event is what it says, names its hosts, each
+// once, and has all its members and no others.
+func TestMalformedEvents(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
-		`{"event":"recovered","reason":"heard"}`:                 "hosts is empty",
-		`{"event":"recovered","hosts":["h03"]}`:                  `reason "" is none of heard, deleted`,
-		`{"event":"recovered","hosts":["h03"],"reason":"hoped"}`: `reason "hoped" is none of heard, deleted`,
-		`{"event":"recovered","hosts":["a b"],"reason":"heard"}`: `"a b" is not a host name`,
-		`{"event":"recovering","hosts":["h"],"reason":"heard"}`:  `there is no such event`,
-		`{"event":"recovered","hosts":"h03","reason":"deleted"}`: "cannot read event",
+		`{"event":"recovered"}`:                                 "hosts is empty",
+		`{"event":"recovered","hosts":[]}`:                      "hosts is empty",
+		`{"event":"recovered","hosts":["a b"]}`:                 `"a b" is not a host name`,
+		`{"event":"recovered","hosts":["h1","h1"]}`:             "h1 is named twice",
+		`{"event":"recovering","hosts":["h"]}`:                  "there is no such event",
+		`{"event":"deleted","hosts":"h03"}`:                     `cannot read event "deleted"`,
+		`{"hosts":["h03"],"event":"deleted"}`:                   "does not begin with",
+		`{"event":"deleted`:                                     "does not begin with",
+		`{"event":"deleted"`:                                    `cannot read event "deleted"`,
+		`{"event":"turn"}`:                                      `"" is not a host name`,
+		`{"event":"timed-out","hosts":["h1"],"task":"dance"}`:   `neither action "" nor task "dance" is known`,
+		`{"event":"cancelled","hosts":["h1"]}`:                  "is known",
+		`{"event":"ran"}`:                                       "outcome is missing",
+		`{"event":"approved"}`:                                  "stage is missing",
+		`{"event":"frozen","freeze":"x"}`:                       "not-after is missing",
+		`{"event":"frozen","not-after":"2026-11-21T05:00:00Z"}`: "until is missing",
+		`{"event":"missed","window":"2026-11-21T05:00:00Z"}`:    "window-end is missing",
+		`{"event":"finished"}`:                                  "result is missing",
 	} {
 		if _, err := DecodeEvent([]byte(body)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: the error is %v and does not say %q", body, err, want)
@@ -54,20 +90,26 @@ func TestMalformedRecovered(t *testing.T) {
 	}
 }
 
-// TestMalformedUnwell checks that hosts which are not well are named, each
-// once, with what they lack.
-func TestMalformedUnwell(t *testing.T) {
+// TestMalformedRoster checks that the hosts with which a run is opened are named,
+// each once, with what they owe.
+func TestMalformedRoster(t *testing.T) {
 	t.Parallel()
-	for unwell, want := range map[string]string{
-		`[{"host":"a b"}]`:                     `"a b", which is not a host name`,
-		`[{"host":"h01"},{"host":"h01"}]`:      `names h01 twice`,
-		`[{"host":"h01","late":"dance"}]`:      `"dance", which is no action`,
-		`[{"host":"h01","checks":"fleet"}]`:    `"fleet", which are no checks of a host`,
-		`[{"host":"h01","since":"yesterday"}]`: "cannot read event",
+	for roster, want := range map[string]string{
+		`[{"host":"a b"}]`: `"a b" is not a host name`,
+		`[{"host":"h01","silent":true},{"host":"h01","silent":true}]`: `h01 is named twice`,
+		`[{"host":"h01","stage":"all"}]`:                              `h01 is a member`,
+		`[{"host":"h09","stage":"none"}]`:                             `"none", which is none of the policy's`,
+		`[{"host":"h09","silent":true}]`:                              `neither a member nor of a stage`,
+		`[{"host":"h01","owes":{"look":true}}]`:                       `owes something exactly when`,
+		`[{"host":"h01","since":"2026-11-21T01:00:00Z"}]`:             `owes something exactly when`,
+		`[{"host":"h01","owes":{"answer":"dance"}}]`:                  `"dance", which is no action`,
+		`[{"host":"h01","owes":{"checks":"fleet"}}]`:                  `"fleet", which are no checks of a host`,
+		`[{"host":"h01","since":"yesterday"}]`:                        "cannot read event",
 	} {
-		body := `{"event":"opened","hosts":["h01"],"not-after":"2026-11-21T05:00:00Z","unwell":` + unwell + `}`
+		body := strings.Replace(string(EncodeEvent(Opened{Members: []string{"h01"}, Policy: policy.Default(1), NotAfter: time.Now()})),
+			`"policy"`, `"roster":`+roster+`,"policy"`, 1)
 		if _, err := DecodeEvent([]byte(body)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: the error is %v and does not say %q", unwell, err, want)
+			t.Errorf("%s: the error is %v and does not say %q", roster, err, want)
 		}
 	}
 }

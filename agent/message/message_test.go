@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
 // TestBodiesAreAvassas checks the bodies byte for byte against
@@ -60,9 +61,9 @@ func TestMalformed(t *testing.T) {
 		"no result":                  {reply, `{"action":"upgrade"}`, "result is empty"},
 		"reply of unknown action":    {reply, `{"action":"","result":"done"}`, "action"},
 		"unknown event":              {event, `{"event":"rested"}`, "rested"},
-		"opened without end":         {event, `{"event":"opened","hosts":["h01"]}`, "not-after"},
-		"opened without hosts":       {event, `{"event":"opened","not-after":"2026-11-21T04:00:00Z"}`, "hosts"},
-		"opened with a strange host": {event, `{"event":"opened","hosts":["a/b"],"not-after":"2026-11-21T04:00:00Z"}`, "a/b"},
+		"opened without end":         {event, `{"event":"opened","members":["h01"]}`, "not-after"},
+		"opened without hosts":       {event, `{"event":"opened","not-after":"2026-11-21T04:00:00Z"}`, "members: hosts is empty"},
+		"opened with a strange host": {event, `{"event":"opened","members":["a/b"],"not-after":"2026-11-21T04:00:00Z"}`, "a/b"},
 		"finished without result":    {event, `{"event":"finished"}`, "result"},
 		"nested version":             {versions, `{"kernel":{"major":6}}`, `"kernel"`},
 		"versions that are null":     {versions, `null`, "not an object"},
@@ -92,7 +93,10 @@ func TestMembersOfANewerVersion(t *testing.T) {
 		body   []byte
 		decode func([]byte) ([]byte, error)
 	}{
-		"event":    {Event{Event: Opened, Hosts: []string{"h01"}, NotAfter: &at}.Encode(), again(DecodeEvent)},
+		"event": {EncodeEvent(Opened{Members: []string{"h01"}, Policy: policy.Default(1), NotAfter: at}), func(body []byte) ([]byte, error) {
+			e, err := DecodeEvent(body)
+			return EncodeEvent(e), err
+		}},
 		"alive":    {Alive{Application: "app"}.Encode(), again(DecodeAlive)},
 		"progress": {Progress{Run: 1}.Encode(), again(DecodeProgress)},
 		"task":     {Task{Run: 1, Kind: Drain, Host: "h01"}.Encode(), again(DecodeTask)},
@@ -141,7 +145,7 @@ func TestRoundTrip(t *testing.T) {
 func FuzzBodies(f *testing.F) {
 	f.Add([]byte(`{"action":"prepare","hosts":["h01"],"not-after":"2026-11-21T04:00:00Z"}`))
 	f.Add([]byte(`{"action":"upgrade","result":"reboot-required"}`))
-	f.Add([]byte(`{"event":"opened","hosts":["h01"],"not-after":"2026-11-21T04:00:00Z"}`))
+	f.Add([]byte(`{"event":"opened","members":["h01"],"not-after":"2026-11-21T04:00:00Z"}`))
 	f.Add([]byte(`{"kernel":"6.1"}`))
 	f.Add([]byte(`{"application":"a","agent-version":"1"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {

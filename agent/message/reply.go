@@ -14,15 +14,15 @@ const (
 	RebootRequired = "reboot-required"
 )
 
-// PastUnknown ends the answer of a worker that cannot know whether its host has
-// carried out a command, or still does: it is no proof that the host is at rest.
-const PastUnknown = "what it did before is unknown"
-
 // Reply is a host's one answer to a command.
 type Reply struct {
 	Action Action `json:"action"`
 	// Result is Done, RebootRequired (of upgrade alone) or error text.
 	Result string `json:"result"`
+	// Unknown means that the worker cannot know whether its host has carried out
+	// a command, or still does: the answer is no proof that the host is at rest.
+	// Avassa's protocol has no such member; it is left out when false.
+	Unknown bool `json:"unknown,omitempty"`
 }
 
 // Encode returns the reply's JSON body.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -34,8 +35,10 @@ type Plan struct {
 	// Hosts are the members in the order in which they go: stage by stage, by
 	// name within a stage.
 	Hosts []string
-	// Silent are the members that are not heard of, SilentAside the others.
-	Silent, SilentAside []string
+	// Silent are the members that are not heard of.
+	Silent []string
+	// Others are the hosts that count in a stage and are no members.
+	Others []message.Entry
 	// Exempt are the hosts that are left out, by name, and why.
 	Exempt []policy.Exempt
 	Policy policy.Resolved
@@ -147,12 +150,8 @@ func (p *Plan) enlist(stages [][]Host, noReboot *matcher) {
 // setAside writes down which hosts of a stage are no members.
 func (p *Plan) setAside(stage int, hosts []Host) {
 	for _, host := range hosts {
-		if !host.Aside {
-			continue
-		}
-		aside := &p.Policy.Stages[stage].Aside
-		if *aside = append(*aside, host.Name); host.Silent {
-			p.SilentAside = append(p.SilentAside, host.Name)
+		if host.Aside {
+			p.Others = append(p.Others, message.Entry{Host: host.Name, Stage: p.Policy.Stages[stage].Name, Silent: host.Silent})
 		}
 	}
 }

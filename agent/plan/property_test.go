@@ -124,12 +124,11 @@ func checkRunCanBeOpened(rt *rapid.T, planned Plan) {
 	if len(planned.Hosts) == 0 {
 		return
 	}
-	end := time.Unix(1_900_000_000, 0).UTC()
-	opened := message.Event{
-		Event: message.Opened, Trigger: message.TriggerWindow, NotAfter: &end,
-		Hosts: planned.Hosts, Silent: planned.Silent, Exempt: planned.Exempt, Policy: &planned.Policy,
+	opened := message.Opened{
+		Trigger: message.TriggerWindow, NotAfter: time.Unix(1_900_000_000, 0).UTC(),
+		Members: planned.Hosts, Roster: planned.Others, Exempt: planned.Exempt, Policy: planned.Policy,
 	}
-	got, err := message.DecodeEvent(opened.Encode())
+	got, err := message.DecodeEvent(message.EncodeEvent(opened))
 	if err != nil {
 		rt.Fatal(err)
 	}

@@ -25,9 +25,6 @@ type ResolvedStage struct {
 	Size int `json:"size"`
 	// MaxUnavailable is at least 1.
 	MaxUnavailable int `json:"max-unavailable"`
-	// Aside are hosts of the stage that are no members, as those that a retry
-	// leaves alone: they count while they are out of service.
-	Aside []string `json:"aside,omitempty"`
 }
 
 // Exempt is a host that is left out, or its reboot, and why.

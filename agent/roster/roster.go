@@ -66,9 +66,9 @@ func (h *Host) Reason() string {
 	case owes.Answer != "" && h.Before:
 		return "it has not answered " + string(owes.Answer) + " of a run before"
 	case h.Held() && h.Before && h.IsSilent():
-		return NotWell + ", and is silent"
+		return notWell + ", and is silent"
 	case h.Held() && h.Before:
-		return NotWell
+		return notWell
 	case owes.Answer != "":
 		return "it has not answered " + string(owes.Answer)
 	case h.InHand:
@@ -83,8 +83,7 @@ func (h *Host) Reason() string {
 	return ""
 }
 
-// NotWell is why a host is out of service since an earlier run.
-const NotWell = "it was not well when the run before ended"
+const notWell = "it was not well when the run before ended"
 
 // Answered notes that the host has answered the command that it owed an answer
 // to, and so is at work no more. A host that says that it does not know what it
@@ -161,13 +160,13 @@ func (r *Roster) Edit(i int, at time.Time, change func(*Host)) {
 	}
 }
 
-// Unwell returns the hosts that owe something, by their index: the next run is
+// Owing returns the hosts that owe something, by their index: the next run is
 // opened with them. A host that is silent and owes nothing is none of them.
-func (r *Roster) Unwell() []message.Unwell {
-	var hosts []message.Unwell
+func (r *Roster) Owing() []message.Entry {
+	var hosts []message.Entry
 	for _, h := range r.hosts {
 		if h.Owes.Any() {
-			hosts = append(hosts, message.Unwell{Host: h.Name, Since: h.Since, Debt: h.Owes})
+			hosts = append(hosts, message.Entry{Host: h.Name, Since: h.Since, Owes: h.Owes})
 		}
 	}
 	return hosts

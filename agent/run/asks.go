@@ -20,22 +20,22 @@ type Request struct {
 // says what stands in the way.
 func (s *State) Decide(q Request) (message.Event, error) {
 	if err := s.refuses(q); err != nil {
-		return message.Event{}, err
+		return nil, err
 	}
-	e := message.Event{By: q.By, Why: message.CleanText(q.Why)}
+	why := message.CleanText(q.Why)
 	switch q.Ask {
 	case Pause:
-		e.Event = message.Paused
+		return message.Paused{By: q.By, Why: why}, nil
 	case Resume:
-		e.Event = message.Resumed
+		return message.Resumed{By: q.By, Why: why}, nil
 	case Abort:
-		e.Event = message.Aborted
+		return message.Aborted{By: q.By, Why: why}, nil
 	case Approve:
-		e.Event, e.Stage = message.Approved, q.Stage
+		return message.Approved{Stage: q.Stage, By: q.By, Why: why}, nil
 	case Release:
-		e.Event, e.Hosts = message.Released, []string{q.Host}
+		return message.Released{Host: q.Host, By: q.By, Why: why}, nil
 	}
-	return e, nil
+	return nil, s.refused("a run cannot be asked to %q", q.Ask)
 }
 
 func (s *State) refuses(q Request) error {
@@ -57,8 +57,6 @@ func (s *State) refuses(q Request) error {
 	case Release:
 		return s.refusesRelease(q.Host)
 	case Abort:
-	default:
-		return s.refused("a run cannot be asked to %q", q.Ask)
 	}
 	return nil
 }

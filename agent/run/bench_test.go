@@ -53,15 +53,17 @@ func BenchmarkRun(b *testing.B) {
 func wholeRun(b *testing.B, policy policy.Resolved, silent, unwell bool) {
 	b.Helper()
 	p := newPlayer(b)
-	end := epoch.Add(4 * time.Hour)
-	e := message.Event{Event: message.Opened, Trigger: message.TriggerWindow, NotAfter: &end, Policy: &policy}
+	e := message.Opened{Trigger: message.TriggerWindow, NotAfter: epoch.Add(4 * time.Hour), Policy: policy}
+	var gone []string
 	for i := range policy.Stages[0].Size {
-		e.Hosts = append(e.Hosts, fmt.Sprintf("h%05d", i+1))
+		host := fmt.Sprintf("h%05d", i+1)
+		e.Members = append(e.Members, host)
 		if silent && i%2 == 0 {
-			e.Silent = append(e.Silent, e.Hosts[i])
+			gone = append(gone, host)
+			e.Roster = append(e.Roster, message.Entry{Host: host, Silent: true})
 		}
 		if unwell {
-			e.Unwell = append(e.Unwell, message.Unwell{Host: e.Hosts[i], Since: epoch, Debt: message.Debt{Checks: message.AfterHost}})
+			e.Roster = append(e.Roster, message.Entry{Host: host, Since: epoch, Owes: message.Debt{Checks: message.AfterHost}})
 		}
 	}
 	p.fact(e)
@@ -75,14 +77,14 @@ func wholeRun(b *testing.B, policy policy.Resolved, silent, unwell bool) {
 			p.follow(step)
 		case step.Fleet != nil:
 			o := step.Fleet.Outcome(true, "")
-			p.fact(message.Event{Event: message.Ran, Outcome: &o})
+			p.fact(message.Ran{Outcome: o})
 		case silent:
-			p.fact(message.Event{Event: message.Recovered, Reason: message.Deleted, Hosts: e.Silent})
+			p.fact(message.Deleted{Hosts: gone})
 		default:
 			p.now = step.Until
 		}
 	}
-	if p.ledger.Newest().Count(Upgraded)+len(e.Silent) != len(e.Hosts) {
+	if p.ledger.Newest().Count(Upgraded)+len(gone) != len(e.Members) {
 		b.Fatal(p.ledger.Newest().Reason)
 	}
 }
@@ -91,8 +93,11 @@ func wholeRun(b *testing.B, policy policy.Resolved, silent, unwell bool) {
 // well.
 func (p *player) follow(step Step) {
 	run := p.ledger.Newest()
-	hosts := append(step.Command.Hosts, step.Event.Hosts...)
-	if step.Act == Send && step.Command.Host != "" {
+	hosts := step.Command.Hosts
+	switch {
+	case step.Act == Note:
+		hosts = message.Hosts(step.Event)
+	case step.Command.Host != "":
 		hosts = []string{step.Command.Host}
 	}
 	for _, host := range hosts {
@@ -101,7 +106,7 @@ func (p *player) follow(step Step) {
 		}
 		for task, _, wanted := run.Task(host); wanted; task, _, wanted = run.Task(host) {
 			o := task.Outcome(true, "")
-			p.fact(message.Event{Event: message.Ran, Outcome: &o})
+			p.fact(message.Ran{Outcome: o})
 		}
 	}
 }
@@ -114,14 +119,13 @@ func BenchmarkForecast(b *testing.B) {
 			p := newPlayer(b)
 			policy := policy.Default(hosts)
 			policy.Stages[0].MaxUnavailable = hosts / 2
-			end := epoch.Add(4 * time.Hour)
-			e := message.Event{Event: message.Opened, Trigger: message.TriggerWindow, NotAfter: &end, Policy: &policy}
+			e := message.Opened{Trigger: message.TriggerWindow, NotAfter: epoch.Add(4 * time.Hour), Policy: policy}
 			for i := range hosts {
-				e.Hosts = append(e.Hosts, fmt.Sprintf("h%06d", i+1))
+				e.Members = append(e.Members, fmt.Sprintf("h%06d", i+1))
 			}
 			p.fact(e)
 			p.take(p.ledger.Current(), p.ledger.Current().Next(p.now))
-			p.follow(Step{Act: Send, Command: message.Command{Action: message.Prepare, Hosts: e.Hosts}})
+			p.follow(Step{Act: Send, Command: message.Command{Action: message.Prepare, Hosts: e.Members}})
 			for range hosts / 2 {
 				p.take(p.ledger.Current(), p.ledger.Current().Next(p.now))
 			}

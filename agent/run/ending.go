@@ -98,20 +98,20 @@ func (s *State) stop(why string, at time.Time) {
 func (s *State) wind(now time.Time, result Result, until time.Time) Step {
 	for _, at := range []step{checkingBefore, ready, draining, drained} {
 		if _, some := s.front(at); some {
-			return note(s.giveUp(at, time.Time{}))
+			return note(s.cancelAll(at))
 		}
 	}
 	silenced := s.aborted != nil || s.overAt(now)
 	if i, some := s.front(rebootDue); some {
 		if silenced {
-			return note(s.giveUp(rebootDue, time.Time{}))
+			return note(s.cancelAll(rebootDue))
 		}
 		return send(message.Command{Action: message.Reboot, Host: s.members[i].Name})
 	}
 	if s.overAt(now) && s.policy.Overrun == policy.StopHost {
 		for _, at := range []step{upgrading, rebooting, checkingAfter} {
 			if _, some := s.front(at); some {
-				return note(s.giveUp(at, time.Time{}))
+				return note(s.cancelAll(at))
 			}
 		}
 	}

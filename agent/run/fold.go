@@ -2,11 +2,12 @@ package run
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/roster"
 )
 
 // Fold takes in the next record of the log. An error means that the record
@@ -92,10 +93,10 @@ func (s *State) foldReply(r message.Record) error {
 		return err
 	}
 	m := &s.members[i]
-	result := answerOf(r)
-	ashore := s.comesAshore(i, r.Action, result, r.Time)
+	reply := s.replyOf(m, r)
+	paid := r.Action == message.Prepare && s.answersBefore(i, reply, r.Time)
 	if asked := m.asked(); asked == "" || asked != r.Action {
-		if ashore {
+		if paid {
 			return nil
 		}
 		return fmt.Errorf("%s was not asked to %s: it is %s", r.Host, r.Action, m.status())
@@ -103,60 +104,61 @@ func (s *State) foldReply(r message.Record) error {
 	s.changed = r.Time
 	switch {
 	case m.Owes.Answer != "":
-		s.answerLate(i, result, r.Time)
-	case r.Action != message.Prepare && pastUnknown(result):
+		s.edit(i, r.Time, func(m *member) {
+			m.text += fmt.Sprintf("; its late answer to %s was: %s", m.Owes.Answer, reply.Result)
+			m.Answered(reply.Unknown)
+		})
+	case r.Action == message.Prepare && reply.Result == message.Done && !reply.Unknown:
+		s.edit(i, r.Time, func(m *member) { m.epoch = r.Epoch })
+		return s.move(i, idle, r.Time)
+	case r.Action == message.Prepare:
+		s.fail(i, reply.Result, r.Time)
+	case reply.Unknown:
 		// Another worker of the host, or what it left behind, may be at work.
 		s.edit(i, r.Time, func(m *member) { m.Answered(true) })
-		s.fail(i, result, r.Time)
-	case result == message.Done && r.Action == message.Prepare:
-		return s.move(i, idle, r.Time)
-	case result == message.Done:
+		s.fail(i, reply.Result, r.Time)
+	case reply.Result == message.Done:
 		s.isUpgraded(i, r.Time)
-	case result == message.RebootRequired && r.Action == message.Upgrade:
+	case reply.Result == message.RebootRequired && r.Action == message.Upgrade:
 		s.needsReboot(i, r.Time)
 	default:
-		s.fail(i, result, r.Time)
+		s.fail(i, reply.Result, r.Time)
 	}
 	return nil
 }
 
-// comesAshore takes in that a host which never answered the run before answers
-// this one, be it too late: it is at work on nothing that came before, unless it
-// says that it does not know. It reports whether that was news.
-func (s *State) comesAshore(i int, action message.Action, result string, at time.Time) bool {
-	if m := &s.members[i]; m.Owes.Answer == "" || !m.Before || action != message.Prepare {
+// answersBefore notes that a host has answered the prepare of this run, be it
+// too late, that never answered a command of an earlier run. A worker does one
+// thing at a time, so the old command is finished, unless the host says that it
+// does not know. It reports whether that was news.
+func (s *State) answersBefore(i int, reply message.Reply, at time.Time) bool {
+	if m := &s.members[i]; m.Owes.Answer == "" || !m.Before {
 		return false
 	}
 	s.edit(i, at, func(m *member) {
-		m.Answered(pastUnknown(result))
+		m.Answered(reply.Unknown)
 		m.Before = m.final != HostFailed
 	})
 	return true
 }
 
-// pastUnknown reports whether a host answered that it does not know what it did.
-func pastUnknown(result string) bool { return strings.HasSuffix(result, message.PastUnknown) }
-
-// answerOf returns a reply's result. A reply that cannot be read is a failure:
-// the host has used up its one answer, so waiting for another is vain.
-func answerOf(r message.Record) string {
+// replyOf returns what a reply says. A reply that cannot be read is a failure:
+// the host has used up its one answer, so waiting for another is vain. A worker
+// of another epoch than the one that was prepared does not know what that one
+// did, whatever it says.
+func (s *State) replyOf(m *member, r message.Record) message.Reply {
 	reply, err := message.DecodeReply(r.Body)
 	switch {
 	case err != nil:
-		return fmt.Sprintf("its reply to %s cannot be read: %v", r.Action, err)
+		reply = message.Reply{Result: fmt.Sprintf("its reply to %s cannot be read: %v", r.Action, err)}
 	case reply.Action != r.Action:
-		return fmt.Sprintf("its reply to %s speaks of %s", r.Action, reply.Action)
+		reply = message.Reply{Result: fmt.Sprintf("its reply to %s speaks of %s", r.Action, reply.Action)}
 	}
-	return reply.Result
-}
-
-// answerLate takes in that a host which was given up is at work no more. It
-// stays failed, and may be well again.
-func (s *State) answerLate(i int, result string, at time.Time) {
-	s.edit(i, at, func(m *member) {
-		m.text += fmt.Sprintf("; its late answer to %s was: %s", m.Owes.Answer, result)
-		m.Answered(pastUnknown(result))
-	})
+	if r.Action != message.Prepare && r.Epoch != m.epoch && !reply.Unknown {
+		reply.Unknown = true
+		reply.Result = fmt.Sprintf("another worker answered in place of the one that was prepared, so what that one did is unknown; the answer was: %s", reply.Result)
+	}
+	return reply
 }
 
 func (s *State) needsReboot(i int, at time.Time) {
@@ -193,7 +195,7 @@ func (s *State) isWell(i int, at time.Time) {
 	})
 }
 
-// fail takes in what went wrong with a host. One that is out of service stays
+// fail takes in what went wrong with a host. A host that is out of service stays
 // so until it is well again: its late answer has come, it is undrained, and
 // the checks that failed pass. It is undrained at once.
 func (s *State) fail(i int, text string, at time.Time) {
@@ -208,17 +210,6 @@ func (s *State) fail(i int, text string, at time.Time) {
 		m.Before = m.Before && m.Owes.Answer != ""
 		m.ends(HostFailed, text, at)
 	})
-}
-
-// ends gives the host its final status. One that was drained is undrained.
-func (m *member) ends(status Status, text string, at time.Time) {
-	m.InHand = false
-	m.final, m.text, m.since = status, text, at
-	if m.Owes.Undrain && m.step != undraining {
-		m.step, m.ranAt = undraining, time.Time{}
-		return
-	}
-	m.step = done
 }
 
 // proof returns the kind of checks that show that a host which fails now is
@@ -244,19 +235,20 @@ func (s *State) judge(host, text string, at time.Time) {
 	if s.policy.MaxFailures > 1 {
 		why = fmt.Sprintf("%d hosts failed, the last one was %s: %s", s.failures-s.forgiven, host, text)
 	}
+	s.onFailure(why, at)
+}
+
+// onFailure does what the policy says about failures.
+func (s *State) onFailure(why string, at time.Time) {
 	switch s.policy.OnFailure {
 	case policy.Stop:
 		s.stop(why, at)
 	case policy.Pause:
-		s.pauseByPolicy(why, at)
-	}
-}
-
-// pauseByPolicy pauses the run because of what failed. A person who has paused
-// it will see that before resuming it; the rollout and the agent do not look.
-func (s *State) pauseByPolicy(why string, at time.Time) {
-	if s.Paused == nil || message.GoesOn(s.Paused.By) {
-		s.Paused = &Pausing{By: byPolicy, Why: message.CleanText(why), At: at}
+		// A person who has paused the run will see the failure before resuming it; the
+		// rollout and the agent do not look.
+		if s.Paused == nil || message.GoesOn(s.Paused.By) {
+			s.Paused = &Pausing{By: byPolicy, Why: message.CleanText(why), At: at}
+		}
 	}
 }
 
@@ -268,27 +260,257 @@ func (s *State) takeSlot(i int, at time.Time) {
 	s.edit(i, at, func(m *member) { m.takenAt, m.InHand, m.Before = at, true, false })
 }
 
-func (s *State) member(host string) (int, error) {
-	i, known := s.roster.Index(host)
-	if !known || !s.isMember(i) {
-		return 0, fmt.Errorf("%s is not in run %d", host, s.Key())
+// foldEvent folds an event. A deletion and a release can come after the end of
+// the run, too.
+func (s *State) foldEvent(r message.Record) error {
+	event, err := message.DecodeEvent(r.Body)
+	if err != nil {
+		return err
 	}
-	return i, nil
+	switch e := event.(type) {
+	case message.Deleted:
+		return s.each(e, r.Time, s.delete)
+	case message.Released:
+		return s.release(e, r.Time)
+	}
+	if s.Over() {
+		return fmt.Errorf("event %s belongs to no run under way", message.Name(event))
+	}
+	switch e := event.(type) {
+	case message.Silent:
+		return s.each(e, r.Time, s.fallSilent)
+	case message.Recovered:
+		return s.each(e, r.Time, s.recover)
+	case message.Turn:
+		return s.each(e, r.Time, s.turn)
+	case message.Slot:
+		return s.each(e, r.Time, s.slot)
+	case message.Ran:
+		return s.ran(e.Outcome, r.Time)
+	case message.TimedOut:
+		return s.each(e, r.Time, func(i int, at time.Time) bool { return s.timeOut(i, e.Awaited, at) })
+	case message.Cancelled:
+		return s.each(e, r.Time, func(i int, at time.Time) bool { return s.cancel(i, e.Awaited, at) })
+	case message.Approved:
+		return s.approve(e, r.Time)
+	case message.Paused:
+		return s.pause(e, r.Time)
+	case message.Resumed:
+		return s.resume(e, r.Time)
+	case message.Aborted:
+		return s.abort(e, r.Time)
+	case message.Frozen:
+		return s.freeze(e, r.Time)
+	case message.Finished:
+		return s.finish(e, r)
+	}
+	return fmt.Errorf("run %d is under way and cannot be %s", s.Key(), message.Name(event))
 }
 
-// isMember reports whether a host of the roster is a member: these come first.
-func (s *State) isMember(i int) bool { return i < len(s.members) }
-
-// move brings a host to another step, if the table of moves has it.
-func (s *State) move(i int, to step, at time.Time) error {
-	m := &s.members[i]
-	if !m.step.mayBecome(to) {
-		return fmt.Errorf("host %s cannot go from %s to %s", m.Name, m.status(), statuses[to])
+// each changes each host that an event is about: all of them, or none when one is
+// not in the roster. It is an error when that changes none of them.
+func (s *State) each(e message.Event, at time.Time, change func(i int, at time.Time) bool) error {
+	hosts := message.Hosts(e)
+	for _, host := range hosts {
+		if _, known := s.roster.Index(host); !known {
+			return fmt.Errorf("%s is not in run %d", host, s.Key())
+		}
 	}
-	g := &s.stages[m.stage]
-	if to == checkingBefore || to == draining || to == upgrading {
-		g.begun, s.Phase = true, Upgrading
+	changed := false
+	for _, host := range hosts {
+		changed = change(s.indexOf(host), at) || changed
 	}
-	s.edit(i, at, func(m *member) { m.step, m.since = to, at })
+	if !changed {
+		return fmt.Errorf("event %s changes nothing for %s", message.Name(e), list(hosts))
+	}
 	return nil
+}
+
+// fallSilent has a host count as out of service. A host that is being checked
+// before its upgrade gives its turn back: it has it anew once it is heard of.
+func (s *State) fallSilent(i int, at time.Time) bool {
+	if h := s.roster.Host(i); h.IsSilent() || h.Removed || h.Group == roster.NoGroup {
+		return false
+	}
+	s.editHost(i, at, func(h *roster.Host) { h.Silent = at })
+	if s.isMember(i) && s.members[i].hasTurn() {
+		s.edit(i, at, func(m *member) { m.step, m.since, m.attempt, m.InHand = idle, at, m.attempt+1, false })
+	}
+	return true
+}
+
+func (s *State) recover(i int, at time.Time) bool {
+	if !s.roster.Host(i).IsSilent() {
+		return false
+	}
+	s.editHost(i, at, func(h *roster.Host) { h.Silent = time.Time{} })
+	return true
+}
+
+// delete drops a host that was deleted: nobody waits for it any more, nor for
+// its hook.
+func (s *State) delete(i int, at time.Time) bool {
+	if (!s.isMember(i) || s.members[i].step == done) && !s.counts(i) {
+		return false
+	}
+	s.remove(i, "it was deleted", at)
+	return true
+}
+
+// release drops a host whose slot was freed by force.
+func (s *State) release(e message.Released, at time.Time) error {
+	if err := s.refusesRelease(e.Host); err != nil {
+		return err
+	}
+	s.remove(s.indexOf(e.Host), fmt.Sprintf("its slot was released by %s: %s", e.By, e.Why), at)
+	return nil
+}
+
+// remove has a host hold no slot and take no further part. A host that has its
+// final status keeps it.
+func (s *State) remove(i int, text string, at time.Time) {
+	if !s.isMember(i) {
+		s.editHost(i, at, (*roster.Host).Remove)
+		return
+	}
+	s.fleet.stale()
+	s.edit(i, at, func(m *member) {
+		m.Remove()
+		if m.final == "" {
+			m.final, m.text, m.since = Skipped, text, at
+		} else if m.final != Upgraded {
+			m.text += "; " + text
+		}
+		m.step = done
+	})
+}
+
+// turn has a host checked before anything else, also one whose checks have passed
+// and count no more. A host that is out of service stays so for its turn: it
+// would need a slot at once.
+func (s *State) turn(i int, at time.Time) bool {
+	if !s.mayHaveTurn(i) || s.move(i, checkingBefore, at) != nil {
+		return false
+	}
+	s.edit(i, at, func(m *member) { m.InHand = m.Held() })
+	return true
+}
+
+// slot takes a host out of service: it is drained next, if there is a hook for
+// that, and will be undrained whatever happens.
+func (s *State) slot(i int, at time.Time) bool {
+	if !s.mayHaveTurn(i) || s.move(i, draining, at) != nil {
+		return false
+	}
+	s.takeSlot(i, at)
+	s.edit(i, at, func(m *member) { m.Owes.Undrain = s.policy.Hooks.Undrain != nil })
+	if s.policy.Hooks.Drain == nil {
+		_ = s.move(i, drained, at)
+	}
+	return true
+}
+
+// mayHaveTurn reports whether a host is a member that may have its turn.
+func (s *State) mayHaveTurn(i int) bool {
+	return s.isMember(i) && s.unprepared == 0 && s.members[i].stage == s.current && !s.members[i].IsSilent()
+}
+
+func (s *State) approve(e message.Approved, at time.Time) error {
+	if err := s.refusesApproval(e.Stage); err != nil {
+		return err
+	}
+	for n := range s.stages {
+		if g := &s.stages[n]; g.Name == e.Stage {
+			g.approvedAt, s.changed = at, at
+			break
+		}
+	}
+	return nil
+}
+
+func (s *State) pause(e message.Paused, at time.Time) error {
+	if s.Paused != nil {
+		return fmt.Errorf("run %d is paused already, by %s", s.Key(), s.Paused.By)
+	}
+	s.Paused, s.changed = &Pausing{By: e.By, Why: e.Why, At: at}, at
+	return nil
+}
+
+// resume lets the run go on. A person who resumes it has seen what failed so
+// far, and forgives it; the rollout and the agent do not look. The fleet may have
+// changed since, so its checks pass anew, and those before hosts that have no
+// slot yet.
+func (s *State) resume(e message.Resumed, at time.Time) error {
+	if s.Paused == nil {
+		return fmt.Errorf("run %d is not paused", s.Key())
+	}
+	s.Paused, s.changed = nil, at
+	if !message.GoesOn(e.By) {
+		s.forgiven = s.failures
+	}
+	for _, t := range s.queues[ready] {
+		s.members[t.host].passedAt = time.Time{}
+	}
+	s.fleet.stale()
+	return nil
+}
+
+func (s *State) abort(e message.Aborted, at time.Time) error {
+	if s.aborted != nil {
+		return fmt.Errorf("run %d is being aborted already, by %s", s.Key(), s.aborted.By)
+	}
+	s.aborted, s.changed = &Pausing{By: e.By, Why: e.Why, At: at}, at
+	return nil
+}
+
+// freeze has the run end when a freeze begins, be it one that nobody knew of
+// when the run was opened. Whether it is over is told by the log's clock alone:
+// whoever wrote the event may go by one that is wrong.
+func (s *State) freeze(e message.Frozen, at time.Time) error {
+	if !at.Before(e.Until) {
+		return fmt.Errorf("freeze %s was over at %s", e.Freeze, stamp(e.Until))
+	}
+	if !e.NotAfter.Before(s.NotAfter) {
+		return fmt.Errorf("run %d ends at %s anyway, before %s", s.Key(), stamp(s.NotAfter), stamp(e.NotAfter))
+	}
+	s.NotAfter, s.frozen, s.changed = e.NotAfter, e.Freeze, at
+	return nil
+}
+
+func (s *State) finish(e message.Finished, r message.Record) error {
+	result := Result(e.Result)
+	if !slices.Contains([]Result{Completed, Partial, Failed, IsAborted, TimedOut}, result) {
+		return fmt.Errorf("run %d cannot end as %q", s.Key(), e.Result)
+	}
+	s.Phase, s.Result, s.Reason = Finished, result, e.Reason
+	s.EndedSeq, s.EndedAt, s.changed = r.Seq, r.Time, r.Time
+	for i := range s.members {
+		s.close(i, r.Time)
+	}
+	s.queues = queues{}
+	return nil
+}
+
+// close gives a host that the run leaves behind its final status.
+func (s *State) close(i int, at time.Time) {
+	m := &s.members[i]
+	if m.final != "" {
+		return
+	}
+	to, text := Skipped, "the run ended before its turn"
+	switch {
+	case m.underWay():
+		to, text = HostFailed, "the run ended while it was "+string(m.status())
+	case m.IsSilent():
+		to, text = Unreachable, "it was silent until the run ended"
+	case m.step == preparing:
+		text = "it had not answered prepare when the run ended"
+	}
+	s.edit(i, at, func(m *member) {
+		if m.step == upgrading || m.step == rebooting {
+			m.Owes.Answer, m.Before = m.asked(), false
+		}
+		m.ends(to, text, at)
+		m.step = done
+	})
 }

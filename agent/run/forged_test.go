@@ -33,46 +33,45 @@ func TestForgedRecords(t *testing.T) {
 }
 
 // forged appends a record that anybody may have written.
-func (p *player) forged(rt *rapid.T, opened message.Event) {
-	host := rapid.SampledFrom(opened.Hosts).Draw(rt, "host")
+func (p *player) forged(rt *rapid.T, opened message.Opened) {
+	host := rapid.SampledFrom(opened.Members).Draw(rt, "host")
 	action := rapid.SampledFrom([]message.Action{message.Prepare, message.Prepare, message.Upgrade, message.Reboot}).Draw(rt, "action")
 	run := uint64(rapid.IntRange(0, 1).Draw(rt, "another run"))
 	if newest := p.ledger.Newest(); run == 0 {
 		run = newest.ID
 	}
-	r := message.Record{Kind: message.ReplyRecord, Run: run, Host: host, Action: action, Body: message.Reply{Action: action, Result: drawResult(rt)}.Encode()}
+	r := message.Record{Kind: message.ReplyRecord, Run: run, Host: host, Action: action, Body: message.Reply{Action: action, Result: drawResult(rt), Unknown: drawUnknown(rt)}.Encode()}
 	switch rapid.IntRange(0, 5).Draw(rt, "kind") {
 	case 0:
 		r.Kind, r.Body = message.CommandHost, message.Command{Action: message.Upgrade, Host: host}.Encode()
 	case 1:
 		r.Kind, r.Body = message.CommandHost, message.Command{Action: message.Reboot, Host: host}.Encode()
 	case 2:
-		r.Kind, r.Body = message.CommandAll, message.Command{Action: message.Prepare, Hosts: []string{host}, NotAfter: *opened.NotAfter}.Encode()
+		r.Kind, r.Body = message.CommandAll, message.Command{Action: message.Prepare, Hosts: []string{host}, NotAfter: opened.NotAfter}.Encode()
 	case 3:
 		p.now = p.now.Add(drawSpan(rt, "passes", 30*time.Minute))
 		return
 	case 4:
-		r.Kind, r.Body = message.EventRecord, p.forgedEvent(rt, opened, run).Encode()
+		r.Kind, r.Body = message.EventRecord, message.EncodeEvent(p.forgedEvent(rt, opened, run))
 	}
 	_ = p.fold(r)
 }
 
-func (p *player) forgedEvent(rt *rapid.T, opened message.Event, run uint64) message.Event {
-	names := []string{
-		message.Silent, message.Recovered, message.Released, message.Turn, message.Slot, message.Ran, message.GaveUp, message.GaveUp,
-		message.Approved, message.Paused, message.Resumed,
-	}
+func (p *player) forgedEvent(rt *rapid.T, opened message.Opened, run uint64) message.Event {
 	kinds := []message.TaskKind{"", message.BeforeHost, message.Drain, message.AfterHost, message.Undrain, message.Fleet}
-	e := message.Event{
-		Event:  rapid.SampledFrom(names).Draw(rt, "event"),
-		Hosts:  rapid.SliceOfNDistinct(rapid.SampledFrom(opened.Hosts), 1, min(3, len(opened.Hosts)), rapid.ID).Draw(rt, "hosts"),
-		Reason: rapid.SampledFrom([]string{message.Heard, message.Deleted, "", ends}).Draw(rt, "reason"),
-		Action: rapid.SampledFrom([]message.Action{"", message.Prepare, message.Upgrade, message.Reboot}).Draw(rt, "given up"),
-		Task:   rapid.SampledFrom(kinds).Draw(rt, "task"), Stage: "s0", By: "eve",
+	hosts := rapid.SliceOfNDistinct(rapid.SampledFrom(opened.Members), 1, min(3, len(opened.Members)), rapid.ID).Draw(rt, "hosts")
+	awaited := message.Awaited{
+		Action: rapid.SampledFrom([]message.Action{"", message.Prepare, message.Upgrade, message.Reboot}).Draw(rt, "awaited"),
+		Task:   rapid.SampledFrom(kinds).Draw(rt, "task"),
 	}
-	e.Outcome = &message.Outcome{
-		Run: run, Kind: rapid.SampledFrom(kinds).Draw(rt, "outcome"), Host: e.Hosts[0], Attempt: rapid.IntRange(0, 3).Draw(rt, "attempt"),
+	outcome := message.Outcome{
+		Run: run, Kind: rapid.SampledFrom(kinds).Draw(rt, "outcome"), Host: hosts[0], Attempt: rapid.IntRange(0, 3).Draw(rt, "attempt"),
 		OK: rapid.Bool().Draw(rt, "ok"),
 	}
-	return e
+	return rapid.SampledFrom([]message.Event{
+		message.Silent{Hosts: hosts}, message.Recovered{Hosts: hosts}, message.Deleted{Hosts: hosts}, message.Released{Host: hosts[0], By: "eve"},
+		message.Turn{Host: hosts[0]}, message.Slot{Host: hosts[0]}, message.Ran{Outcome: outcome},
+		message.TimedOut{Hosts: hosts, Awaited: awaited}, message.Cancelled{Hosts: hosts, Awaited: awaited},
+		message.Approved{Stage: "s0", By: "eve"}, message.Paused{By: "eve"}, message.Resumed{By: "eve"},
+	}).Draw(rt, "event")
 }

@@ -73,7 +73,7 @@ func (y *tally) see(r message.Record, folded error) {
 	y.sent[key] = true
 }
 
-const fuzzOpen = `3 0 - - {"event":"opened","trigger":"window","hosts":["a","b","c"],"silent":["c"],"not-after":"2026-11-21T05:00:00Z","policy":` +
+const fuzzOpen = `3 0 - - {"event":"opened","trigger":"window","members":["a","b","c"],"roster":[{"host":"c","silent":true}],"not-after":"2026-11-21T05:00:00Z","policy":` +
 	`{"stages":[{"name":"x","size":1,"max-unavailable":1,"soak":"1m"},{"name":"y","size":2,"max-unavailable":2,"approval":true}],` +
 	`"max-failures":1,"on-failure":"pause","min-prepared":1,"overrun":"stop","splay":"3s","timeouts":{"prepare":"1h","upgrade":"1h","reboot":"1h"},` +
 	`"checks":{"before-host":[{"name":"t","type":"tcp","passes":1,"interval":"1s","timeout":"9s"}],` +
@@ -85,16 +85,16 @@ var fuzzSeeds = []string{
 	// Sizes of stages whose sum overflows to the number of hosts.
 	strings.Replace(fuzzOpen, `"size":1,"max-unavailable":1,"soak":"1m"},`, `"size":9223372036854775807,"max-unavailable":1},`+
 		`{"name":"z","size":9223372036854775807,"max-unavailable":1},{"name":"w","size":3,"max-unavailable":1},`, 1),
-	"3 0 - - {\"event\":\"opened\",\"trigger\":\"window\",\"hosts\":[\"a\",\"b\"],\"not-after\":\"2026-11-21T05:00:00Z\"}\n" +
+	"3 0 - - {\"event\":\"opened\",\"trigger\":\"window\",\"members\":[\"a\",\"b\"],\"policy\":{\"stages\":[{\"name\":\"all\",\"size\":2,\"max-unavailable\":1}],\"max-failures\":1,\"on-failure\":\"stop\",\"min-prepared\":2,\"overrun\":\"finish-host\",\"timeouts\":{\"prepare\":\"1h\",\"upgrade\":\"1h\",\"reboot\":\"15m\"}},\"not-after\":\"2026-11-21T05:00:00Z\"}\n" +
 		"4 2 a prepare {\"action\":\"prepare\",\"result\":\"done\"}\n4 2 b prepare {\"action\":\"prepare\",\"result\":\"done\"}\n" +
 		"4 2 a upgrade {\"action\":\"upgrade\",\"result\":\"reboot-required\"}\n4 2 a reboot {\"action\":\"reboot\",\"result\":\"done\"}\n" +
 		" 2 2 b upgrade {\"action\":\"reboot\",\"host\":\"b\"}\n3 0 - - {\"event\":\"aborted\",\"by\":\"x\"}\nwait 5h\n",
 	" " + fuzzOpen + " 1 0 - prepare {\"action\":\"prepare\",\"hosts\":[\"a\"],\"not-after\":\"2026-11-21T05:00:00Z\"}\n" +
-		"4 2 a prepare {\"action\":\"prepare\",\"result\":\"done\"}\nwait 1h\n3 0 - - {\"event\":\"recovered\",\"hosts\":[\"c\"],\"reason\":\"heard\"}\n",
+		"4 2 a prepare {\"action\":\"prepare\",\"result\":\"done\"}\nwait 1h\n3 0 - - {\"event\":\"recovered\",\"hosts\":[\"c\"]}\n",
 	fuzzOpen + "4 2 a prepare {\"action\":\"prepare\",\"result\":\"done\"}\n4 2 b prepare {\"action\":\"prepare\",\"result\":\"done\"}\n" +
 		"4 2 c prepare {\"action\":\"prepare\",\"result\":\"x\"}\n3 0 - - {\"event\":\"resumed\",\"by\":\"x\"}\nwait 4s\n" +
 		"3 0 - - {\"event\":\"ran\",\"outcome\":{\"run\":2,\"kind\":\"fleet\",\"attempt\":2,\"ok\":true}}\n" +
-		"3 0 - - {\"event\":\"turn\",\"hosts\":[\"a\"]}\n3 0 - - {\"event\":\"ran\",\"outcome\":{\"run\":2,\"kind\":\"before-host\",\"host\":\"a\",\"attempt\":0,\"ok\":true}}\n" +
-		"3 0 - - {\"event\":\"gave-up\",\"hosts\":[\"a\"],\"task\":\"drain\"}\n3 0 - - {\"event\":\"silent\",\"hosts\":[\"a\",\"b\"]}\n" +
-		"3 0 - - {\"event\":\"approved\",\"stage\":\"y\"}\n3 0 - - {\"event\":\"slot\",\"hosts\":[\"b\"]}\nwait 2h\n",
+		"3 0 - - {\"event\":\"turn\",\"host\":\"a\"}\n3 0 - - {\"event\":\"ran\",\"outcome\":{\"run\":2,\"kind\":\"before-host\",\"host\":\"a\",\"attempt\":0,\"ok\":true}}\n" +
+		"3 0 - - {\"event\":\"timed-out\",\"hosts\":[\"a\"],\"task\":\"drain\"}\n3 0 - - {\"event\":\"silent\",\"hosts\":[\"a\",\"b\"]}\n" +
+		"3 0 - - {\"event\":\"approved\",\"stage\":\"y\"}\n3 0 - - {\"event\":\"slot\",\"host\":\"b\"}\nwait 2h\n",
 }

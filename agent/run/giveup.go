@@ -10,22 +10,21 @@ import (
 // awaited are the steps that wait for something, and what that is: the reply
 // to a command, or the outcome of a task.
 var awaited = []struct {
-	step   step
-	action message.Action
-	task   message.TaskKind
+	step step
+	message.Awaited
 }{
-	{preparing, message.Prepare, ""},
-	{checkingBefore, "", message.BeforeHost},
-	{draining, "", message.Drain},
-	{upgrading, message.Upgrade, ""},
-	{rebooting, message.Reboot, ""},
-	{checkingAfter, "", message.AfterHost},
-	{undraining, "", message.Undrain},
+	{preparing, message.Awaited{Action: message.Prepare}},
+	{checkingBefore, message.Awaited{Task: message.BeforeHost}},
+	{draining, message.Awaited{Task: message.Drain}},
+	{upgrading, message.Awaited{Action: message.Upgrade}},
+	{rebooting, message.Awaited{Action: message.Reboot}},
+	{checkingAfter, message.Awaited{Task: message.AfterHost}},
+	{undraining, message.Awaited{Task: message.Undrain}},
 }
 
-// limit is the longest wait at a step.
-func (s *State) limit(action message.Action, task message.TaskKind) time.Duration {
-	switch action {
+// limit is the longest wait.
+func (s *State) limit(a message.Awaited) time.Duration {
+	switch a.Action {
 	case message.Prepare:
 		return s.policy.Timeouts.Prepare.Duration()
 	case message.Upgrade:
@@ -33,7 +32,7 @@ func (s *State) limit(action message.Action, task message.TaskKind) time.Duratio
 	case message.Reboot:
 		return s.policy.Timeouts.Reboot.Duration()
 	}
-	return s.taskLimit(task)
+	return s.taskLimit(a.Task)
 }
 
 // taskLimit is the longest wait for the outcome of a task. What is run at the
@@ -46,25 +45,26 @@ func (s *State) taskLimit(kind message.TaskKind) time.Duration {
 	return t.Limit()
 }
 
-// overdue returns the event that gives up what has taken too long; false and
-// when to ask again when nothing has.
-func (s *State) overdue(now time.Time) (e message.Event, until time.Time, some bool) {
+// overdue returns the event of what has taken too long; nil, and when to ask
+// again, when nothing has.
+func (s *State) overdue(now time.Time) (e message.Event, until time.Time) {
 	for _, a := range awaited {
 		since, waits := s.longest(a.step)
 		if !waits {
 			continue
 		}
-		limit := s.limit(a.action, a.task)
+		limit := s.limit(a.Awaited)
 		if end := since.Add(limit); now.Before(end) {
 			until = sooner(until, end)
 			continue
 		}
+		hosts := s.all(a.step, now.Add(-limit))
 		if a.step == preparing {
-			return message.Event{Event: message.GaveUp, Action: a.action, Hosts: s.unanswering()}, time.Time{}, true
+			hosts = s.unanswering()
 		}
-		return s.giveUp(a.step, now.Add(-limit)), time.Time{}, true
+		return message.TimedOut{Hosts: hosts, Awaited: a.Awaited}, time.Time{}
 	}
-	return message.Event{}, until, false
+	return nil, until
 }
 
 // longest is since when a host has been at a step; false when none is.
@@ -81,56 +81,84 @@ func (s *State) longest(at step) (time.Time, bool) {
 // unanswering names the hosts that have yet to answer prepare, or to be asked.
 func (s *State) unanswering() []string { return append(s.namesAt(unasked), s.namesAt(preparing)...) }
 
-// ends is why hosts are given up that have not taken too long.
-const ends = "the run ends"
-
-// giveUp returns the event that gives up the hosts that came to a step before
-// a time; the zero time means all of them, because the run ends.
-func (s *State) giveUp(at step, before time.Time) message.Event {
-	e := message.Event{Event: message.GaveUp, Hosts: s.all(at, before)}
-	if before.IsZero() {
-		e.Reason = ends
+// awaitedAt is what a host is waited for at a step, or was last.
+func awaitedAt(at step) message.Awaited {
+	switch at {
+	case ready:
+		at = checkingBefore
+	case drained:
+		at = draining
+	case rebootDue:
+		at = rebooting
 	}
 	for _, a := range awaited {
 		if a.step == at {
-			e.Action, e.Task = a.action, a.task
+			return a.Awaited
 		}
 	}
-	switch at {
-	case ready:
-		e.Task = message.BeforeHost
-	case drained:
-		e.Task = message.Drain
-	case rebootDue:
-		e.Action = message.Reboot
-	}
-	return e
+	return message.Awaited{}
 }
 
-// dropped takes in that one host is waited for no longer. Why follows from
-// where it stands. False means that nobody waits for it there.
-func (s *State) dropped(i int, e message.Event, at time.Time) bool {
+// cancelAll returns the event that the hosts at a step are not waited for, nor
+// sent what comes next, because the run ends.
+func (s *State) cancelAll(at step) message.Event {
+	return message.Cancelled{Hosts: s.all(at, time.Time{}), Awaited: awaitedAt(at)}
+}
+
+// timeOut drops a host that has taken too long. Why follows from where it stands.
+// False means that nobody waits for it there.
+func (s *State) timeOut(i int, a message.Awaited, at time.Time) bool {
+	if !s.isMember(i) {
+		return false
+	}
 	m := &s.members[i]
 	switch {
-	case e.Action == message.Prepare && m.step <= preparing && s.ID != 0:
+	case a.Action == message.Prepare && m.step <= preparing && s.ID != 0:
 		s.unanswered(i, at)
-	case e.Action.Known() && m.Owes.Answer == "" && m.asked() == e.Action && m.step != preparing:
-		s.lost(i, e, at)
-	case e.Action == message.Reboot && m.step == rebootDue && e.Reason != "":
-		s.fail(i, "the run ended before it was rebooted", at)
-	case e.Reason != "" && m.turnsBack(e.Task):
-		s.turnBack(i, at)
-	case e.Task.Known() && m.wants() == e.Task && m.step != done:
-		s.came(i, s.noOutcome(m, e), at)
+	case m.waitsFor(a.Action):
+		s.lost(i, a.Action, fmt.Sprintf("it did not answer %s within %s", a.Action, s.limit(a)), at)
+	case a.Task.Known() && m.wants() == a.Task && m.step != done:
+		s.came(i, s.noOutcome(m, a.Task, fmt.Sprintf("no outcome within %s", s.limit(a))), at)
 	default:
 		return false
 	}
 	return true
 }
 
-// turnsBack reports whether a host that is waited for no longer, for the sake
-// of a task or of what follows it, is still before its upgrade.
-func (m *member) turnsBack(task message.TaskKind) bool {
+// cancel drops a host because the run ends. Why follows from where it stands.
+// False means that nobody waits for it there.
+func (s *State) cancel(i int, a message.Awaited, at time.Time) bool {
+	if !s.isMember(i) {
+		return false
+	}
+	m := &s.members[i]
+	switch {
+	case m.waitsFor(a.Action):
+		s.lost(i, a.Action, fmt.Sprintf("it had not answered %s: the run ends", a.Action), at)
+	case a.Action == message.Reboot && m.step == rebootDue:
+		s.fail(i, "the run ended before it was rebooted", at)
+	case m.isBeforeUpgrade(a.Task):
+		s.edit(i, at, func(m *member) {
+			m.ends(Skipped, "the run ended before its upgrade", at)
+			m.ranAt = time.Time{}
+		})
+	case a.Task.Known() && m.wants() == a.Task && m.step != done:
+		s.came(i, s.noOutcome(m, a.Task, "no outcome yet: the run ends"), at)
+	default:
+		return false
+	}
+	return true
+}
+
+// waitsFor reports whether the run waits for the host's answer to upgrade or
+// reboot.
+func (m *member) waitsFor(action message.Action) bool {
+	return action.Known() && m.Owes.Answer == "" && m.asked() == action && m.step != preparing
+}
+
+// isBeforeUpgrade reports whether a host that is waited for no longer, for the
+// sake of a task or of what follows it, is still before its upgrade.
+func (m *member) isBeforeUpgrade(task message.TaskKind) bool {
 	switch task {
 	case message.BeforeHost:
 		return m.hasTurn()
@@ -141,13 +169,11 @@ func (m *member) turnsBack(task message.TaskKind) bool {
 	return false
 }
 
-func (s *State) noOutcome(m *member, e message.Event) message.Outcome {
-	t := s.task(e.Task)
+// noOutcome is the outcome of a task of which none came.
+func (s *State) noOutcome(m *member, kind message.TaskKind, why string) message.Outcome {
+	t := s.task(kind)
 	t.Host, t.Attempt = m.Name, m.attempt
-	if e.Reason != "" {
-		return t.Outcome(false, "no outcome yet: "+e.Reason)
-	}
-	return t.Outcome(false, fmt.Sprintf("no outcome within %s", s.taskLimit(e.Task)))
+	return t.Outcome(false, why)
 }
 
 // unanswered takes in that a host has not answered prepare: it is not upgraded
@@ -164,21 +190,9 @@ func (s *State) unanswered(i int, at time.Time) {
 
 // lost takes in that a host has not answered in time: it failed, and may still
 // be at work.
-func (s *State) lost(i int, e message.Event, at time.Time) {
-	s.edit(i, at, func(m *member) { m.Owes.Answer = e.Action })
-	text := fmt.Sprintf("it did not answer %s within %s", e.Action, s.limit(e.Action, ""))
-	if e.Reason != "" {
-		text = fmt.Sprintf("it had not answered %s: %s", e.Action, e.Reason)
-	}
+func (s *State) lost(i int, action message.Action, text string, at time.Time) {
+	s.edit(i, at, func(m *member) { m.Owes.Answer = action })
 	s.fail(i, text, at)
-}
-
-// turnBack takes in that the run ends before a host's upgrade.
-func (s *State) turnBack(i int, at time.Time) {
-	s.edit(i, at, func(m *member) {
-		m.ends(Skipped, "the run ended before its upgrade", at)
-		m.ranAt = time.Time{}
-	})
 }
 
 func (s *State) overAt(now time.Time) bool { return !now.Before(s.NotAfter) }

@@ -3,37 +3,11 @@ package run
 import (
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/roster"
 )
 
-// inherit notes that a host was out of service when the run before ended. A
-// member does not owe what this run's policy has no hook or checks for.
-func (s *State) inherit(u message.Unwell, at time.Time) {
-	i := s.roster.Add(u.Host, roster.NoGroup)
-	owes := u.Debt
-	if owes.Look {
-		owes.Answer = ""
-	}
-	if s.isMember(i) {
-		owes.Undrain = owes.Undrain && s.policy.Hooks.Undrain != nil
-		if len(s.task(owes.Checks).Checks) == 0 {
-			owes.Checks = ""
-		}
-	}
-	s.editHost(i, at, func(h *roster.Host) { h.Since, h.Before, h.Owes = u.Since, true, owes })
-}
-
 // others are the hosts of the roster that are no members.
 func (s *State) others() []*roster.Host { return s.roster.From(len(s.members)) }
-
-// whyOut says why a host that is no member is out of service.
-func whyOut(h *roster.Host) string {
-	if h.Held() {
-		return roster.NotWell
-	}
-	return h.Reason()
-}
 
 // Outsider is a host that is out of service and no member of the run, as others
 // see it.
@@ -48,7 +22,7 @@ func (s *State) Outsiders() []Outsider {
 	var all []Outsider
 	for _, h := range s.others() {
 		if h.Out() {
-			all = append(all, Outsider{Name: h.Name, Slot: h.OutSince(), SlotReason: whyOut(h)})
+			all = append(all, Outsider{Name: h.Name, Slot: h.OutSince(), SlotReason: h.Reason()})
 		}
 	}
 	return all

@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -18,28 +19,39 @@ type Ledger struct {
 	Ignored uint64
 
 	newest, ended *State
-	missed        *Missed
+	missed        *message.Missed
 	// considered is when the last window opened that had its run or was missed:
 	// the last one on the log, whatever clock it went by.
 	considered time.Time
 }
 
-// Missed is a window that has closed without a run.
-type Missed struct {
-	Start, End time.Time
-	Reason     string
-}
-
 // Missed returns the window that was missed last, or nil.
-func (l *Ledger) Missed() *Missed { return l.missed }
+func (l *Ledger) Missed() *message.Missed { return l.missed }
 
-// Unwell returns the hosts that hold a slot since the run that ended last. The
-// next one is opened with them.
-func (l *Ledger) Unwell() []message.Unwell {
-	if l.newest == nil || !l.newest.Over() {
-		return nil
+// Opening returns the roster that the next run is opened with: the members that
+// are silent, the hosts that count and are no members, and whoever owes something
+// since the runs before.
+func (l *Ledger) Opening(silent []string, others []message.Entry) []message.Entry {
+	entries := slices.Clone(others)
+	for _, host := range silent {
+		entries = append(entries, message.Entry{Host: host, Silent: true})
 	}
-	return l.newest.roster.Unwell()
+	if l.newest == nil {
+		return entries
+	}
+	known := make(map[string]int, len(entries))
+	for i, e := range entries {
+		known[e.Host] = i
+	}
+	for _, owing := range l.newest.roster.Owing() {
+		i, listed := known[owing.Host]
+		if !listed {
+			entries = append(entries, owing)
+			continue
+		}
+		entries[i].Since, entries[i].Owes = owing.Since, owing.Owes
+	}
+	return entries
 }
 
 // Considered is when the last window opened that had its run or was missed;
@@ -82,14 +94,15 @@ func (l *Ledger) Fold(r message.Record) error {
 func (l *Ledger) fold(r message.Record) error {
 	if l.Current() == nil && r.Kind == message.EventRecord {
 		event, err := message.DecodeEvent(r.Body)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case event.Event == message.Missed:
-			l.miss(event)
+		}
+		switch e := event.(type) {
+		case message.Missed:
+			l.missed, l.considered = &e, e.Window
 			return nil
-		case event.Event == message.Opened:
-			l.open(r, event)
+		case message.Opened:
+			l.open(r, e)
 			return nil
 		}
 	}
@@ -103,19 +116,13 @@ func (l *Ledger) fold(r message.Record) error {
 	return err
 }
 
-// miss notes a window without a run.
-func (l *Ledger) miss(e message.Event) {
-	l.missed = &Missed{Start: *e.Window, End: *e.NotAfter, Reason: e.Reason}
-	l.considered = l.missed.Start
-}
-
 // open begins the next run.
-func (l *Ledger) open(r message.Record, e message.Event) {
+func (l *Ledger) open(r message.Record, e message.Opened) {
 	l.newest = open(r, e)
 	switch {
-	case e.Window != nil:
-		l.considered = *e.Window
-	case e.Considered != nil: // What came before may be trimmed.
-		l.considered = *e.Considered
+	case !e.Window.IsZero():
+		l.considered = e.Window
+	case !e.Considered.IsZero(): // What came before may be trimmed.
+		l.considered = e.Considered
 	}
 }

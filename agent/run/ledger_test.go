@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
 // TestConsidered checks which window was considered last: of a run by hand that
@@ -13,18 +14,18 @@ import (
 func TestConsidered(t *testing.T) {
 	t.Parallel()
 	end, window := epoch.Add(time.Hour), epoch.Add(-24*time.Hour)
-	opened := func(e message.Event) message.Record {
-		e.Event, e.Hosts, e.NotAfter = message.Opened, []string{"h01"}, &end
-		return message.Record{Seq: 7, Time: epoch, Kind: message.EventRecord, Body: e.Encode()}
+	opened := func(e message.Opened) message.Record {
+		e.Members, e.Policy, e.NotAfter = []string{"h01"}, policy.Default(1), end
+		return message.Record{Seq: 7, Time: epoch, Kind: message.EventRecord, Body: message.EncodeEvent(e)}
 	}
 	for name, c := range map[string]struct {
-		event message.Event
+		event message.Opened
 		want  time.Time
 	}{
-		"a run of a window":          {message.Event{Window: &window}, window},
-		"a run by hand":              {message.Event{Considered: &window}, window},
-		"a run of a window, trimmed": {message.Event{Window: &end, Considered: &window}, end},
-		"the first run, by hand":     {message.Event{}, time.Time{}},
+		"a run of a window":          {message.Opened{Window: window}, window},
+		"a run by hand":              {message.Opened{Considered: window}, window},
+		"a run of a window, trimmed": {message.Opened{Window: end, Considered: window}, end},
+		"the first run, by hand":     {message.Opened{}, time.Time{}},
 	} {
 		var l Ledger
 		if err := l.Fold(opened(c.event)); err != nil || !l.Considered().Equal(c.want) {

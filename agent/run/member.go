@@ -1,12 +1,101 @@
 package run
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/roster"
 )
+
+// Status is where a host of a run stands (AV-39), as people see it.
+type Status string
+
+// The statuses of a host.
+const (
+	Pending       Status = "pending"
+	HostPreparing Status = "preparing"
+	Prepared      Status = "prepared"
+	Draining      Status = "draining"
+	HostUpgrading Status = "upgrading"
+	RebootPending Status = "reboot-pending"
+	Rebooting     Status = "rebooting"
+	Checking      Status = "checking"
+	Upgraded      Status = "upgraded"
+	HostFailed    Status = "failed"
+	Skipped       Status = "skipped"
+	Unreachable   Status = "unreachable"
+)
+
+// Final reports whether a host stays in this status for the rest of the run.
+func (s Status) Final() bool {
+	return s == Upgraded || s == HostFailed || s == Skipped || s == Unreachable
+}
+
+// step is what a host has to come through next. A host that has its final
+// status may still have to be undrained.
+type step int
+
+const (
+	// unasked is before its prepare, preparing before its answer to that.
+	unasked step = iota
+	preparing
+	// idle is prepared and before its turn.
+	idle
+	// checkingBefore is before the outcome of the checks before it, ready
+	// before its slot; one that is ready for too long is checked anew.
+	checkingBefore
+	ready
+	// draining is before the outcome of the drain hook, drained before the
+	// upgrade is sent.
+	draining
+	drained
+	upgrading
+	// rebootDue is before the reboot is sent.
+	rebootDue
+	rebooting
+	checkingAfter
+	undraining
+	// done has nothing more to come, but for what the host owes.
+	done
+)
+
+// moves lists, for each step, those that may follow it. What is not listed
+// cannot happen. Every step but done may be followed by done.
+var moves = map[step][]step{
+	unasked:        {preparing},
+	preparing:      {idle},
+	idle:           {checkingBefore, draining, upgrading},
+	checkingBefore: {idle, ready},
+	ready:          {idle, checkingBefore, draining, upgrading},
+	draining:       {drained, undraining},
+	drained:        {upgrading, undraining},
+	upgrading:      {rebootDue, checkingAfter, undraining},
+	rebootDue:      {rebooting, undraining},
+	rebooting:      {checkingAfter, undraining},
+	checkingAfter:  {undraining},
+}
+
+// mayBecome reports whether to may follow s.
+func (s step) mayBecome(to step) bool {
+	if to == done {
+		return s != done
+	}
+	for _, allowed := range moves[s] {
+		if allowed == to {
+			return true
+		}
+	}
+	return false
+}
+
+// statuses are what people see of a host at a step.
+var statuses = map[step]Status{
+	unasked: Pending, preparing: HostPreparing, idle: Prepared, checkingBefore: Checking, ready: Checking,
+	draining: Draining, drained: Draining, upgrading: HostUpgrading, rebootDue: RebootPending, rebooting: Rebooting,
+	checkingAfter: Checking, undraining: Checking,
+}
 
 // Host is one member of a run, as others see it.
 type Host struct {
@@ -42,6 +131,8 @@ type member struct {
 
 	// takenAt is when this run took it out of service; zero before.
 	takenAt time.Time
+	// epoch is that of the worker that was prepared.
+	epoch uint64
 	// attempt counts its tasks, ranAt is when the last one came out badly and
 	// trouble how; neither counts once one came out well.
 	attempt int
@@ -102,6 +193,17 @@ func (m *member) asked() message.Action {
 	return m.Owes.Answer
 }
 
+// ends gives the host its final status. A host that was drained is undrained.
+func (m *member) ends(status Status, text string, at time.Time) {
+	m.InHand = false
+	m.final, m.text, m.since = status, text, at
+	if m.Owes.Undrain && m.step != undraining {
+		m.step, m.ranAt = undraining, time.Time{}
+		return
+	}
+	m.step = done
+}
+
 func (s *State) view(m *member) Host {
 	reason := m.Reason()
 	if reason != "" && m.final != "" && !strings.Contains(m.text, m.trouble) {
@@ -111,4 +213,45 @@ func (s *State) view(m *member) Host {
 		Name: m.Name, Stage: s.stages[m.stage].Name, Status: m.status(), Since: m.since, Error: m.text, Note: m.note,
 		Slot: m.OutSince(), SlotReason: reason, Took: m.took,
 	}
+}
+
+// Epoch is that of the worker of a member that was prepared; 0 when none was.
+func (s *State) Epoch(host string) uint64 {
+	i, err := s.member(host)
+	if err != nil {
+		return 0
+	}
+	return s.members[i].epoch
+}
+
+// member returns the index of a member.
+func (s *State) member(host string) (int, error) {
+	i, known := s.roster.Index(host)
+	if !known || !s.isMember(i) {
+		return 0, fmt.Errorf("%s is not in run %d", host, s.Key())
+	}
+	return i, nil
+}
+
+// isMember reports whether a host of the roster is a member: these come first.
+func (s *State) isMember(i int) bool { return i < len(s.members) }
+
+// indexOf returns the index of a host that is in the roster.
+func (s *State) indexOf(host string) int {
+	i, _ := s.roster.Index(host)
+	return i
+}
+
+// move brings a host to another step, if the table of moves has it.
+func (s *State) move(i int, to step, at time.Time) error {
+	m := &s.members[i]
+	if !m.step.mayBecome(to) {
+		return fmt.Errorf("host %s cannot go from %s to %s", m.Name, m.status(), statuses[to])
+	}
+	g := &s.stages[m.stage]
+	if to == checkingBefore || to == draining || to == upgrading {
+		g.begun, s.Phase = true, Upgrading
+	}
+	s.edit(i, at, func(m *member) { m.step, m.since = to, at })
+	return nil
 }

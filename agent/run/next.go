@@ -44,9 +44,9 @@ func (s *State) Next(now time.Time) Step {
 	if s.Phase == Open {
 		return s.prepare(now, result, ends)
 	}
-	e, until, late := s.overdue(now)
+	e, until := s.overdue(now)
 	switch {
-	case late:
+	case e != nil:
 		return note(e)
 	case s.done(result, ends):
 		return s.end()
@@ -111,7 +111,7 @@ func (s *State) begin(now time.Time) Step {
 		i, _ = s.upNext()
 	}
 	if s.unchecked(i, now) {
-		return note(message.Event{Event: message.Turn, Hosts: []string{s.members[i].Name}})
+		return note(message.Turn{Host: s.members[i].Name})
 	}
 	return s.takeOut(i)
 }
@@ -126,7 +126,7 @@ func (s *State) unchecked(i int, now time.Time) bool {
 // takeOut gives a host its slot, last of all that comes before its upgrade.
 func (s *State) takeOut(i int) Step {
 	if s.policy.Hooks.Drain != nil || s.policy.Hooks.Undrain != nil {
-		return note(message.Event{Event: message.Slot, Hosts: []string{s.members[i].Name}})
+		return note(message.Slot{Host: s.members[i].Name})
 	}
 	return send(message.Command{Action: message.Upgrade, Host: s.members[i].Name})
 }
@@ -143,7 +143,7 @@ func send(c message.Command) Step { return Step{Act: Send, Command: c} }
 func note(e message.Event) Step { return Step{Act: Note, Event: e} }
 
 func finish(result Result, reason string) Step {
-	return note(message.Event{Event: message.Finished, Result: string(result), Reason: message.CleanText(reason)})
+	return note(message.Finished{Result: string(result), Reason: message.CleanText(reason)})
 }
 
 // end finishes a run that has nothing left to do. One in which hosts failed and

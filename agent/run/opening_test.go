@@ -15,7 +15,8 @@ import (
 // prepareRun reads what the next run is to be opened with.
 func (p *player) prepareRun(words []string, rest string) {
 	if p.policy == nil {
-		p.policy = new(policy.Default(0))
+		policy := policy.Default(0)
+		p.policy = &policy
 	}
 	switch words[0] {
 	case "rollout":
@@ -27,7 +28,7 @@ func (p *player) prepareRun(words []string, rest string) {
 		p.lasts = p.span(words[1])
 	case "stage":
 		if words[1] == "none" {
-			p.stages = nil
+			p.stages, p.others = nil, nil
 			return
 		}
 		size, err := strconv.Atoi(words[2])
@@ -46,7 +47,9 @@ func (p *player) stage(s policy.ResolvedStage, words []string) policy.ResolvedSt
 				p.t.Fatalf("max %s: %v", words[i+1], err)
 			}
 		case "aside":
-			s.Aside = strings.Split(words[i+1], ",")
+			for _, host := range strings.Split(words[i+1], ",") {
+				p.others = append(p.others, message.Entry{Host: host, Stage: s.Name})
+			}
 		case "soak":
 			s.Soak = policy.SpanOf(p.span(words[i+1]))
 		case "approval":
@@ -68,36 +71,34 @@ func (p *player) span(text string) time.Duration {
 }
 
 // opening is the event that opens a run; the defaults are used up by it.
-func (p *player) opening(words []string) message.Event {
-	end := epoch.Add(p.lasts)
-	e := message.Event{Event: message.Opened, Trigger: message.TriggerWindow, NotAfter: &end}
-	e.Unwell = p.ledger.Unwell()
-	silent := false
+func (p *player) opening(words []string) message.Opened {
+	e := message.Opened{Trigger: message.TriggerWindow, NotAfter: epoch.Add(p.lasts)}
+	others := slices.Clone(p.others)
+	var silent []string
+	isSilent := false
 	for _, word := range words {
-		if word == "silent" {
-			silent = true
-			continue
-		}
-		if !p.aside(word) {
-			e.Hosts = append(e.Hosts, word)
-		}
-		if silent {
-			e.Silent = append(e.Silent, word)
+		k := slices.IndexFunc(others, func(e message.Entry) bool { return e.Host == word })
+		switch {
+		case word == "silent":
+			isSilent = true
+		case k >= 0:
+			others[k].Silent = isSilent
+		default:
+			if e.Members = append(e.Members, word); isSilent {
+				silent = append(silent, word)
+			}
 		}
 	}
+	e.Roster = p.ledger.Opening(silent, others)
+	e.Policy = policy.Default(len(e.Members))
 	if p.policy != nil {
-		e.Policy = p.policy
-		if e.Policy.MinPrepared <= 0 {
-			e.Policy.MinPrepared += len(e.Hosts)
+		if p.policy.MinPrepared <= 0 {
+			p.policy.MinPrepared += len(e.Members)
 		}
-		if e.Policy.Stages = p.stages; p.stages == nil {
-			e.Policy.Stages = []policy.ResolvedStage{{Stage: policy.Stage{Name: policy.DefaultStage}, Size: len(e.Hosts), MaxUnavailable: 1}}
+		if p.policy.Stages = p.stages; p.stages == nil {
+			p.policy.Stages = []policy.ResolvedStage{{Stage: policy.Stage{Name: policy.DefaultStage}, Size: len(e.Members), MaxUnavailable: 1}}
 		}
+		e.Policy = *p.policy
 	}
 	return e
-}
-
-// aside reports whether the next run sets a host aside.
-func (p *player) aside(host string) bool {
-	return slices.ContainsFunc(p.stages, func(s policy.ResolvedStage) bool { return slices.Contains(s.Aside, host) })
 }

@@ -30,6 +30,8 @@ type player struct {
 	// policy, stages and lasts are of the next run.
 	policy *policy.Resolved
 	stages []policy.ResolvedStage
+	// others count in the next run and are no members.
+	others []message.Entry
 	lasts  time.Duration
 	// wanted are the tasks that were printed, waits the last wait that was.
 	wanted map[message.Key]bool
@@ -84,9 +86,11 @@ func (p *player) line(words []string, line string) {
 	case "open":
 		p.fact(p.opening(words[1:]))
 	case "silent":
-		p.fact(message.Event{Event: message.Silent, Hosts: words[1:]})
+		p.fact(message.Silent{Hosts: words[1:]})
 	case "recovered":
-		p.fact(message.Event{Event: message.Recovered, Reason: words[1], Hosts: words[2:]})
+		p.fact(message.Recovered{Hosts: words[1:]})
+	case "deleted":
+		p.fact(message.Deleted{Hosts: words[1:]})
 	case "ran":
 		p.ran(words)
 	case "ask":
@@ -107,7 +111,8 @@ func (p *player) replies(words []string, line string) {
 	run := p.ledger.Newest()
 	switch words[0] {
 	case "reply":
-		p.reply(run.ID, words[1], words[2], message.Reply{Action: message.Action(words[2]), Result: strings.Join(words[3:], " ")}.Encode())
+		result, unknown := strings.CutPrefix(strings.Join(words[3:], " "), "unknown: ")
+		p.reply(run.ID, words[1], words[2], message.Reply{Action: message.Action(words[2]), Result: result, Unknown: unknown}.Encode())
 	case "all":
 		for _, h := range run.Hosts() {
 			if s := run; s.members[s.indexOf(h.Name)].asked() == message.Action(words[1]) {
@@ -142,7 +147,7 @@ func (p *player) ran(words []string) {
 		}
 	}
 	o := task.Outcome(rest[0] == "ok", strings.Join(rest[1:], " "))
-	p.fact(message.Event{Event: message.Ran, Outcome: &o})
+	p.fact(message.Ran{Outcome: o})
 }
 
 // ask asks of the run: "release h01 by ann: why".
@@ -162,7 +167,7 @@ func (p *player) ask(text string) {
 	case err != nil:
 		p.t.Fatalf("%s: %v", text, err)
 	default:
-		p.must(message.Record{Kind: message.EventRecord, Body: e.Encode()})
+		p.must(message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(e)})
 	}
 }
 
@@ -171,7 +176,7 @@ func (p *player) reply(run uint64, host, action string, body []byte) {
 }
 
 func (p *player) fact(e message.Event) {
-	p.append(message.Record{Kind: message.EventRecord, Body: e.Encode()})
+	p.append(message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(e)})
 }
 
 func (p *player) append(r message.Record) {
@@ -234,8 +239,10 @@ func (p *player) size() int {
 // take does one step.
 func (p *player) take(current *State, step Step) {
 	p.t.Helper()
-	r := message.Record{Kind: message.EventRecord, Body: step.Event.Encode()}
-	if step.Act == Send {
+	r := message.Record{Kind: message.EventRecord}
+	if step.Act == Note {
+		r.Body = message.EncodeEvent(step.Event)
+	} else {
 		r = message.Record{Kind: message.CommandHost, Host: step.Command.Host, Run: current.ID, Body: step.Command.Encode()}
 		if step.Command.Action == message.Prepare {
 			r.Kind = message.CommandAll

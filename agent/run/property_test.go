@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -25,7 +26,7 @@ func TestInvariants(t *testing.T) {
 		p.playRun()
 		if rapid.Bool().Draw(rt, "a second run") {
 			e := drawOpening(rt, p.now)
-			e.Unwell = p.ledger.Unwell()
+			e.Roster = p.ledger.Opening(nil, slices.DeleteFunc(e.Roster, func(e message.Entry) bool { return e.Owes.Any() }))
 			p.openRun(e)
 			p.playRun()
 		}
@@ -37,7 +38,7 @@ type property struct {
 	*player
 	rt     *rapid.T
 	oracle *oracle.Oracle
-	opened message.Event
+	opened message.Opened
 }
 
 func newProperty(rt *rapid.T) *property {
@@ -66,13 +67,14 @@ func newProperty(rt *rapid.T) *property {
 // attempt that is wanted, too, and the oracle does not count attempts.
 func isOutcome(r message.Record) bool {
 	e, err := message.DecodeEvent(r.Body)
-	return r.Kind == message.EventRecord && err == nil && e.Event == message.Ran
+	_, ran := e.(message.Ran)
+	return r.Kind == message.EventRecord && err == nil && ran
 }
 
 // openRun opens a run, and has most hosts answer its prepare.
-func (p *property) openRun(e message.Event) {
+func (p *property) openRun(e message.Opened) {
 	p.opened = e
-	p.must(message.Record{Kind: message.EventRecord, Body: e.Encode()})
+	p.must(message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(e)})
 	p.drive()
 	for _, name := range p.oracle.Members() {
 		if rapid.IntRange(0, 9).Draw(p.rt, "prepares") > 0 {
@@ -96,10 +98,9 @@ func (p *property) playRun() {
 }
 
 // drawOpening draws how a run is opened at a time.
-func drawOpening(rt *rapid.T, opens time.Time) message.Event {
-	end := opens.Add(drawSpan(rt, "lasts", 4*time.Hour))
-	p := drawPolicy(rt)
-	e := message.Event{Event: message.Opened, Trigger: message.TriggerWindow, NotAfter: &end, Policy: &p}
+func drawOpening(rt *rapid.T, opens time.Time) message.Opened {
+	e := message.Opened{Trigger: message.TriggerWindow, NotAfter: opens.Add(drawSpan(rt, "lasts", 4*time.Hour)), Policy: drawPolicy(rt)}
+	p := &e.Policy
 	for n := range rapid.IntRange(1, 3).Draw(rt, "stages") {
 		stage := policy.ResolvedStage{
 			Stage: policy.Stage{Name: fmt.Sprintf("s%d", n)}, Size: rapid.IntRange(1, 4).Draw(rt, "size"), MaxUnavailable: rapid.IntRange(1, 3).Draw(rt, "max"),
@@ -113,37 +114,49 @@ func drawOpening(rt *rapid.T, opens time.Time) message.Event {
 		}
 		p.Stages = append(p.Stages, stage)
 		for range stage.Size {
-			e.Hosts = append(e.Hosts, fmt.Sprintf("h%02d", len(e.Hosts)+1))
+			e.Members = append(e.Members, fmt.Sprintf("h%02d", len(e.Members)+1))
 		}
 	}
+	aside := ""
 	if rapid.IntRange(0, 2).Draw(rt, "aside") == 0 {
-		p.Stages[0].Aside = []string{"aside"}
-		if rapid.Bool().Draw(rt, "aside is silent") {
-			e.Silent = append(e.Silent, "aside")
-		}
+		aside = p.Stages[0].Name
 	}
-	for _, name := range e.Hosts {
+	for _, name := range append([]string{"beyond", "aside"}, e.Members...) {
+		entry := message.Entry{Host: name}
+		if name == "aside" {
+			entry.Stage = aside
+		}
 		switch rapid.IntRange(0, 9).Draw(rt, "host") {
 		case 0:
-			e.Silent = append(e.Silent, name)
+			entry.Silent = slices.Contains(e.Members, name) || entry.Stage != ""
 		case 1:
 			p.NoReboot = append(p.NoReboot, policy.Exempt{Host: name, Reason: "a label"})
 		}
-	}
-	for _, name := range append([]string{"beyond", "aside"}, e.Hosts...) {
-		if rapid.IntRange(0, 9).Draw(rt, "unwell") == 0 {
-			u := message.Unwell{Host: name, Since: opens.Add(-time.Hour), Debt: message.Debt{
-				Undrain: rapid.Bool().Draw(rt, "undrain"), Look: rapid.IntRange(0, 3).Draw(rt, "look") == 0,
-				Checks: rapid.SampledFrom([]message.TaskKind{"", message.BeforeHost, message.AfterHost}).Draw(rt, "checks"),
-			}}
-			if !u.Look {
-				u.Answer = rapid.SampledFrom([]message.Action{"", message.Upgrade, message.Reboot}).Draw(rt, "answer")
-			}
-			e.Unwell = append(e.Unwell, u)
+		if rapid.IntRange(0, 9).Draw(rt, "owes") == 0 {
+			entry.Owes = drawDebt(rt)
+		}
+		if entry.Owes.Any() {
+			entry.Since = opens.Add(-time.Hour)
+		}
+		if entry != (message.Entry{Host: name}) {
+			e.Roster = append(e.Roster, entry)
 		}
 	}
-	p.MinPrepared = rapid.IntRange(0, len(e.Hosts)).Draw(rt, "min-prepared")
+	p.MinPrepared = rapid.IntRange(0, len(e.Members)).Draw(rt, "min-prepared")
 	return e
+}
+
+// drawDebt is what a host owes. That somebody has to look stands in place of the
+// answer.
+func drawDebt(rt *rapid.T) message.Debt {
+	d := message.Debt{
+		Undrain: rapid.Bool().Draw(rt, "undrain"), Look: rapid.IntRange(0, 3).Draw(rt, "look") == 0,
+		Checks: rapid.SampledFrom([]message.TaskKind{"", message.BeforeHost, message.AfterHost}).Draw(rt, "checks"),
+	}
+	if !d.Look {
+		d.Answer = rapid.SampledFrom([]message.Action{"", message.Upgrade, message.Reboot}).Draw(rt, "answer")
+	}
+	return d
 }
 
 func drawPolicy(rt *rapid.T) policy.Resolved {
@@ -200,7 +213,7 @@ func (p *property) answer1() {
 	}
 	host := rapid.SampledFrom(asked).Draw(p.rt, "answers")
 	action := p.oracle.Asked(host)
-	body := message.Reply{Action: action, Result: drawResult(p.rt)}.Encode()
+	body := message.Reply{Action: action, Result: drawResult(p.rt), Unknown: drawUnknown(p.rt)}.Encode()
 	if rapid.IntRange(0, 19).Draw(p.rt, "garbage") == 0 {
 		body = []byte("garbage")
 	}
@@ -208,8 +221,11 @@ func (p *property) answer1() {
 }
 
 func drawResult(rt *rapid.T) string {
-	return rapid.SampledFrom([]string{message.Done, message.Done, message.Done, message.RebootRequired, message.RebootRequired, "no space left", "so " + message.PastUnknown}).Draw(rt, "result")
+	return rapid.SampledFrom([]string{message.Done, message.Done, message.Done, message.RebootRequired, message.RebootRequired, "no space left"}).Draw(rt, "result")
 }
+
+// drawUnknown tells whether a host does not know what it did.
+func drawUnknown(rt *rapid.T) bool { return rapid.IntRange(0, 6).Draw(rt, "unknown") == 0 }
 
 // outcome1 is a task that comes out, mostly well.
 func (p *property) outcome1() {
@@ -228,7 +244,7 @@ func (p *property) outcome1() {
 	}
 	task := rapid.SampledFrom(wanted).Draw(p.rt, "comes out")
 	o := task.Outcome(rapid.IntRange(0, 3).Draw(p.rt, "ok") > 0, "text")
-	p.fact(message.Event{Event: message.Ran, Outcome: &o})
+	p.fact(message.Ran{Outcome: o})
 }
 
 func (p *property) host() string {
@@ -239,7 +255,7 @@ func (p *property) host() string {
 func (p *property) anyReply() {
 	action := rapid.SampledFrom([]message.Action{message.Prepare, message.Upgrade, message.Reboot}).Draw(p.rt, "action")
 	run := rapid.SampledFrom([]uint64{p.oracle.Run(), p.oracle.Run(), 1}).Draw(p.rt, "run")
-	p.reply(run, p.host(), string(action), message.Reply{Action: action, Result: drawResult(p.rt)}.Encode())
+	p.reply(run, p.host(), string(action), message.Reply{Action: action, Result: drawResult(p.rt), Unknown: drawUnknown(p.rt)}.Encode())
 }
 
 // anyEvent is an outcome that is out of place.
@@ -254,7 +270,7 @@ func (p *property) anyEvent() {
 		return
 	}
 	before := len(p.log)
-	p.fact(message.Event{Event: message.Ran, Outcome: &o})
+	p.fact(message.Ran{Outcome: o})
 	var again Ledger
 	for _, r := range p.log[:before] {
 		_ = again.Fold(r)
@@ -266,14 +282,15 @@ func (p *property) anyEvent() {
 
 // hostChanges is a host that falls silent, is heard of or deleted.
 func (p *property) hostChanges() {
-	e := message.Event{Event: message.Recovered, Hosts: []string{p.host()}, Reason: message.Heard}
+	hosts := []string{p.host()}
 	switch rapid.IntRange(0, 9).Draw(p.rt, "change") {
 	case 0:
-		e.Reason = message.Deleted
+		p.fact(message.Deleted{Hosts: hosts})
 	case 1, 2, 3, 4:
-		e = message.Event{Event: message.Silent, Hosts: e.Hosts}
+		p.fact(message.Silent{Hosts: hosts})
+	default:
+		p.fact(message.Recovered{Hosts: hosts})
 	}
-	p.fact(e)
 }
 
 func (p *property) someoneAsks() {
@@ -282,7 +299,7 @@ func (p *property) someoneAsks() {
 	q := Request{Ask: rapid.SampledFrom(asks).Draw(p.rt, "asks"), By: "ann", Why: "because", Host: p.host()}
 	q.Stage = rapid.SampledFrom(p.opened.Policy.Stages).Draw(p.rt, "stage").Name
 	if e, err := run.Decide(q); err == nil {
-		p.must(message.Record{Kind: message.EventRecord, Body: e.Encode()})
+		p.must(message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(e)})
 	}
 }
 
@@ -294,9 +311,9 @@ func (p *property) nobodyAsks() {
 	case run == nil:
 	case run.Paused == nil:
 		by := rapid.SampledFrom([]string{message.ByRollout, message.ByAgent}).Draw(p.rt, "holds it up")
-		p.fact(message.Event{Event: message.Paused, By: by, Why: "because"})
+		p.fact(message.Paused{By: by, Why: "because"})
 	case message.GoesOn(run.Paused.By):
-		p.fact(message.Event{Event: message.Resumed, By: run.Paused.By})
+		p.fact(message.Resumed{By: run.Paused.By})
 	}
 }
 
@@ -370,9 +387,9 @@ func (p *property) check() {
 // the oracle does.
 func (p *property) sameRoster(s *State) {
 	if s.Over() {
-		for _, u := range p.ledger.Unwell() {
-			if !p.oracle.Out(u.Host) {
-				p.rt.Fatalf("%s is in service after the end, and the run says that it owes %+v", u.Host, u.Debt)
+		for _, e := range p.ledger.Opening(nil, nil) {
+			if !p.oracle.Out(e.Host) {
+				p.rt.Fatalf("%s is in service after the end, and the run says that it owes %+v", e.Host, e.Owes)
 			}
 		}
 		return

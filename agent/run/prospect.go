@@ -71,7 +71,7 @@ func (p *prospect) crew(g *stage, now time.Time) *crew {
 	for _, h := range p.others() {
 		if h.Out() && h.Group != roster.NoGroup && &p.stages[h.Group] == g {
 			c.lost++
-			c.holders = append(c.holders, h.Name+" ("+whyOut(h)+")")
+			c.holders = append(c.holders, h.Name+" ("+h.Reason()+")")
 		}
 	}
 	return c

@@ -47,6 +47,7 @@
 package run
 
 import (
+	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -168,21 +169,11 @@ type Pausing struct {
 const byPolicy = "on-failure"
 
 // open makes the run that an event opened. Members go in the order given.
-func open(r message.Record, e message.Event) *State {
+func open(r message.Record, e message.Opened) *State {
 	s := &State{
 		OpenedSeq: r.Seq, OpenedAt: r.Time, LastSeq: r.Seq, Trigger: e.Trigger, By: e.By, Why: e.Why, RetryOf: e.RetryOf,
-		NotAfter: *e.NotAfter, Phase: Open, Exempt: e.Exempt, changed: r.Time, newest: r.Time,
-		statuses: map[Status]int{}, queues: queues{}, noReboot: map[string]string{},
-	}
-	if e.Window != nil {
-		s.Window, s.WindowEnd = *e.Window, *e.NotAfter
-	}
-	if e.WindowEnd != nil {
-		s.WindowEnd = *e.WindowEnd
-	}
-	s.policy = policy.Default(len(e.Hosts))
-	if e.Policy != nil {
-		s.policy = *e.Policy
+		Window: e.Window, WindowEnd: e.WindowEnd, NotAfter: e.NotAfter, Phase: Open, Exempt: e.Exempt, changed: r.Time, newest: r.Time,
+		policy: e.Policy, statuses: map[Status]int{}, queues: queues{}, noReboot: map[string]string{},
 	}
 	if s.policy.Paused {
 		s.Paused = &Pausing{By: message.ByRollout, At: r.Time}
@@ -190,14 +181,9 @@ func open(r message.Record, e message.Event) *State {
 	for _, n := range s.policy.NoReboot {
 		s.noReboot[n.Host] = n.Reason
 	}
-	s.enlist(e.Hosts)
-	for _, name := range e.Silent {
-		if i, known := s.roster.Index(name); known {
-			s.fallSilent(i, e, r.Time)
-		}
-	}
-	for _, u := range e.Unwell {
-		s.inherit(u, r.Time)
+	s.enlist(e.Members)
+	for _, entry := range e.Roster {
+		s.addEntry(entry, r.Time)
 	}
 	return s
 }
@@ -215,13 +201,31 @@ func (s *State) enlist(hosts []string) {
 		}
 		first += planned.Size
 	}
-	for n, planned := range s.policy.Stages {
-		for _, name := range planned.Aside {
-			s.roster.Add(name, n)
-		}
-	}
 	s.unprepared, s.unstarted = len(s.members), len(s.members)
 	s.statuses[Pending] = len(s.members)
+}
+
+// addEntry adds what was known of a host when the run was opened. A member does not
+// owe what this run's policy has no hook or checks for.
+func (s *State) addEntry(e message.Entry, at time.Time) {
+	group := roster.NoGroup
+	if e.Stage != "" {
+		group = slices.IndexFunc(s.policy.Stages, func(g policy.ResolvedStage) bool { return g.Name == e.Stage })
+	}
+	i := s.roster.Add(e.Host, group)
+	owes := e.Owes
+	if s.isMember(i) {
+		owes.Undrain = owes.Undrain && s.policy.Hooks.Undrain != nil
+		if len(s.task(owes.Checks).Checks) == 0 {
+			owes.Checks = ""
+		}
+	}
+	s.editHost(i, at, func(h *roster.Host) {
+		h.Since, h.Before, h.Owes = e.Since, true, owes
+		if e.Silent {
+			h.Silent = at
+		}
+	})
 }
 
 // Hosts returns the members in the order of their stages. The caller owns the

@@ -30,8 +30,10 @@ var update = flag.Bool("update", false, "write the transcripts anew")
 //
 //	open h01 h02 silent h03      opens a run
 //	silent h03                   hosts are not heard of
-//	recovered heard h03          silent hosts were heard of again, or deleted
-//	reply h01 prepare done       a host's reply to the run under way
+//	recovered h03                silent hosts were heard of again
+//	deleted h03                  hosts were deleted
+//	reply h01 prepare done       a host's reply to the run under way; its result
+//	                             begins with "unknown: " when it does not know
 //	all prepare done             ... of each host that was asked
 //	late 41 h01 upgrade done     a host's reply to run 41
 //	raw h01 prepare {"a":1}      a reply with any body

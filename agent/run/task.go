@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
 // recheck is the wait before a task that came out badly is tried again, where
@@ -86,13 +85,12 @@ func (s *State) Awaits(o message.Outcome) bool {
 
 // ran takes in how a task came out. One that nobody waits for any more, such
 // as a second outcome of the same, changes nothing.
-func (s *State) ran(e message.Event, r message.Record) error {
-	o := *e.Outcome
+func (s *State) ran(o message.Outcome, at time.Time) error {
 	if o.Run != s.ID {
 		return fmt.Errorf("the outcome of %s is of run %d, not of run %d", o.Kind, o.Run, s.ID)
 	}
 	if o.Kind == message.Fleet {
-		return s.fleetRan(o, r.Time)
+		return s.fleetRan(o, at)
 	}
 	i, err := s.member(o.Host)
 	if err != nil {
@@ -101,7 +99,7 @@ func (s *State) ran(e message.Event, r message.Record) error {
 	if m := &s.members[i]; !o.Kind.Known() || m.wants() != o.Kind || m.attempt != o.Attempt {
 		return fmt.Errorf("%s does not wait for the outcome of %s %d", o.Host, o.Kind, o.Attempt)
 	}
-	s.came(i, o, r.Time)
+	s.came(i, o, at)
 	return nil
 }
 
@@ -193,12 +191,7 @@ func (s *State) fleetRan(o message.Outcome, at time.Time) error {
 		return nil
 	}
 	s.fleet.ranAt, s.fleet.text = at, o.Text
-	switch s.policy.OnFailure {
-	case policy.Stop:
-		s.stop(problem(o), at)
-	case policy.Pause:
-		s.pauseByPolicy(problem(o), at)
-	}
+	s.onFailure(problem(o), at)
 	return nil
 }
 

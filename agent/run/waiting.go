@@ -95,7 +95,7 @@ func (s *State) noSlot(g *stage) (Waiting, bool) {
 	}
 	for _, h := range s.others() {
 		if h.Out() && h.Group == s.current {
-			holders = append(holders, h.Name+" ("+whyOut(h)+")")
+			holders = append(holders, h.Name+" ("+h.Reason()+")")
 			since = sooner(since, h.OutSince())
 		}
 	}

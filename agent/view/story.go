@@ -36,7 +36,7 @@ func (s *Story) Add(r message.Decoded) {
 
 // matters reports whether an event is told in however long a story.
 func matters(e v1.RunEvent) bool {
-	return e.By != "" || e.Event == message.Frozen || e.Event == message.Finished
+	return e.By != "" || e.Event == message.Name(message.Frozen{}) || e.Event == message.Name(message.Finished{})
 }
 
 // tell says in words what a record tells; false for one that says nothing to
@@ -53,7 +53,7 @@ func tell(r message.Decoded) (v1.RunEvent, bool) {
 	case r.Kind == message.ReplyRecord:
 		e.Event, e.Text = "answered "+string(r.Action), r.Err.Error()
 	case r.Event != nil:
-		e = tellEvent(e, *r.Event)
+		e = tellEvent(e, r.Event)
 	default:
 		return e, false
 	}
@@ -61,33 +61,43 @@ func tell(r message.Decoded) (v1.RunEvent, bool) {
 }
 
 func tellEvent(e v1.RunEvent, event message.Event) v1.RunEvent {
-	e.Event, e.By = event.Event, event.By
+	e.Event = message.Name(event)
 	var texts []string
-	switch event.Event {
+	switch event := event.(type) {
 	case message.Opened:
-		texts = append(texts, event.Trigger)
+		e.By, texts = event.By, []string{event.Trigger, event.Why}
 	case message.Ran:
-		e.Host, e.Event = event.Outcome.Host, event.Event+" "+string(event.Outcome.Kind)
-		texts = append(texts, outcomeText(*event.Outcome))
-	case message.GaveUp:
-		texts = append(texts, string(event.Action)+string(event.Task))
+		e.Event += " " + string(event.Outcome.Kind)
+		texts = []string{outcomeText(event.Outcome)}
+	case message.TimedOut:
+		texts = []string{string(event.Action) + string(event.Task)}
+	case message.Cancelled:
+		texts = []string{string(event.Action) + string(event.Task)}
 	case message.Approved:
-		texts = append(texts, event.Stage)
+		e.By, texts = event.By, []string{event.Stage, event.Why}
+	case message.Released:
+		e.By, texts = event.By, []string{event.Why}
+	case message.Paused:
+		e.By, texts = event.By, []string{event.Why}
+	case message.Resumed:
+		e.By, texts = event.By, []string{event.Why}
+	case message.Aborted:
+		e.By, texts = event.By, []string{event.Why}
+	case message.Deleted:
+		e.By = event.By
+	case message.Frozen:
+		texts = []string{event.Freeze}
 	case message.Finished:
-		texts = append(texts, event.Result)
+		texts = []string{event.Result, event.Reason}
 	}
-	if event.Event != message.Opened && len(event.Hosts) > 0 {
-		if e.Host = event.Hosts[0]; len(event.Hosts) > 1 {
-			e.Host = ""
-			texts = append(texts, listed(event.Hosts))
-		}
+	switch hosts := message.Hosts(event); len(hosts) {
+	case 0:
+	case 1:
+		e.Host = hosts[0]
+	default:
+		texts = append(texts, listed(hosts))
 	}
-	for _, more := range []string{event.Reason, event.Why} {
-		if more != "" {
-			texts = append(texts, more)
-		}
-	}
-	e.Text = strings.Join(texts, ": ")
+	e.Text = strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), ": ")
 	return e
 }
 

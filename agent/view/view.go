@@ -8,6 +8,7 @@ package view
 import (
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -65,11 +66,11 @@ func LastUpgrade(ended *run.State) *v1.LastUpgradeInfo {
 }
 
 // Missed shows the window that was missed last; nil when m is.
-func Missed(m *run.Missed) *v1.MissedWindow {
+func Missed(m *message.Missed) *v1.MissedWindow {
 	if m == nil {
 		return nil
 	}
-	return &v1.MissedWindow{Start: Time(m.Start), End: Time(m.End), Reason: m.Reason}
+	return &v1.MissedWindow{Start: Time(m.Window), End: Time(m.WindowEnd), Reason: m.Reason}
 }
 
 // Time is a time as the API has it: in whole seconds, because some clients read

@@ -197,7 +197,9 @@ func (w *Worker) reply(ctx context.Context) error {
 	if w.journal.Action != message.Prepare {
 		w.versionsBeforeReply(ctx)
 	}
-	err := w.HostLog.Reply(ctx, w.journal.Run, message.Reply{Action: w.journal.Action, Result: w.journal.Result})
+	err := w.HostLog.Reply(ctx, w.journal.Run, message.Reply{
+		Action: w.journal.Action, Result: w.journal.Result, Unknown: unknown(w.journal.Result),
+	})
 	switch {
 	case errors.Is(err, log.ErrAnswered):
 		return nil

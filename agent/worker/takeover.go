@@ -9,13 +9,16 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
+// pastUnknown ends the text of both answers below.
+const pastUnknown = "what it did before is unknown"
+
 // unknownPast is what a host answers when it cannot know whether it carried
 // out a command.
-const unknownPast = "this host has no journal, so " + message.PastUnknown
+const unknownPast = "this host has no journal, so " + pastUnknown
 
 // anothersPast is what a host answers when another of its workers may have
 // carried out a command.
-const anothersPast = "another worker worked for this host meanwhile, so " + message.PastUnknown
+const anothersPast = "another worker worked for this host meanwhile, so " + pastUnknown
 
 // unknown reports whether a result tells that what was done in a run is not
 // known. Such a run is not gone on with.

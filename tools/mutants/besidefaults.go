@@ -35,7 +35,7 @@ var besideFaults = []fault{
 	},
 	{
 		name: "drain-goes-on-that-another-has-done", in: "agent/controller.state.overhear",
-		old: `s.tasks.done(*e.Outcome)`, new: `_ = e.Outcome`,
+		old: `s.tasks.done(e.Outcome)`, new: `_ = e.Outcome`,
 		by: tests("agent/controller", "TestDrainThatAnotherHasDone"),
 	},
 	{

@@ -10,7 +10,7 @@ var freezeFaults = []fault{
 	},
 	{
 		name: "freeze-that-is-over-ends-the-run", in: "agent/run.State.freeze",
-		old: `if e.Until != nil && !r.Time.Before(*e.Until) {`, new: `if e.Until != nil && s.Over() {`,
+		old: `if !at.Before(e.Until) {`, new: `if false {`,
 		by: append(tests("agent/controller", "TestFreezeBeforeTheRunByTheLog"), scripts),
 	},
 	{
@@ -50,7 +50,7 @@ var freezeFaults = []fault{
 	},
 	{
 		name: "window-ends-with-the-reserve", in: "agent/run.open",
-		old: `s.WindowEnd = *e.WindowEnd`, new: `_ = *e.WindowEnd`,
+		old: `WindowEnd: e.WindowEnd`, new: `WindowEnd: e.NotAfter`,
 		by: tests("agent/controller", "TestEditWithinTheReserve"),
 	},
 	{

@@ -9,7 +9,7 @@ var runFaults = []fault{
 	},
 	{
 		name: "slot-freed-before-late-answer", in: "agent/run.State.lost",
-		old: `m.Owes.Answer = e.Action`, new: `m.Owes.Answer = ""`,
+		old: `m.Owes.Answer = action`, new: `m.Owes.Answer = ""`,
 		by: simulated(scripts, invariants),
 	},
 	{
@@ -184,12 +184,12 @@ var runFaults = []fault{
 	},
 	{
 		name: "past-unknown-is-a-plain-failure", in: "agent/run.State.foldReply",
-		old: `case r.Action != message.Prepare && pastUnknown(result):`, new: `case r.Action == message.Prepare && pastUnknown(result):`,
+		old: `case reply.Unknown:`, new: `case reply.Unknown && r.Action == message.Prepare:`,
 		by: simulated(scripts, invariants),
 	},
 	{
 		name: "freeze-of-a-run-is-ignored", in: "agent/run.State.freeze",
-		old: `s.NotAfter, s.frozen, s.changed = *e.NotAfter, e.Reason, r.Time`, new: `s.frozen, s.changed = e.Reason, r.Time`,
+		old: `s.NotAfter, s.frozen, s.changed = e.NotAfter, e.Freeze, at`, new: `s.frozen, s.changed = e.Freeze, at`,
 		by: []suite{scripts},
 	},
 	{

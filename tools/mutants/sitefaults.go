@@ -25,7 +25,7 @@ var siteFaults = []fault{
 	},
 	{
 		name: "run-is-opened-before-an-answer-is-seen", in: "agent/controller.appender.write",
-		old: `if label == message.Opened {`, new: `if label == message.Finished && after.LastSeq == 0 {`,
+		old: `if label == opened {`, new: `if label == opened && after.LastSeq == 0 {`,
 		by: tests("agent/controller", "TestOpeningBehindAnAnswer"),
 	},
 	{
@@ -40,7 +40,7 @@ var siteFaults = []fault{
 	},
 	{
 		name: "silence-is-not-told-to-the-run", in: "agent/controller.state.silence",
-		old: `{Event: message.Silent, Hosts: gone}`, new: `{Event: message.Silent, Hosts: gone[:0]}`,
+		old: `return message.Silent{Hosts: gone}, true`, new: `return nil, false`,
 		by: tests("agent/controller", "TestSilenceDuringARun"),
 	},
 	{

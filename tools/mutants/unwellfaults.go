@@ -5,16 +5,16 @@ package main
 var unwellFaults = []fault{
 	{
 		name: "next-run-takes-all-for-well", in: "agent/controller.state.open",
-		old: `e.Unwell = s.ledger.Unwell()`, new: `_ = s.ledger.Unwell()`,
+		old: `s.ledger.Opening(planned.Silent, planned.Others)`, new: `s.ledger.Opening(planned.Silent, planned.Others)[:len(planned.Silent)+len(planned.Others)]`,
 		by: simulated(tests("agent/controller", "TestUnwellInTheNextRun")...),
 	},
 	{
-		name: "stranded-host-is-well", in: "agent/run.State.inherit",
-		old: `owes := u.Debt`, new: `owes := u.Debt; owes.Answer = ""`,
+		name: "stranded-host-is-well", in: "agent/run.State.addEntry",
+		old: `owes := e.Owes`, new: `owes := e.Owes; owes.Answer = ""`,
 		by: simulated(scripts, invariants),
 	},
 	{
-		name: "drained-host-is-well-in-the-next-run", in: "agent/run.State.inherit",
+		name: "drained-host-is-well-in-the-next-run", in: "agent/run.State.addEntry",
 		old: `owes.Undrain = owes.Undrain && s.policy.Hooks.Undrain != nil`, new: `owes.Undrain = false`,
 		by: simulated(scripts, invariants),
 	},
@@ -29,13 +29,18 @@ var unwellFaults = []fault{
 		by: []suite{scripts},
 	},
 	{
-		name: "host-beyond-the-run-is-well", in: "agent/roster.Roster.Unwell",
+		name: "reply-of-another-worker-is-believed", in: "agent/run.State.replyOf",
+		old: `r.Epoch != m.epoch && !reply.Unknown`, new: `r.Epoch < m.epoch && !reply.Unknown`,
+		by: tests("agent/run", "TestReplyOfAnotherWorker"),
+	},
+	{
+		name: "host-beyond-the-run-is-well", in: "agent/roster.Roster.Owing",
 		old: `if h.Owes.Any() {`, new: `if h.Owes.Any() && h.Group != NoGroup {`,
 		by: simulated(scripts),
 	},
 	{
-		name: "host-aside-does-not-count", in: "agent/run.State.enlist",
-		old: `range planned.Aside {`, new: `range planned.Aside[:0] {`,
+		name: "host-aside-does-not-count", in: "agent/run.State.addEntry",
+		old: `if e.Stage != "" {`, new: `if e.Stage == "-" {`,
 		by: append(tests("agent/controller", "TestRetryBesideOthers"), scripts),
 	},
 	{
@@ -70,7 +75,7 @@ var unwellFaults = []fault{
 	},
 	{
 		name: "window-is-missed-after-a-trim", in: "agent/run.Ledger.open",
-		old: `l.considered = *e.Considered`, new: `_ = *e.Considered`,
+		old: `l.considered = e.Considered`, new: `_ = e.Considered`,
 		by: tests("agent/run", "TestConsidered"),
 	},
 	{

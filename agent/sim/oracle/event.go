@@ -13,9 +13,9 @@ var results = []string{"completed", "partial", "failed", "aborted", "timed-out"}
 // eventCounts reports whether an event of a run under way has an effect.
 func (o *Oracle) eventCounts(r message.Record, e message.Event) bool {
 	p := o.run
-	switch e.Event {
+	switch e := e.(type) {
 	case message.Ran:
-		return p.outcomeCounts(*e.Outcome)
+		return p.outcomeCounts(e.Outcome)
 	case message.Approved:
 		for n := range p.stages {
 			if s := &p.stages[n]; s.Name == e.Stage {
@@ -30,7 +30,7 @@ func (o *Oracle) eventCounts(r message.Record, e message.Event) bool {
 	case message.Aborted:
 		return !p.aborted
 	case message.Frozen:
-		return e.NotAfter.Before(p.notAfter) && (e.Until == nil || r.Time.Before(*e.Until))
+		return e.NotAfter.Before(p.notAfter) && r.Time.Before(e.Until)
 	case message.Finished:
 		return has(results, e.Result)
 	case message.Opened, message.Missed:
@@ -42,12 +42,13 @@ func (o *Oracle) eventCounts(r message.Record, e message.Event) bool {
 // hostsCount reports whether an event of hosts has an effect: all of them are known,
 // none refuses it, and it changes one of them.
 func (o *Oracle) hostsCount(e message.Event) bool {
+	_, released := e.(message.Released)
 	changes := false
-	for _, name := range e.Hosts {
+	for _, name := range message.Hosts(e) {
 		m := o.run.member(name)
 		other, _ := o.other(name)
 		switch {
-		case m == nil && other == nil, e.Event == message.Released && !o.releasable(name):
+		case m == nil && other == nil, released && !o.releasable(name):
 			return false
 		case m != nil && o.run.changesMember(m, e), m == nil && o.changesOther(name, e):
 			changes = true
@@ -69,22 +70,23 @@ func (o *Oracle) releasable(name string) bool {
 // changesMember reports whether an event of hosts changes a member.
 func (p *run) changesMember(m *member, e message.Event) bool {
 	mayBegin := p.allAnswered() && m.stage == p.current() && !m.silent
-	switch e.Event {
+	switch e := e.(type) {
 	case message.Silent:
 		return !m.silent && !m.removed
 	case message.Recovered:
-		if e.Reason == message.Deleted {
-			return !m.ended || m.phase != over || m.out()
-		}
 		return m.silent
+	case message.Deleted:
+		return !m.ended || m.phase != over || m.out()
 	case message.Released:
 		return true
 	case message.Turn:
 		return mayBegin && has(follows[checking], m.phase)
 	case message.Slot:
 		return mayBegin && has(follows[draining], m.phase)
-	case message.GaveUp:
-		return p.givesUp(m, e)
+	case message.TimedOut:
+		return p.waitsFor(m, e.Awaited)
+	case message.Cancelled:
+		return p.waitsFor(m, e.Awaited) && e.Action != message.Prepare || p.cancelsBefore(m, e.Awaited)
 	}
 	return false
 }
@@ -92,27 +94,42 @@ func (p *run) changesMember(m *member, e message.Event) bool {
 // changesOther reports whether an event changes a host that is no member.
 func (o *Oracle) changesOther(name string, e message.Event) bool {
 	h, inStage := o.other(name)
-	switch {
-	case e.Event == message.Silent:
+	switch e.(type) {
+	case message.Silent:
 		return inStage && !h.silent && !h.removed
-	case e.Event == message.Recovered && e.Reason == message.Heard:
+	case message.Recovered:
 		return h.silent
+	case message.Released, message.Deleted:
+		return h.out()
 	}
-	return (e.Event == message.Released || e.Event == message.Recovered) && h.out()
+	return false
 }
 
-// removalCounts reports whether an event counts after the end of a run: hosts that
-// are still out of service may be released or deleted.
+// removes reports whether an event ends all that keeps a host out of service.
+func removes(e message.Event) bool {
+	switch e.(type) {
+	case message.Released, message.Deleted:
+		return true
+	}
+	return false
+}
+
+// removalCounts reports whether an event counts after the end of a run: a host that
+// is still out of service may be released or deleted.
 func (o *Oracle) removalCounts(e message.Event) bool {
-	if e.Event != message.Released && (e.Event != message.Recovered || e.Reason != message.Deleted) {
+	if !removes(e) {
 		return false
 	}
-	for _, name := range e.Hosts {
-		if h := o.hosts[name]; h == nil || !h.held() {
+	changes := false
+	for _, name := range message.Hosts(e) {
+		h := o.hosts[name]
+		other, _ := o.other(name)
+		if h == nil || h.member == nil && other == nil && !h.removed {
 			return false
 		}
+		changes = changes || h.held()
 	}
-	return true
+	return changes
 }
 
 // outcomeCounts reports whether the outcome of a task may count: its host waits for
@@ -128,30 +145,29 @@ func (p *run) outcomeCounts(t message.Outcome) bool {
 	return m != nil && t.Kind != "" && m.wants() == t.Kind
 }
 
-// givesUp reports whether an event ends the wait for a member: for the answer to a
-// command, for the outcome of a task, or, at the end of the run, before the next
-// step.
-func (p *run) givesUp(m *member, e message.Event) bool {
-	switch e.Action {
+// waitsFor reports whether the run waits for a member: for the answer to a command,
+// or for the outcome of a task.
+func (p *run) waitsFor(m *member, a message.Awaited) bool {
+	switch a.Action {
 	case message.Prepare:
 		return p.id != 0 && m.phase.before(prepared)
 	case message.Upgrade:
 		return m.phase == upgrading
 	case message.Reboot:
-		return m.phase == rebooting || m.phase == rebootDue && e.Reason != ""
+		return m.phase == rebooting
 	}
-	return p.turnsBack(m, e) || m.wants() == e.Task && m.phase != over
+	return m.wants() == a.Task && m.phase != over
 }
 
-// turnsBack reports whether an event ends a member's part before its upgrade,
-// because the run ends.
-func (p *run) turnsBack(m *member, e message.Event) bool {
+// cancelsBefore reports whether the end of the run ends a member's part before its
+// next step: before its upgrade, or before its reboot.
+func (p *run) cancelsBefore(m *member, a message.Awaited) bool {
 	switch {
-	case e.Reason == "":
-		return false
-	case e.Task == message.BeforeHost:
+	case a.Action == message.Reboot:
+		return m.phase == rebootDue
+	case a.Task == message.BeforeHost:
 		return m.phase == checking || m.phase == checked
-	case e.Task == message.Drain:
+	case a.Task == message.Drain:
 		return m.phase == draining || m.phase == drained
 	}
 	return false
@@ -181,12 +197,12 @@ func (p *run) current() int {
 // event judges and applies an event that counts.
 func (o *Oracle) event(r message.Record, e message.Event, sent time.Time) {
 	p := o.run
-	switch e.Event {
+	switch e := e.(type) {
 	case message.Opened:
 		o.open(r, e)
 	case message.Missed:
 	case message.Ran:
-		o.ran(*e.Outcome, r)
+		o.ran(e.Outcome, r)
 	case message.Approved:
 		for n := range p.stages {
 			p.stages[n].approved = p.stages[n].approved || p.stages[n].Name == e.Stage
@@ -204,11 +220,11 @@ func (o *Oracle) event(r message.Record, e message.Event, sent time.Time) {
 	case message.Aborted:
 		p.aborted = true
 	case message.Frozen:
-		p.notAfter = *e.NotAfter
+		p.notAfter = e.NotAfter
 	case message.Finished:
 		o.finish(r, e)
 	default:
-		for _, name := range e.Hosts {
+		for _, name := range message.Hosts(e) {
 			o.hostEvent(r, e, name, sent)
 		}
 	}
@@ -221,21 +237,19 @@ func (o *Oracle) hostEvent(r message.Record, e message.Event, name string, sent 
 		return
 	}
 	if m == nil {
-		o.count("event " + e.Event + " of a host aside")
+		o.count("event " + message.Name(e) + " of a host aside")
 	}
-	switch e.Event {
+	switch e := e.(type) {
 	case message.Silent:
 		h.silent = true
 		if m != nil && (m.phase == checking || m.phase == checked) {
 			m.phase, m.keeps = prepared, false
 		}
-	case message.Recovered, message.Released:
-		if e.Event == message.Recovered && e.Reason == message.Heard {
-			h.silent = false
-			return
-		}
+	case message.Recovered:
+		h.silent = false
+	case message.Deleted, message.Released:
 		if o.run.finished {
-			o.count(e.Event + " after the end of a run")
+			o.count(message.Name(e) + " after the end of a run")
 		}
 		h.remove()
 		o.stagesDone(r.Time)
@@ -251,27 +265,39 @@ func (o *Oracle) hostEvent(r message.Record, e message.Event, name string, sent 
 		if o.run.policy.Hooks.Drain == nil {
 			m.phase = drained
 		}
-	case message.GaveUp:
-		o.gaveUp(m, e, r)
+	case message.TimedOut:
+		o.stopWaiting(m, e.Awaited, r)
+	case message.Cancelled:
+		o.cancelled(m, e.Awaited, r)
 	}
 }
 
-// gaveUp applies that nobody waits for a member any more.
-func (o *Oracle) gaveUp(m *member, e message.Event, r message.Record) {
+// stopWaiting applies that nobody waits for a member any more.
+func (o *Oracle) stopWaiting(m *member, a message.Awaited, r message.Record) {
 	switch {
-	case e.Action == message.Prepare && m.silent:
+	case a.Action == message.Prepare && m.silent:
 		o.end(m, r.Time)
-	case e.Action == message.Prepare, m.phase == rebootDue:
+	case a.Action == message.Prepare:
 		o.fail(m, r.Seq, r.Time)
-	case e.Action != "":
-		m.owes.answer, m.owes.answerOf = e.Action, o.run.id
+	case a.Action != "":
+		m.owes.answer, m.owes.answerOf = a.Action, o.run.id
 		o.fail(m, r.Seq, r.Time)
-	case o.run.turnsBack(m, e):
-		m.drainGivenUp = e.Task == message.Drain
+	default:
+		m.drainGivenUp = m.drainGivenUp || a.Task == message.Drain
+		o.outcome(m, a.Task, false, r)
+	}
+}
+
+// cancelled applies that the end of the run ends a member's part.
+func (o *Oracle) cancelled(m *member, a message.Awaited, r message.Record) {
+	switch {
+	case m.phase == rebootDue:
+		o.fail(m, r.Seq, r.Time)
+	case o.run.cancelsBefore(m, a):
+		m.drainGivenUp = a.Task == message.Drain
 		o.end(m, r.Time)
 	default:
-		m.drainGivenUp = m.drainGivenUp || e.Task == message.Drain
-		o.outcome(m, e.Task, false, r)
+		o.stopWaiting(m, a, r)
 	}
 }
 
@@ -312,7 +338,7 @@ func (o *Oracle) outcome(m *member, kind message.TaskKind, ok bool, r message.Re
 }
 
 // finish judges and applies the end of a run.
-func (o *Oracle) finish(r message.Record, e message.Event) {
+func (o *Oracle) finish(r message.Record, e message.Finished) {
 	o.checkFinished(e)
 	o.count("result " + e.Result)
 	if o.run.id != 0 {

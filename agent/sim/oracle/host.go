@@ -1,8 +1,6 @@
 package oracle
 
 import (
-	"strings"
-
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
@@ -46,9 +44,6 @@ func (h *host) remove() {
 	}
 }
 
-// lost reports whether a result says that the host does not know what it did.
-func lost(result string) bool { return strings.HasSuffix(result, message.PastUnknown) }
-
 // host returns a host by its name, and makes it when it is new.
 func (o *Oracle) host(name string) *host {
 	h := o.hosts[name]
@@ -60,23 +55,21 @@ func (o *Oracle) host(name string) *host {
 }
 
 // announced is what an opening says that hosts owe.
-func announced(e message.Event) map[string]debt {
+func announced(e message.Opened) map[string]debt {
 	all := map[string]debt{}
-	for _, u := range e.Unwell {
-		all[u.Host] = debt{answer: u.Answer, look: u.Look, undrain: u.Undrain, checks: u.Checks}
+	for _, entry := range e.Roster {
+		if u := entry.Owes; u.Any() {
+			all[entry.Host] = debt{answer: u.Answer, look: u.Look, undrain: u.Undrain, checks: u.Checks}
+		}
 	}
 	return all
 }
 
 // open makes a run and its members. A run is opened with all that hosts owe: a debt
 // does not end with the run (invariant 1).
-func (o *Oracle) open(r message.Record, e message.Event) {
+func (o *Oracle) open(r message.Record, e message.Opened) {
 	if o.run != nil && !o.run.finished {
 		o.violated("run %d is opened while run %d is under way", r.Seq, o.run.id)
-	}
-	if e.Policy == nil {
-		o.violated("run %d is opened without a policy", r.Seq)
-		return
 	}
 	owed := announced(e)
 	if o.run != nil {
@@ -92,8 +85,8 @@ func (o *Oracle) open(r message.Record, e message.Event) {
 	}
 	o.run = newRun(r, e)
 	o.enlist(e)
-	for _, name := range e.Silent {
-		o.host(name).silent = true
+	for _, entry := range e.Roster {
+		o.host(entry.Host).silent = entry.Silent
 	}
 	o.count("runs opened by " + e.Trigger)
 	if e.RetryOf != 0 {
@@ -122,11 +115,11 @@ func (o *Oracle) compareDebts(r message.Record, announced map[string]debt) {
 
 // enlist makes the members and stages of a run. A member does not owe what the
 // policy of this run does not have.
-func (o *Oracle) enlist(e message.Event) {
+func (o *Oracle) enlist(e message.Opened) {
 	p, first := o.run, 0
 	for n, planned := range p.policy.Stages {
 		s := stage{ResolvedStage: planned}
-		for _, name := range e.Hosts[first : first+planned.Size] {
+		for _, name := range e.Members[first : first+planned.Size] {
 			h := o.host(name)
 			h.member = &member{host: h, run: p, stage: n}
 			h.owes.undrain = h.owes.undrain && p.policy.Hooks.Undrain != nil
@@ -139,8 +132,10 @@ func (o *Oracle) enlist(e message.Event) {
 			p.members = append(p.members, h.member)
 			s.hosts = append(s.hosts, h)
 		}
-		for _, name := range planned.Aside {
-			s.hosts = append(s.hosts, o.host(name))
+		for _, entry := range e.Roster {
+			if entry.Stage == planned.Name {
+				s.hosts = append(s.hosts, o.host(entry.Host))
+			}
 		}
 		p.stages = append(p.stages, s)
 		first += planned.Size

@@ -179,7 +179,7 @@ func (o *Oracle) mayTakeSlot(m *member, r message.Record, sent time.Time) {
 
 // checkFinished judges the end of a run: no host is in hand, each drained host was
 // undrained or that was tried, and the result is true.
-func (o *Oracle) checkFinished(e message.Event) {
+func (o *Oracle) checkFinished(e message.Finished) {
 	all := true
 	for _, m := range o.run.members {
 		all = all && m.upgraded

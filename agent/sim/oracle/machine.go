@@ -197,7 +197,7 @@ func (o *Oracle) Honest(host, machine string, run uint64, action message.Action)
 // replied judges that what a worker answers is true (invariant 2). Of a machine and
 // its clone, nobody knows which answered: it must be true of one.
 func (o *Oracle) replied(r message.Record) {
-	t, key, result := o.machines[r.Host], answer{r.Run, r.Action}, resultOf(r)
+	t, key, result := o.machines[r.Host], answer{r.Run, r.Action}, replyOf(r).Result
 	if t == nil {
 		return
 	}

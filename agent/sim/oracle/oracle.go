@@ -88,7 +88,8 @@ func (o *Oracle) uncertain(r message.Record) bool {
 		return false
 	}
 	e, _ := message.DecodeEvent(r.Body)
-	return e.Event == message.Ran && e.Outcome.Kind == message.Fleet && !e.Outcome.OK
+	ran, is := e.(message.Ran)
+	return is && ran.Outcome.Kind == message.Fleet && !ran.Outcome.OK
 }
 
 // Counts reports whether a record has an effect. What comes twice, too late or
@@ -109,7 +110,11 @@ func (o *Oracle) Counts(r message.Record) bool {
 		case under:
 			return o.eventCounts(r, e)
 		}
-		return e.Event == message.Opened || e.Event == message.Missed || o.run != nil && o.removalCounts(e)
+		switch e.(type) {
+		case message.Opened, message.Missed:
+			return true
+		}
+		return o.run != nil && o.removalCounts(e)
 	}
 	return false
 }
@@ -147,8 +152,7 @@ func (o *Oracle) ignored(r message.Record, sent time.Time) {
 	}
 	if r.Kind == message.EventRecord {
 		e, err := message.DecodeEvent(r.Body)
-		overtaken := []string{message.GaveUp, message.Released, message.Recovered, message.Ran, message.Paused, message.Frozen}
-		if err == nil && has(overtaken, e.Event) && o.raced() {
+		if err == nil && overtaken(e) && o.raced() {
 			o.count("events that a reply has overtaken")
 			return
 		}
@@ -162,6 +166,16 @@ func (o *Oracle) ignored(r message.Record, sent time.Time) {
 	}
 	o.checkCommand(r, c, sent)
 	o.violated("command %d has no effect: %s", r.Seq, r.Body)
+}
+
+// overtaken reports whether an event may have no effect because of a reply that its
+// writer had not seen.
+func overtaken(e message.Event) bool {
+	switch e.(type) {
+	case message.TimedOut, message.Cancelled, message.Released, message.Recovered, message.Deleted, message.Ran, message.Paused, message.Frozen:
+		return true
+	}
+	return false
 }
 
 // saw notes the last record.
@@ -211,7 +225,7 @@ func (o *Oracle) countKind(r message.Record) {
 		o.count("reply to " + string(r.Action))
 	case message.EventRecord:
 		if e, err := message.DecodeEvent(r.Body); err == nil {
-			o.count("event " + e.Event)
+			o.count("event " + message.Name(e))
 		}
 	}
 }

@@ -22,35 +22,38 @@ func (m *member) clearsOldDebt(a message.Action) bool {
 	return a == message.Prepare && m.owes.answer != "" && m.owes.answerOf != m.run.id && !m.owes.look
 }
 
-// resultOf is what a reply says. A reply that cannot be read is a failure: it was
+// replyOf is what a reply says. A reply that cannot be read is a failure: it was
 // the host's one answer.
-func resultOf(r message.Record) string {
+func replyOf(r message.Record) message.Reply {
 	reply, err := message.DecodeReply(r.Body)
 	if err != nil || reply.Action != r.Action {
-		return "cannot be read"
+		return message.Reply{Action: r.Action, Result: "cannot be read"}
 	}
-	return reply.Result
+	return reply
 }
 
 // reply applies a reply that counts.
 func (o *Oracle) reply(r message.Record) {
-	p, m, result := o.run, o.run.member(r.Host), resultOf(r)
+	p, m, reply := o.run, o.run.member(r.Host), replyOf(r)
+	result := reply.Result
+	// Another worker than the one that was prepared does not know what that did.
+	unknown := reply.Unknown || r.Action != message.Prepare && r.Epoch != m.epoch
 	if p.finished {
 		o.count("replies that come late")
 	}
 	asked := m.asked()
 	m.rebootAnswered = m.rebootAnswered || asked == r.Action && asked == message.Reboot
 	if m.clearsOldDebt(r.Action) {
-		m.answered(result)
+		m.answered(unknown)
 	}
 	switch {
 	case asked != r.Action:
 	case m.phase == preparing:
-		o.prepared(m, r, result)
+		o.prepared(m, r, result == message.Done && !unknown)
 	case m.phase != upgrading && m.phase != rebooting: // Nobody waited for it any more.
-		m.answered(result)
-	case lost(result):
-		m.answered(result)
+		m.answered(unknown)
+	case unknown:
+		m.answered(true)
 		o.fail(m, r.Seq, r.Time)
 	case result == message.RebootRequired && r.Action == message.Upgrade && !p.needless(m.name):
 		m.phase = rebootDue
@@ -67,15 +70,15 @@ func (o *Oracle) reply(r message.Record) {
 
 // answered clears the answer that a host owes. A host that answers that it does not
 // know what it did owes a look in its place.
-func (h *host) answered(result string) {
-	h.owes.answer, h.owes.answerOf, h.owes.look = "", 0, h.owes.look || lost(result)
+func (h *host) answered(unknown bool) {
+	h.owes.answer, h.owes.answerOf, h.owes.look = "", 0, h.owes.look || unknown
 }
 
 // prepared applies the answer to prepare.
-func (o *Oracle) prepared(m *member, r message.Record, result string) {
-	if result != message.Done {
+func (o *Oracle) prepared(m *member, r message.Record, done bool) {
+	if !done {
 		o.fail(m, r.Seq, r.Time)
 		return
 	}
-	m.phase, m.prepared = prepared, true
+	m.phase, m.prepared, m.epoch = prepared, true, r.Epoch
 }

@@ -99,6 +99,8 @@ type member struct {
 	keeps bool
 	// drainGivenUp tells that nobody waits for its drain hook any more.
 	drainGivenUp bool
+	// epoch is that of the worker that was prepared.
+	epoch uint64
 	// prepared tells that it answered prepare with "done".
 	prepared bool
 	// passedAt is when the checks before it passed; zero when they have to pass anew.
@@ -166,8 +168,8 @@ func (m *member) wants() message.TaskKind {
 	return ""
 }
 
-func newRun(r message.Record, e message.Event) *run {
-	p := &run{opened: r.Seq, policy: *e.Policy, notAfter: *e.NotAfter}
+func newRun(r message.Record, e message.Opened) *run {
+	p := &run{opened: r.Seq, policy: e.Policy, notAfter: e.NotAfter}
 	if p.policy.Paused {
 		p.paused = r.Seq
 	}

@@ -1,0 +1,81 @@
+package message
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
+)
+
+// Debt is what has yet to show that a host is well again.
+type Debt struct {
+	// Answer is the command that the host has not answered, so that it may be at
+	// work; empty when it has.
+	Answer Action `json:"answer,omitempty"`
+	// Look means that nobody knows what the host did, itself included: it is not
+	// touched before somebody who has looked releases it.
+	Look bool `json:"look,omitempty"`
+	// Undrain means that the host was drained and is not undrained.
+	Undrain bool `json:"undrain,omitempty"`
+	// Checks is the kind of the checks that the host has to pass; empty when none.
+	Checks TaskKind `json:"checks,omitempty"`
+}
+
+// Any reports whether there is any debt.
+func (d Debt) Any() bool { return d != Debt{} }
+
+// Entry is a host of the roster that a run is opened with.
+type Entry struct {
+	Host string `json:"host"`
+	// Stage is the name of the stage in which the host counts though it is no
+	// member, as one that a retry leaves alone; empty for all others.
+	Stage string `json:"stage,omitempty"`
+	// Silent means that the host is not heard of.
+	Silent bool `json:"silent,omitempty"`
+	// Since is when the host was taken out of service for what it owes.
+	Since time.Time `json:"since,omitzero"`
+	Owes  Debt      `json:"owes,omitzero"`
+}
+
+// checkRoster tells what is wrong with the roster that a run is opened with.
+func (e Opened) checkRoster() error {
+	hosts := make([]string, len(e.Roster))
+	for i, entry := range e.Roster {
+		hosts[i] = entry.Host
+	}
+	if len(hosts) > 0 {
+		if err := checkHosts(hosts); err != nil {
+			return err
+		}
+	}
+	members := make(map[string]bool, len(e.Members))
+	for _, host := range e.Members {
+		members[host] = true
+	}
+	for _, entry := range e.Roster {
+		if err := entry.check(members[entry.Host], e.Policy.Stages); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e Entry) check(member bool, stages []policy.ResolvedStage) error {
+	known := slices.ContainsFunc(stages, func(s policy.ResolvedStage) bool { return s.Name == e.Stage })
+	switch {
+	case e.Stage != "" && member:
+		return fmt.Errorf("%s is a member, and has stage %q besides", e.Host, e.Stage)
+	case e.Stage != "" && !known:
+		return fmt.Errorf("%s has stage %q, which is none of the policy's", e.Host, e.Stage)
+	case e.Silent && e.Stage == "" && !member:
+		return fmt.Errorf("%s is silent, and neither a member nor of a stage", e.Host)
+	case e.Owes.Answer != "" && !e.Owes.Answer.Known():
+		return fmt.Errorf("%s has not answered %q, which is no action", e.Host, e.Owes.Answer)
+	case e.Owes.Checks != "" && e.Owes.Checks != BeforeHost && e.Owes.Checks != AfterHost:
+		return fmt.Errorf("%s has to pass %q, which are no checks of a host", e.Host, e.Owes.Checks)
+	case e.Owes.Any() == e.Since.IsZero():
+		return fmt.Errorf("%s owes something exactly when it has since", e.Host)
+	}
+	return nil
+}
