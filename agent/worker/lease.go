@@ -139,7 +139,7 @@ type leaseTerm struct {
 	end context.CancelFunc
 }
 
-// lease is what the loop and what runs beside it know of the lease.
+// lease is what the loop and what runs background it know of the lease.
 type lease struct {
 	mu  sync.Mutex
 	run context.Context
@@ -259,20 +259,20 @@ func (w *Worker) serve(now leaseTerm) error {
 	select {
 	case <-now.ctx.Done():
 		return nil
-	case <-w.born:
+	case <-w.journaled:
 	}
 	w.Leased(true)
 	ctx, cancel := context.WithCancelCause(now.ctx)
 	defer cancel(nil)
-	var beside sync.WaitGroup
+	var background sync.WaitGroup
 	for _, job := range []func(context.Context) error{w.listen, w.heartbeat, w.answerPings, w.reportVersions, w.doTasks} {
-		beside.Go(func() {
+		background.Go(func() {
 			if err := job(ctx); err != nil {
 				cancel(err)
 			}
 		})
 	}
-	beside.Wait()
+	background.Wait()
 	if now.ctx.Err() != nil {
 		return nil
 	}

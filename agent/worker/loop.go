@@ -4,15 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"slices"
+	"syscall"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
-// loop does what the journal says and the lease allows, one thing after the
-// other, and takes a command only when there is nothing to do.
+// loop takes one step after the other, as the journal decides and the lease
+// permits. It receives a command only when there is no step to take.
 func (w *Worker) loop(ctx context.Context) error {
 	for ctx.Err() == nil {
 		now := w.lease.now()
@@ -28,13 +33,13 @@ func (w *Worker) loop(ctx context.Context) error {
 }
 
 // away reports whether another worker has held the lease since the journal was
-// written under it. A worker without a journal cannot know better.
+// written under it. A worker without a journal must assume so.
 func (w *Worker) away(now leaseTerm) bool {
 	return w.blank || w.journal.Away || now.state == held && now.epoch != w.journal.Epoch
 }
 
-// noteAway writes down that another worker holds the lease, so that a worker that
-// is started again when the lease is free knows. The phase in hand stays as it was,
+// noteAway records in the journal that another worker holds the lease, for a
+// restart at a time when the lease is free again. The phase stays as it was,
 // interrupted or not.
 func (w *Worker) noteAway(ctx context.Context, now leaseTerm) error {
 	if now.state != taken || w.blank || w.journal.Away {
@@ -48,7 +53,7 @@ func (w *Worker) noteAway(ctx context.Context, now leaseTerm) error {
 func (w *Worker) do(ctx context.Context, now leaseTerm, do Do) error {
 	switch do {
 	case DoWait:
-		return w.stand(ctx, now)
+		return w.waitForLease(ctx, now)
 	case DoTakeOver:
 		return w.takeOver(ctx, now)
 	case Nothing:
@@ -60,8 +65,8 @@ func (w *Worker) do(ctx context.Context, now leaseTerm, do Do) error {
 	}
 }
 
-// stand waits for the worker to stand otherwise.
-func (w *Worker) stand(ctx context.Context, now leaseTerm) error {
+// waitForLease waits until the state of the lease changes.
+func (w *Worker) waitForLease(ctx context.Context, now leaseTerm) error {
 	if j := w.journal; now.state == taken && j.Phase == Answering {
 		w.Log.Warn("the reply was refused", "host", w.Host, "run", j.Run, "action", j.Action, "result", j.Result, "error", log.ErrTaken)
 	}
@@ -69,8 +74,8 @@ func (w *Worker) stand(ctx context.Context, now leaseTerm) error {
 	return ctx.Err()
 }
 
-// yield returns what a failed call to the site means: errMoved when the lease
-// is lost, be it by this call or during it.
+// yield translates the error of a call to the site: errMoved if the lease was lost
+// during the call or the call reports that.
 func (w *Worker) yield(now leaseTerm, err error) error {
 	if now.ctx.Err() == nil && errors.Is(err, log.ErrTaken) {
 		w.standBy(err)
@@ -81,45 +86,45 @@ func (w *Worker) yield(now leaseTerm, err error) error {
 	return err
 }
 
-// receive waits for a command and writes down that it is taken up.
+// receive waits for a command and writes its first phase to the journal.
 func (w *Worker) receive(ctx context.Context, now leaseTerm) error {
 	r, err := w.commands.take(now.ctx)
 	if err != nil {
 		return w.yield(now, err)
 	}
-	if w.journal.foreign(r) && w.strange != r.Log {
-		w.strange = r.Log
-		w.Log.Warn("this host knew another log", "host", w.Host, "log", r.Log, "known", w.journal.Log, "run", w.journal.Run)
+	if w.journal.foreign(r) && w.foreignLog != r.Log {
+		w.foreignLog = r.Log
+		w.Log.Warn("the log is not the one in this host's journal", "host", w.Host, "log", r.Log, "known", w.journal.Log, "run", w.journal.Run)
 	}
 	next, refused := w.journal.Receive(r, w.Host, w.bootID, w.Now())
 	if refused != nil {
 		w.ignore(r, refused)
 		return nil
 	}
-	w.Log.Info("command taken up", "host", w.Host, "run", next.Run, "action", next.Action)
+	w.Log.Info("command accepted", "host", w.Host, "run", next.Run, "action", next.Action)
 	return w.save(ctx, next)
 }
 
-// Ignored returns how many commands and tasks were left alone.
-func (w *Worker) Ignored() uint64 { return w.count.Load() }
+// Ignored returns the number of ignored commands and tasks.
+func (w *Worker) Ignored() uint64 { return w.ignoredCount.Load() }
 
-// ignore says once per command why it is left alone, and loud where somebody
-// waits for an answer.
+// ignore logs once per command why it is ignored: as a warning if somebody may
+// wait for its answer.
 func (w *Worker) ignore(r message.Record, reason error) {
 	level := slog.LevelWarn
-	this := place{r.Log, r.Seq}
-	if errors.Is(reason, errTakenUp) || errors.Is(reason, errOtherHosts) || w.ignored[r.Kind] == this {
+	this := position{r.Log, r.Seq}
+	if errors.Is(reason, errAccepted) || errors.Is(reason, errOtherHosts) || w.ignored[r.Kind] == this {
 		level = slog.LevelDebug
 	}
 	w.ignored[r.Kind] = this
-	// What was sent must not fill the log.
+	// The reason may quote the command, so bound its length.
 	text := message.CleanText(reason.Error())
-	w.Log.Log(context.Background(), level, "command ignored", "host", w.Host, "command", r.Seq, "reason", text, "ignored", w.count.Add(1))
+	w.Log.Log(context.Background(), level, "command ignored", "host", w.Host, "command", r.Seq, "reason", text, "ignored", w.ignoredCount.Add(1))
 }
 
-// step does one thing and writes down what came of it. When ctx ends in the
-// middle nothing is written: the journal's phase stands, and what really
-// happened is asked for at the next start.
+// step takes one step and writes its outcome to the journal. If ctx ends during
+// the step it writes nothing: the phase stays, and at the next start the strategy
+// finds out what happened.
 func (w *Worker) step(ctx context.Context, now leaseTerm, do Do) error {
 	w.At("before " + string(do))
 	outcome, err := w.perform(ctx, now, do)
@@ -127,7 +132,7 @@ func (w *Worker) step(ctx context.Context, now leaseTerm, do Do) error {
 		return ctx.Err()
 	}
 	if do == DoReply && err != nil {
-		// The journal must not call it answered.
+		// The phase must stay Answering.
 		return w.yield(now, err)
 	}
 	w.At("after " + string(do))
@@ -151,9 +156,9 @@ func (w *Worker) perform(ctx context.Context, now leaseTerm, do Do) (strategy.Ou
 	return outcome, overdue(limited, err)
 }
 
-// overdue says in the words of a limit what it ended. What came of a call
-// otherwise counts however late it is known: this process may have been stopped
-// while the call ended.
+// overdue replaces the error of an expired limit by the limit's own text. Any
+// other outcome counts however late it is known: this process may have been
+// stopped while the call ended.
 func overdue(limited context.Context, err error) error {
 	if err != nil && errors.Is(err, limited.Err()) {
 		err = context.Cause(limited)
@@ -175,7 +180,7 @@ func (w *Worker) call(ctx context.Context, do Do) (strategy.Outcome, error) {
 	case DoRollback:
 		return 0, w.Strategy.Rollback(ctx, job)
 	default:
-		return 0, fmt.Errorf("%s is no call of a strategy", do)
+		return 0, fmt.Errorf("%s is not a call of a strategy", do)
 	}
 }
 
@@ -191,8 +196,8 @@ func (w *Worker) job() strategy.Job {
 	}
 }
 
-// reply sends the reply that the journal holds. One that the site refuses
-// counts as sent: it would be refused again.
+// reply sends the reply in the journal. A reply that the site refuses counts as
+// sent, because the site would refuse it again.
 func (w *Worker) reply(ctx context.Context) error {
 	if w.journal.Action != message.Prepare {
 		w.versionsBeforeReply(ctx)
@@ -208,4 +213,156 @@ func (w *Worker) reply(ctx context.Context) error {
 		return nil
 	}
 	return err
+}
+
+// commandQueue keeps the newest prepare and the newest command to the host until
+// the loop takes them. Newer commands replace older ones.
+type commandQueue struct {
+	*wait.Queue[message.Kind, message.Record]
+}
+
+func newCommandQueue() commandQueue {
+	return commandQueue{wait.NewQueue[message.Kind, message.Record]()}
+}
+
+// put keeps a record unless it already has one that is as new.
+func (q commandQueue) put(r message.Record) (keeps bool) {
+	q.Change(r.Kind, func(kept *message.Record) {
+		// Sequences of two logs do not compare; the later delivery wins.
+		if keeps = r.Log != kept.Log || r.Seq > kept.Seq; keeps {
+			*kept = r
+		}
+	})
+	return keeps
+}
+
+// take waits for records and returns the oldest.
+func (q commandQueue) take(ctx context.Context) (message.Record, error) {
+	if err := q.Wait(ctx); err != nil {
+		return message.Record{}, err
+	}
+	items := q.Items()
+	oldest := items[0]
+	for _, item := range items[1:] {
+		if item.Value.Seq < oldest.Value.Seq {
+			oldest = item
+		}
+	}
+	q.Done(oldest)
+	return oldest.Value, nil
+}
+
+// WriteFile replaces a file durably, as durable.WriteFile does.
+type WriteFile func(path string, data []byte, mode fs.FileMode) error
+
+// Back-off between two tries to write the journal. The longest is far below the
+// minute within which a host must work again.
+const (
+	firstPause   = 100 * time.Millisecond
+	longestPause = 5 * time.Second
+)
+
+// save writes the journal and begins its phase.
+func (w *Worker) save(ctx context.Context, next Journal) error {
+	if err := w.write(ctx, next); err != nil {
+		return err
+	}
+	w.fresh = true
+	return nil
+}
+
+// write writes the journal. While the disk is full, faulty or read-only it
+// retries: no step may be taken without its record, and a worker that exited would
+// not be there when the disk works again.
+func (w *Worker) write(ctx context.Context, next Journal) error {
+	w.At("before journal")
+	for pause, alarmed := firstPause, false; ; pause = min(2*pause, longestPause) {
+		err := next.write(w.journalPath(), w.WriteFile)
+		if err != nil && !temporary(err) {
+			return err
+		}
+		if err == nil {
+			if alarmed {
+				w.Log.Warn("the journal can be written again", "host", w.Host, "run", next.Run)
+			}
+			break
+		}
+		if !alarmed {
+			w.alarm(next, err)
+			alarmed = true
+		}
+		if err := wait.Sleep(ctx, pause); err != nil {
+			return err
+		}
+	}
+	w.At("after journal")
+	w.journal = next
+	w.publish(next)
+	return nil
+}
+
+// temporary reports whether the disk may work again later: it is full, has I/O
+// errors, or was remounted read-only because of them (ext4's errors=remount-ro).
+func temporary(err error) bool {
+	of := func(cause error) bool { return errors.Is(err, cause) }
+	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS}, of)
+}
+
+func (w *Worker) alarm(next Journal, err error) {
+	const what = "ALARM: cannot write the journal; nothing is done until it can be written"
+	w.Log.Error(what, "host", w.Host, "run", next.Run, "error", err)
+	if err := w.HostLog.Progress(message.Progress{Run: next.Run, Percent: -1, Message: what + ": " + err.Error()}); err != nil {
+		w.Log.Debug("cannot send progress", "host", w.Host, "error", err)
+	}
+}
+
+// reboot requests the reboot and waits for it to end this process. Only a new boot
+// id proves a reboot, so this process never reports success: the next one does
+// (AV-69, AV-70).
+//
+// The journal records the request before it is made, and the request is never
+// repeated: a worker that was killed in between cannot know whether the reboot is
+// under way, and a second reboot could hit the host when it is back in service
+// (design.md 5, invariant 2). A request lost in this way fails the host for the
+// run.
+func (w *Worker) reboot(ctx context.Context) error {
+	if w.journal.Asked {
+		return w.awaitReboot(ctx, "the reboot was asked for before the worker was started again")
+	}
+	next := w.journal
+	next.Asked = true
+	if err := w.save(ctx, next); err != nil {
+		return err
+	}
+	w.At("before reboot")
+	if err := w.askReboot(ctx); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return w.failReboot(ctx, fmt.Errorf("cannot reboot: %w", err))
+	}
+	w.At("after reboot")
+	return w.awaitReboot(ctx, "the reboot was accepted")
+}
+
+func (w *Worker) askReboot(ctx context.Context) error {
+	limited, cancel := context.WithTimeoutCause(ctx, w.Limits.Reboot, fmt.Errorf("asking for it took longer than %s", w.Limits.Reboot))
+	defer cancel()
+	return overdue(limited, w.Machine.Reboot(limited))
+}
+
+// awaitReboot waits for the reboot to end this process.
+func (w *Worker) awaitReboot(ctx context.Context, asked string) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(w.Limits.Reboot):
+		return w.failReboot(ctx, errors.New(asked+", yet the host was still up "+w.Limits.Reboot.String()+" later"))
+	}
+}
+
+func (w *Worker) failReboot(ctx context.Context, err error) error {
+	next := w.journal.After(DoReboot, 0, err, w.Now())
+	w.Log.Warn("step failed", "host", w.Host, "run", next.Run, "step", DoReboot, "error", err)
+	return w.save(ctx, next)
 }

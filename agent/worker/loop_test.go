@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -66,7 +67,7 @@ func TestAnotherLog(t *testing.T) {
 		if j := r.journal(); j.Log != "B" || j.Run != 10 {
 			t.Errorf("the journal is of run %d of log %q", j.Run, j.Log)
 		}
-		if n := r.log.lines("level=WARN", "this host knew another log", "log=B", "known=A"); n != 1 {
+		if n := r.log.lines("level=WARN", "the log is not the one in this host's journal", "log=B", "known=A"); n != 1 {
 			t.Errorf("it is told %d times, not once", n)
 		}
 	})
@@ -77,8 +78,8 @@ func TestAnotherLog(t *testing.T) {
 func TestIgnoredCommand(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		record           message.Record
-		ignored, strange int
+		record              message.Record
+		ignored, foreignLog int
 	}{
 		"a prepare that came too late":       {prepareAt(600, now, "h01"), 1, 0},
 		"a prepare of others":                {prepareAt(600, now, "h02"), 0, 0},
@@ -100,7 +101,7 @@ func TestIgnoredCommand(t *testing.T) {
 					pokes++
 					return pokes > 10
 				})
-				for text, want := range map[string]int{"command ignored": c.ignored, "this host knew another log": c.strange} {
+				for text, want := range map[string]int{"command ignored": c.ignored, "the log is not the one in this host's journal": c.foreignLog} {
 					if n := r.log.lines("level=WARN", text, "host=h01"); n != want {
 						t.Errorf("%s: told %d times, not %d", text, n, want)
 					}
@@ -232,4 +233,31 @@ func TestCommandQueue(t *testing.T) {
 			}
 		})
 	}
+}
+
+// witness is a station that looks into the journal whenever a reply is sent.
+type witness struct {
+	*station
+	r *rig
+}
+
+func (w witness) Reply(ctx context.Context, run uint64, reply message.Reply) error {
+	j, err := ReadJournal(filepath.Join(w.r.dir, "state", "journal.json"))
+	if err != nil || j.Phase != Answering || j.Run != run || j.Action != reply.Action || j.Result != reply.Result {
+		w.r.t.Errorf("%s of run %d is answered %q, and the journal says %+v, %v", reply.Action, run, reply.Result, j, err)
+	}
+	return w.station.Reply(ctx, run, reply)
+}
+
+// TestReplyComesAfterItsJournal checks that no reply is sent that is not on
+// disk: a worker that is killed in between would come to another result, and
+// the log would keep the first.
+func TestReplyComesAfterItsJournal(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		r.change = func(o *Options) { o.HostLog = witness{r.station, r} }
+		if !wholeRun(r) {
+			t.Error("the reboot is lost without a crash")
+		}
+	})
 }

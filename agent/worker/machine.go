@@ -10,10 +10,10 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
-// Do is what the worker has to do next.
+// Do is the next step of the worker.
 type Do string
 
-// What there is to do. Each is also the label of the step.
+// The steps. Each value is also the step's label.
 const (
 	Nothing    Do = "nothing"
 	DoPrepare  Do = "prepare"
@@ -22,21 +22,21 @@ const (
 	DoVerify   Do = "verify"
 	DoRollback Do = "rollback"
 	DoReboot   Do = "reboot"
-	// DoBooted takes note of a boot that has happened.
+	// DoBooted records that the reboot has happened.
 	DoBooted Do = "booted"
 	DoReply  Do = "reply"
 )
 
-// Why a command is left alone that is not meant for this host, or no more.
+// The reasons to ignore a command for which nobody waits.
 var (
-	errTakenUp    = errors.New("the command was taken up before")
+	errAccepted   = errors.New("the command was accepted before")
 	errOtherHosts = errors.New("the run is of other hosts")
 )
 
-// Receive decides on a command: it returns the journal to write before acting
-// on it. An error means that the command is not for this host or this moment
-// and changes nothing (AV-54, AV-56, AV-65, AV-71). To a command of another
-// log the journal says nothing: it is judged as if the journal were new.
+// Receive decides on a command and returns the journal to write before acting on
+// it. An error means that the command is not for this host or not valid now, and
+// changes nothing (AV-54, AV-56, AV-65, AV-71). For a command of another log the
+// journal counts as empty.
 func (j Journal) Receive(r message.Record, host, bootID string, now time.Time) (Journal, error) {
 	known := j
 	if j.foreign(r) {
@@ -54,10 +54,10 @@ func (j Journal) Receive(r message.Record, host, bootID string, now time.Time) (
 func (j Journal) foreign(r message.Record) bool { return j.Seq > 0 && j.Log != r.Log }
 
 func (j Journal) receive(r message.Record, host string, now time.Time) (Journal, error) {
-	// First, because a prepare to many hosts is delivered again after each boot
-	// and costs as much to read as there are hosts.
+	// This comes before the decoding, because a prepare to many hosts is delivered
+	// again after each boot and is expensive to decode.
 	if r.Seq <= j.Seq {
-		return Journal{}, errTakenUp
+		return Journal{}, errAccepted
 	}
 	command, err := message.DecodeCommand(r.Body)
 	switch {
@@ -76,12 +76,12 @@ func (j Journal) receive(r message.Record, host string, now time.Time) (Journal,
 	switch {
 	case j.Phase == Answered && j.Action == before(command.Action) && j.Result == permits(command.Action):
 		if r.Epoch != 0 && r.Epoch != j.Epoch {
-			// It follows from the reply of another worker.
+			// The command is based on the reply of another worker.
 			return next.answer("", errors.New(anothersPast)), nil
 		}
 		return next, nil
 	case unknown(j.Result):
-		// The controller knows this host from before and waits for it.
+		// The controller counts on this host and waits for its reply.
 		return next.answer("", errors.New(j.Result)), nil
 	}
 	return Journal{}, fmt.Errorf("the last step was %s with result %q", j.Action, j.Result)
@@ -97,14 +97,14 @@ func receivePrepare(r message.Record, command message.Command, host string, now 
 	return Journal{Run: r.Seq, NotAfter: command.NotAfter, Seq: r.Seq, Action: message.Prepare, Phase: Preparing}, nil
 }
 
-// tooLate shows both clocks, because one that is wrong is the likeliest cause.
+// tooLate shows both clocks, because a wrong clock is the likeliest cause.
 func tooLate(notAfter, now, sent time.Time) error {
 	text := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 	return fmt.Errorf("not-after %s has passed: it is %s by this host's clock, and the command was sent at %s by the site's",
 		text(notAfter), text(now), text(sent))
 }
 
-// begins returns the phase that a command to one host begins.
+// begins returns the first phase of a command to one host.
 func begins(a message.Action) Phase {
 	if a == message.Reboot {
 		return Rebooting
@@ -112,7 +112,7 @@ func begins(a message.Action) Phase {
 	return Upgrading
 }
 
-// before returns the step that must come before an action, and permits the
+// before returns the action that must precede an action; permits returns the
 // result that it must have had.
 func before(a message.Action) message.Action {
 	if a == message.Reboot {
@@ -128,8 +128,8 @@ func permits(a message.Action) string {
 	return message.Done
 }
 
-// Next returns what to do now. fresh tells that the phase began in this
-// process; otherwise it was interrupted, and what came of it is unknown.
+// Next returns the next step. fresh reports that the phase began in this process;
+// otherwise the phase was interrupted and its effect is unknown.
 func (j Journal) Next(fresh bool, bootID string) Do {
 	switch j.Phase {
 	case Preparing:
@@ -155,9 +155,8 @@ func (j Journal) Next(fresh bool, bootID string) Do {
 	return Nothing
 }
 
-// After returns the journal once something was done, with its outcome or its
-// error. Whether the new phase has begun yet is the caller's to say: it has
-// not, so it is fresh.
+// After returns the journal after a step with its outcome or error. The caller
+// begins the new phase.
 func (j Journal) After(done Do, outcome strategy.Outcome, err error, now time.Time) Journal {
 	switch done {
 	case DoPrepare:
@@ -216,8 +215,8 @@ func (j Journal) afterRollback(err error) Journal {
 	return j.answer("", fmt.Errorf("%s; rolled back", j.Result))
 }
 
-// answer makes the reply known: result, or the error's text. An error text
-// that reads like success must not be taken for it.
+// answer sets the reply: the result, or the text of the error. An error text must
+// never be equal to a result of success.
 func (j Journal) answer(result string, err error) Journal {
 	if err != nil {
 		result = message.CleanText(err.Error())

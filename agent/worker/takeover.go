@@ -68,7 +68,7 @@ func (w *Worker) takeOver(ctx context.Context, now leaseTerm) error {
 	w.At("before newest")
 	newest, err := w.HostLog.Newest(now.ctx)
 	if err != nil {
-		return w.yield(now, fmt.Errorf("cannot ask the log where this host%s begins: %w", w.orphan(), err))
+		return w.yield(now, fmt.Errorf("cannot ask the log where this host%s begins: %w", w.takeOverReason(), err))
 	}
 	w.At("after newest")
 	next := w.journal.TakeOver(newest, w.Host, w.Now())
@@ -87,13 +87,13 @@ func (w *Worker) takeOver(ctx context.Context, now leaseTerm) error {
 	}
 	if w.blank {
 		w.blank = false
-		close(w.born)
+		close(w.journaled)
 	}
 	return nil
 }
 
-// orphan is the reason to begin anew, for an error.
-func (w *Worker) orphan() string {
+// takeOverReason is the reason to begin anew, for an error.
+func (w *Worker) takeOverReason() string {
 	if w.blank {
 		return ", which has no journal,"
 	}

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"slices"
 	"sync"
 
@@ -8,58 +9,58 @@ import (
 )
 
 const (
-	// tasksAtOnce is how many tasks run at once. One that comes beyond that is
-	// left alone: the controller asks again.
+	// tasksAtOnce is how many tasks run concurrently. The worker ignores a further
+	// task until the controller sends it again.
 	tasksAtOnce = 4
-	// outcomesKept is how many outcomes are remembered, for a controller that
-	// asks again because it did not hear them.
+	// outcomesKept is how many outcomes are kept, for a controller that sends a
+	// task again because it did not receive the outcome.
 	outcomesKept = 16
 )
 
-// verdict is what is done with a task that was asked for.
+// verdict is the decision on a task.
 type verdict int
 
 const (
-	// leaveTask leaves it alone for good, laterTask until it is asked for again.
-	leaveTask verdict = iota
+	// ignoreTask ignores the task, laterTask until the controller sends it again.
+	ignoreTask verdict = iota
 	laterTask
-	// answerTask answers it without running it.
+	// answerTask answers with an outcome without running the task.
 	answerTask
-	// beginTask runs it.
-	beginTask
+	// runTask runs the task.
+	runTask
 )
 
-// tasks decides which tasks are run. It does not run them.
+// tasks decides which tasks to run. It does not run them.
 type tasks struct {
 	mu       sync.Mutex
 	running  map[message.Key]bool
 	finished []message.Outcome
-	// undrained is the newest run whose undrain was asked for.
+	// undrained is the newest run for which a drain is refused.
 	undrained uint64
 }
 
 func newTasks() *tasks { return &tasks{running: map[message.Key]bool{}} }
 
-// tooLateToDrain is the answer to a drain that was delayed on its way: the
-// host would stay out of service with nobody there to undrain it.
+// tooLateToDrain is the answer to a delayed drain. The host would stay out of
+// service, because no undrain follows.
 const tooLateToDrain = "the host was upgraded or asked to undrain in this run before, so it is not drained"
 
-// tooLate has no drain run in a run any more: a copy of one that comes after
-// the upgrade, also after a restart of the worker, would take a host out of
-// service that is undrained by then.
+// tooLate refuses all further drains in a run. A duplicate drain after the
+// upgrade, also after a restart of the worker, could take an undrained host out of
+// service.
 func (s *tasks) tooLate(run uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.undrained = max(s.undrained, run)
 }
 
-// take decides on a task, for a host whose journal is at a run, and takes note
-// of it as running when it beginTask. The outcome is that of one that is answered.
+// take decides on a task, for a host whose journal is at a run. It records a task
+// with the verdict runTask as running. The outcome belongs to answerTask.
 func (s *tasks) take(t message.Task, host string, run uint64) (verdict, message.Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t.Host != host || t.OnSite() || t.Run < run {
-		return leaveTask, message.Outcome{}
+		return ignoreTask, message.Outcome{}
 	}
 	if t.Kind == message.Undrain {
 		s.undrained = max(s.undrained, t.Run)
@@ -76,11 +77,11 @@ func (s *tasks) take(t message.Task, host string, run uint64) (verdict, message.
 		return answerTask, t.Outcome(false, tooLateToDrain)
 	}
 	s.running[t.Key()] = true
-	return beginTask, message.Outcome{}
+	return runTask, message.Outcome{}
 }
 
-// draining reports whether a drain runs: what it does last must not come after
-// the undrain.
+// draining reports whether a drain runs: the end of a drain must not overlap the
+// undrain.
 func (s *tasks) draining() bool {
 	for key := range s.running {
 		if key.Kind == message.Drain {
@@ -90,7 +91,7 @@ func (s *tasks) draining() bool {
 	return false
 }
 
-// finish remembers how a task came out.
+// finish records the outcome of a task.
 func (s *tasks) finish(o message.Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,10 +102,91 @@ func (s *tasks) finish(o message.Outcome) {
 	}
 }
 
-// forget forgets a task that was broken off: it is run again when it is asked
-// for again.
+// forget removes an interrupted task: it runs again when the controller sends it
+// again.
 func (s *tasks) forget(key message.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.running, key)
+}
+
+// Checks runs the checks and hooks of a rollout on this host.
+type Checks interface {
+	// Run runs a task and returns its outcome, at the latest when ctx ends.
+	Run(ctx context.Context, t message.Task) message.Outcome
+}
+
+// noChecks are the Checks of a worker without checks.
+type noChecks struct{}
+
+func (noChecks) Run(_ context.Context, t message.Task) message.Outcome {
+	return t.Outcome(false, "this worker runs no checks")
+}
+
+// tasksWaiting is how many tasks wait for a decision. Further tasks are dropped
+// until the controller sends them again.
+const tasksWaiting = 16
+
+// doTasks runs the controller's tasks until ctx ends, and then interrupts the
+// running ones: the controller sends them again to the next holder of the lease.
+func (w *Worker) doTasks(ctx context.Context) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop(nil)
+	asked := make(chan message.Task, tasksWaiting)
+	running.Go(func() {
+		stop(w.HostLog.Tasks(ctx, func(t message.Task) {
+			select {
+			case asked <- t:
+			default:
+			}
+		}))
+	})
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case t := <-asked:
+			w.takeTask(ctx, t, &running)
+		}
+	}
+}
+
+func (w *Worker) takeTask(ctx context.Context, t message.Task, running *sync.WaitGroup) {
+	if t.Run == w.run.Load() && w.begun.Load() {
+		w.tasks.tooLate(t.Run)
+	}
+	switch verdict, outcome := w.tasks.take(t, w.Host, w.run.Load()); verdict {
+	case ignoreTask:
+		w.ignoredCount.Add(1)
+		w.Log.Debug("task ignored", "host", w.Host, "run", t.Run, "task", t.Kind, "of", t.Host, "ignored", w.ignoredCount.Load())
+	case laterTask:
+	case answerTask:
+		w.sendOutcome(outcome)
+	case runTask:
+		running.Go(func() { w.runTask(ctx, t) })
+	}
+}
+
+func (w *Worker) runTask(ctx context.Context, t message.Task) {
+	limited, cancel := context.WithTimeout(ctx, t.Limit())
+	defer cancel()
+	w.At("before task " + string(t.Kind))
+	came := w.Checks.Run(limited, t)
+	if ctx.Err() != nil {
+		w.tasks.forget(t.Key())
+		return
+	}
+	w.At("after task " + string(t.Kind))
+	outcome := t.Outcome(came.OK, came.Text)
+	w.tasks.finish(outcome)
+	w.Log.Info("task run", "host", w.Host, "run", t.Run, "task", t.Kind, "ok", outcome.OK, "text", outcome.Text)
+	w.sendOutcome(outcome)
+}
+
+func (w *Worker) sendOutcome(o message.Outcome) {
+	if err := w.HostLog.Outcome(o); err != nil {
+		w.Log.Warn("cannot send the outcome of a task", "host", w.Host, "run", o.Run, "task", o.Kind, "error", err)
+	}
 }

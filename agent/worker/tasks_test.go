@@ -33,23 +33,23 @@ func TestTakeTask(t *testing.T) {
 		task          message.Task
 		want          verdict
 	}{
-		"a task":                         {nil, nil, drain, beginTask},
+		"a task":                         {nil, nil, drain, runTask},
 		"a task that runs":               {[]message.Task{drain}, nil, drain, laterTask},
 		"a task that has run":            {nil, []message.Task{drain}, drain, answerTask},
-		"another attempt":                {nil, []message.Task{drain}, again, beginTask},
-		"a task of another host":         {nil, nil, others, leaveTask},
-		"a task of the site":             {nil, nil, atSite, leaveTask},
-		"a task of no host":              {nil, nil, message.Task{Run: 10, Kind: message.Fleet}, leaveTask},
-		"a task of an older run":         {nil, nil, taskOf(9, message.Undrain), leaveTask},
-		"a task of a newer run":          {nil, nil, taskOf(11, message.BeforeHost), beginTask},
+		"another attempt":                {nil, []message.Task{drain}, again, runTask},
+		"a task of another host":         {nil, nil, others, ignoreTask},
+		"a task of the site":             {nil, nil, atSite, ignoreTask},
+		"a task of no host":              {nil, nil, message.Task{Run: 10, Kind: message.Fleet}, ignoreTask},
+		"a task of an older run":         {nil, nil, taskOf(9, message.Undrain), ignoreTask},
+		"a task of a newer run":          {nil, nil, taskOf(11, message.BeforeHost), runTask},
 		"a fifth task":                   {many, nil, before, laterTask},
-		"a task of two at once":          {many[:3], nil, before, beginTask},
+		"a task of two at once":          {many[:3], nil, before, runTask},
 		"an undrain while it drains":     {[]message.Task{drain}, nil, undrain, laterTask},
-		"an undrain after a drain":       {nil, []message.Task{drain}, undrain, beginTask},
+		"an undrain after a drain":       {nil, []message.Task{drain}, undrain, runTask},
 		"a drain after an undrain":       {nil, []message.Task{undrain}, drain, answerTask},
 		"a drain during an undrain":      {[]message.Task{undrain}, nil, drain, answerTask},
-		"a check after an undrain":       {nil, []message.Task{undrain}, before, beginTask},
-		"the next run's drain":           {nil, []message.Task{undrain}, taskOf(20, message.Drain), beginTask},
+		"a check after an undrain":       {nil, []message.Task{undrain}, before, runTask},
+		"the next run's drain":           {nil, []message.Task{undrain}, taskOf(20, message.Drain), runTask},
 		"a drain that undrain overtakes": {[]message.Task{drain}, []message.Task{undrain}, again, answerTask},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestOutcomesKept(t *testing.T) {
 		s.take(taskOf(run, message.BeforeHost), "h01", 0)
 		s.finish(taskOf(run, message.BeforeHost).Outcome(true, fmt.Sprint(run)))
 	}
-	for run, want := range map[uint64]verdict{1: beginTask, 2: answerTask, 17: answerTask} {
+	for run, want := range map[uint64]verdict{1: runTask, 2: answerTask, 17: answerTask} {
 		got, outcome := s.take(taskOf(run, message.BeforeHost), "h01", 0)
 		if got != want || got == answerTask && outcome.Text != fmt.Sprint(run) {
 			t.Errorf("run %d: verdict %d with %+v", run, got, outcome)

@@ -10,16 +10,15 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// versionsFirst is how long a reply waits for the report of the versions that
-// the host has come to, so that whoever sees the run end sees them. The reply
-// does not depend on it.
+// versionsFirst is how long a reply waits for the report of the new versions, so
+// that they are known when the run ends. The reply does not depend on the report.
 const versionsFirst = 10 * time.Second
 
-// reportVersions reports the host's versions at the start and whenever it is
-// asked to, until ctx ends. It runs beside the loop, because a site that
-// cannot be reached must not keep the host from its work.
+// reportVersions reports the host's versions at the start and on request, until
+// ctx ends. It runs beside the loop, because an unreachable site must not delay
+// the steps.
 func (w *Worker) reportVersions(ctx context.Context) error {
-	// What the log has is not reported again (AV-76).
+	// Versions that the site already has are not reported again (AV-76).
 	reported, err := w.HostLog.LastVersions(ctx)
 	if errors.Is(err, log.ErrTaken) {
 		return err
@@ -41,10 +40,9 @@ func (w *Worker) reportVersions(ctx context.Context) error {
 	}
 }
 
-// report reports the versions when they have changed (AV-74) and returns the
-// body that was reported last. A host whose versions cannot be had, or that
-// the site refuses, still answers its commands. The error is that of a lost
-// seat.
+// report reports the versions if they have changed (AV-74) and returns the last
+// reported body. It returns an error only if the lease is lost: a host whose
+// versions cannot be detected or reported still executes commands.
 func (w *Worker) report(ctx context.Context, reported []byte) ([]byte, error) {
 	limited, cancel := context.WithTimeout(ctx, w.Limits.Step)
 	defer cancel()
@@ -57,7 +55,7 @@ func (w *Worker) report(ctx context.Context, reported []byte) ([]byte, error) {
 	if bytes.Equal(body, reported) {
 		return reported, nil
 	}
-	// Checked here, because the site would only refuse it.
+	// The site would refuse invalid versions.
 	if _, err = message.DecodeVersions(body); err == nil {
 		err = w.HostLog.Versions(ctx, body)
 	}
@@ -73,15 +71,15 @@ func (w *Worker) report(ctx context.Context, reported []byte) ([]byte, error) {
 	return body, nil
 }
 
-// warn logs an error unless it only means that the worker is to stop.
+// warn logs an error unless the worker is stopping.
 func (w *Worker) warn(ctx context.Context, what string, err error) {
 	if ctx.Err() == nil {
 		w.Log.Warn(what, "host", w.Host, "error", err)
 	}
 }
 
-// versionsBeforeReply asks for a report that begins from now on, and gives it its
-// time.
+// versionsBeforeReply requests a report that begins now, and waits for it up to
+// versionsFirst.
 func (w *Worker) versionsBeforeReply(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, versionsFirst)
 	defer cancel()
@@ -90,6 +88,6 @@ func (w *Worker) versionsBeforeReply(ctx context.Context) {
 	select {
 	case <-reported:
 	case <-limited.Done():
-		w.warn(ctx, "the reply goes before the versions", limited.Err())
+		w.warn(ctx, "the reply is sent before the versions", limited.Err())
 	}
 }

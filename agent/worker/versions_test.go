@@ -62,12 +62,12 @@ func TestVersionsNeverHinder(t *testing.T) {
 		spoil func(r *rig)
 		warns string
 	}{
-		"never taken":      {func(r *rig) { r.station.slow["versions"] = true }, "the reply goes before the versions"},
-		"never compared":   {func(r *rig) { r.station.slow["last versions"] = true }, "the reply goes before the versions"},
+		"never taken":      {func(r *rig) { r.station.slow["versions"] = true }, "the reply is sent before the versions"},
+		"never compared":   {func(r *rig) { r.station.slow["last versions"] = true }, "the reply is sent before the versions"},
 		"refused":          {func(r *rig) { r.station.refused["versions"] = true }, "cannot report versions"},
 		"compare refused":  {func(r *rig) { r.station.refused["last versions"] = true }, "cannot read the versions reported before"},
 		"far too many":     {func(r *rig) { r.swap(bigVersions) }, "cannot read versions: 300012 bytes; at most 262144"},
-		"never determined": {func(r *rig) { r.swap(hangingVersions) }, "the reply goes before the versions"},
+		"never determined": {func(r *rig) { r.swap(hangingVersions) }, "the reply is sent before the versions"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

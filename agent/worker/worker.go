@@ -1,23 +1,26 @@
-// Package worker carries out the commands to one host: it takes a command from
-// the log, writes down what it is about to do, does it through a strategy,
-// writes down what came of it, and replies.
+// Package worker executes the commands to one host: it receives a command from
+// the log, writes the next step to its journal, takes the step with a strategy,
+// writes the outcome to the journal, and replies.
 //
-// The journal and the machine on top of it decide (pure functions); the loop
-// acts. It never decides which host goes when: that is the controller's.
+// The methods of Journal decide, as pure functions; the loop acts. The package
+// never decides which host goes when: the controller does.
 package worker
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
@@ -29,9 +32,9 @@ type Machine interface {
 	// BootID returns the kernel's boot id, which changes at every boot and
 	// only then.
 	BootID() (string, error)
-	// Reboot starts a reboot and returns when it is accepted, at the latest
-	// when ctx ends. What it has started by then ends with its time, that is a
-	// deadline of ctx, and goes on where the worker ends.
+	// Reboot starts a reboot and returns when it is accepted, at the latest when
+	// ctx ends. The deadline of ctx also ends the reboot command; the end of the
+	// worker does not.
 	Reboot(ctx context.Context) error
 }
 
@@ -44,10 +47,10 @@ type Limits struct {
 	Reboot time.Duration
 }
 
-// Options say for whom and with what a worker works.
+// Options configure a worker.
 type Options struct {
 	Tenant, Host, Application string
-	// Version is that of this program.
+	// Version is the version of this program.
 	Version string
 	// Dir is the state directory, which holds the journal. It must survive
 	// reboots.
@@ -57,57 +60,57 @@ type Options struct {
 	Machine  Machine
 	Limits   Limits
 	Log      *slog.Logger
-	// Role and Labels are what a rollout may choose this host by.
+	// Role and Labels are matched by rollouts.
 	Role   string
 	Labels map[string]string
 	// Checks runs the checks and hooks of a rollout; nil means that they fail.
 	Checks Checks
-	// Leased is told whether this worker works for the host or another one
-	// does (AV-15), at first and at each change; nil means nobody.
+	// Leased is called when this worker gets the lease of the host, and when
+	// another worker has it (AV-15); it may be nil.
 	Leased func(held bool)
 	// WriteFile writes the journal; nil means durable.WriteFile.
 	WriteFile WriteFile
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// At is told the label of each step before it is taken and after it was
-	// (tests crash there); nil means nobody.
+	// At is called with the label of each step, before and after it; tests crash
+	// there. It may be nil.
 	At func(label string)
 }
 
-// Worker is one worker of one host.
+// Worker is a worker of one host.
 type Worker struct {
 	Options
 	lock *durable.Lock
-	// identity tells this worker from others of the host.
+	// identity distinguishes this worker from other workers of the host.
 	identity string
 	lease    *lease
 	journal  Journal
-	// run is that of the journal, for what runs beside the loop.
+	// run is the journal's run, for the goroutines beside the loop.
 	run atomic.Uint64
-	// begun tells that the journal holds more of the run than its prepare.
+	// begun reports that the journal is past the run's prepare.
 	begun atomic.Bool
-	// blank tells that there is no journal yet; born is closed once there is.
-	blank  bool
-	born   chan struct{}
-	bootID string
-	// fresh tells that the journal's phase began in this process, not before a
+	// blank is set while there is no journal; then journaled is closed.
+	blank     bool
+	journaled chan struct{}
+	bootID    string
+	// fresh reports that the journal's phase began in this process, not before a
 	// crash.
 	fresh    bool
 	commands commandQueue
-	// reports are those who wait for a report of the versions: one report is
-	// for all of them.
+	// reports are the replies that wait for a report of the versions. One report
+	// serves all of them.
 	reports *wait.Queue[chan struct{}, struct{}]
 	tasks   *tasks
 	// count counts what was left alone.
-	count atomic.Uint64
-	// ignored is the last command of each kind that was left alone, and
-	// strange the last log that the journal is not of; each is told once.
-	ignored map[message.Kind]place
-	strange string
+	ignoredCount atomic.Uint64
+	// ignored is the last ignored command of each kind, and foreignLog the last
+	// log other than the journal's. Each is logged once.
+	ignored    map[message.Kind]position
+	foreignLog string
 }
 
-// place is where a command stands.
-type place struct {
+// position is the position of a command in a log.
+type position struct {
 	log string
 	seq uint64
 }
@@ -131,14 +134,14 @@ func Open(ctx context.Context, o Options) (*Worker, error) {
 		o.WriteFile = durable.WriteFile
 	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("cannot make state directory: %w", err)
+		return nil, fmt.Errorf("cannot create state directory: %w", err)
 	}
 	lock, err := durable.LockFolder(filepath.Join(o.Dir, "lock"), "worker of host "+o.Host)
 	if err != nil {
 		return nil, err
 	}
 	w := &Worker{
-		Options: o, lock: lock, born: make(chan struct{}), commands: newCommandQueue(), reports: wait.NewQueue[chan struct{}, struct{}](), tasks: newTasks(), ignored: map[message.Kind]place{},
+		Options: o, lock: lock, journaled: make(chan struct{}), commands: newCommandQueue(), reports: wait.NewQueue[chan struct{}, struct{}](), tasks: newTasks(), ignored: map[message.Kind]position{},
 	}
 	if err := w.prepare(ctx); err != nil {
 		return nil, errors.Join(err, lock.Close())
@@ -155,9 +158,9 @@ func (w *Worker) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	if !w.blank {
-		close(w.born)
+		close(w.journaled)
 	}
-	w.tell(w.journal)
+	w.publish(w.journal)
 	if w.bootID, err = w.Machine.BootID(); err != nil {
 		return fmt.Errorf("cannot read the boot id: %w", err)
 	}
@@ -167,38 +170,38 @@ func (w *Worker) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// tell has what runs beside the loop know where the journal stands.
-func (w *Worker) tell(j Journal) {
+// publish makes the journal's run known to the goroutines beside the loop.
+func (w *Worker) publish(j Journal) {
 	w.run.Store(j.Run)
 	w.begun.Store(j.Action == message.Upgrade || j.Action == message.Reboot)
 }
 
 func (w *Worker) journalPath() string { return filepath.Join(w.Dir, "journal.json") }
 
-// Close gives up the state directory.
+// Close unlocks the state directory.
 func (w *Worker) Close() error { return w.lock.Close() }
 
-// Run works until ctx ends, which is no error, or the log or the journal
-// fails. What it was doing then is taken up again by the next worker of the
-// state directory. A worker that is told to end with nothing in hand gives the
-// host's lease back.
-func (w *Worker) Run(whole context.Context) error {
-	err := w.work(whole)
-	if err == nil && whole.Err() != nil {
-		w.giveBack(whole)
+// Run works until parent ends, which is no error, or the log or the journal
+// fails. The next worker of the state directory continues a step that was
+// interrupted. When parent ends and no step is in progress, Run gives the host's
+// lease back.
+func (w *Worker) Run(parent context.Context) error {
+	err := w.work(parent)
+	if err == nil && parent.Err() != nil {
+		w.giveBack(parent)
 	}
 	return err
 }
 
-// work works until whole ends.
-func (w *Worker) work(whole context.Context) error {
-	ctx, cancel := context.WithCancelCause(whole)
+// work works until parent ends.
+func (w *Worker) work(parent context.Context) error {
+	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	w.lease = newLease(ctx)
-	var beside sync.WaitGroup
-	defer beside.Wait()
+	var background sync.WaitGroup
+	defer background.Wait()
 	defer cancel(nil)
-	beside.Go(func() {
+	background.Go(func() {
 		if err := w.hold(ctx); err != nil && ctx.Err() == nil {
 			cancel(err)
 		}
@@ -208,7 +211,7 @@ func (w *Worker) work(whole context.Context) error {
 	switch {
 	case cause == nil:
 		return err
-	case whole.Err() != nil && errors.Is(cause, context.Cause(whole)):
+	case parent.Err() != nil && errors.Is(cause, context.Cause(parent)):
 		return nil
 	}
 	return cause
@@ -217,28 +220,74 @@ func (w *Worker) work(whole context.Context) error {
 func (w *Worker) listen(ctx context.Context) error {
 	return w.HostLog.Commands(ctx, func(r message.Record) {
 		if !w.commands.put(r) {
-			w.count.Add(1)
+			w.ignoredCount.Add(1)
 		}
 	})
 }
 
 func (w *Worker) heartbeat(ctx context.Context) error {
-	w.sayAlive()
+	w.sendAlive()
 	for {
 		if err := wait.Sleep(ctx, message.UntilBeat(time.Now())); err != nil {
 			return err
 		}
-		w.sayAlive()
+		w.sendAlive()
 	}
 }
 
 func (w *Worker) answerPings(ctx context.Context) error {
-	return w.HostLog.Pings(ctx, w.sayAlive)
+	return w.HostLog.Pings(ctx, w.sendAlive)
 }
 
-func (w *Worker) sayAlive() {
+func (w *Worker) sendAlive() {
 	alive := message.Alive{Application: w.Application, AgentVersion: w.Version, Worker: w.identity, Role: w.Role, Labels: w.Labels}
 	if err := w.HostLog.Alive(alive); err != nil {
 		w.Log.Warn("cannot send heartbeat", "host", w.Host, "error", err)
 	}
+}
+
+// identityLetters and identityLength describe the result of rand.Text.
+const (
+	identityLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+	identityLength  = 26
+)
+
+// readIdentity returns the name that distinguishes the worker of this state
+// directory from other workers of the host (AV-15); the first start creates it.
+// The name must survive a restart, so that the worker still holds its lease.
+func readIdentity(path string, write WriteFile) (string, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return makeIdentity(path, write)
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot read this worker's name: %w", err)
+	}
+	var file identityFile
+	err = format.Identity.Decode(text, &file)
+	switch name := file.Worker; {
+	case format.IsUnsupported(err):
+		return "", fmt.Errorf("cannot read this worker's name from %s: %w; start a version that reads it", path, err)
+	case err != nil || len(name) != identityLength || strings.Trim(name, identityLetters) != "":
+		return "", fmt.Errorf("%s is damaged: its worker must be %d of A-Z and 2-7; remove it, and the worker makes itself a new name", path, identityLength)
+	default:
+		return name, nil
+	}
+}
+
+// identityFile is what the file holds.
+type identityFile struct {
+	Worker string `json:"worker"`
+}
+
+func makeIdentity(path string, write WriteFile) (string, error) {
+	name := rand.Text()
+	text, err := format.Identity.Encode(identityFile{Worker: name})
+	if err != nil {
+		return "", err
+	}
+	if err := write(path, append(text, '\n'), 0o600); err != nil {
+		return "", fmt.Errorf("cannot name this worker: %w", err)
+	}
+	return name, nil
 }

@@ -119,11 +119,11 @@ var hostFaults = []fault{
 	},
 	{
 		name: "full-disk-ends-the-worker", in: "agent/worker.Worker.write",
-		old: `if err != nil && !passes(err) {`, new: `if err != nil {`,
+		old: `if err != nil && !temporary(err) {`, new: `if err != nil {`,
 		by: tests("agent/worker", "TestDiskFull"),
 	},
 	{
-		name: "read-only-disk-ends-the-worker", in: "agent/worker.passes",
+		name: "read-only-disk-ends-the-worker", in: "agent/worker.temporary",
 		old: `syscall.EIO, syscall.EROFS}`, new: `syscall.EIO}`,
 		by: tests("agent/worker", "TestDiskFull"),
 	},
