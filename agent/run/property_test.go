@@ -33,7 +33,8 @@ func TestInvariants(t *testing.T) {
 	})
 }
 
-// property is a player with an oracle that judges each record.
+// property is a player with an oracle that judges each record. Of the outcome of a task
+// the oracle says only that it may count: it does not count attempts.
 type property struct {
 	*player
 	rt     *rapid.T
@@ -47,12 +48,14 @@ func newProperty(rt *rapid.T) *property {
 	p.oracle = oracle.New(func(format string, args ...any) {
 		rt.Fatalf("after %s at %s: %s", last.Body, last.Time.Sub(epoch), fmt.Sprintf(format, args...))
 	}, func(string) {})
-	p.watch = func(r message.Record, folded error) {
-		last = r
+	p.watch = func(record message.Record, folded error) {
+		last = record
+		r := record.Decode()
+		_, ran := r.Event.(message.Ran)
 		switch counts := p.oracle.Counts(r); {
 		case folded == nil && !counts:
 			rt.Fatalf("%s %s %s counts at %s, and must not", r.Host, r.Action, r.Body, r.Time.Sub(epoch))
-		case folded != nil && counts && !isOutcome(r):
+		case folded != nil && counts && !ran:
 			rt.Fatalf("%s %s %s does not count at %s, and must: %v", r.Host, r.Action, r.Body, r.Time.Sub(epoch), folded)
 		case folded == nil:
 			p.oracle.Apply(r, r.Time)
@@ -61,14 +64,6 @@ func newProperty(rt *rapid.T) *property {
 		}
 	}
 	return p
-}
-
-// isOutcome reports whether a record is the outcome of a task. It has to be of the
-// attempt that is wanted, too, and the oracle does not count attempts.
-func isOutcome(r message.Record) bool {
-	e, err := message.DecodeEvent(r.Body)
-	_, ran := e.(message.Ran)
-	return r.Kind == message.EventRecord && err == nil && ran
 }
 
 // openRun opens a run, and has most hosts answer its prepare.

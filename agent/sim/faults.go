@@ -109,7 +109,8 @@ func (w *World) fault(what, whose string) bool {
 	if f.p == 0 {
 		panic("sim: there is no fault " + what)
 	}
-	if w.quiet.Load() || !w.rng.chance(what+"/"+whose, f.p*w.strength[f.group]) {
+	strength := w.strength[f.group]
+	if strength == 0 || w.quiet.Load() || !w.rng.chance(what+"/"+whose, f.p*strength) {
 		return false
 	}
 	w.count(what)

@@ -20,7 +20,7 @@ const (
 
 // Options say how a seed is played.
 type Options struct {
-	// Dir takes the files of workers and guards; it must be empty.
+	// Dir takes the files of workers; it must be empty.
 	Dir string
 	// Print gets each line of the trace at once; nil keeps only the last lines.
 	Print func(line string)
@@ -104,7 +104,7 @@ func newWorld(ctx context.Context, seed uint64, o Options) *World {
 	for n := range 2 {
 		if n == 0 || two {
 			w.clocks = append(w.clocks, &clock{})
-			w.sites = append(w.sites, &site{w: w, name: fmt.Sprint(n), clock: w.clocks[n], link: newLink()})
+			w.sites = append(w.sites, &site{w: w, name: fmt.Sprint(n), clock: w.clocks[n], link: newLink(), guard: &guardFile{}})
 		}
 	}
 	for n := range 2 + w.rng.n("machines", 3) {

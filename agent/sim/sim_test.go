@@ -47,7 +47,7 @@ type tally struct {
 // TestMain has the garbage of many seeds wait: each leaves much behind and
 // needs little at once.
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(800)
+	debug.SetGCPercent(3000)
 	m.Run()
 }
 

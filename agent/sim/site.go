@@ -2,9 +2,7 @@ package sim
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -26,7 +24,7 @@ type site struct {
 	p        *process
 	c        *controller.Controller
 	gate     *siteGate
-	lives    int
+	guard    *guardFile
 }
 
 // die kills the controller, if one runs.
@@ -60,19 +58,39 @@ func (s *site) keep() {
 	}
 }
 
-// guardFile returns the path of the guard of the next life: what a dead controller
-// writes late must not reach it.
-func (s *site) guardFile() (string, error) {
-	path := func(life int) string { return filepath.Join(s.w.o.Dir, fmt.Sprintf("guard-%s-%d", s.name, life)) }
-	s.lives++
-	body, err := os.ReadFile(path(s.lives - 1))
-	if os.IsNotExist(err) {
-		return path(s.lives), nil
+// guardFile is the file of a controller's guard. A later life of the controller gets
+// a copy: what a dead controller writes late must not reach it.
+type guardFile struct {
+	mu   sync.Mutex
+	body []byte
+}
+
+// Read implements guard.Storage.
+func (f *guardFile) Read() ([]byte, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.body == nil {
+		return nil, os.ErrNotExist
 	}
-	if err != nil {
-		return "", err
-	}
-	return path(s.lives), os.WriteFile(path(s.lives), body, 0o600)
+	return f.body, nil
+}
+
+// Write implements guard.Storage.
+func (f *guardFile) Write(body []byte) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.body = body
+	return nil
+}
+
+// String implements guard.Storage.
+func (f *guardFile) String() string { return "guard" }
+
+// nextGuard is the guard's file of the next life.
+func (s *site) nextGuard() *guardFile {
+	body, _ := s.guard.Read()
+	s.guard = &guardFile{body: body}
+	return s.guard
 }
 
 func (s *site) run() {
@@ -80,9 +98,7 @@ func (s *site) run() {
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
 	p := &process{w: w, name: "controller " + s.name, kind: "controller", fault: "crash of a controller", cancel: cancel}
-	path, err := s.guardFile()
-	w.must(err)
-	g, err := guard.Open(path)
+	g, err := guard.OpenStorage(s.nextGuard())
 	if err != nil {
 		w.violated("controller %s: %v", s.name, err)
 		return

@@ -37,7 +37,7 @@ func tests(pkg, names string) []suite { return []suite{{pkg: pkg, names: names}}
 
 // simulated adds the simulation to the suites of a fault.
 func simulated(more ...suite) []suite {
-	return append(more, suite{pkg: "agent/sim", names: "TestSimulation", flags: []string{"-sim.seeds=300", "-sim.failures=1"}})
+	return append(more, suite{pkg: "agent/sim", names: "TestSimulation", flags: []string{"-sim.seeds=2000", "-sim.failures=1"}})
 }
 
 // scripts and invariants are the tests of package run. The random cases are the

@@ -35,7 +35,7 @@ type file struct {
 
 // Guard follows the log beside whoever folds it.
 type Guard struct {
-	path string
+	storage Storage
 	// kept is what the file says, now is how far the log was read.
 	kept file
 	now  Mark
@@ -44,10 +44,30 @@ type Guard struct {
 	noted []Mark
 }
 
-// Open reads the file of an earlier Guard; none is a log not seen before.
-func Open(path string) (*Guard, error) {
-	g := &Guard{path: path}
-	body, err := os.ReadFile(path)
+// Storage is where a Guard keeps its file.
+type Storage interface {
+	// Read returns os.ErrNotExist when nothing was written.
+	Read() ([]byte, error)
+	// Write replaces the file, and returns once it is durable.
+	Write(body []byte) error
+	// String names the file in an error.
+	String() string
+}
+
+// onDisk is a file.
+type onDisk string
+
+func (path onDisk) Read() ([]byte, error)   { return os.ReadFile(string(path)) }
+func (path onDisk) Write(body []byte) error { return durable.WriteFile(string(path), body, 0o600) }
+func (path onDisk) String() string          { return string(path) }
+
+// Open reads the file of an earlier Guard. Without one, the log was not seen before.
+func Open(path string) (*Guard, error) { return OpenStorage(onDisk(path)) }
+
+// OpenStorage is Open for a file that is kept elsewhere.
+func OpenStorage(s Storage) (*Guard, error) {
+	g := &Guard{storage: s}
+	body, err := s.Read()
 	if errors.Is(err, os.ErrNotExist) {
 		return g, nil
 	}
@@ -56,17 +76,17 @@ func Open(path string) (*Guard, error) {
 	}
 	err = format.Guard.Decode(body, &g.kept)
 	if format.IsUnsupported(err) {
-		return nil, fmt.Errorf("the guard %s of the log was %w; start a version that reads it", path, err)
+		return nil, fmt.Errorf("the guard %s of the log was %w; start a version that reads it", s, err)
 	}
 	if err != nil || !g.begin() {
-		return nil, fmt.Errorf("the guard %s of the log is damaged; compare the log with a backup before removing it", path)
+		return nil, fmt.Errorf("the guard %s of the log is damaged; compare the log with a backup before removing it", s)
 	}
 	return g, nil
 }
 
 // Anew returns a Guard that knows what the file of this one says, and sees the
 // log from its beginning.
-func (g *Guard) Anew() (*Guard, error) { return Open(g.path) }
+func (g *Guard) Anew() (*Guard, error) { return OpenStorage(g.storage) }
 
 // begin goes to the place from which on the log is there, and reports whether
 // what the file says can be.
@@ -149,7 +169,7 @@ func (g *Guard) write(f file) error {
 	if err != nil {
 		return err
 	}
-	if err := durable.WriteFile(g.path, append(body, '\n'), 0o600); err != nil {
+	if err := g.storage.Write(append(body, '\n')); err != nil {
 		return fmt.Errorf("cannot keep the guard of the log: %w", err)
 	}
 	g.kept = f

@@ -11,7 +11,7 @@ import (
 var results = []string{"completed", "partial", "failed", "aborted", "timed-out"}
 
 // eventCounts reports whether an event of a run under way has an effect.
-func (o *Oracle) eventCounts(r message.Record, e message.Event) bool {
+func (o *Oracle) eventCounts(r message.Decoded, e message.Event) bool {
 	p := o.run
 	switch e := e.(type) {
 	case message.Ran:
@@ -195,7 +195,7 @@ func (p *run) current() int {
 }
 
 // event judges and applies an event that counts.
-func (o *Oracle) event(r message.Record, e message.Event, sent time.Time) {
+func (o *Oracle) event(r message.Decoded, e message.Event, sent time.Time) {
 	p := o.run
 	switch e := e.(type) {
 	case message.Opened:
@@ -231,7 +231,7 @@ func (o *Oracle) event(r message.Record, e message.Event, sent time.Time) {
 }
 
 // hostEvent applies an event to one of its hosts.
-func (o *Oracle) hostEvent(r message.Record, e message.Event, name string, sent time.Time) {
+func (o *Oracle) hostEvent(r message.Decoded, e message.Event, name string, sent time.Time) {
 	h, m := o.host(name), o.run.member(name)
 	if !o.run.finished && (m != nil && !o.run.changesMember(m, e) || m == nil && !o.changesOther(name, e)) {
 		return
@@ -273,7 +273,7 @@ func (o *Oracle) hostEvent(r message.Record, e message.Event, name string, sent 
 }
 
 // stopWaiting applies that nobody waits for a member any more.
-func (o *Oracle) stopWaiting(m *member, a message.Awaited, r message.Record) {
+func (o *Oracle) stopWaiting(m *member, a message.Awaited, r message.Decoded) {
 	switch {
 	case a.Action == message.Prepare && m.silent:
 		o.end(m, r.Time)
@@ -289,7 +289,7 @@ func (o *Oracle) stopWaiting(m *member, a message.Awaited, r message.Record) {
 }
 
 // cancelled applies that the end of the run ends a member's part.
-func (o *Oracle) cancelled(m *member, a message.Awaited, r message.Record) {
+func (o *Oracle) cancelled(m *member, a message.Awaited, r message.Decoded) {
 	switch {
 	case m.phase == rebootDue:
 		o.fail(m, r.Seq, r.Time)
@@ -302,7 +302,7 @@ func (o *Oracle) cancelled(m *member, a message.Awaited, r message.Record) {
 }
 
 // ran applies the outcome of a task.
-func (o *Oracle) ran(t message.Outcome, r message.Record) {
+func (o *Oracle) ran(t message.Outcome, r message.Decoded) {
 	o.count(fmt.Sprintf("outcome of %s: %v", t.Kind, t.OK))
 	switch {
 	case t.Kind != message.Fleet:
@@ -315,7 +315,7 @@ func (o *Oracle) ran(t message.Outcome, r message.Record) {
 }
 
 // outcome applies the outcome of a host's task.
-func (o *Oracle) outcome(m *member, kind message.TaskKind, ok bool, r message.Record) {
+func (o *Oracle) outcome(m *member, kind message.TaskKind, ok bool, r message.Decoded) {
 	if ok && kind == message.Undrain {
 		m.owes.undrain = false
 	}
@@ -338,7 +338,7 @@ func (o *Oracle) outcome(m *member, kind message.TaskKind, ok bool, r message.Re
 }
 
 // finish judges and applies the end of a run.
-func (o *Oracle) finish(r message.Record, e message.Finished) {
+func (o *Oracle) finish(r message.Decoded, e message.Finished) {
 	o.checkFinished(e)
 	o.count("result " + e.Result)
 	if o.run.id != 0 {

@@ -67,7 +67,7 @@ func announced(e message.Opened) map[string]debt {
 
 // open makes a run and its members. A run is opened with all that hosts owe: a debt
 // does not end with the run (invariant 1).
-func (o *Oracle) open(r message.Record, e message.Opened) {
+func (o *Oracle) open(r message.Decoded, e message.Opened) {
 	if o.run != nil && !o.run.finished {
 		o.violated("run %d is opened while run %d is under way", r.Seq, o.run.id)
 	}
@@ -95,7 +95,7 @@ func (o *Oracle) open(r message.Record, e message.Opened) {
 }
 
 // compareDebts holds that an opening announces exactly what hosts owe.
-func (o *Oracle) compareDebts(r message.Record, announced map[string]debt) {
+func (o *Oracle) compareDebts(r message.Decoded, announced map[string]debt) {
 	for name, h := range o.hosts {
 		owes := h.owes
 		owes.answerOf = 0

@@ -7,7 +7,7 @@ import (
 )
 
 // checkCommand judges a command (invariants 2, 3 and 4).
-func (o *Oracle) checkCommand(r message.Record, c message.Command, sent time.Time) {
+func (o *Oracle) checkCommand(r message.Decoded, c message.Command, sent time.Time) {
 	p := o.run
 	switch {
 	case p == nil || p.finished:
@@ -40,7 +40,7 @@ func (o *Oracle) checkCommand(r message.Record, c message.Command, sent time.Tim
 }
 
 // checkPrepare holds that prepare goes once, and to each member that is left.
-func (o *Oracle) checkPrepare(r message.Record, c message.Command) {
+func (o *Oracle) checkPrepare(r message.Decoded, c message.Command) {
 	p := o.run
 	if p.id != 0 {
 		o.violated("run %d is prepared twice, by record %d", p.id, r.Seq)
@@ -57,7 +57,7 @@ func (o *Oracle) checkPrepare(r message.Record, c message.Command) {
 	}
 }
 
-func (o *Oracle) checkReboot(r message.Record, m *member) {
+func (o *Oracle) checkReboot(r message.Decoded, m *member) {
 	switch {
 	case m.reboot != 0:
 		o.violated("invariant 2: %s is told to reboot twice, by record %d", m.name, r.Seq)
@@ -68,7 +68,7 @@ func (o *Oracle) checkReboot(r message.Record, m *member) {
 	}
 }
 
-func (o *Oracle) checkUpgrade(r message.Record, m *member, sent time.Time) {
+func (o *Oracle) checkUpgrade(r message.Decoded, m *member, sent time.Time) {
 	hooks := o.run.policy.Hooks
 	switch {
 	case m.upgrade != 0:
@@ -84,7 +84,7 @@ func (o *Oracle) checkUpgrade(r message.Record, m *member, sent time.Time) {
 
 // mayBegin holds what must be so when a host has its turn, its slot or its upgrade,
 // whichever comes first (invariant 3).
-func (o *Oracle) mayBegin(m *member, r message.Record, sent time.Time) {
+func (o *Oracle) mayBegin(m *member, r message.Decoded, sent time.Time) {
 	p, s := o.run, &o.run.stages[m.stage]
 	what := "the turn of " + m.name
 	switch {
@@ -112,7 +112,7 @@ func (o *Oracle) mayBegin(m *member, r message.Record, sent time.Time) {
 }
 
 // othersAllow holds what must be so of the other members when a host begins.
-func (o *Oracle) othersAllow(m *member, what string, r message.Record) {
+func (o *Oracle) othersAllow(m *member, what string, r message.Decoded) {
 	ready := 0
 	for _, other := range o.run.members {
 		if other.phase.before(prepared) {
@@ -131,7 +131,7 @@ func (o *Oracle) othersAllow(m *member, what string, r message.Record) {
 }
 
 // soaked holds that the stages before a host's own have soaked.
-func (o *Oracle) soaked(m *member, what string, r message.Record, sent time.Time) {
+func (o *Oracle) soaked(m *member, what string, r message.Decoded, sent time.Time) {
 	at := sent
 	if at.Before(o.newest) { // A controller whose clock is behind goes by the log's.
 		at = o.newest
@@ -152,7 +152,7 @@ const validity = 10 * time.Minute
 // checks before it have passed. A host that is out of service since an earlier run
 // holds a slot already; but no more hosts of a stage are upgraded at once than may
 // be out of service.
-func (o *Oracle) mayTakeSlot(m *member, r message.Record, sent time.Time) {
+func (o *Oracle) mayTakeSlot(m *member, r message.Decoded, sent time.Time) {
 	out, inHand, limit := 0, 0, o.run.stages[m.stage].MaxUnavailable
 	for _, h := range o.run.stages[m.stage].hosts {
 		if h == m.host {

@@ -196,7 +196,7 @@ func (o *Oracle) Honest(host, machine string, run uint64, action message.Action)
 
 // replied judges that what a worker answers is true (invariant 2). Of a machine and
 // its clone, nobody knows which answered: it must be true of one.
-func (o *Oracle) replied(r message.Record) {
+func (o *Oracle) replied(r message.Decoded) {
 	t, key, result := o.machines[r.Host], answer{r.Run, r.Action}, replyOf(r).Result
 	if t == nil {
 		return
@@ -214,7 +214,7 @@ func (o *Oracle) replied(r message.Record) {
 }
 
 // did reports whether a machine did what an answer says.
-func (t *machine) did(r message.Record, result string) bool {
+func (t *machine) did(r message.Decoded, result string) bool {
 	upgraded := t.installed[r.Run] == 1 && !t.undone[r.Run]
 	switch r.Action {
 	case message.Prepare:

@@ -62,7 +62,8 @@ func New(violated func(format string, args ...any), count func(what string)) *Or
 
 // Record judges the next record of the log and applies it, if it counts. sent is
 // when its writer sent it, by the writer's own clock.
-func (o *Oracle) Record(r message.Record, sent time.Time) {
+func (o *Oracle) Record(record message.Record, sent time.Time) {
+	r := record.Decode()
 	if r.Seq != o.seen+1 {
 		o.violated("record %d follows record %d", r.Seq, o.seen)
 	}
@@ -83,89 +84,68 @@ func (o *Oracle) Record(r message.Record, sent time.Time) {
 
 // uncertain reports whether a record is a failure of the fleet's checks that a reply
 // has overtaken: it does not count if the reply changed the fleet meanwhile.
-func (o *Oracle) uncertain(r message.Record) bool {
-	if r.Kind != message.EventRecord || !o.raced() {
-		return false
-	}
-	e, _ := message.DecodeEvent(r.Body)
-	ran, is := e.(message.Ran)
-	return is && ran.Outcome.Kind == message.Fleet && !ran.Outcome.OK
+func (o *Oracle) uncertain(r message.Decoded) bool {
+	ran, is := r.Event.(message.Ran)
+	return is && o.raced() && ran.Outcome.Kind == message.Fleet && !ran.Outcome.OK
 }
 
 // Counts reports whether a record has an effect. What comes twice, too late or
 // from somebody who was not asked has none.
-func (o *Oracle) Counts(r message.Record) bool {
+func (o *Oracle) Counts(r message.Decoded) bool {
 	under := o.run != nil && !o.run.finished
-	switch r.Kind {
-	case message.CommandAll, message.CommandHost:
-		c, err := message.DecodeCommand(r.Body)
-		return err == nil && under && o.run.commandCounts(r, c)
-	case message.ReplyRecord:
+	switch {
+	case r.Command != nil:
+		return under && o.run.commandCounts(r, *r.Command)
+	case r.Kind == message.ReplyRecord:
 		return o.run != nil && o.run.replyCounts(r)
-	case message.EventRecord:
-		e, err := message.DecodeEvent(r.Body)
-		switch {
-		case err != nil:
-			return false
-		case under:
-			return o.eventCounts(r, e)
-		}
-		switch e.(type) {
-		case message.Opened, message.Missed:
-			return true
-		}
-		return o.run != nil && o.removalCounts(e)
+	case r.Event == nil:
+		return false
+	case under:
+		return o.eventCounts(r, r.Event)
 	}
-	return false
+	switch r.Event.(type) {
+	case message.Opened, message.Missed:
+		return true
+	}
+	return o.run != nil && o.removalCounts(r.Event)
 }
 
 // Apply judges a record that counts, and applies it.
-func (o *Oracle) Apply(r message.Record, sent time.Time) {
+func (o *Oracle) Apply(r message.Decoded, sent time.Time) {
 	o.clock(r.Time)
 	defer o.saw(r)
-	switch r.Kind {
-	case message.CommandAll, message.CommandHost:
-		c, _ := message.DecodeCommand(r.Body)
-		o.checkCommand(r, c, sent)
-		o.command(r, c)
-	case message.ReplyRecord:
+	switch {
+	case r.Command != nil:
+		o.checkCommand(r, *r.Command, sent)
+		o.command(r, *r.Command)
+	case r.Event != nil:
+		o.event(r, r.Event, sent)
+	default:
 		o.reply(r)
-	case message.EventRecord:
-		e, _ := message.DecodeEvent(r.Body)
-		o.event(r, e, sent)
 	}
 }
 
 // Pass notes a record that does not count: only its time matters.
-func (o *Oracle) Pass(r message.Record) {
+func (o *Oracle) Pass(r message.Decoded) {
 	o.clock(r.Time)
 	o.saw(r)
 }
 
 // ignored judges a record without effect. A reply may be one. A controller must not
-// write one, unless a reply came between that it had not seen.
-func (o *Oracle) ignored(r message.Record, sent time.Time) {
+// write one, unless a reply has overtaken it.
+func (o *Oracle) ignored(r message.Decoded, sent time.Time) {
 	defer o.Pass(r)
-	if r.Kind == message.ReplyRecord {
+	switch {
+	case r.Kind == message.ReplyRecord:
 		o.count("replies without effect")
-		return
+	case r.Event != nil && overtaken(r.Event) && o.raced():
+		o.count("events that a reply has overtaken")
+	case r.Command != nil:
+		o.checkCommand(r, *r.Command, sent)
+		o.violated("command %d has no effect: %s", r.Seq, r.Body)
+	default:
+		o.violated("record %d has no effect: %s %v", r.Seq, r.Body, r.Err)
 	}
-	if r.Kind == message.EventRecord {
-		e, err := message.DecodeEvent(r.Body)
-		if err == nil && overtaken(e) && o.raced() {
-			o.count("events that a reply has overtaken")
-			return
-		}
-		o.violated("event %d has no effect: %s", r.Seq, r.Body)
-		return
-	}
-	c, err := message.DecodeCommand(r.Body)
-	if err != nil {
-		o.violated("command %d cannot be read: %v", r.Seq, err)
-		return
-	}
-	o.checkCommand(r, c, sent)
-	o.violated("command %d has no effect: %s", r.Seq, r.Body)
 }
 
 // overtaken reports whether an event may have no effect because of a reply that its
@@ -179,7 +159,7 @@ func overtaken(e message.Event) bool {
 }
 
 // saw notes the last record.
-func (o *Oracle) saw(r message.Record) {
+func (o *Oracle) saw(r message.Decoded) {
 	o.seen, o.newest = r.Seq, r.Time
 	if r.Kind != message.ReplyRecord {
 		o.written = r.Seq
@@ -215,18 +195,14 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // countKind counts records by what they are.
-func (o *Oracle) countKind(r message.Record) {
-	switch r.Kind {
-	case message.CommandAll, message.CommandHost:
-		if c, err := message.DecodeCommand(r.Body); err == nil {
-			o.count("command " + string(c.Action))
-		}
-	case message.ReplyRecord:
+func (o *Oracle) countKind(r message.Decoded) {
+	switch {
+	case r.Command != nil:
+		o.count("command " + string(r.Command.Action))
+	case r.Event != nil:
+		o.count("event " + message.Name(r.Event))
+	case r.Kind == message.ReplyRecord:
 		o.count("reply to " + string(r.Action))
-	case message.EventRecord:
-		if e, err := message.DecodeEvent(r.Body); err == nil {
-			o.count("event " + message.Name(e))
-		}
 	}
 }
 

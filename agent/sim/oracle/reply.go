@@ -8,7 +8,7 @@ import (
 // last command (invariant 4). A host that never answered a command of an earlier
 // run clears that debt by its answer to this run's prepare, be it too late for the
 // run: a worker does one thing at a time.
-func (p *run) replyCounts(r message.Record) bool {
+func (p *run) replyCounts(r message.Decoded) bool {
 	m := p.member(r.Host)
 	if m == nil || r.Run != p.id {
 		return false
@@ -24,16 +24,15 @@ func (m *member) clearsOldDebt(a message.Action) bool {
 
 // replyOf is what a reply says. A reply that cannot be read is a failure: it was
 // the host's one answer.
-func replyOf(r message.Record) message.Reply {
-	reply, err := message.DecodeReply(r.Body)
-	if err != nil || reply.Action != r.Action {
+func replyOf(r message.Decoded) message.Reply {
+	if r.Reply == nil || r.Reply.Action != r.Action {
 		return message.Reply{Action: r.Action, Result: "cannot be read"}
 	}
-	return reply
+	return *r.Reply
 }
 
 // reply applies a reply that counts.
-func (o *Oracle) reply(r message.Record) {
+func (o *Oracle) reply(r message.Decoded) {
 	p, m, reply := o.run, o.run.member(r.Host), replyOf(r)
 	result := reply.Result
 	// Another worker than the one that was prepared does not know what that did.
@@ -75,7 +74,7 @@ func (h *host) answered(unknown bool) {
 }
 
 // prepared applies the answer to prepare.
-func (o *Oracle) prepared(m *member, r message.Record, done bool) {
+func (o *Oracle) prepared(m *member, r message.Decoded, done bool) {
 	if !done {
 		o.fail(m, r.Seq, r.Time)
 		return

@@ -168,7 +168,7 @@ func (m *member) wants() message.TaskKind {
 	return ""
 }
 
-func newRun(r message.Record, e message.Opened) *run {
+func newRun(r message.Decoded, e message.Opened) *run {
 	p := &run{opened: r.Seq, policy: e.Policy, notAfter: e.NotAfter}
 	if p.policy.Paused {
 		p.paused = r.Seq
@@ -225,7 +225,7 @@ func (p *run) needless(name string) bool {
 }
 
 // commandCounts reports whether a command reaches a phase of its host.
-func (p *run) commandCounts(r message.Record, c message.Command) bool {
+func (p *run) commandCounts(r message.Decoded, c message.Command) bool {
 	if c.Action == message.Prepare {
 		for _, name := range c.Hosts {
 			if p.member(name) == nil {
@@ -240,7 +240,7 @@ func (p *run) commandCounts(r message.Record, c message.Command) bool {
 }
 
 // command applies a command.
-func (o *Oracle) command(r message.Record, c message.Command) {
+func (o *Oracle) command(r message.Decoded, c message.Command) {
 	p := o.run
 	switch c.Action {
 	case message.Prepare:
