@@ -21,7 +21,7 @@ func (m *memory) answer(host string, r v1.Run, action message.Action, result str
 // answers is a host that gives a reply.
 func (m *memory) answers(host string, r v1.Run, reply message.Reply) {
 	m.mu.Lock()
-	m.add(message.Record{Kind: message.ReplyRecord, Host: host, Run: r.ID, Action: reply.Action, Body: reply.Encode()})
+	m.add(message.Record{Kind: message.ReplyRecord, Host: host, Run: r.ID, Action: reply.Action, Unknown: reply.Unknown, Body: reply.Encode()})
 	m.mu.Unlock()
 	synctest.Wait()
 }

@@ -335,12 +335,24 @@ func (c *Client) listen(ctx context.Context, deliver func(message.Record)) error
 // Reply implements log.HostLog. A reply whose acknowledgement is lost is sent
 // again; the log takes only one.
 func (c *Client) Reply(ctx context.Context, run uint64, reply message.Reply) error {
-	return c.ReplyRaw(ctx, run, reply.Action, reply.Encode())
+	verb := replyVerb(run, reply.Action)
+	if reply.Unknown {
+		verb = append(verb, unknown)
+	}
+	return c.reply(ctx, reply.Encode(), verb)
 }
 
 // ReplyRaw is Reply with any body, as a byzantine host may send it.
 func (c *Client) ReplyRaw(ctx context.Context, run uint64, action message.Action, body []byte) error {
-	r, err := c.ask(ctx, body, verbReply, strconv.FormatUint(run, 10), string(action))
+	return c.reply(ctx, body, replyVerb(run, action))
+}
+
+func replyVerb(run uint64, action message.Action) []string {
+	return []string{verbReply, strconv.FormatUint(run, 10), string(action)}
+}
+
+func (c *Client) reply(ctx context.Context, body []byte, verb []string) error {
+	r, err := c.ask(ctx, body, verb...)
 	if err == nil && r.Answered {
 		return log.ErrAnswered
 	}

@@ -169,8 +169,10 @@ func (g *Gate) Answer(ctx context.Context, host string, q Request) Response {
 	switch {
 	case verb == verbGiveBack && len(q.Verb) == 2:
 		return g.leases.giveBack(ctx, host, q.Worker, q.Incarnation, q.Verb[1])
-	case verb == verbReply && len(q.Verb) == 3:
-		return g.reply(ctx, message.Record{Kind: message.ReplyRecord, Host: host, Action: message.Action(q.Verb[2]), Epoch: l.Epoch, Body: q.Body}, q.Verb[1])
+	case verb == verbReply && (len(q.Verb) == 3 || len(q.Verb) == 4 && q.Verb[3] == unknown):
+		return g.reply(ctx, message.Record{
+			Kind: message.ReplyRecord, Host: host, Action: message.Action(q.Verb[2]), Epoch: l.Epoch, Unknown: len(q.Verb) == 4, Body: q.Body,
+		}, q.Verb[1])
 	case verb == verbVersions && len(q.Verb) == 1:
 		return g.versions(ctx, host, q.Body)
 	case verb == verbNewest && len(q.Verb) == 1:

@@ -17,6 +17,9 @@ const (
 	verbLastVersions = "last-versions"
 )
 
+// unknown ends the verb of a reply with message.Reply.Unknown.
+const unknown = "unknown"
+
 // Request is one call of a host.
 type Request struct {
 	// Verb is what the host wants, with what belongs to it.

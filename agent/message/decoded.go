@@ -20,6 +20,9 @@ func (r Record) Decode() Decoded {
 		e.Command, e.Err = decoded(DecodeCommand(r.Body))
 	case ReplyRecord:
 		e.Reply, e.Err = decoded(DecodeReply(r.Body))
+		if e.Reply != nil {
+			e.Reply.Unknown = r.Unknown
+		}
 	case EventRecord:
 		e.Event, e.Err = DecodeEvent(r.Body)
 	}

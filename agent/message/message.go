@@ -55,7 +55,9 @@ type Record struct {
 	// Epoch is that of the lease under which a reply was given, and of the
 	// reply to prepare that a command follows from; 0 when there is none.
 	Epoch uint64
-	Body  []byte
+	// Unknown is Reply.Unknown.
+	Unknown bool
+	Body    []byte
 }
 
 // Action names a command and the reply to it.

@@ -21,8 +21,8 @@ type Reply struct {
 	Result string `json:"result"`
 	// Unknown means that the worker cannot know whether its host has carried out
 	// a command, or still does: the answer is no proof that the host is at rest.
-	// Avassa's protocol has no such member; it is left out when false.
-	Unknown bool `json:"unknown,omitempty"`
+	// Avassa's protocol has no such member, so it travels beside the body.
+	Unknown bool `json:"-"`
 }
 
 // Encode returns the reply's JSON body.

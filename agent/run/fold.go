@@ -154,6 +154,7 @@ func (s *State) replyOf(m *member, r message.Record) message.Reply {
 	case reply.Action != r.Action:
 		reply = message.Reply{Result: fmt.Sprintf("its reply to %s speaks of %s", r.Action, reply.Action)}
 	}
+	reply.Unknown = r.Unknown
 	if r.Action != message.Prepare && r.Epoch != m.epoch && !reply.Unknown {
 		reply.Unknown = true
 		reply.Result = fmt.Sprintf("another worker answered in place of the one that was prepared, so what that one did is unknown; the answer was: %s", reply.Result)

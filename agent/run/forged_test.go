@@ -40,7 +40,7 @@ func (p *player) forged(rt *rapid.T, opened message.Opened) {
 	if newest := p.ledger.Newest(); run == 0 {
 		run = newest.ID
 	}
-	r := message.Record{Kind: message.ReplyRecord, Run: run, Host: host, Action: action, Body: message.Reply{Action: action, Result: drawResult(rt), Unknown: drawUnknown(rt)}.Encode()}
+	r := message.Record{Kind: message.ReplyRecord, Run: run, Host: host, Action: action, Body: message.Reply{Action: action, Result: drawResult(rt)}.Encode(), Unknown: drawUnknown(rt)}
 	switch rapid.IntRange(0, 5).Draw(rt, "kind") {
 	case 0:
 		r.Kind, r.Body = message.CommandHost, message.Command{Action: message.Upgrade, Host: host}.Encode()

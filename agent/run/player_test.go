@@ -112,7 +112,10 @@ func (p *player) replies(words []string, line string) {
 	switch words[0] {
 	case "reply":
 		result, unknown := strings.CutPrefix(strings.Join(words[3:], " "), "unknown: ")
-		p.reply(run.ID, words[1], words[2], message.Reply{Action: message.Action(words[2]), Result: result, Unknown: unknown}.Encode())
+		p.append(message.Record{
+			Kind: message.ReplyRecord, Run: run.ID, Host: words[1], Action: message.Action(words[2]), Unknown: unknown,
+			Body: message.Reply{Action: message.Action(words[2]), Result: result}.Encode(),
+		})
 	case "all":
 		for _, h := range run.Hosts() {
 			if s := run; s.members[s.indexOf(h.Name)].asked() == message.Action(words[1]) {

@@ -208,11 +208,11 @@ func (p *property) answer1() {
 	}
 	host := rapid.SampledFrom(asked).Draw(p.rt, "answers")
 	action := p.oracle.Asked(host)
-	body := message.Reply{Action: action, Result: drawResult(p.rt), Unknown: drawUnknown(p.rt)}.Encode()
+	body := message.Reply{Action: action, Result: drawResult(p.rt)}.Encode()
 	if rapid.IntRange(0, 19).Draw(p.rt, "garbage") == 0 {
 		body = []byte("garbage")
 	}
-	p.reply(p.oracle.Run(), host, string(action), body)
+	p.anyWorker(p.oracle.Run(), host, action, body)
 }
 
 func drawResult(rt *rapid.T) string {
@@ -221,6 +221,16 @@ func drawResult(rt *rapid.T) string {
 
 // drawUnknown tells whether a host does not know what it did.
 func drawUnknown(rt *rapid.T) bool { return rapid.IntRange(0, 6).Draw(rt, "unknown") == 0 }
+
+// anyWorker is a reply of the worker that was prepared, or of another one that took
+// its place, or of one that does not know what its host did.
+func (p *property) anyWorker(run uint64, host string, action message.Action, body []byte) {
+	r := message.Record{Kind: message.ReplyRecord, Run: run, Host: host, Action: action, Body: body, Unknown: drawUnknown(p.rt)}
+	if rapid.IntRange(0, 9).Draw(p.rt, "another worker") == 0 {
+		r.Epoch = 1
+	}
+	p.append(r)
+}
 
 // outcome1 is a task that comes out, mostly well.
 func (p *property) outcome1() {
@@ -250,7 +260,7 @@ func (p *property) host() string {
 func (p *property) anyReply() {
 	action := rapid.SampledFrom([]message.Action{message.Prepare, message.Upgrade, message.Reboot}).Draw(p.rt, "action")
 	run := rapid.SampledFrom([]uint64{p.oracle.Run(), p.oracle.Run(), 1}).Draw(p.rt, "run")
-	p.reply(run, p.host(), string(action), message.Reply{Action: action, Result: drawResult(p.rt), Unknown: drawUnknown(p.rt)}.Encode())
+	p.anyWorker(run, p.host(), action, message.Reply{Action: action, Result: drawResult(p.rt)}.Encode())
 }
 
 // anyEvent is an outcome that is out of place.

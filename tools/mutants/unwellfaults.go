@@ -29,6 +29,11 @@ var unwellFaults = []fault{
 		by: []suite{scripts},
 	},
 	{
+		name: "who-does-not-know-does-not-say-so", in: "agent/gate.Client.Reply",
+		old: `if reply.Unknown {`, new: `if reply.Unknown && run == 0 {`,
+		by: simulated(tests("agent/log/jetstream", "TestNewRun")...),
+	},
+	{
 		name: "reply-of-another-worker-is-believed", in: "agent/run.State.replyOf",
 		old: `r.Epoch != m.epoch && !reply.Unknown`, new: `r.Epoch < m.epoch && !reply.Unknown`,
 		by: tests("agent/run", "TestReplyOfAnotherWorker"),

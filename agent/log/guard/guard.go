@@ -148,7 +148,11 @@ func chain(hash [sha256.Size]byte, r message.Record) [sha256.Size]byte {
 		binary.BigEndian.PutUint64(number[:], n)
 		h.Write(number[:])
 	}
-	for _, text := range []string{r.Host, string(r.Action), string(r.Body)} {
+	texts := []string{r.Host, string(r.Action), string(r.Body)}
+	if r.Unknown {
+		texts = append(texts, "unknown")
+	}
+	for _, text := range texts {
 		binary.BigEndian.PutUint64(number[:], uint64(len(text)))
 		h.Write(number[:])
 		h.Write([]byte(text))

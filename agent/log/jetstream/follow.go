@@ -117,8 +117,8 @@ func (l *Log) stored(msg *jetstream.RawStreamMsg) (message.Record, error) {
 	return withHeaders(r, msg.Header), nil
 }
 
-// withHeaders takes the run of a command, and the epoch of any record, from its
-// headers. The run of a reply stands in its subject.
+// withHeaders takes the run of a command, and what else is told beside the body,
+// from its headers. The run of a reply stands in its subject.
 func withHeaders(r message.Record, header nats.Header) message.Record {
 	if run, err := strconv.ParseUint(header.Get(headerRun), 10, 64); err == nil && r.Kind != message.ReplyRecord {
 		r.Run = run
@@ -126,5 +126,6 @@ func withHeaders(r message.Record, header nats.Header) message.Record {
 	if epoch, err := strconv.ParseUint(header.Get(headerEpoch), 10, 64); err == nil {
 		r.Epoch = epoch
 	}
+	r.Unknown = r.Kind == message.ReplyRecord && header.Get(headerUnknown) != ""
 	return r
 }

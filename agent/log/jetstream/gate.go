@@ -81,6 +81,9 @@ func (l gateLog) AppendReply(ctx context.Context, r message.Record) error {
 	msg.Data = r.Body
 	msg.Header.Set(format.Header, format.Record.HeaderValue())
 	setEpoch(msg.Header, r.Epoch)
+	if r.Unknown {
+		msg.Header.Set(headerUnknown, "true")
+	}
 	_, err := l.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(0))
 	if rejected(err) {
 		return log.ErrAnswered

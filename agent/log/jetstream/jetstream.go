@@ -29,6 +29,8 @@ const (
 	headerProducer = "Osu-Producer"
 	// headerEpoch is the epoch of the lease that a record belongs to.
 	headerEpoch = "Osu-Epoch"
+	// headerUnknown is there when a reply is message.Reply.Unknown.
+	headerUnknown = "Osu-Unknown"
 )
 
 // Headers of what a host sends: its worker, and the process of it.

@@ -287,8 +287,9 @@ func TestHeartbeatWithoutLease(t *testing.T) {
 }
 
 // TestNewRun checks that a prepare reaches a host that listens, that a command
-// and a reply bear their epoch, and that the commands of the run before are not
-// sent any more.
+// and a reply bear their epoch, that a host can say beside its reply that it does
+// not know what it did, and that the commands of the run before are not sent any
+// more.
 func TestNewRun(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -304,7 +305,7 @@ func TestNewRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	comes(t, got, first)
-	if err := h.Reply(t.Context(), first, message.Reply{Action: message.Prepare, Result: message.Done}); err != nil {
+	if err := h.Reply(t.Context(), first, message.Reply{Action: message.Prepare, Result: "no journal", Unknown: true}); err != nil {
 		t.Fatal(err)
 	}
 	upgrade, err := s.log.Append(t.Context(), message.Record{Kind: message.CommandHost, Host: "h01", Run: first, Epoch: epoch, Body: []byte(`{}`)}, first)
@@ -317,6 +318,9 @@ func TestNewRun(t *testing.T) {
 	if err := s.log.Read(t.Context(), first+1, upgrade, func(r message.Record) {
 		if r.Epoch != epoch {
 			t.Errorf("record %d reads with epoch %d, not %d", r.Seq, r.Epoch, epoch)
+		}
+		if r.Unknown != (r.Kind == message.ReplyRecord) || strings.Contains(string(r.Body), "unknown") {
+			t.Errorf("record %d reads as %s, unknown %t", r.Seq, r.Body, r.Unknown)
 		}
 	}); err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ func (o *Oracle) reply(r message.Decoded) {
 	p, m, reply := o.run, o.run.member(r.Host), replyOf(r)
 	result := reply.Result
 	// Another worker than the one that was prepared does not know what that did.
-	unknown := reply.Unknown || r.Action != message.Prepare && r.Epoch != m.epoch
+	unknown := r.Unknown || r.Action != message.Prepare && r.Epoch != m.epoch
 	if p.finished {
 		o.count("replies that come late")
 	}
