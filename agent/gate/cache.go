@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
@@ -31,11 +32,11 @@ type cache struct {
 func (c *cache) follow(ctx context.Context, loaded func()) error {
 	last, err := c.gate.Log.NewestCommand(ctx)
 	if err != nil {
-		return fmt.Errorf("cannot look for commands: %w", err)
+		return fmt.Errorf("cannot look for commands: %w: %w", log.ErrStale, err)
 	}
 	prepare, err := c.gate.Log.NewestPrepare(ctx)
 	if err != nil {
-		return fmt.Errorf("cannot look for the newest prepare: %w", err)
+		return fmt.Errorf("cannot look for the newest prepare: %w: %w", log.ErrStale, err)
 	}
 	from := last + 1
 	if prepare != 0 {

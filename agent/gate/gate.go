@@ -74,6 +74,8 @@ type Options struct {
 	// Push sends a Push to all workers of a host, or to all hosts if it names
 	// none. It may be lost.
 	Push func(host string, body []byte)
+	// Warn is told why the gate follows something anew; nil means nobody.
+	Warn func(error)
 }
 
 // Gate is where hosts are let in.
@@ -113,7 +115,7 @@ func (g *Gate) Run(ctx context.Context) error {
 				close(g.ready)
 			}
 		})
-		parts.Go(func() { stop(again(ctx, func() error { return part(ctx, loaded) })) })
+		parts.Go(func() { stop(g.again(ctx, func() error { return part(ctx, loaded) })) })
 	}
 	parts.Wait()
 	return context.Cause(ctx)
@@ -121,11 +123,14 @@ func (g *Gate) Run(ctx context.Context) error {
 
 // again follows until it fails for another reason than that something may be
 // missing.
-func again(ctx context.Context, follow func() error) error {
+func (g *Gate) again(ctx context.Context, follow func() error) error {
 	for {
 		err := follow()
 		if ctx.Err() != nil || !errors.Is(err, log.ErrStale) {
 			return err
+		}
+		if g.Warn != nil {
+			g.Warn(err)
 		}
 		select {
 		case <-ctx.Done():

@@ -151,7 +151,8 @@ func (w *World) startOutages(running *sync.WaitGroup) {
 				w.sites[n%len(w.sites)].die("kill -9")
 			}
 		},
-		"a clock is set": w.setClock,
+		"a clock is set":      w.setClock,
+		"a machine is cloned": w.cloneOutage(running.Go),
 	} {
 		if w.rng.chance("outage: "+what, 0.35) {
 			running.Go(func() { w.repeat(what, set) })
@@ -218,6 +219,7 @@ func Expected() []string {
 		"leases taken over", "leases given back", "leases given back late", "leases that come back to the worker that gave them back",
 		"leases that another worker has after they were given back", "leases renewed by a process that was started again",
 		"lease write refused: the lease has changed", "lease writes that come too late", "workers refused that do not hold the lease",
+		"machines cloned", "machines removed", "cloned machines refused", "leases taken over by a cloned machine",
 		"false replies to commands", "messages that nobody asked for", "replies that come late", "tasks at the site",
 		"operator: release", "operator: delete", "operator: retry", "operator: rollout", "operator: approve", "operator: pause", "operator: resume", "operator: abort",
 	}

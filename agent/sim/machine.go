@@ -56,6 +56,9 @@ type machine struct {
 	undone    map[uint64]bool
 	// drained is the run that drained it; 0 while it is in service.
 	drained uint64
+	// cloned tells that it was cloned, or is a clone; removed that nobody starts it
+	// any more.
+	cloned, removed bool
 	// full tells that its disk has no space, stuck that it stays down until the
 	// quiet phase.
 	full, stuck bool
@@ -128,7 +131,7 @@ func (m *machine) cutPower(why string) {
 func (m *machine) start() {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
-	if m.up {
+	if m.up || m.removed {
 		return
 	}
 	m.boot++

@@ -16,8 +16,7 @@ import (
 
 // keepWorker starts a worker of a machine again and again, while there is power.
 func (w *World) keepWorker(m *machine, n int) {
-	name := fmt.Sprintf("worker %d of %s", n, m.name)
-	dir := filepath.Join(w.o.Dir, fmt.Sprintf("%s-%d", m.name, n))
+	name, dir := m.worker(n)
 	for {
 		if m.power(w.ctx) != nil || sleep(w.ctx, w.rng.span("worker start/"+name, 100*time.Millisecond, 5*time.Second)) != nil {
 			return
@@ -25,6 +24,11 @@ func (w *World) keepWorker(m *machine, n int) {
 		w.loseJournal(m.name, name, dir)
 		w.runWorker(m, name, dir)
 	}
+}
+
+// worker returns the name of one of its workers, and the worker's state directory.
+func (m *machine) worker(n int) (name, dir string) {
+	return fmt.Sprintf("worker %d of %s", n, m.name), filepath.Join(m.w.o.Dir, fmt.Sprintf("%s-%d", m.name, n))
 }
 
 // loseJournal is a fault of the state directory between two lives of a worker.

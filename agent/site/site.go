@@ -26,6 +26,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
 )
 
 // Options say what the site is and where it listens.
@@ -171,6 +172,8 @@ func (s *Site) control(ctx, running context.Context, o Options, kept *store.Stor
 		Site: &check.Runner{Scripts: o.Checks, Tenant: tenant, Log: o.Log},
 	})
 	gate := jetstream.NewGate(log, keeper)
+	seldom := throttle.Log(o.Log, 1, time.Minute)
+	gate.Warn = func(err error) { seldom.Warn("the gate follows the log anew", "tenant", tenant, "error", err) }
 	s.parts.Go(func() { s.fail(c.Run(running)) })
 	s.parts.Go(func() {
 		if err := gate.Serve(running); running.Err() == nil {

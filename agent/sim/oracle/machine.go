@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"encoding/json"
+	"maps"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
@@ -59,6 +60,21 @@ func (o *Oracle) Enlist(name string, byzantine bool) {
 	}
 }
 
+// Clone adds a machine that is a clone of another one, and so the same host. It did
+// what the other one did until now, and has booted since; worker is its worker, the
+// clone of another.
+func (o *Oracle) Clone(name, of, worker, ofWorker string) {
+	t := o.machines[of]
+	c := *t
+	c.host, c.boot, c.pending, c.drained, c.busy, c.down = of, t.boot+1, 0, 0, 0, 0
+	c.bootAt, c.prepared, c.installed, c.undone, c.rebooted = maps.Clone(t.bootAt), maps.Clone(t.prepared), maps.Clone(t.installed), maps.Clone(t.undone), maps.Clone(t.rebooted)
+	c.journals, c.replied, c.honest = map[string]journal{}, nil, nil
+	if j, known := t.journals[ofWorker]; known {
+		c.journals[worker] = j
+	}
+	o.machines[name] = &c
+}
+
 // Prepared notes that a machine is prepared for a run.
 func (o *Oracle) Prepared(host string, run uint64) {
 	o.count("machines prepared")
@@ -77,7 +93,7 @@ func (o *Oracle) UpgradeBegins(host, worker string, run uint64) {
 	if m := o.memberOf(host, run); m != nil && m.upgrade == 0 {
 		o.violated("invariant 3: %s upgrades for run %d, and was not told to", host, run)
 	}
-	if t.busy != 0 && !o.host(host).forced {
+	if t.busy != 0 && !o.host(t.host).forced {
 		o.violated("%s upgrades for run %d, and its upgrade for run %d is at work", host, run, t.busy)
 	}
 	t.busy = run
