@@ -159,6 +159,19 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// TestEachKindHasAProbe checks that what the API takes can be run.
+func TestEachKindHasAProbe(t *testing.T) {
+	t.Parallel()
+	for _, kind := range policy.CheckKinds {
+		if probes[kind.Type] == nil {
+			t.Errorf("checks of type %s have no probe", kind.Type)
+		}
+	}
+	if len(probes) != len(policy.CheckKinds) {
+		t.Errorf("there are %d probes for %d types", len(probes), len(policy.CheckKinds))
+	}
+}
+
 func TestWhatIsUnknown(t *testing.T) {
 	t.Parallel()
 	check(t, &Runner{}, task(policy.Check{Name: "x", Type: "ping", Timeout: span(time.Minute)}), `check x: the type "ping" is unknown to this agent; update it`)

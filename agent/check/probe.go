@@ -19,23 +19,31 @@ const answerTime = 10 * time.Second
 
 var errNoAnswer = errors.New("it did not answer in time")
 
-// probe returns what tries a check. The error is a check that never could pass
-// here.
-func (r *Runner) probe(t message.Task, c policy.Check) (try, error) {
-	switch c.Type {
-	case policy.Exec:
-		return r.script(t, c.Script, c.Args)
-	case policy.HTTP:
+// probes are how each type of check is tried. The error is a check that never
+// could pass here.
+var probes = map[string]func(*Runner, message.Task, policy.Check) (try, error){
+	policy.Exec: func(r *Runner, t message.Task, c policy.Check) (try, error) { return r.script(t, c.Script, c.Args) },
+	policy.HTTP: func(r *Runner, _ message.Task, c policy.Check) (try, error) {
 		return r.answered(func(ctx context.Context) error { return r.get(ctx, c) }), nil
-	case policy.TCP:
+	},
+	policy.TCP: func(r *Runner, _ message.Task, c policy.Check) (try, error) {
 		return r.answered(func(ctx context.Context) error { return connect(ctx, c.Address) }), nil
-	case policy.Systemd:
+	},
+	policy.Systemd: func(r *Runner, _ message.Task, c policy.Check) (try, error) {
 		return func(ctx context.Context) error { return r.active(ctx, c.Unit) }, nil
-	case policy.Disk:
+	},
+	policy.Disk: func(r *Runner, _ message.Task, c policy.Check) (try, error) {
 		return func(ctx context.Context) error { return r.space(ctx, c) }, nil
-	default:
+	},
+}
+
+// probe returns what tries a check.
+func (r *Runner) probe(t message.Task, c policy.Check) (try, error) {
+	probe, known := probes[c.Type]
+	if !known {
 		return nil, fmt.Errorf("the type %q is unknown to this agent; update it", c.Type)
 	}
+	return probe(r, t, c)
 }
 
 // answered bounds a try by the time for an answer.

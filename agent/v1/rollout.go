@@ -25,6 +25,9 @@ type (
 	StepTimeouts = policy.Timeouts
 )
 
+// Kind is a type of check or of hook.
+type Kind[T any] = policy.Kind[T]
+
 // CheckKinds and HookKinds are the types of checks and of hooks.
 var (
 	CheckKinds = policy.CheckKinds

@@ -1,13 +1,14 @@
 // Package calendar is the resource osupgrade_calendar: a named calendar of a
 // tenant, an object that only osupgrade-agent has (design.md 7).
 //
-// It decides what attributes there are. How they stand for the members of that
-// object, package whole decides, and how it is written, package tenantresource.
+// It decides which attributes there are. Package apiobject maps them to the
+// members of that object, package tenantresource reads and writes it.
 package calendar
 
 import (
-	"context"
+	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
@@ -22,7 +23,7 @@ const TypeName = "osupgrade_calendar"
 
 // Resource is osupgrade_calendar.
 type Resource struct {
-	tenantresource.Resource[v1.Calendar, model, *model]
+	apiobject.Resource[v1.Calendar, model, *model]
 }
 
 var (
@@ -41,21 +42,20 @@ var kind = &apiobject.Kind[v1.Calendar]{
 
 // New makes the resource.
 func New() resource.Resource {
-	return &Resource{tenantresource.New[v1.Calendar, model](tenantresource.Kind[v1.Calendar]{
-		TypeName: TypeName,
-		Noun:     "calendar",
-		Absent:   "tenant %q has no calendar",
-		NotFound: "Calendars are offered by osupgrade-agent only: Avassa's own API has no such object. " +
-			"Where the endpoint is an osupgrade-agent, check its version and the name of the tenant.",
-		Locate: locate,
+	return &Resource{apiobject.New[v1.Calendar, model](kind, "Calendars", tenantresource.Kind[v1.Calendar]{
+		Noun:   "calendar",
+		Absent: "tenant %q has no calendar",
 		Warn:   nextwindow.WarnOfCalendar,
 		Requests: tenantresource.PerName((*client.Client).Calendar, (*client.Client).PutCalendar,
 			(*client.Client).ValidateCalendar, (*client.Client).DeleteCalendar),
-		Rules: kind.Rules(),
 	})}
 }
 
-// ValidateConfig applies the API's rules.
-func (*Resource) ValidateConfig(_ context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
-	kind.ValidateConfig(req.Config.Raw, &resp.Diagnostics)
+// locate finds the attribute of a field of the API. Where something stands
+// within an iCalendar text, the message says.
+func locate(field string) (path.Path, bool) {
+	if strings.HasPrefix(field, "ics.") || strings.HasPrefix(field, "ics[") {
+		field = "ics"
+	}
+	return apiobject.Locate(attributes(), field)
 }

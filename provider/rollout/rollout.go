@@ -1,13 +1,14 @@
 // Package rollout is the resource osupgrade_rollout: the policy of a tenant's
 // runs, an object that only osupgrade-agent has (design.md 7).
 //
-// It decides what attributes there are. How they stand for the members of that
-// object, package whole decides, and how it is written, package tenantresource.
+// It decides which attributes there are. Package apiobject maps them to the
+// members of that object, package tenantresource reads and writes it.
 package rollout
 
 import (
-	"context"
+	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
@@ -21,7 +22,7 @@ const TypeName = "osupgrade_rollout"
 
 // Resource is osupgrade_rollout.
 type Resource struct {
-	tenantresource.Resource[v1.Rollout, model, *model]
+	apiobject.Resource[v1.Rollout, model, *model]
 }
 
 var (
@@ -30,6 +31,13 @@ var (
 	_ resource.ResourceWithImportState    = (*Resource)(nil)
 	_ resource.ResourceWithModifyPlan     = (*Resource)(nil)
 	_ resource.ResourceWithValidateConfig = (*Resource)(nil)
+)
+
+// The member timeouts has another name as an attribute: timeouts is what
+// Terraform itself calls the limits of the operations.
+const (
+	timeoutsMember    = "timeouts"
+	timeoutsAttribute = "step_timeouts"
 )
 
 var kind = &apiobject.Kind[v1.Rollout]{
@@ -42,20 +50,18 @@ var kind = &apiobject.Kind[v1.Rollout]{
 
 // New makes the resource.
 func New() resource.Resource {
-	return &Resource{tenantresource.New[v1.Rollout, model](tenantresource.Kind[v1.Rollout]{
-		TypeName: TypeName,
-		Noun:     "rollout",
-		Absent:   "tenant %q has no rollout",
-		NotFound: "Rollouts are offered by osupgrade-agent only: Avassa's own API has no such object. " +
-			"Where the endpoint is an osupgrade-agent, check its version and the name of the tenant.",
-		Locate: locate,
+	return &Resource{apiobject.New[v1.Rollout, model](kind, "Rollouts", tenantresource.Kind[v1.Rollout]{
+		Noun:   "rollout",
+		Absent: "tenant %q has no rollout",
 		Requests: tenantresource.PerTenant((*client.Client).Rollout, (*client.Client).PutRollout,
 			(*client.Client).ValidateRollout, (*client.Client).DeleteRollout),
-		Rules: kind.Rules(),
 	})}
 }
 
-// ValidateConfig applies the API's rules.
-func (*Resource) ValidateConfig(_ context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
-	kind.ValidateConfig(req.Config.Raw, &resp.Diagnostics)
+// locate finds the attribute of a field of the API.
+func locate(field string) (path.Path, bool) {
+	if rest, found := strings.CutPrefix(field, timeoutsMember); found {
+		field = strings.ReplaceAll(timeoutsAttribute, "_", "-") + rest
+	}
+	return apiobject.Locate(attributes(), field, "hosts", "roles", "applications", "labels")
 }
