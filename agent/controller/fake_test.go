@@ -166,17 +166,20 @@ func calendarNamed(name string) store.Object {
 func (m *memory) WatchIntent(ctx context.Context, _ string, see func(store.Seen)) error {
 	m.mu.Lock()
 	m.seeIntent = see
-	kept := maps.Clone(m.calendars)
+	config, calendars := m.config, maps.Clone(m.calendars)
 	m.mu.Unlock()
-	if m.config != nil {
-		see(store.Seen{Object: theConfig, Config: m.config, Number: 1, At: m.configuredAt})
+	if config != nil {
+		see(store.Seen{Object: theConfig, Config: config, Number: 1, At: m.configuredAt})
 	}
-	for name, c := range kept {
+	for name, c := range calendars {
 		see(store.Seen{Object: calendarNamed(name), Calendar: &c, Number: 1, At: m.calendarsAt})
 	}
 	_ = wait.Sleep(ctx, m.rolloutDelay)
-	if m.rollout != nil {
-		see(store.Seen{Object: theRollout, Rollout: m.rollout, Number: 1})
+	m.mu.Lock()
+	rollout := m.rollout
+	m.mu.Unlock()
+	if rollout != nil {
+		see(store.Seen{Object: theRollout, Rollout: rollout, Number: 1})
 	}
 	see(store.Seen{})
 	return m.untilStale(ctx)
@@ -219,7 +222,10 @@ func (m *memory) Runs(_ context.Context, _ string, deliver func(v1.Run) bool) er
 }
 
 func (m *memory) WatchVersions(ctx context.Context, _ string, see func(store.Reported)) error {
-	for key, body := range m.versions {
+	m.mu.Lock()
+	kept := maps.Clone(m.versions)
+	m.mu.Unlock()
+	for key, body := range kept {
 		see(store.Reported{Key: key, Body: body, At: time.Now(), Number: 1})
 	}
 	see(store.Reported{})
@@ -227,6 +233,8 @@ func (m *memory) WatchVersions(ctx context.Context, _ string, see func(store.Rep
 }
 
 func (m *memory) VersionsNumber(context.Context, string) (uint64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	return uint64(min(1, len(m.versions))), nil
 }
 

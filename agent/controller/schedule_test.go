@@ -157,7 +157,7 @@ func TestMissedWindows(t *testing.T) {
 func TestOutlookFollowsTheWallClock(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	if now == now.Round(0) {
+	if !strings.Contains(now.String(), " m=") {
 		t.Skip("this system's clock has no monotonic reading")
 	}
 	var o outlook[window.Opening]
