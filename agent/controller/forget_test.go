@@ -218,17 +218,6 @@ func TestForgetAndBack(t *testing.T) {
 	})
 }
 
-// TestForgottenByTwo checks that of hosts that are deleted by several people
-// each event names who did it.
-func TestForgottenByTwo(t *testing.T) {
-	t.Parallel()
-	s := stateOf(newMemory().options(t))
-	s.hosts.deleted = map[string]string{"h01": "bob", "h02": "ann", "h03": "bob"}
-	if e := s.deletion([]string{"h03", "h02", "h01"}); e.By != "bob" || len(e.Hosts) != 2 || e.Hosts[0] != "h01" || e.Hosts[1] != "h03" {
-		t.Errorf("the event is %+v", e)
-	}
-}
-
 // TestForgetAfterARestart checks that no host is deleted of which a controller
 // that has just started cannot know whether it is at work.
 func TestForgetAfterARestart(t *testing.T) {

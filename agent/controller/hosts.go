@@ -10,6 +10,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/plan"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
@@ -144,6 +145,34 @@ func (h *hosts) delete(name, by string) {
 	h.deleted[name] = by
 	h.present.forget(name)
 	h.unreported[name] = true
+}
+
+// news returns the hosts that are silent, or heard of, and of which a run does not
+// know that. It lets go of those that it knows of.
+func (h *hosts) news(current *run.State) (silent, heard []string) {
+	for name := range h.unreported {
+		_, deleted := h.deleted[name]
+		switch online := h.present.online(name); {
+		case deleted && !online || !current.Outdated(name, !online):
+			delete(h.unreported, name)
+		case online:
+			heard = append(heard, name)
+		default:
+			silent = append(silent, name)
+		}
+	}
+	return silent, heard
+}
+
+// anyUnheard reports whether a host that a run counts as heard of was not heard of
+// so far.
+func (h *hosts) anyUnheard(current *run.State) bool {
+	for name := range h.unreported {
+		if _, deleted := h.deleted[name]; !deleted && !h.present.online(name) && current.Outdated(name, true) {
+			return true
+		}
+	}
+	return false
 }
 
 // sorted returns all known hosts by name.

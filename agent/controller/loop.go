@@ -147,27 +147,32 @@ func (s *state) decide(ctx context.Context) time.Time {
 	if !s.session.active || !s.knows || s.ready() != nil {
 		return next // What is half read would be taken for the whole.
 	}
-	if now.Before(s.log.retryAt) {
-		return earliestSet(next, s.log.retryAt)
-	}
+	return earliestSet(next, s.act(ctx, now))
+}
+
+// act does what the log, the time and those who ask call for, and returns when to
+// look again.
+func (s *state) act(ctx context.Context, now time.Time) time.Time {
+	step, q := s.next(now)
 	tried := s.log.retryAt
-	at := s.act(ctx, now)
+	if now.Before(tried) {
+		return tried
+	}
+	var at time.Time
+	if step.Act != run.Wait || s.ledger.Current() != nil {
+		at = s.take(ctx, now, step, q)
+	} else {
+		at = s.idleWork(ctx, now)
+	}
 	if s.log.retryAt.Equal(tried) {
 		s.log.works()
 	}
-	return earliestSet(next, at)
+	return at
 }
 
-// act does what the log and the time call for, and returns when to look again.
-func (s *state) act(ctx context.Context, now time.Time) time.Time {
-	if newest := s.ledger.Newest(); newest != nil {
-		if retryAt, wrote := s.attend(ctx, newest); wrote {
-			return retryAt
-		}
-	}
-	if current := s.ledger.Current(); current != nil {
-		return s.drive(ctx, current, now)
-	}
+// idleWork does what there is to do while no run is under way, and returns when
+// to look again.
+func (s *state) idleWork(ctx context.Context, now time.Time) time.Time {
 	if e, some := s.missed(now); some {
 		s.Logger.Warn("a window was missed", "tenant", s.Tenant, "opened", e.Window, "closed", e.WindowEnd, "reason", e.Reason)
 		return s.append(ctx, message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(e)}, message.Name(e))

@@ -3,10 +3,7 @@ package controller
 import (
 	"bytes"
 	"context"
-	"errors"
-	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -35,18 +32,15 @@ func (c *Controller) Ask(ctx context.Context, by string, ask run.Ask, body v1.As
 // asked is the answer to a request: the run as it is once the event of the
 // request was folded.
 func (s *state) asked(q *request) (v1.Run, error) {
-	newest := s.ledger.Newest()
 	switch {
 	case q.refused != nil:
 		return v1.Run{}, q.refused
 	case s.alarm != nil || !s.session.active:
 		return v1.Run{}, s.mayWrite()
-	case q.seq == 0 && s.ready() == nil && s.ledger.Current() == nil && (q.Ask != run.Release || newest == nil):
-		return v1.Run{}, &run.Refused{Message: "no run is under way"}
 	case q.seq == 0 || q.seq > s.ledger.LastSeq:
 		return v1.Run{}, errPending
 	}
-	return s.view(newest), nil
+	return s.view(s.ledger.Newest()), nil
 }
 
 // nextRequest returns the request that is to be decided next, of a caller that
@@ -58,26 +52,6 @@ func (s *state) nextRequest() *request {
 		}
 	}
 	return nil
-}
-
-// decideRequests writes down what the next request comes to, after it has
-// refused those before it that cannot be met. It reports whether there was one
-// to write down, and when to try again if that failed.
-func (s *state) decideRequests(ctx context.Context, current *run.State) (retryAt time.Time, wrote bool) {
-	for q := s.nextRequest(); q != nil; q = s.nextRequest() {
-		e, err := current.Decide(q.Request)
-		if err != nil {
-			q.refused = err
-			continue
-		}
-		if retryAt = s.appendEvent(ctx, current, e); retryAt.IsZero() {
-			s.written(current, q, s.log.last)
-		} else if !errors.Is(s.log.failed, log.ErrBehind) {
-			q.tried = message.EncodeEvent(e)
-		}
-		return retryAt, true
-	}
-	return time.Time{}, false
 }
 
 // written notes that the event of a request is on the log.

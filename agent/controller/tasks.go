@@ -161,6 +161,19 @@ func (d *dispatcher) report(host string, o message.Outcome, fromSite bool) {
 	d.ready()
 }
 
+// news returns the outcomes that a run waits for, and drops the others.
+func (d *dispatcher) news(current *run.State) []message.Outcome {
+	var outcomes []message.Outcome
+	for host, o := range d.outcomes {
+		if current.Awaits(o) {
+			outcomes = append(outcomes, o)
+		} else {
+			d.drop(host)
+		}
+	}
+	return outcomes
+}
+
 // sync requests of a host the task that the run waits for, and no other.
 func (d *dispatcher) sync(ctx context.Context, current *run.State, host string) {
 	t, from, wanted := current.Task(host)

@@ -109,7 +109,7 @@ func TestTrimmedLog(t *testing.T) {
 			t.Fatalf("seed %d: the ledger is %+v, not %+v", seed, trimmed, whole)
 		}
 		for range 3 {
-			if a, b := newest.Next(now), trimmed.Newest().Next(now); !reflect.DeepEqual(a, b) {
+			if a, b := newest.Next(now, run.Seen{}), trimmed.Newest().Next(now, run.Seen{}); !reflect.DeepEqual(a, b) {
 				t.Fatalf("seed %d: the next step is %+v, not %+v", seed, b, a)
 			}
 			now = now.Add(time.Hour)
@@ -136,7 +136,7 @@ func invent(chance *rand.Rand) (log []message.Record, now time.Time) {
 			event(message.Opened{Members: members, Policy: policy.Default(len(members)), NotAfter: now.Add(4 * time.Hour)})
 			continue
 		}
-		switch step := current.Next(now); {
+		switch step := current.Next(now, run.Seen{}); {
 		case chance.IntN(2) == 0:
 			action := []message.Action{message.Prepare, message.Upgrade, message.Reboot}[chance.IntN(3)]
 			result := []string{message.Done, message.Done, message.RebootRequired, "no space"}[chance.IntN(4)]

@@ -16,9 +16,9 @@ type Request struct {
 	Stage, Host string
 }
 
-// Decide returns the event that a request comes to. The error is *Refused and
+// decide returns the event that a request comes to. The error is *Refused and
 // says what stands in the way.
-func (s *State) Decide(q Request) (message.Event, error) {
+func (s *State) decide(q Request) (message.Event, error) {
 	if err := s.refuses(q); err != nil {
 		return nil, err
 	}
@@ -123,10 +123,10 @@ func (s *State) refused(format string, args ...any) error {
 // hosts under way.
 func (s *State) IsAborting() bool { return s.aborted != nil && !s.Over() }
 
-// Silence tells whether a member counts as silent; matters is false for a host
+// silence tells whether a member counts as silent; matters is false for a host
 // whose silence says nothing: it is no member, was left out, or is out of
 // service anyway.
-func (s *State) Silence(name string) (silent, matters bool) {
+func (s *State) silence(name string) (silent, matters bool) {
 	i, known := s.roster.Index(name)
 	if !known || s.Over() {
 		return false, false

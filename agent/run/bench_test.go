@@ -69,7 +69,7 @@ func wholeRun(b *testing.B, policy policy.Resolved, silent, unwell bool) {
 	p.fact(e)
 	for p.ledger.Current() != nil {
 		run := p.ledger.Current()
-		step := run.Next(p.now)
+		step := run.Next(p.now, p.look())
 		switch {
 		case step.Act != Wait:
 			p.out.Reset()
@@ -124,10 +124,10 @@ func BenchmarkForecast(b *testing.B) {
 				e.Members = append(e.Members, fmt.Sprintf("h%06d", i+1))
 			}
 			p.fact(e)
-			p.take(p.ledger.Current(), p.ledger.Current().Next(p.now))
+			p.take(p.ledger.Current(), p.ledger.Current().Next(p.now, p.look()))
 			p.follow(Step{Act: Send, Command: message.Command{Action: message.Prepare, Hosts: e.Members}})
 			for range hosts / 2 {
-				p.take(p.ledger.Current(), p.ledger.Current().Next(p.now))
+				p.take(p.ledger.Current(), p.ledger.Current().Next(p.now, p.look()))
 			}
 			p.now = p.now.Add(time.Minute)
 			p.reply(p.ledger.Newest().ID, "h000001", "upgrade", message.Reply{Action: message.Upgrade, Result: message.Done}.Encode())

@@ -16,8 +16,11 @@ const (
 	Wait Act = iota
 	// Send asks for Step.Command to be appended to the log.
 	Send
-	// Note asks for Step.Event to be appended to the log.
+	// Note asks for Step.Event to be appended to the log. After a request it is
+	// what that comes to.
 	Note
+	// Refuse answers a request with Step.Refused.
+	Refuse
 )
 
 // Step is what has to happen next.
@@ -25,6 +28,8 @@ type Step struct {
 	Act     Act
 	Command message.Command
 	Event   message.Event
+	// Refused says what stands in the way of a request: it is a *Refused.
+	Refused error
 	// Until is when to ask again if no record comes before.
 	Until time.Time
 	// Fleet is the task at the site that a Wait waits for, not before FleetFrom;
@@ -33,13 +38,10 @@ type Step struct {
 	FleetFrom time.Time
 }
 
-// Next returns the run's next step at a time (AV-59 to AV-68): prepare
+// proceed returns the next step of a run that knows all (AV-59 to AV-68): prepare
 // everybody; then stage by stage take hosts out of service, as many at once as
 // the stage allows, upgrade and reboot them, and put them back; and end.
-func (s *State) Next(now time.Time) Step {
-	if s.Over() {
-		return Step{}
-	}
+func (s *State) proceed(now time.Time) Step {
 	result, ends := s.ending(now)
 	if s.Phase == Open {
 		return s.prepare(now, result, ends)

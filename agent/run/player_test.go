@@ -3,7 +3,9 @@ package run
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,6 +44,10 @@ type player struct {
 	watch func(r message.Record, err error)
 	// back tells that the clock went back.
 	back bool
+	// seen is what the controller knows besides the log. Before a script says what
+	// holds up each run, which looksAtHold tells, that is what the run says itself.
+	seen        Seen
+	looksAtHold bool
 }
 
 func newPlayer(t fataler) *player {
@@ -95,6 +101,8 @@ func (p *player) line(words []string, line string) {
 		p.ran(words)
 	case "ask":
 		p.ask(rest)
+	case "seen":
+		p.see(words[1:], rest)
 	case "again":
 		p.append(p.log[len(p.log)-1])
 	case "event":
@@ -137,7 +145,10 @@ func (p *player) replies(words []string, line string) {
 }
 
 // ran has a task come out that is wanted, or says that of one that is not.
-func (p *player) ran(words []string) {
+func (p *player) ran(words []string) { p.fact(message.Ran{Outcome: p.outcome(words)}) }
+
+// outcome is how a task comes out: "ran h01 drain failed text".
+func (p *player) outcome(words []string) message.Outcome {
 	run := p.ledger.Newest()
 	task := message.Task{Run: run.ID, Kind: message.TaskKind(words[1])}
 	rest := words[2:]
@@ -149,8 +160,7 @@ func (p *player) ran(words []string) {
 			task.Attempt = wanted.Attempt
 		}
 	}
-	o := task.Outcome(rest[0] == "ok", strings.Join(rest[1:], " "))
-	p.fact(message.Ran{Outcome: o})
+	return task.Outcome(rest[0] == "ok", strings.Join(rest[1:], " "))
 }
 
 // ask asks of the run: "release h01 by ann: why".
@@ -162,16 +172,73 @@ func (p *player) ask(text string) {
 	if len(words) > 1 {
 		q.Stage, q.Host = words[1], words[1]
 	}
-	e, err := p.ledger.Newest().Decide(q)
-	var refused *Refused
-	switch {
-	case errors.As(err, &refused):
-		fmt.Fprintf(&p.out, "! %v\n", err)
-	case err != nil:
-		p.t.Fatalf("%s: %v", text, err)
-	default:
-		p.must(message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(e)})
+	seen := p.look()
+	seen.Request = &q
+	switch step := p.ledger.Newest().Next(p.now, seen); step.Act {
+	case Refuse:
+		var refused *Refused
+		if !errors.As(step.Refused, &refused) {
+			p.t.Fatalf("%s: %v", text, step.Refused)
+		}
+		fmt.Fprintf(&p.out, "! %v\n", refused)
+	case Note:
+		p.must(message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(step.Event)})
+	case Send, Wait:
+		p.t.Fatalf("%s: the step is %+v", text, step)
 	}
+}
+
+// look is what the controller knows besides the log now.
+func (p *player) look() Seen {
+	seen := p.seen
+	if current := p.ledger.Current(); !p.looksAtHold && current != nil && current.Paused != nil && message.GoesOn(current.Paused.By) {
+		seen.Hold = &message.Paused{By: current.Paused.By, Why: current.Paused.Why}
+	}
+	return seen
+}
+
+// see has the controller know something besides the log from now on.
+func (p *player) see(words []string, line string) {
+	_, rest, _ := strings.Cut(line, " ")
+	switch words[0] {
+	case "silent":
+		p.seen.Silent, p.seen.Heard = union(p.seen.Silent, words[1:]), without(p.seen.Heard, words[1:])
+	case "heard":
+		p.seen.Heard, p.seen.Silent = union(p.seen.Heard, words[1:]), without(p.seen.Silent, words[1:])
+	case "deleted":
+		hosts, by, _ := strings.Cut(rest, " by ")
+		p.seen.Deleted = maps.Clone(p.seen.Deleted)
+		if p.seen.Deleted == nil {
+			p.seen.Deleted = map[string]string{}
+		}
+		for _, host := range strings.Fields(hosts) {
+			p.seen.Deleted[host] = by
+		}
+	case "ran":
+		o := p.outcome(words)
+		p.seen.Outcomes = append(slices.Clone(p.seen.Outcomes), o)
+	case "freeze":
+		p.seen.Freeze = nil
+		if len(words) > 1 {
+			p.seen.Freeze = &message.Frozen{Freeze: words[1], NotAfter: epoch.Add(p.span(words[2])), Until: epoch.Add(p.span(words[3]))}
+		}
+	case "hold":
+		by, why, _ := strings.Cut(rest, ": ")
+		p.looksAtHold = true
+		if p.seen.Hold = nil; by != "" && by != "hold" {
+			p.seen.Hold = &message.Paused{By: by, Why: why}
+		}
+	case "nothing":
+		p.seen.JudgeAt = epoch.Add(p.span(words[2]))
+	default:
+		p.t.Fatalf("the controller cannot see %q", line)
+	}
+}
+
+func union(a, b []string) []string { return append(without(a, b), b...) }
+
+func without(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
 }
 
 func (p *player) reply(run uint64, host, action string, body []byte) {
@@ -215,18 +282,23 @@ func (p *player) drive() time.Time {
 		return time.Time{}
 	}
 	for range 10 + 10*len(p.log) + 100*p.size() {
+		step := p.ledger.Next(p.now, p.look())
 		current := p.ledger.Current()
-		if current == nil {
+		switch {
+		case step.Act != Wait:
+			p.take(p.ledger.Newest(), step)
+		case current == nil:
 			p.waits = ""
 			return time.Time{}
-		}
-		step := current.Next(p.now)
-		if step.Act == Wait {
+		case p.now.Before(p.seen.JudgeAt):
+			p.waits = "until " + p.seen.JudgeAt.Sub(epoch).String()
+			fmt.Fprintf(&p.out, "> waits %s\n", p.waits)
+			return step.Until
+		default:
 			p.wants(current, step)
 			p.wait(current)
 			return step.Until
 		}
-		p.take(current, step)
 	}
 	p.t.Fatalf("the run never waits")
 	return time.Time{}
@@ -297,7 +369,7 @@ func (w Waiting) text() string {
 // passTo lets time pass: the controller wakes whenever it wants to.
 func (p *player) passTo(to time.Time) {
 	for current := p.ledger.Current(); current != nil && !p.stopped; current = p.ledger.Current() {
-		until := current.Next(p.now).Until
+		until := current.Next(p.now, p.look()).Until
 		if until.IsZero() || until.After(to) || !until.After(p.now) {
 			break
 		}
@@ -329,18 +401,18 @@ func (p *player) poke() {
 		return
 	}
 	for range 2 {
-		run.Next(p.now)
+		run.Next(p.now, p.look())
 		run.Waiting(p.now)
 		run.Forecast(p.now)
 		run.Stages(p.now)
 	}
 	for _, h := range run.Hosts() {
 		run.Task(h.Name)
-		run.Silence(h.Name)
-		_, _ = run.Decide(Request{Ask: Release, Host: h.Name})
+		run.Outdated(h.Name, true)
+		run.Next(p.now, Seen{Request: &Request{Ask: Release, Host: h.Name}})
 	}
 	for _, ask := range []Ask{Pause, Resume, Abort, Approve} {
-		_, _ = run.Decide(Request{Ask: ask, Stage: run.stages[0].Name})
+		run.Next(p.now, Seen{Request: &Request{Ask: ask, Stage: run.stages[0].Name}})
 	}
 }
 

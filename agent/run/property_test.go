@@ -236,7 +236,7 @@ func (p *property) anyWorker(run uint64, host string, action message.Action, bod
 func (p *property) outcome1() {
 	run := p.ledger.Newest()
 	var wanted []message.Task
-	if step := run.Next(p.now); step.Fleet != nil {
+	if step := run.Next(p.now, p.look()); step.Fleet != nil {
 		wanted = append(wanted, *step.Fleet)
 	}
 	for _, name := range p.oracle.Members() {
@@ -303,8 +303,8 @@ func (p *property) someoneAsks() {
 	asks := []Ask{Pause, Resume, Resume, Resume, Approve, Approve, Approve, Release, Release, Abort}
 	q := Request{Ask: rapid.SampledFrom(asks).Draw(p.rt, "asks"), By: "ann", Why: "because", Host: p.host()}
 	q.Stage = rapid.SampledFrom(p.opened.Policy.Stages).Draw(p.rt, "stage").Name
-	if e, err := run.Decide(q); err == nil {
-		p.must(message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(e)})
+	if step := run.Next(p.now, Seen{Request: &q}); step.Act == Note {
+		p.must(message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(step.Event)})
 	}
 }
 
@@ -330,7 +330,7 @@ func (p *property) timePasses() {
 		p.now = p.now.Add(drawSpan(p.rt, "ahead", 5*time.Hour))
 	case 2, 3, 4:
 		if current := p.ledger.Current(); current != nil {
-			if until := current.Next(p.now).Until; until.After(p.now) {
+			if until := current.Next(p.now, p.look()).Until; until.After(p.now) {
 				p.now = until
 			}
 		}

@@ -43,6 +43,15 @@ var update = flag.Bool("update", false, "write the transcripts anew")
 //	command {"action":...}       a command that somebody else appended
 //	event {"event":...}          an event that somebody else appended
 //	ask release h01 by ann: why  somebody asks; pause, resume, abort, approve STAGE
+//	seen silent h03              the controller knows something besides the log from
+//	                             now on: hosts are not heard of
+//	seen heard h03               ... or are
+//	seen deleted h03 by ann      ... or were deleted
+//	seen freeze name 45m 3h      ... the freeze that is on or comes next; none
+//	seen hold rollout            ... what holds up each run; nothing
+//	seen hold the agent itself: why
+//	seen ran h01 drain ok        ... how a task came out
+//	seen nothing until 15s       ... and that it cannot judge before that
 //	stop, start                  the controller does nothing, goes on again
 //	at 2h                        so much time has passed since the start
 //

@@ -4,8 +4,8 @@ package main
 // freezes, what cannot be read, and windows that had their run.
 var freezeFaults = []fault{
 	{
-		name: "freeze-goes-by-a-clock-that-was-corrected", in: "agent/controller.state.freezes",
-		old: `s.intent.nextFreeze(s.clock.forFreezes(s.Now()))`, new: `s.intent.nextFreeze(s.Now().Add(s.clock.ahead(s.Now())))`,
+		name: "freeze-goes-by-a-clock-that-was-corrected", in: "agent/controller.state.seen",
+		old: `s.intent.nextFreeze(s.clock.forFreezes(now))`, new: `s.intent.nextFreeze(now.Add(s.clock.ahead(now)))`,
 		by: tests("agent/controller", "TestFreezeAfterTheClockWasSetBackInASoak"),
 	},
 	{

@@ -63,7 +63,7 @@ var runFaults = []fault{
 		by: []suite{scripts},
 	},
 	{
-		name: "damage-of-a-paused-rollout-is-not-told", in: "agent/controller.state.held",
+		name: "damage-of-a-paused-rollout-is-not-told", in: "agent/run.State.tellHold",
 		old: `case hold == nil || hold.By != now.By ||`, new: `case hold == nil ||`,
 		by: tests("agent/controller", "TestUnreadableRolloutIsTold"),
 	},

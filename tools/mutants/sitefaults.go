@@ -34,13 +34,13 @@ var siteFaults = []fault{
 		by: tests("agent/controller", "TestAbortAfterARestart|TestTaskAfterARestart"),
 	},
 	{
-		name: "controller-starts-before-it-knows-who-is-silent", in: "agent/controller.state.drive",
+		name: "controller-starts-before-it-knows-who-is-silent", in: "agent/controller.state.judgeAt",
 		old: `if !s.hasGathered(current, now) {`, new: `if !s.hasGathered(current, now) && current.ID == 0 {`,
 		by: tests("agent/controller", "TestRestartDuringARun"),
 	},
 	{
-		name: "silence-is-not-told-to-the-run", in: "agent/controller.state.silence",
-		old: `return message.Silent{Hosts: gone}, true`, new: `return nil, false`,
+		name: "silence-is-not-told-to-the-run", in: "agent/run.State.tellPresence",
+		old: `if hosts := news(seen.Silent, true); len(hosts) > 0 {`, new: `if hosts := news(seen.Silent, true); len(hosts) > len(seen.Silent) {`,
 		by: tests("agent/controller", "TestSilenceDuringARun"),
 	},
 	{
@@ -54,8 +54,8 @@ var siteFaults = []fault{
 		by: tests("agent/controller", "TestFreezeWins"),
 	},
 	{
-		name: "freeze-during-a-run-is-ignored", in: "agent/controller.state.freezes",
-		old: `if !found || !freeze.Start.Before(current.NotAfter) {`, new: `if !found || !freeze.Start.Before(current.OpenedAt) {`,
+		name: "freeze-during-a-run-is-ignored", in: "agent/run.State.tellFreeze",
+		old: `!seen.Freeze.NotAfter.Before(s.NotAfter)`, new: `!seen.Freeze.NotAfter.Before(s.OpenedAt)`,
 		by: tests("agent/controller", "TestFreezeDuringARun"),
 	},
 	{

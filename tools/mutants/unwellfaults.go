@@ -74,7 +74,7 @@ var unwellFaults = []fault{
 		by: tests("agent/store", "TestRunThatChangesAfterItsEnd"),
 	},
 	{
-		name: "unwell-host-is-upgraded-though-silent", in: "agent/run.State.Silence",
+		name: "unwell-host-is-upgraded-though-silent", in: "agent/run.State.silence",
 		old: `(!h.Held() || m.step <= ready) && m.final != Skipped`, new: `!h.Held() && m.final != Skipped`,
 		by: tests("agent/controller", "TestUnwellAndSilent"),
 	},
@@ -84,13 +84,13 @@ var unwellFaults = []fault{
 		by: tests("agent/run", "TestConsidered"),
 	},
 	{
-		name: "prepare-in-a-freeze", in: "agent/controller.state.freezes",
-		old: `if !found || !freeze.Start.Before(current.NotAfter) {`, new: `if !found || current.ID == 0 || !freeze.Start.Before(current.NotAfter) {`,
+		name: "prepare-in-a-freeze", in: "agent/run.State.tellFreeze",
+		old: `if seen.Freeze == nil ||`, new: `if seen.Freeze == nil || s.ID == 0 ||`,
 		by: tests("agent/controller", "TestFreezeBeforePrepare"),
 	},
 	{
-		name: "deleted-host-keeps-its-slot", in: "agent/controller.state.deleted",
-		old: `if newest.Minds(name) {`, new: `if newest.Minds(name) && !newest.Over() {`,
+		name: "deleted-host-keeps-its-slot", in: "agent/run.State.tellDeleted",
+		old: `if s.Minds(host) {`, new: `if s.Minds(host) && !s.Over() {`,
 		by: tests("agent/controller", "TestDeletedAfterTheEnd"),
 	},
 	{
