@@ -37,9 +37,11 @@ type intent struct {
 	// unusable are the objects that are there and cannot be used, and why.
 	unusable map[store.Object]error
 	// complete tells that all was seen that was there at the start, and revision
-	// is the last one that was seen.
-	complete bool
-	revision uint64
+	// is the last one that was seen. While all is read anew, unconfirmed are the
+	// objects that were not seen again so far.
+	complete    bool
+	revision    uint64
+	unconfirmed map[store.Object]bool
 
 	// schedule is what windows and calendars add up to, as written at
 	// scheduledAt at the latest.
@@ -66,10 +68,28 @@ func newIntent(o Options) intent {
 	}
 }
 
+// reread is called before all objects are read from the beginning.
+func (i *intent) reread() {
+	i.unconfirmed = map[store.Object]bool{}
+	for o := range i.unusable {
+		i.unconfirmed[o] = true
+	}
+	for name := range i.calendars {
+		i.unconfirmed[store.Object{Kind: store.Calendar, Name: name}] = true
+	}
+	if i.config != nil {
+		i.unconfirmed[theConfig] = true
+	}
+	if i.rollout != nil {
+		i.unconfirmed[theRollout] = true
+	}
+}
+
 // set puts an object that was written or deleted in place of the one that was
 // seen before.
 func (i *intent) set(seen store.Seen) {
 	i.revision = max(i.revision, seen.Number)
+	delete(i.unconfirmed, seen.Object)
 	err := seen.Err
 	switch seen.Kind {
 	case store.Config:
@@ -82,8 +102,11 @@ func (i *intent) set(seen store.Seen) {
 		if delete(i.calendars, seen.Name); seen.Calendar != nil {
 			err = i.addCalendar(seen.Name, *seen.Calendar)
 		}
-	default: // The end of those that were there at the start.
+	default: // The end of those that were there at first.
 		i.complete = true
+		for o := range i.unconfirmed {
+			i.set(store.Seen{Object: o})
+		}
 	}
 	if delete(i.unusable, seen.Object); err != nil {
 		i.unusable[seen.Object] = err

@@ -164,6 +164,7 @@ func (n *session) follower() func(context.Context) error {
 }
 
 func (n *session) watchIntent(ctx context.Context) error {
+	_ = n.post(ctx, func(s *state) { s.intent.reread() })
 	return n.o.Store.WatchIntent(ctx, n.o.Tenant, func(seen store.Seen) {
 		_ = n.post(ctx, func(s *state) {
 			s.intent.set(seen)

@@ -205,6 +205,7 @@ func TestFollowsAnew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory("h01", "h02")
+		m.calendars["freezes"] = freezeFrom("23:00", "1h")
 		m.versions["h01"], m.versions["h02"] = []byte(`{"kernel":"6.1"}`), []byte(`{"kernel":"6.1"}`)
 		c, r := m.begun(t, "h01", "h02")
 		for range 3 {
@@ -217,6 +218,7 @@ func TestFollowsAnew(t *testing.T) {
 		m.versions = map[string][]byte{"h01": []byte(`{"kernel":"6.2"}`)}
 		m.rollout = &v1.Rollout{Paused: true}
 		m.config = &v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "another"}}}
+		delete(m.calendars, "freezes")
 		m.mu.Unlock()
 		m.reply("h01", r.ID, message.Upgrade)
 		if n := len(m.upgrades()); n != 1 {
@@ -231,6 +233,9 @@ func TestFollowsAnew(t *testing.T) {
 		}
 		if s, err := c.State(t.Context()); err != nil || len(s.WorkerApplications) != 1 || s.WorkerApplications[0].Name != "another" {
 			t.Errorf("the state is %+v, %v", s, err)
+		}
+		if n, err := ask(t.Context(), c, func(s *state) int { return len(s.intent.schedule.Freezes) }); err != nil || n != 0 {
+			t.Errorf("a calendar that is gone still has %d freezes, %v", n, err)
 		}
 		hosts, err := c.Hosts(t.Context())
 		if err != nil || len(hosts) != 2 || hosts[0].Versions["kernel"] != "6.2" || len(hosts[1].Versions) != 0 || !hosts[1].Online {
