@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
@@ -151,6 +152,11 @@ func (c *Client) displaced(now Lease) {
 // Lease implements log.HostLog.
 func (c *Client) Lease(ctx context.Context, worker string) (epoch uint64, err error) {
 	r, err := c.call(ctx, Request{Verb: []string{verbLease}, Worker: worker})
+	if r.Protocol != 0 {
+		if _, err := format.Agree(r.Protocol); err != nil {
+			return 0, fmt.Errorf("%s: %w: %w", verbLease, log.ErrProtocol, err)
+		}
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -240,7 +246,7 @@ func (c *Client) once(ctx context.Context, q Request) (Response, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*CallTimeout)
 	defer cancel()
-	q.Incarnation = c.Incarnation
+	q.Incarnation, q.Protocol = c.Incarnation, format.Protocol
 	body, err := c.conn.Call(ctx, q)
 	if err != nil {
 		return Response{}, fmt.Errorf("cannot call %s: %w", verb, err)
@@ -374,6 +380,7 @@ func (c *Client) LastVersions(ctx context.Context) ([]byte, error) {
 // Alive implements log.HostLog. A worker that has lost the lease says it as
 // well: the gate then tells it who holds the lease.
 func (c *Client) Alive(a message.Alive) error {
+	a.Protocol = format.Protocol
 	return c.conn.Send(AliveTelemetry, c.Incarnation, a.Encode())
 }
 

@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
@@ -76,6 +77,9 @@ type Options struct {
 	Push func(host string, body []byte)
 	// Warn is told why the gate follows something anew; nil means nobody.
 	Warn func(error)
+	// Incompatible is told of a host whose worker speaks a protocol that this site
+	// does not; nil means nobody.
+	Incompatible func(host string, why error)
 }
 
 // Gate is where hosts are let in.
@@ -88,6 +92,9 @@ type Gate struct {
 
 // New makes a gate. It answers calls once it is ready.
 func New(o Options) *Gate {
+	if o.Incompatible == nil {
+		o.Incompatible = func(string, error) {}
+	}
 	g := &Gate{Options: o, ready: make(chan struct{})}
 	g.leases = leases{gate: g, byHost: map[string]*held{}, listening: time.Now()}
 	g.cache = cache{gate: g}
@@ -162,7 +169,7 @@ func (g *Gate) Heard(host, worker, incarnation string) bool {
 func (g *Gate) Answer(ctx context.Context, host string, q Request) Response {
 	verb := q.Verb[0]
 	if verb == verbLease && len(q.Verb) == 1 {
-		return g.leases.acquire(ctx, host, q.Worker, q.Incarnation)
+		return g.acquire(ctx, host, q)
 	}
 	l, holds, err := g.leases.holder(ctx, host, q.Worker, q.Incarnation)
 	switch {
@@ -186,6 +193,20 @@ func (g *Gate) Answer(ctx context.Context, host string, q Request) Response {
 		return g.lastVersions(ctx, host)
 	}
 	return refused("there is no call %q", strings.Join(q.Verb, "."))
+}
+
+// acquire asks for the lease in the name of a worker whose protocol this site
+// speaks.
+func (g *Gate) acquire(ctx context.Context, host string, q Request) Response {
+	r := Response{Refused: true}
+	if _, err := format.Agree(q.Protocol); err == nil {
+		r = g.leases.acquire(ctx, host, q.Worker, q.Incarnation)
+	} else {
+		r.Error = err.Error()
+		g.Incompatible(host, err)
+	}
+	r.Protocol = format.Protocol
+	return r
 }
 
 // reply appends a host's reply to a command of the newest run. Older runs take

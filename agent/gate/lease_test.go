@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/gate"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -403,7 +404,7 @@ func TestLeaseFormat(t *testing.T) {
 		const newer = `{"format":3,"worker":"one","epoch":1}`
 		put(newer)
 		p := r.process(g, "h01")
-		q := gate.Request{Verb: []string{"lease"}, Worker: "one", Incarnation: p.Incarnation}
+		q := gate.Request{Verb: []string{"lease"}, Worker: "one", Incarnation: p.Incarnation, Protocol: format.Protocol}
 		if answer := g.Answer(t.Context(), "h01", q); !strings.Contains(answer.Error, "written by format 3, this version reads 1") {
 			t.Errorf("the answer is %+v", answer)
 		}

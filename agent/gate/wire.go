@@ -26,7 +26,9 @@ type Request struct {
 	Verb []string
 	// Worker identifies the worker that calls, Incarnation its process.
 	Worker, Incarnation string
-	Body                []byte
+	// Protocol is the newest one that the worker speaks (package format).
+	Protocol int
+	Body     []byte
 }
 
 // Quick reports whether a call is answered from memory, so that it need not
@@ -42,6 +44,9 @@ type Response struct {
 	Taken   bool   `json:"taken,omitempty"`
 	Refused bool   `json:"refused,omitempty"`
 	Error   string `json:"error,omitempty"`
+	// Protocol is the newest one that the site speaks, in a response to lease,
+	// which is a worker's first call.
+	Protocol int `json:"protocol,omitempty"`
 	// Lease is what the caller was granted.
 	Lease *Lease `json:"lease,omitempty"`
 	// Commands are those of newest, Log identifies the log.

@@ -32,6 +32,10 @@ var ErrTaken = errors.New("another worker works for this host")
 // and has to begin anew from what was seen last.
 var ErrStale = errors.New("something may be missing; follow anew")
 
+// ErrProtocol means that site and worker have no protocol in common: one of them
+// is to be upgraded (package format).
+var ErrProtocol = errors.New("the site speaks another protocol")
+
 // Log is one tenant's log as its controller sees it.
 type Log interface {
 	// Append writes a command or an event and returns its sequence, once it is
@@ -63,7 +67,8 @@ type Log interface {
 // ErrTaken.
 type HostLog interface {
 	// Lease asks for the host's one lease for a worker of this identity, which is
-	// used for all calls from then on. ErrTaken means that another worker holds it
+	// used for all calls from then on. ErrProtocol means that the site is of
+	// another version, which may change. ErrTaken means that another worker holds it
 	// and was heard of lately. A worker that loses the lease is refused whatever
 	// else it calls with ErrTaken. The epoch grows each time that the lease passes
 	// to another worker, and only then: a worker that was away learns from it

@@ -35,6 +35,9 @@ func UntilBeat(now time.Time) time.Duration {
 type Alive struct {
 	// Application is the worker application that the host is known under.
 	Application string `json:"application"`
+	// Protocol is the newest protocol that the worker speaks (package format). The
+	// client of the log sets it.
+	Protocol int `json:"protocol"`
 	// AgentVersion is the version of the worker's program.
 	AgentVersion string `json:"agent-version,omitempty"`
 	// Worker identifies the worker among those of its host (AV-15): what its

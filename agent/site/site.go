@@ -151,6 +151,10 @@ func (o Options) tls() (api, nats *tls.Config, err error) {
 	return api, nats, err
 }
 
+// fewIncompatible is how many lines about workers of other versions are written
+// of a tenant in ten minutes.
+const fewIncompatible = 20
+
 // control starts the controller of one tenant.
 func (s *Site) control(ctx, running context.Context, o Options, kept *store.Store, tenant string) (*controller.Controller, error) {
 	hosts, err := s.server.Receive(tenant)
@@ -172,8 +176,12 @@ func (s *Site) control(ctx, running context.Context, o Options, kept *store.Stor
 		Site: &check.Runner{Scripts: o.Checks, Tenant: tenant, Log: o.Log},
 	})
 	gate := jetstream.NewGate(log, keeper)
-	seldom := throttle.Log(o.Log, 1, time.Minute)
-	gate.Warn = func(err error) { seldom.Warn("the gate follows the log anew", "tenant", tenant, "error", err) }
+	again := throttle.Log(o.Log, 1, time.Minute)
+	gate.Warn = func(err error) { again.Warn("the gate follows the log anew", "tenant", tenant, "error", err) }
+	incompatible := throttle.Log(o.Log, fewIncompatible, throttle.Again)
+	gate.Incompatible = func(host string, why error) {
+		incompatible.Warn("a worker has no protocol in common with this site; upgrade the older of the two", "tenant", tenant, "host", host, "error", why)
+	}
 	s.parts.Go(func() { s.fail(c.Run(running)) })
 	s.parts.Go(func() {
 		if err := gate.Serve(running); running.Err() == nil {

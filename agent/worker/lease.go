@@ -9,6 +9,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
 )
 
 // leaseState is what a worker knows of the host's one lease (AV-15).
@@ -195,6 +196,7 @@ func (w *Worker) hold(ctx context.Context) error {
 
 // acquire asks for the lease until the worker holds it.
 func (w *Worker) acquire(ctx context.Context) (leaseTerm, error) {
+	var failing throttle.Failing
 	for {
 		w.At("before lease")
 		epoch, err := w.HostLog.Lease(ctx, w.identity)
@@ -203,10 +205,18 @@ func (w *Worker) acquire(ctx context.Context) (leaseTerm, error) {
 			now, _ := w.lease.change(held, epoch, requesting, unanswered, taken)
 			return now, nil
 		}
-		if !errors.Is(err, log.ErrTaken) {
+		switch {
+		case errors.Is(err, log.ErrTaken):
+			w.standBy(err)
+		case errors.Is(err, log.ErrProtocol):
+			// What was begun goes on without the site, as while it is not there.
+			w.lease.change(unanswered, 0, requesting)
+			if failing.Due(w.Now()) {
+				w.Log.Error("cannot work for the site; asking again every "+message.Heartbeat.String(), "host", w.Host, "error", err)
+			}
+		default:
 			return leaseTerm{}, fmt.Errorf("cannot ask for this host's lease: %w", err)
 		}
-		w.standBy(err)
 		if err := w.await(ctx); err != nil {
 			return leaseTerm{}, err
 		}

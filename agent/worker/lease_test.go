@@ -291,3 +291,48 @@ func TestLeaseInAnotherEpoch(t *testing.T) {
 		t.Errorf("another tenure changes: %t; the seat is %+v, what was done in the first one ends with %v", changed, now, first.ctx.Err())
 	}
 }
+
+// foreign is a station of a site with which the worker has no protocol in common.
+type foreign struct {
+	*station
+	upgraded *atomic.Bool
+}
+
+func (f foreign) Lease(ctx context.Context, worker string) (uint64, error) {
+	if !f.upgraded.Load() {
+		return 0, fmt.Errorf("lease: %w: 2 and 3", log.ErrProtocol)
+	}
+	return f.station.Lease(ctx, worker)
+}
+
+// TestSiteOfAnotherProtocol checks that a worker finishes what it has begun while
+// it has no protocol in common with its site, says so now and then, and goes to
+// work once the site is upgraded.
+func TestSiteOfAnotherProtocol(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		r.leave(upgrading())
+		if err := r.host.SetFaults(map[string]string{"upgrade": "crash-after"}); err != nil {
+			t.Fatal(err)
+		}
+		r.life(func() bool { return false })
+		heard := r.station.heartbeats()
+		site := foreign{r.station, new(atomic.Bool)}
+		r.change = func(o *Options) { o.HostLog = site }
+		until := time.Now().Add(25 * time.Minute)
+		r.life(func() bool {
+			return r.journal().Phase == Answering && time.Now().After(until)
+		})
+		if got := r.station.answer(message.Upgrade); got != "" || r.station.heartbeats() > heard {
+			t.Errorf("the site hears %q and %d heartbeats", got, r.station.heartbeats()-heard)
+		}
+		if n := r.log.lines("level=ERROR", "the site speaks another protocol: 2 and 3"); n != 3 {
+			t.Errorf("in 25 minutes it is told %d times:\n%s", n, r.log.String())
+		}
+		site.upgraded.Store(true)
+		expect(r, message.Upgrade, message.RebootRequired)
+		if n := r.effects("upgrade"); n != 1 {
+			t.Errorf("the host was upgraded %d times", n)
+		}
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -158,6 +159,7 @@ func (g *Gate) call(msg *nats.Msg) (host string, q gate.Request, ok bool) {
 	parts := strings.Split(msg.Subject, ".")
 	host, ok = log.Host(parts[2])
 	q = gate.Request{Verb: parts[4:], Worker: msg.Header.Get(headerWorker), Incarnation: msg.Header.Get(headerIncarnation), Body: msg.Data}
+	q.Protocol, _ = strconv.Atoi(msg.Header.Get(headerProtocol)) // 0 when there is none.
 	return host, q, ok && strings.HasPrefix(msg.Reply, g.log.subjects.Inbox(host)+".")
 }
 
@@ -231,6 +233,7 @@ func (c *hostConn) Call(ctx context.Context, q gate.Request) ([]byte, error) {
 	msg.Data = q.Body
 	msg.Header.Set(headerWorker, q.Worker)
 	msg.Header.Set(headerIncarnation, q.Incarnation)
+	msg.Header.Set(headerProtocol, strconv.Itoa(q.Protocol))
 	response, err := c.nats.RequestMsgWithContext(ctx, msg)
 	switch {
 	case errors.Is(err, nats.ErrMaxPayload):

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/gate"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -77,7 +78,14 @@ func (l *Log) alive(host string, msg *nats.Msg, to log.Listener) error {
 	if err != nil {
 		return err
 	}
-	if g := l.gate.Load(); g == nil || g.Heard(host, a.Worker, msg.Header.Get(headerIncarnation)) {
+	g := l.gate.Load()
+	if _, err := format.Agree(a.Protocol); err != nil {
+		if g != nil {
+			g.Incompatible(host, err)
+		}
+		return err
+	}
+	if g == nil || g.Heard(host, a.Worker, msg.Header.Get(headerIncarnation)) {
 		to.Alive(host, a)
 	}
 	return nil

@@ -33,10 +33,12 @@ const (
 	headerUnknown = "Osu-Unknown"
 )
 
-// Headers of what a host sends: its worker, and the process of it.
+// Headers of what a host sends: its worker, the process of it, and the newest
+// protocol that this process speaks.
 const (
 	headerWorker      = "Osu-Worker"
 	headerIncarnation = "Osu-Incarnation"
+	headerProtocol    = "Osu-Protocol"
 )
 
 const (
@@ -118,7 +120,6 @@ func (l *Log) append(ctx context.Context, r message.Record, expect uint64, more 
 	msg.Data = r.Body
 	msg.Header.Set(format.Header, format.Record.HeaderValue())
 	msg.Header.Set(headerProducer, message.Producer)
-	msg.Header.Set(format.Header, format.Record.HeaderValue())
 	if r.Run != 0 {
 		msg.Header.Set(headerRun, strconv.FormatUint(r.Run, 10))
 	}
