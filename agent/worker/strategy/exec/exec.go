@@ -1,24 +1,24 @@
-// Package exec is the strategy of a folder of scripts: each action of a host is
-// handed to the script of its name. It starts scripts, bounds their time and
-// output, and reads their exit status and what they print.
+// Package exec is the strategy that runs a folder of scripts, one script for each
+// action. It starts scripts, limits their time and output, and interprets their
+// exit status and output.
 //
-// It never ends a script because the worker stops: an upgrade goes on, and the
-// next call waits for it. It decides nothing about the order of actions, and
-// passes no secret as an argument.
+// It never kills a script because the worker stops: the script continues, and the
+// next call waits for it. It never decides the order of actions and passes no
+// secret as an argument.
 //
 // # Scripts
 //
-// versions, upgrade and resume must be there; resume is the one that knows the
-// truth after a crash. Without prepare or verify there is nothing to prepare or
-// verify, without rollback there is none. The folder and its scripts belong to
-// root or to the worker's user and are writable by nobody else; a script is a
-// regular executable file. Other files in the folder are left alone. A script
-// runs in the folder, without arguments.
+// versions, upgrade and resume are required; resume finds out after a crash what
+// happened. Without prepare or verify there is nothing to prepare or verify,
+// without rollback there is no rollback. The folder and its scripts belong to root
+// or to the worker's user, and nobody else may write them. A script is an
+// executable regular file. Other files in the folder are ignored. A script runs in
+// the folder, without arguments.
 //
 // # Input
 //
-// Standard input is one JSON object and ends after it. Its members, which are
-// absent where they do not apply (versions has only "action"):
+// Standard input is one JSON object. Members that do not apply are absent
+// (versions has only "action"):
 //
 //	{"action": "upgrade", "tenant": "acme", "host": "h01", "run": 41,
 //	 "not-after": "2027-01-31T04:00:00Z", "boot-id": "0a54..."}
@@ -29,47 +29,47 @@
 //
 // # Output
 //
-// versions prints to standard output either one flat JSON object of strings,
-// package to version, or lines of a package, blanks and its version: at least
-// one, at most 10,000, in at most 1 MiB.
+// versions prints to standard output either one flat JSON object of strings, from
+// package to version, or lines of a package, blanks and its version: 1 to 10,000
+// packages in at most 1 MiB.
 //
-// What any other script prints, on standard output or error, goes straight to
-// StateDir/output/RUN-ACTION.log, so that the script can go on printing when
-// the worker is dead. Of versions it is standard error, in versions.log. A line
+// Standard output and error of any other script go directly to
+// StateDir/output/RUN-ACTION.log, so that the script can continue to print after
+// the worker has died. Standard error of versions goes to versions.log. A line
 // that is a JSON object of "progress" (0 to 100) and "message", both optional,
-// tells how far the work is; the text of any other line does too, as a message.
-// A file that grows past Options.OutputLimit is emptied, and a line in it says
-// so.
+// reports progress; any other line reports its text as a message. A file larger
+// than Options.OutputLimit is emptied, and a line in it says so.
 //
 // # Exit status
 //
 //	0      done
-//	10     upgrade, resume: in place after a reboot
+//	10     upgrade, resume: done after a reboot
 //	11     resume: not done, upgrade may run again
-//	75     failed; kept free for a later meaning, as EX_TEMPFAIL
-//	other  failed; the last line printed that is not empty says why
+//	75     failed; reserved, as EX_TEMPFAIL
+//	other  failed; the last line that is not empty is the reason
 //
-// # Time
+// # Timeouts
 //
-// A script that exceeds its time limit gets SIGTERM, and SIGKILL after
-// Options.Grace, it and its whole process group. When the call's context ends,
-// the call returns its error while the script goes on without the worker; so
-// does a script whose worker is killed. A service manager must therefore end
-// the worker alone (systemd: KillMode=process).
+// When a timeout expires, the script and its process group get SIGTERM, and
+// SIGKILL after Options.Grace. When the context of a call ends, the call returns
+// its error and the script continues without the worker, as after a crash of the
+// worker. A service manager must therefore stop only the worker (systemd:
+// KillMode=process).
 //
 // # Lock
 //
-// Every script inherits a lock on StateDir/exec.lock at the descriptor that
-// OSUPGRADE_LOCK_FD names, which is 8. The lock lasts until the script and all
-// that it started have ended, and no script starts before. A process that a
-// script leaves in the background on purpose must close it, as in
+// Every script inherits a lock on StateDir/exec.lock at descriptor 8, which
+// OSUPGRADE_LOCK_FD names. The lock lasts until the script and all its child
+// processes have ended, and no script starts before. A permanent process that a
+// script starts must close the descriptor, as in
 //
 //	daemon 8>&- &
 //
-// or the next script waits for that process, until its time limit says so.
+// or the next script waits for that process until its timeout expires.
 package exec
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -80,34 +80,35 @@ import (
 )
 
 const (
-	// DefaultOutputLimit is how large a script's output may grow, in bytes.
+	// DefaultOutputLimit is the largest size of a script's output, in bytes.
 	DefaultOutputLimit = 8 << 20
-	// DefaultGrace is how long a script has between SIGTERM and SIGKILL.
+	// DefaultGrace is the grace period between SIGTERM and SIGKILL.
 	DefaultGrace = 10 * time.Second
 )
 
-// Options tells where the scripts are and what they may use.
+// Options configure the strategy.
 type Options struct {
 	// Dir is the folder of scripts.
 	Dir string
-	// StateDir is where the output and the lock are kept; it is made where
-	// there is none. Scripts of one StateDir never run at the same time.
+	// StateDir is the folder of the output and the lock; New creates it. Scripts
+	// of one StateDir never run at the same time.
 	StateDir string
-	// Timeouts bounds each action.
+	// Timeouts are the timeouts of the actions.
 	Timeouts Timeouts
-	// OutputLimit bounds the output of one script, in bytes; zero means
+	// OutputLimit limits the output of one script, in bytes; zero means
 	// DefaultOutputLimit.
 	OutputLimit int64
 	// Env is added to the environment of each script.
 	Env map[string]string
-	// Grace is the time between SIGTERM and SIGKILL; zero means DefaultGrace.
+	// Grace is the grace period between SIGTERM and SIGKILL; zero means
+	// DefaultGrace.
 	Grace time.Duration
-	// After is time.After where nil.
+	// After is time.After if nil.
 	After func(time.Duration) <-chan time.Time
 }
 
-// Strategy upgrades a host by scripts. It may be used by several goroutines;
-// its scripts run one after the other.
+// Strategy upgrades a host by scripts. It is safe for concurrent use; its scripts
+// run one after the other.
 type Strategy struct {
 	dir      string
 	stateDir string
@@ -120,8 +121,8 @@ type Strategy struct {
 
 var _ strategy.Strategy = (*Strategy)(nil)
 
-// New checks the options and makes the state folder. The scripts are checked by
-// Detect, and each again before it starts.
+// New checks the options and creates the state folder. Detect checks the scripts,
+// and each script is checked again before it starts.
 func New(o Options) (*Strategy, error) {
 	s, err := configure(o)
 	if err != nil {
@@ -170,5 +171,124 @@ func (s *Strategy) setDefaults() {
 	}
 	if s.after == nil {
 		s.after = time.After
+	}
+}
+
+// Detect checks the folder and its scripts.
+func (s *Strategy) Detect(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.checkAll(); err != nil {
+		return fmt.Errorf("cannot upgrade by scripts: %w", err)
+	}
+	return nil
+}
+
+// Versions runs the script versions and returns its output.
+func (s *Strategy) Versions(ctx context.Context) (map[string]string, error) {
+	silent := strategy.Job{Progress: func(int, string) {}}
+	var versions map[string]string
+	_, err := s.call(ctx, actionVersions, silent, func(printed []byte) (err error) {
+		versions, err = parseVersions(printed)
+		return err
+	})
+	return versions, err
+}
+
+// Prepare runs the script prepare, if there is one.
+func (s *Strategy) Prepare(ctx context.Context, job strategy.Job) error {
+	return s.callOptional(ctx, actionPrepare, job, nil)
+}
+
+// Upgrade runs the script upgrade. The script continues when ctx ends.
+func (s *Strategy) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
+	return s.call(ctx, actionUpgrade, job, nil)
+}
+
+// Resume waits for a script that still runs, then runs the script resume.
+func (s *Strategy) Resume(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
+	return s.call(ctx, actionResume, job, nil)
+}
+
+// Verify runs the script verify, if there is one.
+func (s *Strategy) Verify(ctx context.Context, job strategy.Job) error {
+	return s.callOptional(ctx, actionVerify, job, nil)
+}
+
+// Rollback runs the script rollback. Without one it returns ErrNoRollback.
+func (s *Strategy) Rollback(ctx context.Context, job strategy.Job) error {
+	return s.callOptional(ctx, actionRollback, job, strategy.ErrNoRollback)
+}
+
+// callOptional runs a script; if there is none it returns missing.
+func (s *Strategy) callOptional(ctx context.Context, a action, job strategy.Job, missing error) error {
+	has, err := s.has(a)
+	if err != nil {
+		return fmt.Errorf("cannot run %s: %w", a, err)
+	}
+	if !has {
+		return missing
+	}
+	_, err = s.call(ctx, a, job, nil)
+	return err
+}
+
+// Timeouts are the timeouts of the actions. Each applies twice: to the wait for an
+// earlier script, and then to the script itself. Zero means the default.
+type Timeouts struct {
+	// Versions is 1 minute by default.
+	Versions time.Duration
+	// Prepare is 1 hour by default.
+	Prepare time.Duration
+	// Upgrade is 1 hour by default.
+	Upgrade time.Duration
+	// Resume is 1 hour by default, because it waits for an upgrade that still runs.
+	Resume time.Duration
+	// Verify is 10 minutes by default.
+	Verify time.Duration
+	// Rollback is 1 hour by default.
+	Rollback time.Duration
+}
+
+// WithStep returns the timeouts for steps of a given length. versions and verify
+// get at most their default, because a hanging script blocks the others, which wait
+// for its lock.
+func WithStep(step time.Duration) Timeouts {
+	return Timeouts{
+		Versions: min(step, defaultLimit(actionVersions)), Verify: min(step, defaultLimit(actionVerify)),
+		Prepare: step, Upgrade: step, Resume: step, Rollback: step,
+	}
+}
+
+// limits returns the timeouts with the defaults filled in.
+func (t Timeouts) limits() (map[action]time.Duration, error) {
+	limits := map[action]time.Duration{
+		actionVersions: t.Versions,
+		actionPrepare:  t.Prepare,
+		actionUpgrade:  t.Upgrade,
+		actionResume:   t.Resume,
+		actionVerify:   t.Verify,
+		actionRollback: t.Rollback,
+	}
+	for a, limit := range limits {
+		if limit < 0 {
+			return nil, fmt.Errorf("the time limit of %s is %s; use more than 0s", a, limit)
+		}
+		if limit == 0 {
+			limits[a] = defaultLimit(a)
+		}
+	}
+	return limits, nil
+}
+
+func defaultLimit(a action) time.Duration {
+	switch a {
+	case actionVersions:
+		return time.Minute
+	case actionVerify:
+		return 10 * time.Minute
+	default:
+		return time.Hour
 	}
 }

@@ -94,9 +94,9 @@ func TestExitStatus(t *testing.T) {
 	for name, row := range map[string]row{
 		"0 is done":                     {"echo a 1; exit 0", every, strategy.Done, nil},
 		"10 asks for a reboot":          {"exit 10", []action{"upgrade", "resume"}, strategy.RebootRequired, nil},
-		"10 of another":                 {"exit 10", []action{"versions", "prepare", "verify", "rollback"}, 0, []string{"only upgrade and resume may say", ".log"}},
+		"10 of another":                 {"exit 10", []action{"versions", "prepare", "verify", "rollback"}, 0, []string{"only upgrade and resume may return", ".log"}},
 		"11 is not done":                {"exit 11", []action{"resume"}, strategy.NotDone, nil},
-		"11 of another":                 {"exit 11", []action{"versions", "prepare", "upgrade", "verify", "rollback"}, 0, []string{"which only resume may say"}},
+		"11 of another":                 {"exit 11", []action{"versions", "prepare", "upgrade", "verify", "rollback"}, 0, []string{"which only resume may return"}},
 		"75 fails":                      {"echo later >&2; exit 75", every, 0, []string{"later: exit status 75, output in "}},
 		"the last line says why":        {"echo one >&2; echo two >&2; echo >&2; exit 3", every, 0, []string{"two: exit status 3"}},
 		"a colour after the last line":  {`printf 'no room\n\033[0m\n' >&2; exit 1`, every, 0, []string{"no room: exit status 1"}},

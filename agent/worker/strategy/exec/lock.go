@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -21,8 +23,8 @@ const (
 	maxHolder = 1000
 )
 
-// holder is what the lock file says about the script that has the lock, for
-// people and to find its output.
+// holder is the content of the lock file: the script that holds the lock. It is
+// shown to people and leads to the script's output.
 type holder struct {
 	Action action `json:"action"`
 	Run    uint64 `json:"run"`
@@ -43,7 +45,7 @@ func (s *Strategy) openLock() (*os.File, error) {
 	return os.OpenFile(filepath.Join(s.stateDir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
 }
 
-// acquire returns the lock once no script runs any more.
+// acquire waits until no script runs and returns the lock.
 func (s *Strategy) acquire(ctx context.Context, a action, progress func(int, string)) (*os.File, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -59,7 +61,7 @@ func (s *Strategy) acquire(ctx context.Context, a action, progress func(int, str
 	return taken(lock, err)
 }
 
-// taken is what came of locking.
+// taken returns the result of locking.
 func taken(lock *os.File, err error) (*os.File, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot lock %s: %w", lock.Name(), err), lock.Close())
@@ -67,8 +69,7 @@ func taken(lock *os.File, err error) (*os.File, error) {
 	return lock, nil
 }
 
-// await waits for the script that has the lock and follows its output
-// meanwhile.
+// await waits for the script that holds the lock, and follows its output.
 func (s *Strategy) await(ctx context.Context, a action, lock *os.File, progress func(int, string)) (*os.File, error) {
 	held := readHolder(lock)
 	earlier := s.followEarlier(held, progress)
@@ -96,15 +97,15 @@ func (s *Strategy) await(ctx context.Context, a action, lock *os.File, progress 
 		case <-earlier.changed():
 			earlier.tail.follow()
 		case err := <-earlier.missed():
-			earlier.blame(err)
+			earlier.reportMissed(err)
 			earlier.tail.follow()
 		}
 	}
 }
 
-// lockLater takes the lock in the background, for a blocked flock cannot be
-// called off. It tells when it has it, from when on the lock is the caller's
-// again; abandoned before that, it closes the lock itself.
+// lockLater takes the lock in a goroutine, because a blocked flock(2) cannot be
+// cancelled. Once it sends on got, the caller owns the lock. If the caller abandons
+// it before that, it closes the lock itself.
 func lockLater(lock *os.File) (got <-chan error, abandon func()) {
 	result, abandoned := make(chan error), make(chan struct{})
 	go func() {
@@ -112,7 +113,7 @@ func lockLater(lock *os.File) (got <-chan error, abandon func()) {
 		select {
 		case result <- err:
 		case <-abandoned:
-			_ = lock.Close() // Nothing was written, and nobody is there to hear.
+			_ = lock.Close() // Nothing was written, so the error does not matter.
 		}
 	}()
 	return result, func() { close(abandoned) }
@@ -127,8 +128,8 @@ func flock(f *os.File, how int) error {
 	}
 }
 
-// leaveWord writes down which script is about to get the lock.
-func leaveWord(lock *os.File, h holder) error {
+// writeHolder records which script gets the lock.
+func writeHolder(lock *os.File, h holder) error {
 	data, err := json.Marshal(h)
 	if err != nil {
 		return err
@@ -140,7 +141,7 @@ func leaveWord(lock *os.File, h holder) error {
 	return err
 }
 
-// readHolder never fails: what cannot be read is an earlier script, unnamed.
+// readHolder never fails: an unreadable holder is an unnamed earlier script.
 func readHolder(lock *os.File) holder {
 	data, err := io.ReadAll(io.NewSectionReader(lock, 0, maxHolder))
 	var h holder
@@ -148,4 +149,60 @@ func readHolder(lock *os.File) holder {
 		return holder{}
 	}
 	return h
+}
+
+const (
+	procFolder = "/proc"
+	// maxNamed is how many processes an error names at most.
+	maxNamed = 5
+)
+
+// lockedBy names the other processes that have the lock file open. It names none
+// if /proc is not available.
+func lockedBy(lock *os.File) []string {
+	info, err := lock.Stat()
+	if err != nil {
+		return []string{"an unknown process"}
+	}
+	links, err := filepath.Glob(filepath.Join(procFolder, "[0-9]*", "fd", "*"))
+	if err != nil {
+		return []string{"an unknown process"}
+	}
+	var pids []int
+	for _, link := range links {
+		pid := processOf(link)
+		target, err := os.Stat(link)
+		if err == nil && os.SameFile(info, target) && pid != os.Getpid() {
+			pids = append(pids, pid)
+		}
+	}
+	slices.Sort(pids)
+	return nameProcesses(slices.Compact(pids))
+}
+
+// processOf returns the process of a path such as /proc/7/fd/8.
+func processOf(link string) int {
+	pid, err := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(link))))
+	if err != nil {
+		return 0
+	}
+	return pid
+}
+
+func nameProcesses(pids []int) []string {
+	if len(pids) == 0 {
+		return []string{"an unknown process"}
+	}
+	var names []string
+	for _, pid := range pids[:min(len(pids), maxNamed)] {
+		name := "process " + strconv.Itoa(pid)
+		if command, err := os.ReadFile(filepath.Join(procFolder, strconv.Itoa(pid), "comm")); err == nil {
+			name += fmt.Sprintf(" (%s)", script.Clean([]byte(strings.TrimSpace(string(command)))))
+		}
+		names = append(names, name)
+	}
+	if more := len(pids) - maxNamed; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return names
 }

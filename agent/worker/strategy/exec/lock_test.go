@@ -105,7 +105,7 @@ func TestStoppedWorkerLeavesTheScriptRunning(t *testing.T) {
 	upgrade := begin(ctx, s.Upgrade, job())
 	h.hear("begun")
 	stop()
-	if got := <-upgrade; !errors.Is(got.err, context.Canceled) || !strings.Contains(got.err.Error(), "upgrade goes on without the worker") {
+	if got := <-upgrade; !errors.Is(got.err, context.Canceled) || !strings.Contains(got.err.Error(), "upgrade continues without the worker") {
 		t.Fatalf("upgrade: %v", got.err)
 	}
 

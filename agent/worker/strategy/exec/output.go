@@ -1,12 +1,16 @@
 package exec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/fsnotify/fsnotify"
 
@@ -15,22 +19,22 @@ import (
 
 const outputFolder = "output"
 
-// output is where a script prints to, and what was seen of it.
+// output is the output of a script.
 type output struct {
-	// log takes all that is printed, but for the standard output of versions.
+	// log is standard output and error; of versions only standard error.
 	log *os.File
-	// printed takes that; it is nil for every other action.
+	// printed is the standard output of versions; it is nil for other actions.
 	printed *os.File
 	tail    *tail
 	watcher *fsnotify.Watcher
 }
 
-// openOutput opens the files of one script. What they hold already, of an
-// earlier attempt, is not followed. Word of it is left in the lock file first, so
-// that whoever waits for this script finds them.
+// openOutput opens the files of a script. Their present content, of an earlier
+// attempt, is not followed. The holder is written to the lock file first, so that a
+// call that waits for this script finds its output.
 func (s *Strategy) openOutput(a action, job strategy.Job, lock *os.File) (*output, error) {
 	h := holder{a, job.Run}
-	if err := errors.Join(s.prune(job.Run), leaveWord(lock, h)); err != nil {
+	if err := errors.Join(s.prune(job.Run), writeHolder(lock, h)); err != nil {
 		return nil, err
 	}
 	out, err := s.openLog(h, os.O_CREATE, job.Progress)
@@ -46,7 +50,7 @@ func (s *Strategy) openOutput(a action, job strategy.Job, lock *os.File) (*outpu
 	return out, nil
 }
 
-// openLog opens the log of one script and follows it from its present end.
+// openLog opens the log of a script and follows it from its present end.
 func (s *Strategy) openLog(h holder, flags int, progress func(int, string)) (*output, error) {
 	log, err := os.OpenFile(s.outputPath(logName(h)), os.O_RDWR|os.O_APPEND|flags, 0o600)
 	if err != nil {
@@ -64,13 +68,13 @@ func (s *Strategy) openLog(h holder, flags int, progress func(int, string)) (*ou
 	if err := watcher.Add(log.Name()); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot follow output: %w", err), out.close())
 	}
-	// What came before the watcher was there is not announced by it.
+	// The watcher does not report lines that were written before it was added.
 	out.tail.follow()
 	return out, nil
 }
 
-// followEarlier follows a script that an earlier call has started. It is nil
-// where there is nothing to follow: to wait is what counts.
+// followEarlier follows the output of a script that an earlier call has started.
+// It returns nil on an error, because following is optional.
 func (s *Strategy) followEarlier(h holder, progress func(int, string)) *output {
 	out, err := s.openLog(h, 0, progress)
 	if err != nil {
@@ -106,7 +110,7 @@ func (o *output) stdout() *os.File {
 	return o.log
 }
 
-// changed tells that there is more to follow. It is nil for a nil output.
+// changed reports new output. It is nil for a nil output.
 func (o *output) changed() <-chan fsnotify.Event {
 	if o == nil {
 		return nil
@@ -114,8 +118,8 @@ func (o *output) changed() <-chan fsnotify.Event {
 	return o.watcher.Events
 }
 
-// missed tells that changes were missed, such as because there were too many at
-// once. It is nil for a nil output.
+// missed reports missed changes, for example too many at once. It is nil for a nil
+// output.
 func (o *output) missed() <-chan error {
 	if o == nil {
 		return nil
@@ -123,15 +127,15 @@ func (o *output) missed() <-chan error {
 	return o.watcher.Errors
 }
 
-// blame tells people why changes were missed, unless to look again makes up for
+// reportMissed reports why changes were missed, unless the next read makes up for
 // it.
-func (o *output) blame(err error) {
+func (o *output) reportMissed(err error) {
 	if !errors.Is(err, fsnotify.ErrEventOverflow) {
 		o.tail.fail(err)
 	}
 }
 
-// follow reads what is new. The error is a script that must be ended for it.
+// follow reads new output. An error means that the script must be stopped.
 func (o *output) follow() error {
 	o.tail.follow()
 	if o.printed == nil {
@@ -144,21 +148,21 @@ func (o *output) follow() error {
 	return err
 }
 
-// finish reads the rest once the script has ended.
+// finish reads the rest after the script has ended.
 func (o *output) finish() error {
 	err := o.follow()
 	o.tail.finish()
 	return err
 }
 
-// parse hands over what versions printed.
+// parse passes the output of versions to a parser.
 func (o *output) parse(parse func([]byte) error) error {
 	data, err := io.ReadAll(io.NewSectionReader(o.printed, 0, maxVersionsSize+1))
 	if err == nil {
 		err = parse(data)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot read what versions printed: %w", err)
+		return fmt.Errorf("cannot parse the output of versions: %w", err)
 	}
 	return nil
 }
@@ -171,9 +175,53 @@ func (o *output) close() error {
 	return err
 }
 
-// abandon closes an output that only was watched, if there is one.
+// abandon closes the output of an earlier script, if there is one.
 func (o *output) abandon() {
 	if o != nil {
-		_ = o.close() // Nothing depends on what was only watched.
+		_ = o.close() // It was only read, so an error does not matter.
 	}
+}
+
+// keptRuns is the number of runs whose output is kept, besides the current run.
+const keptRuns = 20
+
+// prune removes the output of old runs.
+func (s *Strategy) prune(current uint64) error {
+	entries, err := os.ReadDir(s.outputPath(""))
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	for _, name := range obsolete(names, current) {
+		if err := os.Remove(s.outputPath(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// obsolete returns the files of all runs except the latest ones and the current
+// run. Files that belong to no run stay.
+func obsolete(names []string, current uint64) []string {
+	byRun := map[uint64][]string{}
+	for _, name := range names {
+		number, _, ok := strings.Cut(name, "-")
+		if run, err := strconv.ParseUint(number, 10, 64); ok && err == nil && run != current {
+			byRun[run] = append(byRun[run], name)
+		}
+	}
+	runs := make([]uint64, 0, len(byRun))
+	for run := range byRun {
+		runs = append(runs, run)
+	}
+	slices.SortFunc(runs, func(a, b uint64) int { return cmp.Compare(b, a) })
+	var old []string
+	for _, run := range runs[min(len(runs), keptRuns):] {
+		old = append(old, byRun[run]...)
+	}
+	slices.Sort(old)
+	return old
 }

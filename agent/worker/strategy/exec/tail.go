@@ -2,21 +2,25 @@ package exec
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/script"
 )
 
-// maxCatchUp bounds the last look before output is dropped, in bytes.
+// maxCatchUp is how many bytes are read before the file is emptied.
 const maxCatchUp = 64 << 10
 
-// dropped is what a file begins with after it grew too large.
+// dropped is the first line of a file that was emptied.
 const dropped = "earlier output was dropped here, for it grew past the limit"
 
-// tail follows a file that a script appends to, keeps the last line that says
-// something, tells of progress, and empties the file when it grows too large.
+// tail follows a file that a script appends to. It keeps the last line that is not
+// empty, reports progress, and empties the file when it exceeds the limit.
 type tail struct {
 	file   *os.File
 	offset int64
@@ -24,14 +28,14 @@ type tail struct {
 	report func(percent int, message string)
 	buffer []byte
 	lines  *script.Lines
-	// text is the last line of text that is not in last yet.
+	// text is a newer line of text than last, not yet cleaned.
 	text []byte
-	// last is the last line that is not empty, in words.
+	// last is the last line that is not empty, cleaned.
 	last string
-	// percent is negative as long as no line has told.
+	// percent is negative until a line reports a percentage.
 	percent int
-	// news tells that last or percent has changed since the last report.
-	news bool
+	// changed reports that last or percent has changed since the last report.
+	changed bool
 }
 
 func newTail(file *os.File, offset, limit int64, report func(int, string)) *tail {
@@ -40,9 +44,8 @@ func newTail(file *os.File, offset, limit int64, report func(int, string)) *tail
 	return t
 }
 
-// follow reads what the file holds at this moment, and no further: a script
-// that prints without end must not keep the caller from its other duties. It
-// reports once, for the latest of what it read.
+// follow reads up to the present end of the file and no further, so that endless
+// output does not block the caller. It reports once, for the last line.
 func (t *tail) follow() {
 	if info, err := t.file.Stat(); err != nil {
 		t.fail(err)
@@ -52,13 +55,13 @@ func (t *tail) follow() {
 			t.drop()
 		}
 	}
-	t.tell()
+	t.reportChange()
 }
 
-// finish takes the last line as whole.
+// finish ends the last line, which may lack a line end.
 func (t *tail) finish() {
 	t.lines.End()
-	t.tell()
+	t.reportChange()
 }
 
 func (t *tail) readTo(size int64) {
@@ -78,8 +81,7 @@ func (t *tail) readTo(size int64) {
 	}
 }
 
-// drop empties the file. What the script prints between the last look and the
-// cut is lost with the rest.
+// drop empties the file. Output between the last read and the truncation is lost.
 func (t *tail) drop() {
 	t.readTo(t.offset + maxCatchUp)
 	if err := t.file.Truncate(0); err != nil {
@@ -90,27 +92,27 @@ func (t *tail) drop() {
 	t.note()
 }
 
-// note says in the file that it was emptied. It is a line of its own also where
-// the script has begun one since, or prints none at all.
+// note writes the line dropped. It begins with a line end, because the script may
+// have begun a line since.
 func (t *tail) note() {
 	if _, err := t.file.WriteString("\n" + dropped + "\n"); err != nil {
 		t.fail(err)
 	}
 }
 
-// restart begins with an empty file.
+// restart starts over at the beginning of an emptied file.
 func (t *tail) restart() {
 	t.offset = 0
 	t.lines.Drop()
 }
 
-// takeLine takes a whole line. Text is only looked at when it is to be shown,
-// because most of it never is.
+// takeLine takes a complete line. Text is cleaned only when it is shown, because
+// most lines never are.
 func (t *tail) takeLine(line []byte) {
 	switch {
 	case script.Blank(line) || string(line) == dropped:
 	case bytes.IndexByte(line, '{') < 0:
-		t.text, t.news = append(t.text[:0], line...), true
+		t.text, t.changed = append(t.text[:0], line...), true
 	default:
 		t.take(parseLine(line))
 	}
@@ -123,20 +125,65 @@ func (t *tail) take(p progress) {
 	if p.message != "" {
 		t.last, t.text = p.message, t.text[:0]
 	}
-	t.news = true
+	t.changed = true
 }
 
-// fail tells people that the output cannot be followed; the script goes on.
+// fail reports that the output cannot be followed. The script continues.
 func (t *tail) fail(err error) {
 	t.report(t.percent, "cannot follow output: "+script.Clean([]byte(err.Error())))
 }
 
-func (t *tail) tell() {
+func (t *tail) reportChange() {
 	if len(t.text) > 0 {
 		t.take(progress{-1, script.Clean(t.text)})
 	}
-	if t.news {
+	if t.changed {
 		t.report(t.percent, t.last)
-		t.news = false
+		t.changed = false
 	}
+}
+
+// progress is the progress in one line of output. percent is negative and message
+// empty if the line does not contain them.
+type progress struct {
+	percent int
+	message string
+}
+
+// parseLine parses one line: a progress object, or text. An invalid progress
+// object is text with a note of the error.
+func parseLine(line []byte) progress {
+	object := map[string]json.RawMessage{}
+	if !bytes.HasPrefix(bytes.TrimSpace(line), []byte("{")) || json.Unmarshal(line, &object) != nil {
+		return progress{-1, script.Clean(line)}
+	}
+	p, err := readProgress(object)
+	if err != nil {
+		return progress{-1, script.Shortened(fmt.Sprintf("%s (%s)", script.Shortened(script.Clean(line), script.MaxText/2), err), script.MaxText)}
+	}
+	return p
+}
+
+func readProgress(object map[string]json.RawMessage) (progress, error) {
+	p := progress{percent: -1}
+	for _, key := range slices.Sorted(maps.Keys(object)) {
+		value := object[key]
+		switch key {
+		case "progress":
+			var percent *float64
+			if json.Unmarshal(value, &percent) != nil || percent == nil || *percent < 0 || *percent > 100 {
+				return p, fmt.Errorf("no progress: \"progress\" is %s; use 0 to 100", script.Shortened(script.Clean(value), 50))
+			}
+			p.percent = int(*percent)
+		case "message":
+			var message *string
+			if json.Unmarshal(value, &message) != nil || message == nil {
+				return p, fmt.Errorf("no progress: \"message\" is %s; use a string", script.Shortened(script.Clean(value), 50))
+			}
+			p.message = script.Clean([]byte(*message))
+		default:
+			return p, fmt.Errorf("no progress: unknown key %q; use \"progress\" and \"message\"", script.Shortened(script.Clean([]byte(key)), 50))
+		}
+	}
+	return p, nil
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/script"
 )
@@ -41,4 +43,62 @@ func TestOwnNoteIsNotWhatTheScriptSaid(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestParseLine(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("é", 600)
+	for name, row := range map[string]struct {
+		line string
+		want progress
+	}{
+		"text":                  {"Unpacking kernel", progress{-1, "Unpacking kernel"}},
+		"progress":              {`{"progress": 40, "message": "half"}`, progress{40, "half"}},
+		"progress after blanks": {` {"progress": 0}`, progress{0, ""}},
+		"all of it":             {`{"progress": 100}`, progress{100, ""}},
+		"a fraction":            {`{"progress": 33.9}`, progress{33, ""}},
+		"a message alone":       {`{"message": "a\u0007b"}`, progress{-1, "ab"}},
+		"an empty object":       {`{}`, progress{-1, ""}},
+		"too much":              {`{"progress": 101}`, progress{-1, `{"progress": 101} (no progress: "progress" is 101; use 0 to 100)`}},
+		"negative":              {`{"progress": -1}`, progress{-1, `{"progress": -1} (no progress: "progress" is -1; use 0 to 100)`}},
+		"a string":              {`{"progress": "5"}`, progress{-1, `{"progress": "5"} (no progress: "progress" is "5"; use 0 to 100)`}},
+		"null":                  {`{"message": null}`, progress{-1, `{"message": null} (no progress: "message" is null; use a string)`}},
+		"a key in capitals":     {`{"Progress": 5}`, progress{-1, `{"Progress": 5} (no progress: unknown key "Progress"; use "progress" and "message")`}},
+		"cut off":               {`{"progress": 5`, progress{-1, `{"progress": 5`}},
+		"two objects":           {`{"progress":5}{}`, progress{-1, `{"progress":5}{}`}},
+		"an array":              {`[5]`, progress{-1, `[5]`}},
+		"colours":               {"\x1b[1;31mred\x1b[0m alert", progress{-1, "red alert"}},
+		"a bar redrawn":         {"10%\r55%\r100%\r", progress{-1, "100%"}},
+		"tabs and bells":        {"a\tb\a\x7fc", progress{-1, "a bc"}},
+		"not UTF-8":             {"a\xff\xfeb", progress{-1, "a\uFFFDb"}},
+		"text turned around":    {"a\u202eb", progress{-1, "ab"}},
+		"too long":              {long, progress{-1, long[:996] + "..."}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := parseLine([]byte(row.line)); got != row.want {
+				t.Fatalf("got %v, want %v", got, row.want)
+			}
+		})
+	}
+}
+
+// checkShown holds what may be shown to people.
+func checkShown(fail func(string, ...any), text string) {
+	unfit := func(r rune) bool { return r != ' ' && !unicode.IsPrint(r) }
+	if len(text) > script.MaxText || !utf8.ValidString(text) || strings.ContainsFunc(text, unfit) {
+		fail("%q is not fit to be shown", text)
+	}
+}
+
+func FuzzParseLine(f *testing.F) {
+	f.Add([]byte(`{"progress": 40, "message": "half"}`))
+	f.Add([]byte("\x1b[31m\r\xff{"))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		p := parseLine(line)
+		if p.percent < -1 || p.percent > 100 {
+			t.Fatalf("%d percent", p.percent)
+		}
+		checkShown(t.Fatalf, p.message)
+	})
 }

@@ -16,7 +16,7 @@ const (
 	maxPackages     = 10_000
 )
 
-// parseVersions reads what the script versions prints: one flat JSON object of
+// parseVersions parses the output of the script versions: one flat JSON object of
 // strings (AV-75), or lines of a package, blanks and its version.
 func parseVersions(data []byte) (map[string]string, error) {
 	if len(data) > maxVersionsSize {
@@ -39,7 +39,7 @@ func parseVersions(data []byte) (map[string]string, error) {
 	return versions, nil
 }
 
-// table collects packages and refuses what no table of them may hold.
+// table collects packages and refuses invalid ones.
 type table map[string]string
 
 func (t table) add(line int, name, version string) error {
@@ -49,7 +49,7 @@ func (t table) add(line int, name, version string) error {
 		}
 	}
 	if _, twice := t[name]; twice {
-		return fmt.Errorf("line %d: package %.100q is there twice; name each once", line, name)
+		return fmt.Errorf("line %d: package %.100q is repeated; name each package once", line, name)
 	}
 	if len(t) == maxPackages {
 		return fmt.Errorf("line %d: there are more than %d packages; print those that matter", line, maxPackages)
@@ -76,8 +76,8 @@ func parseVersionLines(data []byte, versions table) error {
 	return nil
 }
 
-// parseVersionObject reads token by token, because a decoder into a map would
-// not tell of a name that is there twice.
+// parseVersionObject decodes token by token, because decoding into a map would not
+// find a repeated name.
 func parseVersionObject(data []byte, versions table) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	line := func() int { return lineAt(data, int(decoder.InputOffset())) }
@@ -115,17 +115,17 @@ func parseVersionObject(data []byte, versions table) error {
 		return err
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("line %d: there is more after the object; print exactly one", line())
+		return fmt.Errorf("line %d: there is more after the object; print exactly one object", line())
 	}
 	return nil
 }
 
-// lineAt is the number of the line that an offset falls into, from 1.
+// lineAt returns the line number of an offset. The first line is 1.
 func lineAt(data []byte, offset int) int {
 	return 1 + bytes.Count(data[:min(offset, len(data))], []byte("\n"))
 }
 
-// validPrefix is what comes before the first byte that is not UTF-8.
+// validPrefix returns the bytes before the first byte that is not UTF-8.
 func validPrefix(data []byte) []byte {
 	end := 0
 	for end < len(data) {

@@ -49,8 +49,8 @@ func TestParseVersionsRefuses(t *testing.T) {
 		"a name alone":           {"a 1\nb\n", `line 2: "b" is not a package, blanks and its version`},
 		"three words":            {"a 1 2", `line 1: "a 1 2" is not a package`},
 		"a control character":    {"a 1\nb 1\x07", `line 2: package "b" has version "1\a"`},
-		"twice in lines":         {"a 1\nb 1\na 1", `line 3: package "a" is there twice`},
-		"twice in an object":     {"{\"a\":\"1\",\n\"a\":\"1\"}", `line 2: package "a" is there twice`},
+		"twice in lines":         {"a 1\nb 1\na 1", `line 3: package "a" is repeated`},
+		"twice in an object":     {"{\"a\":\"1\",\n\"a\":\"1\"}", `line 2: package "a" is repeated`},
 		"nested":                 {"{\"a\":\"1\",\n\"b\":{\"c\":\"1\"}}", `line 2: the version of package "b" is not a string; use a flat object`},
 		"a number":               {`{"a":1}`, `line 1: the version of package "a" is not a string`},
 		"null":                   {`{"a":null}`, `the version of package "a" is not a string`},
@@ -99,7 +99,7 @@ func TestVersionsOfAScript(t *testing.T) {
 	}
 	h.script("versions", "#!/bin/sh\necho kernel\n")
 	_, err := s.Versions(t.Context())
-	wantError(t, err, `cannot read what versions printed: line 1: "kernel" is not a package`)
+	wantError(t, err, `cannot parse the output of versions: line 1: "kernel" is not a package`)
 }
 
 // FuzzParseVersions holds that what is taken is fit for the log: it is a table

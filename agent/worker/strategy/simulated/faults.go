@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// What can be told to go wrong, the keys of faults.json.
+// The actions that can have a fault, the keys of faults.json.
 const (
 	actionPrepare  = "prepare"
 	actionUpgrade  = "upgrade"
@@ -27,23 +27,23 @@ const (
 	// FaultFail makes the action fail without an effect; "fail: TEXT" makes it
 	// fail with that text.
 	FaultFail = "fail"
-	// FaultHang makes the action take forever, without an effect.
+	// FaultHang makes the action hang, without an effect.
 	FaultHang = "hang"
 	// FaultCrash is FaultCrashBefore.
 	FaultCrash = "crash"
-	// FaultCrashBefore crashes the host in the middle of the action, before its
-	// effect. A crash happens once: it is gone from faults.json before it.
+	// FaultCrashBefore crashes the host before the effect of the action. A crash
+	// happens once: the fault is removed from faults.json first.
 	FaultCrashBefore = "crash-before"
 	// FaultCrashAfter crashes the host after the effect, before the answer.
 	FaultCrashAfter = "crash-after"
-	// FaultNoReboot makes upgrade bring the kernel without a reboot.
+	// FaultNoReboot makes upgrade activate the kernel without a reboot.
 	FaultNoReboot = "no-reboot"
 )
 
 var knownFaults = []string{FaultFail, FaultHang, FaultCrash, FaultCrashBefore, FaultCrashAfter}
 
 // SetFaults replaces faults.json. It maps the actions prepare, upgrade, reboot,
-// verify, resume and rollback to a fault; an action that it lacks goes well.
+// verify, resume and rollback to a fault. An action without a fault succeeds.
 func (h *Host) SetFaults(faults map[string]string) error {
 	if err := checkFaults(faults); err != nil {
 		return fmt.Errorf("cannot set faults: %w", err)
@@ -60,7 +60,7 @@ func (h *Host) writeFaults(faults map[string]string) error {
 	return h.write(faultsFile, faults)
 }
 
-// faults reads faults.json; no file is no faults.
+// faults reads faults.json. Without the file there are no faults.
 func (h *Host) faults() (map[string]string, error) {
 	var faults map[string]string
 	err := h.read(faultsFile, &faults)
@@ -100,7 +100,7 @@ func checkFault(action, fault string) error {
 	}
 }
 
-// failure is the error of a fault that makes an action fail; nil for others.
+// failure returns the error of a FaultFail; nil for other faults.
 func failure(action, fault string) error {
 	text, told := strings.CutPrefix(fault, FaultFail+": ")
 	switch {
@@ -113,8 +113,8 @@ func failure(action, fault string) error {
 	}
 }
 
-// crash removes the fault, so that it happens once, tells the supervisor, and
-// stays until that has stopped the worker.
+// crash removes the fault, so that it happens once, signals the supervisor, and
+// blocks until the supervisor has stopped the worker.
 func (h *Host) crash(ctx context.Context, action string) error {
 	if err := h.forget(action); err != nil {
 		return err

@@ -137,7 +137,7 @@ func TestRaise(t *testing.T) {
 	} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			if got := raise(version); got != want {
+			if got := nextVersion(version); got != want {
 				t.Fatalf("got %s, want %s", got, want)
 			}
 		})

@@ -7,7 +7,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
-// Detect reads every file of the host and returns what is wrong with them.
+// Detect reads every file of the host and returns their errors.
 func (h *Host) Detect(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -18,8 +18,7 @@ func (h *Host) Detect(ctx context.Context) error {
 	return nil
 }
 
-// Versions returns the packages that run. A new kernel is among them after the
-// boot.
+// Versions returns the running packages. A new kernel runs after the boot.
 func (h *Host) Versions(ctx context.Context) (map[string]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -29,15 +28,15 @@ func (h *Host) Versions(ctx context.Context) (map[string]string, error) {
 	return h.packages()
 }
 
-// Prepare changes nothing but effects.log.
+// Prepare changes only effects.log.
 func (h *Host) Prepare(ctx context.Context, job strategy.Job) error {
 	return h.act(ctx, actionPrepare, job.Progress, func(string) error {
 		return h.record(actionPrepare, job.Run)
 	})
 }
 
-// Upgrade raises every package by one step, the kernel at the next boot.
-// Called again it upgrades again, as a real host would, and effects.log tells.
+// Upgrade upgrades each package to its next version, the kernel at the next boot.
+// A second call upgrades again, as on a real host, and effects.log shows it.
 func (h *Host) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
 	var u upgrade
 	err := h.act(ctx, actionUpgrade, job.Progress, func(fault string) (err error) {
@@ -56,7 +55,7 @@ func (h *Host) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome,
 	return u.outcome(), nil
 }
 
-// begin writes down what an upgrade is to do, ahead of it.
+// begin records an upgrade before its effect.
 func (h *Host) begin(run uint64, reboot bool) (upgrade, error) {
 	current, err := h.packages()
 	if err != nil {
@@ -70,11 +69,11 @@ func (h *Host) begin(run uint64, reboot bool) (upgrade, error) {
 	if err != nil {
 		return upgrade{}, err
 	}
-	u := plan(run, bootID, current, earlier, reboot)
+	u := newUpgrade(run, bootID, current, earlier, reboot)
 	return u, h.writeUpgrade(u)
 }
 
-// Resume tells from effects.log whether the upgrade of the run took place.
+// Resume finds out from effects.log whether the upgrade of the run has happened.
 func (h *Host) Resume(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
 	outcome := strategy.NotDone
 	err := h.act(ctx, actionResume, job.Progress, func(string) error {
@@ -97,7 +96,7 @@ func (h *Host) Resume(ctx context.Context, job strategy.Job) (strategy.Outcome, 
 	return outcome, nil
 }
 
-// Verify checks that exactly what the upgrade of the run was to bring runs.
+// Verify checks that exactly the packages of the run's upgrade run.
 func (h *Host) Verify(ctx context.Context, job strategy.Job) error {
 	return h.act(ctx, actionVerify, job.Progress, func(string) error {
 		u, err := h.upgrade()
@@ -119,8 +118,8 @@ func (h *Host) Verify(ctx context.Context, job strategy.Job) error {
 	})
 }
 
-// Rollback brings back what ran before the upgrade of the run, the kernel at
-// the next boot. Without such an upgrade there is nothing to do.
+// Rollback restores the packages from before the run's upgrade, the kernel at the
+// next boot. If the run has not upgraded the host, it does nothing.
 func (h *Host) Rollback(ctx context.Context, job strategy.Job) error {
 	return h.act(ctx, actionRollback, job.Progress, func(string) error {
 		if err := h.settle(); err != nil {
@@ -139,4 +138,63 @@ func (h *Host) Rollback(ctx context.Context, job strategy.Job) error {
 		}
 		return h.record(actionRollback, job.Run)
 	})
+}
+
+// parts is the number of parts of a step. Progress is reported after each.
+const parts = 4
+
+// act executes an action: it waits for the time of a step, then applies the effect,
+// unless there is a fault. effect gets the fault and runs with mu held.
+func (h *Host) act(ctx context.Context, action string, progress func(int, string), effect func(fault string) error) error {
+	fault, err := h.fault(action)
+	if err != nil {
+		return err
+	}
+	if err := h.pass(ctx, action, progress); err != nil {
+		return err
+	}
+	if err := failure(action, fault); err != nil {
+		return err
+	}
+	switch fault {
+	case FaultHang:
+		<-ctx.Done()
+		return fmt.Errorf("%s hangs: %w", action, ctx.Err())
+	case FaultCrash, FaultCrashBefore:
+		return h.crash(ctx, action)
+	}
+	if err := h.locked(func() error { return effect(fault) }); err != nil {
+		return fmt.Errorf("cannot %s: %w", action, err)
+	}
+	if fault == FaultCrashAfter {
+		return h.crash(ctx, action)
+	}
+	return nil
+}
+
+func (h *Host) fault(action string) (string, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	faults, err := h.faults()
+	return faults[action], err
+}
+
+func (h *Host) locked(effect func() error) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return effect()
+}
+
+// pass waits for the time of one step.
+func (h *Host) pass(ctx context.Context, action string, progress func(int, string)) error {
+	if h.options.Step == 0 {
+		return ctx.Err()
+	}
+	for part := 1; part <= parts; part++ {
+		if err := h.options.Sleep(ctx, portion(int64(h.options.Step), part)); err != nil {
+			return err
+		}
+		progress(100*part/parts, action)
+	}
+	return nil
 }

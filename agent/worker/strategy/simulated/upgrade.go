@@ -1,37 +1,40 @@
 package simulated
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"math/big"
+	"os"
+	"regexp"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
-// upgrade is the record of the last upgrade, written before its effect. The
-// effect itself is its line in effects.log: where that line stands the upgrade
-// has happened, whatever else a crash left undone.
+// upgrade is the record of the last upgrade, written before its effect. The line
+// in effects.log is the effect: if the line exists the upgrade has happened,
+// whatever a crash left undone.
 type upgrade struct {
 	Run    uint64 `json:"run"`
 	BootID string `json:"boot-id"`
-	// From and Running are the packages that run before and after.
+	// From and Running are the running packages before and after.
 	From    packages `json:"from"`
 	Running packages `json:"running"`
-	// Pending becomes current at the next boot.
+	// Pending are the packages that run after the next boot.
 	Pending packages `json:"pending,omitempty"`
-	// Earlier counts the upgrades of this run that had happened before.
+	// Earlier is the number of earlier upgrades in this run.
 	Earlier int `json:"earlier"`
-	// Settled tells that the package database holds Running, or what has come
-	// of it since.
+	// Settled reports that Running was written to the package database.
 	Settled bool `json:"settled"`
-	// RolledBack tells that the effect was undone.
+	// RolledBack reports that the effect was undone.
 	RolledBack bool `json:"rolled-back,omitempty"`
 }
 
-// upgrade reads the record; a host that was never upgraded has the zero one.
+// upgrade reads the record; a host that was never upgraded has the zero record.
 func (h *Host) upgrade() (upgrade, error) {
 	var u upgrade
 	err := h.decode(upgradeFile, &u, format.Simulated.Decode)
@@ -49,16 +52,16 @@ func (h *Host) writeUpgrade(u upgrade) error {
 	return durable.WriteFile(h.path(upgradeFile), append(data, '\n'), 0o644)
 }
 
-// plan is the record of an upgrade that has not happened yet.
-func plan(run uint64, bootID string, current packages, earlier int, reboot bool) upgrade {
-	running, pending := current.raised(), packages(nil)
+// newUpgrade returns the record of an upgrade before its effect.
+func newUpgrade(run uint64, bootID string, current packages, earlier int, reboot bool) upgrade {
+	running, pending := current.next(), packages(nil)
 	if reboot {
 		running, pending = current.after(running)
 	}
 	return upgrade{Run: run, BootID: bootID, From: current, Running: running, Pending: pending, Earlier: earlier}
 }
 
-// outcome tells what an upgrade that has happened came to.
+// outcome returns the outcome of an upgrade that has happened.
 func (u upgrade) outcome() strategy.Outcome {
 	if len(u.Pending) > 0 {
 		return strategy.RebootRequired
@@ -66,8 +69,8 @@ func (u upgrade) outcome() strategy.Outcome {
 	return strategy.Done
 }
 
-// happened reports whether the upgrade of a run has had its effect, and still
-// has it.
+// happened reports whether the upgrade of a run has happened and was not rolled
+// back.
 func (h *Host) happened(u upgrade, run uint64) (bool, error) {
 	if u.Run != run || u.From == nil || u.RolledBack {
 		return false, nil
@@ -76,8 +79,9 @@ func (h *Host) happened(u upgrade, run uint64) (bool, error) {
 	return count > u.Earlier, err
 }
 
-// settle finishes what a crash cut off between the line in effects.log and the
-// package database. It is called with mu held, or before anyone has the host.
+// settle completes an upgrade after a crash between the line in effects.log and
+// the write of the package database. mu must be held unless the host is not in use
+// yet.
 func (h *Host) settle() error {
 	u, err := h.upgrade()
 	if err != nil || u.Settled {
@@ -94,7 +98,7 @@ func (h *Host) settle() error {
 	return h.writeUpgrade(u)
 }
 
-// restore undoes an upgrade as far as that goes without a boot.
+// restore undoes an upgrade; an old kernel runs after the next boot.
 func (h *Host) restore(u upgrade) error {
 	current, err := h.packages()
 	if err != nil {
@@ -108,16 +112,192 @@ func (h *Host) restore(u upgrade) error {
 	return h.writeUpgrade(u)
 }
 
-// missing tells how the packages that run differ from those that the upgrade
-// was to bring; nil when they do not.
+// missing returns an error if the running packages differ from those of the
+// upgrade.
 func (u upgrade) missing(current packages) error {
 	for name, version := range u.Running.with(u.Pending) {
 		if current[name] != version {
-			return fmt.Errorf("%s %s does not run, but %s; it should after the upgrade of run %d", name, version, current[name], u.Run)
+			return fmt.Errorf("%s %s runs; after the upgrade of run %d it should be %s", name, current[name], u.Run, version)
 		}
 	}
 	if maps.Equal(u.Running.with(u.Pending), current) {
 		return nil
 	}
-	return fmt.Errorf("there are packages that the upgrade of run %d did not bring", u.Run)
+	return fmt.Errorf("there are packages that the upgrade of run %d did not install", u.Run)
+}
+
+// packages maps each package to its version.
+type packages map[string]string
+
+// kernel is the only package whose new version runs after a boot.
+const kernel = "kernel"
+
+var lastNumber = regexp.MustCompile(`^(.*?)([0-9]+)([^0-9]*)$`)
+
+// packages reads the running packages.
+func (h *Host) packages() (packages, error) {
+	var p packages
+	if err := h.read(packagesFile, &p); err != nil {
+		return nil, err
+	}
+	if err := p.check(); err != nil {
+		return nil, fmt.Errorf("cannot read %s: %w", h.path(packagesFile), err)
+	}
+	return p, nil
+}
+
+func (p packages) check() error {
+	if len(p) == 0 {
+		return errors.New(`it names no package; it should be like {"base-os": "1.0", "kernel": "6.1.0"}`)
+	}
+	for name, version := range p {
+		if name == "" || version == "" {
+			return fmt.Errorf("package %q has version %q; neither may be empty", name, version)
+		}
+	}
+	return nil
+}
+
+// next returns each package in its next version.
+func (p packages) next() packages {
+	next := make(packages, len(p))
+	for name, version := range p {
+		next[name] = nextVersion(version)
+	}
+	return next
+}
+
+// nextVersion increments the last number of a version.
+func nextVersion(version string) string {
+	parts := lastNumber.FindStringSubmatch(version)
+	if parts == nil {
+		return version + ".1"
+	}
+	number, ok := new(big.Int).SetString(parts[2], 10)
+	if !ok {
+		return version + ".1"
+	}
+	return parts[1] + number.Add(number, big.NewInt(1)).String() + parts[3]
+}
+
+// after returns the running packages after an installation of to on p. A new kernel
+// is pending until the boot.
+func (p packages) after(to packages) (running, pending packages) {
+	running = maps.Clone(to)
+	old, had := p[kernel]
+	if wanted, has := to[kernel]; had && has && wanted != old {
+		running[kernel] = old
+		pending = packages{kernel: wanted}
+	}
+	return running, pending
+}
+
+// with returns p, overridden by more.
+func (p packages) with(more packages) packages {
+	merged := maps.Clone(p)
+	maps.Copy(merged, more)
+	return merged
+}
+
+// Effect is a line of effects.log: an action with an effect.
+type Effect struct {
+	// Action is prepare, upgrade, reboot (requested), boot (after a reboot or a
+	// crash) or rollback.
+	Action string `json:"action"`
+	// Run is the run of the action; for reboot and boot, of the last upgrade.
+	Run uint64 `json:"run"`
+	// BootID is the host's boot id at the time; for boot, the new one.
+	BootID string `json:"boot-id"`
+}
+
+// Effects returns the effects so far, oldest first. An incomplete last line, from a
+// crash, is ignored.
+func (h *Host) Effects() ([]Effect, error) {
+	data, err := os.ReadFile(h.path(effectsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	effects, err := parseEffects(data)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read %s: %w", h.path(effectsFile), err)
+	}
+	return effects, nil
+}
+
+func parseEffects(data []byte) ([]Effect, error) {
+	var effects []Effect
+	for number := 1; ; number++ {
+		line, rest, complete := bytes.Cut(data, []byte("\n"))
+		if !complete {
+			return effects, nil
+		}
+		var e Effect
+		if err := format.Simulated.Decode(line, &e); err != nil {
+			return nil, fmt.Errorf("line %d: %w", number, err)
+		}
+		effects, data = append(effects, e), rest
+	}
+}
+
+// count returns how often an action has had its effect in a run.
+func (h *Host) count(action string, run uint64) (int, error) {
+	effects, err := h.Effects()
+	count := 0
+	for _, e := range effects {
+		if e.Action == action && e.Run == run {
+			count++
+		}
+	}
+	return count, err
+}
+
+// record appends one effect and syncs it.
+func (h *Host) record(action string, run uint64) error {
+	bootID, err := h.BootID()
+	if err != nil {
+		return err
+	}
+	line, err := format.Simulated.Encode(Effect{Action: action, Run: run, BootID: bootID})
+	if err != nil {
+		return err
+	}
+	if err := h.appendEffect(append(line, '\n')); err != nil {
+		return fmt.Errorf("cannot write %s: %w", h.path(effectsFile), err)
+	}
+	return nil
+}
+
+func (h *Host) appendEffect(line []byte) (err error) {
+	fresh := !exists(h.path(effectsFile))
+	f, err := os.OpenFile(h.path(effectsFile), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := truncateIncomplete(f); err != nil {
+		return err
+	}
+	if _, err := f.Write(line); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil || !fresh {
+		return err
+	}
+	return durable.SyncFolder(h.dir)
+}
+
+// truncateIncomplete removes an incomplete last line.
+func truncateIncomplete(f *os.File) error {
+	data, err := os.ReadFile(f.Name())
+	if err != nil {
+		return err
+	}
+	complete := bytes.LastIndexByte(data, '\n') + 1
+	if complete == len(data) {
+		return nil
+	}
+	return f.Truncate(int64(complete))
 }
