@@ -16,6 +16,8 @@ type cache struct {
 	// followed tells that the cache was up to date once.
 	followed bool
 	mu       sync.Mutex
+	// seen is the sequence up to which the cache knows all commands and events.
+	seen uint64
 	// prepare is the newest; its body is made for each host that asks. raw is
 	// the body of one that cannot be read, which no controller writes.
 	prepare message.Record
@@ -51,6 +53,7 @@ func (c *cache) follow(ctx context.Context, loaded func()) error {
 		c.followed = true
 	})
 	if from > last {
+		c.saw(last)
 		caughtUp()
 	}
 	return c.gate.Log.FollowCommands(ctx, from, func(r message.Record) {
@@ -67,6 +70,7 @@ func (c *cache) follow(ctx context.Context, loaded func()) error {
 // add takes a record into the cache. One that is older than what the cache
 // holds, after it was followed anew, changes nothing.
 func (c *cache) add(r message.Record) {
+	c.saw(r.Seq)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -85,6 +89,26 @@ func (c *cache) add(r message.Record) {
 	case r.Kind == message.CommandHost && c.toHost != nil && r.Seq > c.toHost[r.Host].Seq:
 		c.toHost[r.Host] = r
 	}
+}
+
+func (c *cache) saw(seq uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seen = max(c.seen, seq)
+}
+
+// current fails unless the cache holds all that is on the log now.
+func (c *cache) current(ctx context.Context) error {
+	last, err := c.gate.Log.NewestCommand(ctx)
+	if err != nil {
+		return fmt.Errorf("cannot look for the newest command: %w", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.seen < last {
+		return fmt.Errorf("this gate knows the commands up to record %d, and the log has record %d", c.seen, last)
+	}
+	return nil
 }
 
 // push sends a new command to its host, and has all hosts ask for their part of

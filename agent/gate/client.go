@@ -269,7 +269,11 @@ func (c *Client) once(ctx context.Context, q Request) (Response, error) {
 // Newest implements log.HostLog. Older commands are of no use: a controller
 // sends the next one only after the reply to the last.
 func (c *Client) Newest(ctx context.Context) ([]message.Record, error) {
-	r, err := c.ask(ctx, nil, verbNewest)
+	return c.newest(ctx, verbNewest, current)
+}
+
+func (c *Client) newest(ctx context.Context, verb ...string) ([]message.Record, error) {
+	r, err := c.ask(ctx, nil, verb...)
 	if err != nil {
 		return nil, err
 	}
@@ -302,7 +306,8 @@ func (c *Client) Commands(ctx context.Context, deliver func(message.Record)) err
 		<-c.pushed
 	}
 	for {
-		newest, err := c.Newest(ctx)
+		// What the gate does not know yet it pushes later.
+		newest, err := c.newest(ctx, verbNewest)
 		if err != nil {
 			return err
 		}

@@ -189,6 +189,11 @@ func (g *Gate) Answer(ctx context.Context, host string, q Request) Response {
 		return g.versions(ctx, host, q.Body)
 	case verb == verbNewest && len(q.Verb) == 1:
 		return Response{Log: g.Log.Identity(), Commands: g.cache.newest(host)}
+	case verb == verbNewest && len(q.Verb) == 2 && q.Verb[1] == current:
+		if err := g.cache.current(ctx); err != nil {
+			return failed(err)
+		}
+		return Response{Log: g.Log.Identity(), Commands: g.cache.newest(host)}
 	case verb == verbLastVersions && len(q.Verb) == 1:
 		return g.lastVersions(ctx, host)
 	}

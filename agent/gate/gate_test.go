@@ -142,6 +142,29 @@ func TestStale(t *testing.T) {
 	})
 }
 
+// TestNewestAtGateBehind checks that a worker which begins anew is never told an older
+// run than the log has: it would take a command that its host has executed for a new
+// one. A gate that has not followed that far does not answer.
+func TestNewestAtGateBehind(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.add(prepare("h01"))
+		deaf := make(chan struct{})
+		p := r.process(r.gate(deafLog{r.log, deaf}), "h01")
+		r.acquire(p, "one")
+		deaf <- struct{}{}
+		synctest.Wait()
+		r.add(prepare("h01"))
+		upgrade := r.add(message.Record{Kind: message.CommandHost, Host: "h01", Run: 2, Body: []byte(`{}`)})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		all, err := p.Newest(ctx)
+		if err != nil || len(all) != 2 || all[0].Seq != 2 || all[1].Seq != upgrade {
+			t.Errorf("the worker is told %v, %v", all, err)
+		}
+	})
+}
+
 // TestReplies checks which replies the gate takes: to the newest run, also one
 // that it has not seen yet, once, of what fits, with the epoch of the lease.
 func TestReplies(t *testing.T) {

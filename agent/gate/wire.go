@@ -20,6 +20,10 @@ const (
 // unknown ends the verb of a reply with message.Reply.Unknown.
 const unknown = "unknown"
 
+// current ends the verb of a call for the newest commands that must not be behind the
+// log, as the gate's cache may be.
+const current = "current"
+
 // Request is one call of a host.
 type Request struct {
 	// Verb is what the host wants, with what belongs to it.
@@ -33,7 +37,7 @@ type Request struct {
 
 // Quick reports whether a call is answered from memory, so that it need not
 // wait behind those that are written to disk.
-func (q Request) Quick() bool { return q.Verb[0] == verbNewest }
+func (q Request) Quick() bool { return q.Verb[0] == verbNewest && len(q.Verb) == 1 }
 
 // Response is what the gate says to a call.
 type Response struct {

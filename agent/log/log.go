@@ -84,10 +84,11 @@ type HostLog interface {
 	// to be asked for again. It may be lost, and it may come for nothing.
 	Vacated() <-chan struct{}
 	// Newest returns the newest prepare and the newest command to this host,
-	// oldest first; fewer when there are fewer.
+	// oldest first; fewer when there are fewer. It is never behind the log: a worker
+	// that begins anew would execute a command once more that it does not learn of.
 	Newest(ctx context.Context) ([]message.Record, error)
-	// Commands delivers what Newest returns and then each new command. Some
-	// may come twice. It returns when ctx ends.
+	// Commands delivers the newest prepare and command as well, and then each new
+	// command. Some may come twice. It returns when ctx ends.
 	Commands(ctx context.Context, deliver func(message.Record)) error
 	// Reply writes the one reply to a command and returns once it is on disk.
 	// ErrAnswered means that a reply is there; ErrRefused that the run is over

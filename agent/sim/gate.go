@@ -83,11 +83,11 @@ func (w *World) anyGate(whose string) *siteGate {
 	return gates[w.rng.n("gate/"+whose, len(gates))]
 }
 
-// accepted notes that a gate has accepted something.
-func (w *World) accepted(g *siteGate, h holder) {
+// accepted notes that a gate has accepted what arrived at a time.
+func (w *World) accepted(g *siteGate, h holder, arrived time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	g.heard[h] = time.Now()
+	g.heard[h] = arrived
 }
 
 // push sends what a gate pushes to a host, or to all hosts.

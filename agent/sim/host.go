@@ -87,9 +87,10 @@ func (c *hostConn) answer(g *siteGate, q gate.Request, done chan<- []byte) {
 	w := c.w
 	ctx, cancel := context.WithTimeout(w.ctx, gate.CallTimeout)
 	defer cancel()
+	arrived := time.Now()
 	r := g.Answer(ctx, c.m.host, q)
 	if !r.Taken {
-		w.accepted(g, holder{c.m.host, q.Worker, q.Incarnation})
+		w.accepted(g, holder{c.m.host, q.Worker, q.Incarnation}, arrived)
 	}
 	c.counted(q.Verb[0], r)
 	if g.p.dead() || w.fault("call: answer lost", c.m.name) {
@@ -152,7 +153,7 @@ func (c *hostConn) hear(s *site, kind gate.Telemetry, incarnation string, body [
 		if err != nil || g == nil || !g.Heard(host, a.Worker, incarnation) {
 			return
 		}
-		w.accepted(g, holder{host, a.Worker, incarnation})
+		w.accepted(g, holder{host, a.Worker, incarnation}, time.Now())
 		to.Alive(host, a)
 	case gate.ProgressTelemetry:
 		if p, err := message.DecodeProgress(body); err == nil {

@@ -73,6 +73,11 @@ var logFaults = []fault{
 		by: tests("agent/store", "TestLeaseIsGrantedOnce"),
 	},
 	{
+		name: "newest-at-a-gate-behind", in: "agent/gate.cache.current",
+		body: `return nil`,
+		by:   tests("agent/gate", "TestNewestAtGateBehind"),
+	},
+	{
 		name: "heartbeat-without-a-lease", in: "agent/gate.Gate.Heard",
 		old: `return holds`, new: `return true`,
 		by: tests("agent/log/jetstream", "TestHeartbeatWithoutLease"),
