@@ -19,11 +19,11 @@ func (s *state) fold(ctx context.Context, r message.Record) {
 		return
 	}
 	s.clock.fold(r, s.Now(), r.Seq > s.startedAt)
-	entry := r.Decode()
-	if err := s.ledger.Fold(r); err != nil {
+	decoded := r.Decode()
+	if err := s.ledger.Fold(decoded); err != nil {
 		s.Logger.Warn("record ignored", "tenant", s.Tenant, "record", r.Seq, "host", r.Host, "reason", err)
-	} else if newest := s.ledger.Newest(); newest != nil && !isMissed(entry) {
-		s.folded(ctx, newest, entry)
+	} else if newest := s.ledger.Newest(); newest != nil && !isMissed(decoded) {
+		s.folded(ctx, newest, decoded)
 	}
 	if r.Kind != message.ReplyRecord {
 		s.log.alive()

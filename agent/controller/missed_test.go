@@ -85,7 +85,7 @@ func TestMissedByAWrongClock(t *testing.T) {
 	s.setBack(noon.Add(-50 * time.Hour)) // It was corrected then.
 	ahead := noon.AddDate(4, 0, 0)
 	note := func(seq uint64, e message.Event) {
-		if err := s.ledger.Fold(message.Record{Seq: seq, Kind: message.EventRecord, Time: noon, Body: message.EncodeEvent(e)}); err != nil {
+		if err := s.ledger.Fold(message.Record{Seq: seq, Kind: message.EventRecord, Time: noon, Body: message.EncodeEvent(e)}.Decode()); err != nil {
 			t.Fatal(err)
 		}
 	}

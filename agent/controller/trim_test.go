@@ -96,14 +96,14 @@ func TestTrimmedLog(t *testing.T) {
 		log, now := invent(chance)
 		var whole, trimmed run.Ledger
 		for _, r := range log {
-			_ = whole.Fold(r)
+			_ = whole.Fold(r.Decode())
 		}
 		newest := whole.Newest()
 		if newest == nil {
 			t.Fatalf("seed %d opens no run", seed)
 		}
 		for _, r := range log[newest.OpenedSeq-1:] {
-			_ = trimmed.Fold(r)
+			_ = trimmed.Fold(r.Decode())
 		}
 		if whole.LastSeq != trimmed.LastSeq || whole.LastCommand != trimmed.LastCommand || !reflect.DeepEqual(newest, trimmed.Newest()) {
 			t.Fatalf("seed %d: the ledger is %+v, not %+v", seed, trimmed, whole)
@@ -125,7 +125,7 @@ func invent(chance *rand.Rand) (log []message.Record, now time.Time) {
 	add := func(r message.Record) {
 		r.Seq, r.Time = uint64(len(log)+1), now
 		log = append(log, r)
-		_ = ledger.Fold(r)
+		_ = ledger.Fold(r.Decode())
 	}
 	event := func(e message.Event) { add(message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(e)}) }
 	for range 20 + chance.IntN(200) {

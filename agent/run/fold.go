@@ -14,7 +14,7 @@ import (
 // changed nothing, and says why: it is late, of another run, malformed or
 // forged (design.md 5, invariants 4 and 5). After the end of the run a host can
 // still answer what it owes an answer to, be deleted and be released.
-func (s *State) Fold(r message.Record) error {
+func (s *State) Fold(r message.Decoded) error {
 	if !s.Over() {
 		s.follow(r.Time)
 	}
@@ -25,7 +25,7 @@ func (s *State) Fold(r message.Record) error {
 	return err
 }
 
-func (s *State) takeIn(r message.Record) error {
+func (s *State) takeIn(r message.Decoded) error {
 	switch {
 	case r.Kind == message.ReplyRecord:
 		return s.foldReply(r)
@@ -39,10 +39,10 @@ func (s *State) takeIn(r message.Record) error {
 	return fmt.Errorf("record %d is of no kind that belongs to a run", r.Seq)
 }
 
-func (s *State) foldCommand(r message.Record) error {
-	command, err := message.DecodeCommand(r.Body)
-	if err != nil {
-		return err
+func (s *State) foldCommand(r message.Decoded) error {
+	command := r.Command
+	if command == nil {
+		return r.Err
 	}
 	if command.Action == message.Prepare {
 		return s.foldPrepare(r, command)
@@ -64,7 +64,7 @@ func (s *State) foldCommand(r message.Record) error {
 	return nil
 }
 
-func (s *State) foldPrepare(r message.Record, command message.Command) error {
+func (s *State) foldPrepare(r message.Decoded, command *message.Command) error {
 	if s.Phase != Open {
 		return fmt.Errorf("run %d is prepared already", s.ID)
 	}
@@ -84,7 +84,7 @@ func (s *State) foldPrepare(r message.Record, command message.Command) error {
 
 // foldReply counts a reply only as the answer to the host's last command
 // (design.md 5, invariant 4).
-func (s *State) foldReply(r message.Record) error {
+func (s *State) foldReply(r message.Decoded) error {
 	if r.Run != s.ID {
 		return fmt.Errorf("reply of %s is to run %d, not to run %d", r.Host, r.Run, s.ID)
 	}
@@ -146,13 +146,15 @@ func (s *State) answersBefore(i int, reply message.Reply, at time.Time) bool {
 // the host has used up its one answer, so waiting for another is vain. A worker
 // of another epoch than the one that was prepared does not know what that one
 // did, whatever it says.
-func (s *State) replyOf(m *member, r message.Record) message.Reply {
-	reply, err := message.DecodeReply(r.Body)
+func (s *State) replyOf(m *member, r message.Decoded) message.Reply {
+	var reply message.Reply
 	switch {
-	case err != nil:
-		reply = message.Reply{Result: fmt.Sprintf("its reply to %s cannot be read: %v", r.Action, err)}
-	case reply.Action != r.Action:
-		reply = message.Reply{Result: fmt.Sprintf("its reply to %s speaks of %s", r.Action, reply.Action)}
+	case r.Reply == nil:
+		reply.Result = fmt.Sprintf("its reply to %s cannot be read: %v", r.Action, r.Err)
+	case r.Reply.Action != r.Action:
+		reply.Result = fmt.Sprintf("its reply to %s speaks of %s", r.Action, r.Reply.Action)
+	default:
+		reply = *r.Reply
 	}
 	reply.Unknown = r.Unknown
 	if r.Action != message.Prepare && r.Epoch != m.epoch && !reply.Unknown {
@@ -263,10 +265,10 @@ func (s *State) takeSlot(i int, at time.Time) {
 
 // foldEvent folds an event. A deletion and a release can come after the end of
 // the run, too.
-func (s *State) foldEvent(r message.Record) error {
-	event, err := message.DecodeEvent(r.Body)
-	if err != nil {
-		return err
+func (s *State) foldEvent(r message.Decoded) error {
+	event := r.Event
+	if event == nil {
+		return r.Err
 	}
 	switch e := event.(type) {
 	case message.Deleted:
@@ -303,7 +305,7 @@ func (s *State) foldEvent(r message.Record) error {
 	case message.Frozen:
 		return s.freeze(e, r.Time)
 	case message.Finished:
-		return s.finish(e, r)
+		return s.finish(e, r.Record)
 	}
 	return fmt.Errorf("run %d is under way and cannot be %s", s.Key(), message.Name(event))
 }

@@ -76,7 +76,7 @@ func (l *Ledger) Ended() *State { return l.ended }
 // Fold takes in the next record. An error means that it changed no run, and
 // says why. A record that was folded before is passed over in silence: a
 // reader that starts again may deliver it twice.
-func (l *Ledger) Fold(r message.Record) error {
+func (l *Ledger) Fold(r message.Decoded) error {
 	if r.Seq <= l.LastSeq {
 		return nil
 	}
@@ -91,18 +91,16 @@ func (l *Ledger) Fold(r message.Record) error {
 	return err
 }
 
-func (l *Ledger) fold(r message.Record) error {
+func (l *Ledger) fold(r message.Decoded) error {
 	if l.Current() == nil && r.Kind == message.EventRecord {
-		event, err := message.DecodeEvent(r.Body)
-		if err != nil {
-			return err
-		}
-		switch e := event.(type) {
+		switch e := r.Event.(type) {
+		case nil:
+			return r.Err
 		case message.Missed:
 			l.missed, l.considered = &e, e.Window
 			return nil
 		case message.Opened:
-			l.open(r, e)
+			l.open(r.Record, e)
 			return nil
 		}
 	}

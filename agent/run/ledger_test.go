@@ -28,7 +28,7 @@ func TestConsidered(t *testing.T) {
 		"the first run, by hand":     {message.Opened{}, time.Time{}},
 	} {
 		var l Ledger
-		if err := l.Fold(opened(c.event)); err != nil || !l.Considered().Equal(c.want) {
+		if err := l.Fold(opened(c.event).Decode()); err != nil || !l.Considered().Equal(c.want) {
 			t.Errorf("%s: considered is %s, %v", name, l.Considered(), err)
 		}
 	}

@@ -267,7 +267,7 @@ func (p *player) must(r message.Record) {
 func (p *player) fold(r message.Record) error {
 	r.Seq, r.Time = uint64(len(p.log)+1), p.now
 	p.log = append(p.log, r)
-	err := p.ledger.Fold(r)
+	err := p.ledger.Fold(r.Decode())
 	if p.watch != nil {
 		p.watch(r, err)
 	}
@@ -424,7 +424,7 @@ func (p *player) refold() {
 	p.poke()
 	var again Ledger
 	for _, r := range p.log {
-		_ = again.Fold(r)
+		_ = again.Fold(r.Decode())
 	}
 	if !reflect.DeepEqual(again, p.ledger) {
 		p.t.Fatalf("a controller that starts after record %d knows something else", len(p.log))

@@ -278,9 +278,9 @@ func (p *property) anyEvent() {
 	p.fact(message.Ran{Outcome: o})
 	var again Ledger
 	for _, r := range p.log[:before] {
-		_ = again.Fold(r)
+		_ = again.Fold(r.Decode())
 	}
-	if err := again.Fold(p.log[before]); err == nil {
+	if err := again.Fold(p.log[before].Decode()); err == nil {
 		p.rt.Fatalf("outcome %+v counts though nobody waits for it", o)
 	}
 }
