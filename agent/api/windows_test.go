@@ -30,7 +30,7 @@ func (c *clockwork) Windows(_ context.Context, from, to time.Time, count int) ([
 	if len(wrong) > 0 {
 		return nil, wrong[0].Err
 	}
-	return v1.Windows(v1.Plan([]window.Window{weekly}, nil, nil), from, to, count), nil
+	return v1.Windows(v1.Schedule([]window.Window{weekly}, nil, nil), from, to, count), nil
 }
 
 func TestWindows(t *testing.T) {

@@ -149,7 +149,7 @@ func (i *intent) reschedule(at time.Time) {
 	for _, name := range slices.Sorted(maps.Keys(i.calendars)) {
 		calendars = append(calendars, i.calendars[name])
 	}
-	i.schedule = v1.Plan(i.windows, calendars, i.zone)
+	i.schedule = v1.Schedule(i.windows, calendars, i.zone)
 	if i.unreadable() != nil || i.config == nil { // A freeze that can be read is one all the same.
 		i.schedule.Windows, i.schedule.Allow = nil, nil
 	}

@@ -1,12 +1,12 @@
-// Package document reads JSON and YAML strictly: API bodies, configuration
-// files, messages, what a script prints. It decides whether a text is one
-// document whose keys are known and given once and whose values have the type
-// that the reader asks for, and tells of everything that is wrong at once, each
-// with the path of the field.
+// Package document reads JSON and YAML strictly: bodies of the API and
+// configuration files. It decides whether a text is one document whose keys are
+// known and given once, and whose values have the type of the field that they
+// are read into. It reports every problem at once, each with the path of its
+// field.
 //
-// The caller asks an Object for each key that it knows, and Document.Err in the
-// end. It never guesses a type: YAML's unquoted 10:30 is the text that stands
-// there (AV-12). It never opens a file and knows nothing of what a value means.
+// Object.Fill reads an object into a struct, and Document.Err returns the
+// problems. No type is guessed: YAML's unquoted 10:30 is the text that stands
+// there (AV-12). The package opens no file and does not know what a value means.
 package document
 
 import (

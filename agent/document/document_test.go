@@ -14,15 +14,15 @@ func read(contentType, body string) error {
 	}
 	root := d.Root()
 	root.Text("name")
-	root.Integer("count", 1, 10)
-	root.Bool("on")
-	root.Duration("for")
+	root.integer("count", 1, 10)
+	root.bool("on")
+	root.Text("for")
 	root.Texts("tags")
-	root.TextMap("labels")
-	if inner, ok := root.Object("inner"); ok {
+	root.textMap("labels")
+	if inner, ok := root.nested("inner"); ok {
 		inner.Text("name")
 	}
-	hosts, _ := root.Objects("hosts")
+	hosts, _ := root.objects("hosts")
 	for _, host := range hosts {
 		host.Text("name")
 	}

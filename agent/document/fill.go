@@ -18,7 +18,7 @@ func (o Object) Fill(into any) {
 	for i := range value.NumField() {
 		field := value.Type().Field(i)
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if !o.Has(name) {
+		if !o.has(name) {
 			continue
 		}
 		value.Field(i).SetZero()
@@ -35,7 +35,7 @@ func (o Object) fill(key string, into reflect.Value, tag reflect.StructTag) {
 		text, _ := o.Text(key)
 		into.SetString(text)
 	case reflect.Bool:
-		yes, _ := o.Bool(key)
+		yes, _ := o.bool(key)
 		into.SetBool(yes)
 	case reflect.Int:
 		into.SetInt(o.number(key, tag))
@@ -44,7 +44,7 @@ func (o Object) fill(key string, into reflect.Value, tag reflect.StructTag) {
 	case reflect.Pointer:
 		o.fillPointer(key, into, tag)
 	case reflect.Map:
-		texts, _ := o.TextMap(key)
+		texts, _ := o.textMap(key)
 		into.Set(reflect.ValueOf(texts))
 	case reflect.Slice:
 		o.fillList(key, into)
@@ -62,10 +62,10 @@ func (o Object) fillPointer(key string, into reflect.Value, tag reflect.StructTa
 		into.Set(value)
 		return
 	}
-	if o.Null(key) {
+	if o.null(key) {
 		return
 	}
-	if inner, ok := o.Object(key); ok {
+	if inner, ok := o.nested(key); ok {
 		inner.Fill(value.Interface())
 		into.Set(value)
 	}
@@ -78,7 +78,7 @@ func (o Object) number(key string, tag reflect.StructTag) int64 {
 	if err != nil || err2 != nil {
 		panic("document: " + key + " has no bounds")
 	}
-	n, _ := o.Integer(key, least, most)
+	n, _ := o.integer(key, least, most)
 	return n
 }
 
@@ -89,7 +89,7 @@ func (o Object) fillList(key string, into reflect.Value) {
 		}
 		return
 	}
-	objects, ok := o.Objects(key)
+	objects, ok := o.objects(key)
 	if !ok {
 		return
 	}

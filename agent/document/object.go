@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
-	"time"
-
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
 
 // Object is a set of keys and values in a document. Its methods return the value
@@ -47,8 +44,8 @@ func (o Object) ask(key string) *node {
 	return n
 }
 
-// Has reports whether a key is there, with whatever value.
-func (o Object) Has(key string) bool {
+// has reports whether a key is there, with whatever value.
+func (o Object) has(key string) bool {
 	if o.node == nil {
 		return false
 	}
@@ -57,32 +54,14 @@ func (o Object) Has(key string) bool {
 	return ok
 }
 
-// Null reports whether a key is there with the value null, for the few that
+// null reports whether a key is there with the value null, for the few that
 // take it for "none". Everywhere else null is a problem.
-func (o Object) Null(key string) bool {
-	if !o.Has(key) || !o.node.fields[key].null {
+func (o Object) null(key string) bool {
+	if !o.has(key) || !o.node.fields[key].null {
 		return false
 	}
 	o.document.found.forgive(o.node.fields[key])
 	return true
-}
-
-// Require notes a problem for each of the keys that is not there.
-func (o Object) Require(keys ...string) {
-	for _, key := range keys {
-		if o.node != nil && !o.Has(key) {
-			missing := &node{parent: o.node, key: key, place: o.node.place}
-			o.document.found.add(missing, "", func() string { return "the key is missing; give it" })
-		}
-	}
-}
-
-// Reject notes that the value of a key is wrong; the error names the value and
-// says what would be right.
-func (o Object) Reject(key string, err error) {
-	if n := o.ask(key); n != nil {
-		o.document.found.add(n, n.value(), err.Error)
-	}
 }
 
 // Text returns a text. In YAML any scalar is taken as it is written, so that
@@ -108,29 +87,8 @@ func (d *Document) text(n *node) (string, bool) {
 	return "", false
 }
 
-// Value returns a text as parse reads it. The error of parse names the text and
-// says what would be right.
-func Value[T any](o Object, key string, parse func(string) (T, error)) (T, bool) {
-	var none T
-	written, ok := o.Text(key)
-	if !ok {
-		return none, false
-	}
-	value, err := parse(written)
-	if err != nil {
-		o.Reject(key, err)
-		return none, false
-	}
-	return value, true
-}
-
-// Duration returns a length of time such as "1d4h18s" (AV-19).
-func (o Object) Duration(key string) (time.Duration, bool) {
-	return Value(o, key, window.ParseDuration)
-}
-
-// Bool returns a boolean, written true or false, without quotes.
-func (o Object) Bool(key string) (bool, bool) {
+// bool returns a boolean, written true or false, without quotes.
+func (o Object) bool(key string) (bool, bool) {
 	n := o.ask(key)
 	if n == nil {
 		return false, false
@@ -144,9 +102,9 @@ func (o Object) Bool(key string) (bool, bool) {
 
 var decimal = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
 
-// Integer returns a whole number from least to most, in decimal digits, without
+// integer returns a whole number from least to most, in decimal digits, without
 // quotes.
-func (o Object) Integer(key string, least, most int64) (int64, bool) {
+func (o Object) integer(key string, least, most int64) (int64, bool) {
 	n := o.ask(key)
 	if n == nil {
 		return 0, false
@@ -163,12 +121,68 @@ func (o Object) Integer(key string, least, most int64) (int64, bool) {
 	return value, true
 }
 
-// Object returns an object.
-func (o Object) Object(key string) (Object, bool) {
+// nested returns an object.
+func (o Object) nested(key string) (Object, bool) {
 	n := o.ask(key)
 	if n == nil {
 		return Object{}, false
 	}
 	inner := o.document.object(n)
 	return inner, inner.node != nil
+}
+
+// items returns the values of a list.
+func (o Object) items(key string) ([]*node, bool) {
+	n := o.ask(key)
+	switch {
+	case n == nil:
+		return nil, false
+	case n.kind != list:
+		o.document.wrong(n, "is not a list; write a list")
+		return nil, false
+	}
+	return n.items, true
+}
+
+// objects returns a list of objects. An item that is none is a problem, and an
+// object without keys stands for it, so that the others keep their index.
+func (o Object) objects(key string) ([]Object, bool) {
+	items, ok := o.items(key)
+	if !ok {
+		return nil, false
+	}
+	objects := make([]Object, len(items))
+	for i, n := range items {
+		objects[i] = o.document.object(n)
+	}
+	return objects, true
+}
+
+// Texts returns a list of texts. An item that is none is a problem, and an empty
+// text stands for it.
+func (o Object) Texts(key string) ([]string, bool) {
+	items, ok := o.items(key)
+	if !ok {
+		return nil, false
+	}
+	texts := make([]string, len(items))
+	for i, n := range items {
+		texts[i], _ = o.document.text(n)
+	}
+	return texts, true
+}
+
+// textMap returns an object of texts under keys of any name.
+func (o Object) textMap(key string) (map[string]string, bool) {
+	inner, ok := o.nested(key)
+	if !ok {
+		return nil, false
+	}
+	texts := map[string]string{}
+	for _, name := range inner.node.keys {
+		if written, ok := inner.Text(name); ok {
+			texts[name] = written
+		}
+	}
+	return texts, true
 }

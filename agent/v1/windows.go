@@ -61,23 +61,23 @@ type WindowCut struct {
 	To       time.Time `json:"to"`
 }
 
-// Plan returns what windows and calendars add up to; site is the location of
+// Schedule returns what windows and calendars add up to; site is the location of
 // what is site-local.
-func Plan(windows []window.Window, calendars []*calendar.Calendar, site *time.Location) window.Schedule {
-	plan := window.Schedule{Windows: windows, Site: site}
+func Schedule(windows []window.Window, calendars []*calendar.Calendar, site *time.Location) window.Schedule {
+	schedule := window.Schedule{Windows: windows, Site: site}
 	for _, c := range calendars {
 		if c.Kind() == calendar.Freeze {
-			plan.Freezes = append(plan.Freezes, c)
+			schedule.Freezes = append(schedule.Freezes, c)
 		} else {
-			plan.Allow = append(plan.Allow, c)
+			schedule.Allow = append(schedule.Allow, c)
 		}
 	}
-	return plan
+	return schedule
 }
 
-// PlanOf is Plan of a configuration and of calendars by name. The error is
+// ScheduleOf is Schedule of a configuration and of calendars by name. The error is
 // Problems.
-func PlanOf(config OSUpgrade, calendars map[string]Calendar, site *time.Location) (window.Schedule, error) {
+func ScheduleOf(config OSUpgrade, calendars map[string]Calendar, site *time.Location) (window.Schedule, error) {
 	windows, err := config.Windows()
 	if err != nil {
 		return window.Schedule{}, err
@@ -90,14 +90,14 @@ func PlanOf(config OSUpgrade, calendars map[string]Calendar, site *time.Location
 		}
 		parsed = append(parsed, c)
 	}
-	return Plan(windows, parsed, site), nil
+	return Schedule(windows, parsed, site), nil
 }
 
-// Windows returns the openings of a plan that overlap the time between two
+// Windows returns the openings of a schedule that overlap the time between two
 // instants, in their order: at most so many, or all if the count is 0.
-func Windows(plan window.Schedule, from, to time.Time, count int) []Window {
+func Windows(schedule window.Schedule, from, to time.Time, count int) []Window {
 	windows := []Window{}
-	for o := range plan.Ahead(from, to, count) {
+	for o := range schedule.Ahead(from, to, count) {
 		windows = append(windows, windowOf(o))
 	}
 	return windows
@@ -131,10 +131,10 @@ func sourceOf(s window.Origin) WindowSource {
 
 // WindowsUntil is Windows, but ends with the error of ctx as soon as that ends:
 // a year of many calendars takes its time, and whoever asked may be gone.
-func WindowsUntil(ctx context.Context, plan window.Schedule, from, to time.Time, count int) ([]Window, error) {
-	plan.Allow, plan.Freezes = until(ctx, plan.Allow), until(ctx, plan.Freezes)
+func WindowsUntil(ctx context.Context, schedule window.Schedule, from, to time.Time, count int) ([]Window, error) {
+	schedule.Allow, schedule.Freezes = until(ctx, schedule.Allow), until(ctx, schedule.Freezes)
 	windows := []Window{}
-	for o := range plan.Ahead(from, to, count) {
+	for o := range schedule.Ahead(from, to, count) {
 		if ctx.Err() != nil {
 			break
 		}
@@ -147,7 +147,7 @@ func WindowsUntil(ctx context.Context, plan window.Schedule, from, to time.Time,
 }
 
 // until returns calendars in which nothing happens any more once ctx has ended:
-// a plan whose windows are all frozen looks ahead for years without finding
+// a schedule whose windows are all frozen looks ahead for years without finding
 // one.
 func until(ctx context.Context, calendars []window.Calendar) []window.Calendar {
 	all := make([]window.Calendar, len(calendars))

@@ -1,8 +1,12 @@
 package v1
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"iter"
 	"maps"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -16,11 +20,11 @@ var november = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) // A Friday.
 // november on.
 func planned(t *testing.T, config OSUpgrade, calendars map[string]Calendar, site *time.Location, days, count int) []Window {
 	t.Helper()
-	plan, err := PlanOf(config, calendars, site)
+	schedule, err := ScheduleOf(config, calendars, site)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Windows(plan, november, november.AddDate(0, 0, days), count)
+	return Windows(schedule, november, november.AddDate(0, 0, days), count)
 }
 
 func weekly(days, start, duration string) MaintenanceWindow {
@@ -103,13 +107,13 @@ func TestSourcesAreToldOnceAndNotOfAll(t *testing.T) {
 	}
 }
 
-func TestPlanOfTellsWhatIsWrong(t *testing.T) {
+func TestScheduleOfTellsWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	_, err := PlanOf(OSUpgrade{}, map[string]Calendar{"right": {Kind: "allow"}, "xmas": {Kind: "allow", Events: []Event{{Start: "x"}}}}, nil)
+	_, err := ScheduleOf(OSUpgrade{}, map[string]Calendar{"right": {Kind: "allow"}, "xmas": {Kind: "allow", Events: []Event{{Start: "x"}}}}, nil)
 	if err == nil || !strings.HasPrefix(err.Error(), "calendars.xmas.events[0].start: ") {
 		t.Errorf("got %v", err)
 	}
-	_, err = PlanOf(OSUpgrade{MaintenanceWindows: []MaintenanceWindow{{}}}, nil, nil)
+	_, err = ScheduleOf(OSUpgrade{MaintenanceWindows: []MaintenanceWindow{{}}}, nil, nil)
 	if err == nil || !strings.HasPrefix(err.Error(), "maintenance-windows[0].") {
 		t.Errorf("got %v", err)
 	}
@@ -138,6 +142,62 @@ func TestWindowFilter(t *testing.T) {
 			got, wrong := row.filter.Around(november)
 			if row.err == "" && (len(wrong) > 0 || got != row.want) || row.err != "" && (len(wrong) != 1 || !strings.HasPrefix(wrong.Error(), row.err) && !strings.Contains(wrong.Error(), row.err)) {
 				t.Errorf("got %+v, %v; want %+v, %q", got, wrong, row.want, row.err)
+			}
+		})
+	}
+}
+
+// everySecond is a calendar in which something happens each second, and that
+// ends ctx once it was asked.
+type everySecond struct {
+	stop  context.CancelFunc
+	asked *int
+}
+
+func (e everySecond) Name() string { return "endless" }
+
+func (e everySecond) Occurrences(_ *time.Location, from, to time.Time) iter.Seq[window.Occurrence] {
+	return func(yield func(window.Occurrence) bool) {
+		for at := from.Truncate(time.Second); at.Before(to); at = at.Add(time.Second) {
+			*e.asked++
+			if *e.asked == 1000 {
+				e.stop()
+			}
+			if !yield(window.Occurrence{Span: window.Span{Start: at, End: at.Add(time.Second)}, Origin: window.Origin{Calendar: "endless"}}) {
+				return
+			}
+		}
+	}
+}
+
+// TestWindowsUntil checks that nobody goes on for one who is gone, whether
+// windows are found or not, and that it does what Windows does for all others.
+func TestWindowsUntil(t *testing.T) {
+	t.Parallel()
+	config := OSUpgrade{MaintenanceWindows: []MaintenanceWindow{weekly("Friday", "22:00", "4h")}}
+	schedule, err := ScheduleOf(config, map[string]Calendar{"x": {Kind: "freeze", Events: []Event{{Start: "2026-12-04T22:00", Duration: "1h", Timezone: "UTC"}}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := november.AddDate(10, 0, 0)
+	got, err := WindowsUntil(t.Context(), schedule, november, to, 100)
+	if want := Windows(schedule, november, to, 100); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, %v; want %v", got, err, want)
+	}
+	for name, with := range map[string]func(window.Calendar) window.Schedule{
+		"open": func(c window.Calendar) window.Schedule { return window.Schedule{Allow: []window.Calendar{c}} },
+		"frozen": func(c window.Calendar) window.Schedule {
+			return window.Schedule{Windows: schedule.Windows, Freezes: []window.Calendar{c}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			asked := 0
+			_, err := WindowsUntil(ctx, with(everySecond{stop, &asked}), november, to, 0)
+			if !errors.Is(err, context.Canceled) || asked > 1001 {
+				t.Errorf("%d were looked at, %v", asked, err)
 			}
 		})
 	}

@@ -169,7 +169,7 @@ func scheduleOf(ctx context.Context, windows, calendars types.Dynamic, zones []s
 	if failure := c.failure(); failure != nil {
 		return window.Schedule{}, failure
 	}
-	schedule, err := v1.PlanOf(config, named, location)
+	schedule, err := v1.ScheduleOf(config, named, location)
 	if err != nil {
 		return schedule, invalidSchedule(err, c.paths)
 	}

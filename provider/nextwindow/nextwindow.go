@@ -35,7 +35,7 @@ func WarnOfConfig(ctx context.Context, api *client.Client, now time.Time, at ten
 	if len(want.MaintenanceWindows) == 0 && !known {
 		return // An unknown calendar may open.
 	}
-	plan, err := v1.PlanOf(want, calendars, time.UTC)
+	plan, err := v1.ScheduleOf(want, calendars, time.UTC)
 	if err != nil {
 		return // A calendar of a newer server.
 	}
@@ -76,7 +76,7 @@ func WarnOfCalendar(ctx context.Context, api *client.Client, now time.Time, at t
 		freezes(ctx, api, at, want, others, w)
 		return
 	}
-	plan, err := v1.PlanOf(v1.OSUpgrade{}, onlyFreezes(others, at.Name, want), time.UTC)
+	plan, err := v1.ScheduleOf(v1.OSUpgrade{}, onlyFreezes(others, at.Name, want), time.UTC)
 	if err != nil || w.frozen(plan) {
 		return
 	}
@@ -93,14 +93,14 @@ func freezes(ctx context.Context, api *client.Client, at tenantresource.Key, fre
 	if err != nil {
 		return
 	}
-	without, err := v1.PlanOf(config, others, time.UTC)
+	without, err := v1.ScheduleOf(config, others, time.UTC)
 	if err != nil || isFrozen(without, w.now) {
 		return
 	}
 	with := maps.Clone(others)
 	with[at.Name] = freeze
 	w.what = "window"
-	if plan, err := v1.PlanOf(config, with, time.UTC); err == nil {
+	if plan, err := v1.ScheduleOf(config, with, time.UTC); err == nil {
 		w.frozen(plan)
 	}
 }

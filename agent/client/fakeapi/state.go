@@ -3,7 +3,11 @@ package fakeapi
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -61,4 +65,81 @@ func (s *Server) deleteHost(w http.ResponseWriter, r *http.Request) {
 		t.hosts = slices.Concat(t.hosts[:i], t.hosts[i+1:])
 		w.WriteHeader(http.StatusNoContent)
 	}
+}
+
+// SetNow fixes the time that windows are calculated from. Until then it is that
+// of the clock.
+func (s *Server) SetNow(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.behave.now = func() time.Time { return now }
+}
+
+// now is the time; s.mu is held.
+func (s *Server) now() time.Time {
+	if s.behave.now != nil {
+		return s.behave.now()
+	}
+	return time.Now()
+}
+
+// windows are those of a tenant's configuration and calendars, what is wrong in
+// them left out; site-local is UTC. s.mu is held.
+func (s *Server) windows(tenant string, from, to time.Time, count int) []v1.Window {
+	calendars := map[string]v1.Calendar{}
+	for key, k := range s.calendars.kept {
+		if owner, name, _ := strings.Cut(key, "/"); owner == tenant && len(k.value.Validate()) == 0 {
+			calendars[name] = k.value
+		}
+	}
+	config := s.configs.kept[tenant].value
+	if len(config.Validate()) > 0 {
+		config = v1.OSUpgrade{}
+	}
+	plan, err := v1.ScheduleOf(config, calendars, time.UTC)
+	if err != nil {
+		panic("fakeapi: what is right makes no plan: " + err.Error())
+	}
+	return v1.Windows(plan, from, to, count)
+}
+
+func (s *Server) getWindows(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	filter, problems := readWindowFilter(r.URL.Query(), s.now())
+	if len(problems) > 0 {
+		refuse(w, http.StatusBadRequest, v1.Answer(problems).Errors...)
+		return
+	}
+	answer(w, http.StatusOK, s.windows(r.PathValue("tenant"), filter.From, filter.To, filter.Count))
+}
+
+func readWindowFilter(query url.Values, now time.Time) (v1.WindowFilter, v1.Problems) {
+	var filter v1.WindowFilter
+	var errs [3]error
+	if query.Has("from") {
+		filter.From, errs[0] = time.Parse(time.RFC3339, query.Get("from"))
+	}
+	if query.Has("to") {
+		filter.To, errs[1] = time.Parse(time.RFC3339, query.Get("to"))
+	}
+	if query.Has("count") {
+		filter.Count, errs[2] = strconv.Atoi(query.Get("count"))
+	}
+	filter, problems := filter.Around(now)
+	for i, field := range []string{"from", "to", "count"} {
+		if errs[i] != nil {
+			problems = append(problems, v1.Problem{Field: field, Value: query.Get(field), Message: errs[i].Error()})
+		}
+	}
+	return filter, problems
+}
+
+func (s *Server) getFeed(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now, name := s.now(), r.PathValue("tenant")
+	windows := s.windows(name, now, now.AddDate(1, 0, 0), 0)
+	w.Header().Set("Content-Type", v1.FeedType)
+	_, _ = w.Write(v1.Feed("fake", name, now, windows)) // A client that has gone is the client's matter.
 }

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -227,4 +229,128 @@ func clone[T any](value T) T {
 		panic("fakeapi: cannot read an object's own JSON: " + err.Error())
 	}
 	return again
+}
+
+// SetConfig puts a configuration in place behind the client's back, and
+// returns its new ETag.
+func (s *Server) SetConfig(name string, c v1.OSUpgrade) (etag string) {
+	return s.configs.set(name, c)
+}
+
+// EditConfig changes a configuration behind the client's back; an absent one
+// is edited from nothing.
+func (s *Server) EditConfig(name string, edit func(c *v1.OSUpgrade)) { s.configs.edit(name, edit) }
+
+// RemoveConfig removes a configuration behind the client's back.
+func (s *Server) RemoveConfig(name string) { s.configs.drop(name) }
+
+// Config is what is stored, its ETag, and whether there is any.
+func (s *Server) Config(name string) (c v1.OSUpgrade, etag string, ok bool) {
+	return s.configs.look(name)
+}
+
+// Accept sets what a PUT body is checked with; its problems are answered with
+// 400. Until then every body that can be read is right.
+func (s *Server) Accept(check func(tenant string, c v1.OSUpgrade) []v1.Error) {
+	s.configs.choose(func(o *object[v1.OSUpgrade]) { o.accept = check })
+}
+
+// Render sets how a stored configuration is shown by GET: reordered or
+// respelled, as servers do. The ETag stays.
+func (s *Server) Render(show func(c v1.OSUpgrade) v1.OSUpgrade) {
+	s.configs.choose(func(o *object[v1.OSUpgrade]) { o.render = show })
+}
+
+// NoETags makes the server one that sends no ETags.
+func (s *Server) NoETags() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.behave.noETags = true
+}
+
+// EmptyWhenAbsent makes GET of an absent configuration answer 200 without a
+// body instead of 404; which of the two Avassa does is not known.
+func (s *Server) EmptyWhenAbsent() {
+	s.configs.choose(func(o *object[v1.OSUpgrade]) { o.emptyWhenAbsent = true })
+}
+
+// SetRollout puts a rollout in place behind the client's back, and returns its
+// new ETag.
+func (s *Server) SetRollout(name string, r v1.Rollout) (etag string) {
+	return s.rollouts.set(name, r)
+}
+
+// EditRollout changes a rollout behind the client's back; an absent one is
+// edited from nothing.
+func (s *Server) EditRollout(name string, edit func(r *v1.Rollout)) { s.rollouts.edit(name, edit) }
+
+// RemoveRollout removes a rollout behind the client's back.
+func (s *Server) RemoveRollout(name string) { s.rollouts.drop(name) }
+
+// Rollout is what is stored, its ETag, and whether there is any.
+func (s *Server) Rollout(name string) (r v1.Rollout, etag string, ok bool) {
+	return s.rollouts.look(name)
+}
+
+// AcceptRollout is Accept for rollouts.
+func (s *Server) AcceptRollout(check func(tenant string, r v1.Rollout) []v1.Error) {
+	s.rollouts.choose(func(o *object[v1.Rollout]) { o.accept = check })
+}
+
+// RenderRollout is Render for rollouts.
+func (s *Server) RenderRollout(show func(r v1.Rollout) v1.Rollout) {
+	s.rollouts.choose(func(o *object[v1.Rollout]) { o.render = show })
+}
+
+// SetCalendar puts a tenant's calendar in place behind the client's back, and
+// returns its new ETag.
+func (s *Server) SetCalendar(tenant, name string, c v1.Calendar) (etag string) {
+	return s.calendars.set(tenant+"/"+name, c)
+}
+
+// EditCalendar changes a calendar behind the client's back; an absent one is
+// edited from nothing.
+func (s *Server) EditCalendar(tenant, name string, edit func(c *v1.Calendar)) {
+	s.calendars.edit(tenant+"/"+name, edit)
+}
+
+// RemoveCalendar removes a calendar behind the client's back.
+func (s *Server) RemoveCalendar(tenant, name string) { s.calendars.drop(tenant + "/" + name) }
+
+// Calendar is what is stored, its ETag, and whether there is any.
+func (s *Server) Calendar(tenant, name string) (c v1.Calendar, etag string, ok bool) {
+	return s.calendars.look(tenant + "/" + name)
+}
+
+// AcceptCalendar is Accept for calendars.
+func (s *Server) AcceptCalendar(check func(tenant, name string, c v1.Calendar) []v1.Error) {
+	s.calendars.choose(func(o *object[v1.Calendar]) {
+		o.accept = func(key string, c v1.Calendar) []v1.Error {
+			tenant, name, _ := strings.Cut(key, "/")
+			return check(tenant, name, c)
+		}
+	})
+}
+
+// RenderCalendar is Render for calendars.
+func (s *Server) RenderCalendar(show func(c v1.Calendar) v1.Calendar) {
+	s.calendars.choose(func(o *object[v1.Calendar]) { o.render = show })
+}
+
+func (s *Server) getCalendars(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := []v1.CalendarInfo{}
+	for _, key := range slices.Sorted(maps.Keys(s.calendars.kept)) {
+		tenant, name, _ := strings.Cut(key, "/")
+		if k := s.calendars.kept[key]; tenant == r.PathValue("tenant") {
+			info := k.value.Info(name, k.etag)
+			if r.URL.Query().Get("content") == "true" {
+				value := clone(k.value)
+				info.Calendar = &value
+			}
+			list = append(list, info)
+		}
+	}
+	answer(w, http.StatusOK, list)
 }

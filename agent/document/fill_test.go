@@ -1,0 +1,91 @@
+package document
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// form has a field of each type that Fill knows.
+type form struct {
+	Name    string            `json:"name"`
+	On      bool              `json:"on,omitempty"`
+	Count   int               `json:"count,omitempty" within:"1 10"`
+	ID      uint64            `json:"id,omitempty" within:"1 9223372036854775807"`
+	Retries *int              `json:"retries,omitempty" within:"0 20"`
+	Tags    []string          `json:"tags,omitempty"`
+	Kept    []string          `json:"kept,omitzero"`
+	Labels  map[string]string `json:"labels,omitempty"`
+	Inner   *form             `json:"inner,omitempty"`
+	List    []form            `json:"list,omitempty"`
+}
+
+// before is what is there before a body is read.
+func before() form {
+	return form{Name: "old", On: true, Count: 3, Tags: []string{"old"}, Labels: map[string]string{"old": "1"}, Inner: &form{Name: "old"}}
+}
+
+func TestFill(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		body   string
+		change func(*form)
+	}{
+		"nothing":                    {`{}`, func(*form) {}},
+		"a text":                     {`{"name": "new"}`, func(f *form) { f.Name = "new" }},
+		"a boolean":                  {`{"on": false}`, func(f *form) { f.On = false }},
+		"a number":                   {`{"count": 10}`, func(f *form) { f.Count = 10 }},
+		"a large number":             {`{"id": 9223372036854775807}`, func(f *form) { f.ID = 1<<63 - 1 }},
+		"a number that may be 0":     {`{"retries": 0}`, func(f *form) { f.Retries = new(0) }},
+		"texts":                      {`{"tags": ["a", "b"]}`, func(f *form) { f.Tags = []string{"a", "b"} }},
+		"no texts are absent":        {`{"tags": []}`, func(f *form) { f.Tags = nil }},
+		"no texts are kept":          {`{"kept": []}`, func(f *form) { f.Kept = []string{} }},
+		"a map replaces the other":   {`{"labels": {"new": "2"}}`, func(f *form) { f.Labels = map[string]string{"new": "2"} }},
+		"no labels are absent":       {`{"labels": {}}`, func(f *form) { f.Labels = nil }},
+		"an object replaces another": {`{"inner": {"count": 1}}`, func(f *form) { f.Inner = &form{Count: 1} }},
+		"an object without members":  {`{"inner": {}}`, func(f *form) { f.Inner = &form{} }},
+		"null for an object":         {`{"inner": null}`, func(f *form) { f.Inner = nil }},
+		"objects":                    {`{"list": [{"name": "a"}, {}]}`, func(f *form) { f.List = []form{{Name: "a"}, {}} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, err := Parse(JSON, []byte(row.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, want := before(), before()
+			d.Root().Fill(&got)
+			row.change(&want)
+			if err := d.Err(); err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("got %+v, %v; want %+v", got, err, want)
+			}
+		})
+	}
+}
+
+func TestFillTellsOfEverythingAtOnce(t *testing.T) {
+	t.Parallel()
+	d, err := Parse(JSON, []byte(`{"name": 1, "on": "yes", "count": 11, "id": -1, "retries": null, "tags": {}, "labels": {"a": 1},
+		"inner": [], "list": [1, {"inner": {"nam": "x"}}], "colour": "red"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got form
+	d.Root().Fill(&got)
+	want := []string{
+		`name: 1 is not text; put it in quotes`,
+		`on: "yes" is not a boolean; use true or false, without quotes`,
+		`count: 11 is out of range; use 1 to 10`,
+		`id: -1 is out of range; use 1 to 9223372036854775807`,
+		`retries: null is not a value; give one or leave it out`,
+		`tags: an object is not a list; write a list`,
+		`labels.a: 1 is not text; put it in quotes`,
+		`inner: a list is not an object; write keys and values`,
+		`list[0]: 1 is not an object; write keys and values`,
+		`list[1].inner.nam: unknown key; did you mean name?`,
+		`colour: unknown key; use count, id, inner, kept, labels, list, name, on, retries, tags`,
+	}
+	if got := errText(d.Err()); got != strings.Join(want, "; ") {
+		t.Errorf("got %s\nwant %s", got, strings.Join(want, "; "))
+	}
+}
