@@ -19,12 +19,10 @@ type server struct {
 	leases *memory.Keeper
 	// down tells that the server does not run, full that its disk has no space.
 	down, full bool
-	// sent is when the writer of the record at hand sent it, by the time that it goes
-	// by.
+	// sent is when the writer of the record at hand sent it, by its own clock.
 	sent time.Time
-	// newest is the time of the newest record by the log's clock, written when that
-	// truly was.
-	newest, written time.Time
+	// written is when the newest record truly was written.
+	written time.Time
 }
 
 var (
@@ -43,7 +41,7 @@ func (w *World) newServer() *server {
 	s.After = func(r message.Record) error {
 		w.note("%v", shown(r))
 		w.oracle.Record(r, s.sent)
-		s.newest, s.written = r.Time, time.Now()
+		s.written = time.Now()
 		if w.fault("crash log after append", "") {
 			w.crashLog()
 			return errDown
@@ -51,17 +49,6 @@ func (w *World) newServer() *server {
 		return nil
 	}
 	return s
-}
-
-// runTime is the time that a controller goes by whose clock shows now: no earlier
-// than the newest record and what has truly passed since.
-func (w *World) runTime(now time.Time) time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if at := w.log.newest.Add(time.Since(w.log.written)); !w.log.newest.IsZero() && at.After(now) {
-		return at
-	}
-	return now
 }
 
 // writable reports why nothing can be written, with the world's lock held. The

@@ -95,6 +95,7 @@ func newWorld(ctx context.Context, seed uint64, o Options) *World {
 	}
 	w.log = w.newServer()
 	w.oracle = oracle.New(w.violated, w.count)
+	w.oracle.Passed = func() time.Duration { return time.Since(w.log.written) }
 	for _, f := range faults {
 		if _, drawn := w.strength[f.group]; !drawn {
 			w.strength[f.group] = one(w.rng, "strength of "+f.group, strengths...)

@@ -52,7 +52,7 @@ func (l siteLog) append(ctx context.Context, what string, write func(*server) (u
 	if l.p.dead() {
 		return 0, errDead
 	}
-	w, name, sent := l.w, l.s.name, l.w.runTime(l.s.clock.now())
+	w, name, sent := l.w, l.s.name, l.s.clock.now()
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	done := make(chan appended, 1)

@@ -133,12 +133,12 @@ func (o *Oracle) othersAllow(m *member, what string, r message.Decoded) {
 // soaked holds that the stages before a host's own have soaked.
 func (o *Oracle) soaked(m *member, what string, r message.Decoded, sent time.Time) {
 	at := sent
-	if at.Before(o.newest) { // A controller whose clock is behind goes by the log's.
-		at = o.newest
+	if least := o.least(); at.Before(least) { // A controller whose clock is behind goes by the log's.
+		at = least
 	}
 	for n := range m.stage {
 		s := &o.run.stages[n]
-		if s.begun && s.Soak.Duration() > 0 && at.Before(s.doneAt.Add(s.Soak.Duration())) {
+		if s.begun && !s.soaked && s.Soak.Duration() > 0 && at.Before(s.doneAt.Add(s.Soak.Duration())) {
 			o.violated("%s, record %d, sent at %s, and stage %s soaks since %s for %s", what, r.Seq, at, s.Name, s.doneAt, s.Soak.Duration())
 		}
 	}

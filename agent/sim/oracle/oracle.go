@@ -52,6 +52,9 @@ type Oracle struct {
 	seen, written uint64
 	// newest is the time of the last record.
 	newest time.Time
+	// Passed tells how much time has truly passed since the last record: a clock that
+	// is set back holds up no deadline. Nil means none.
+	Passed func() time.Duration
 }
 
 // New makes an oracle. It calls violated for each violation, and count for each
@@ -112,7 +115,10 @@ func (o *Oracle) Counts(r message.Decoded) bool {
 
 // Apply judges a record that counts, and applies it.
 func (o *Oracle) Apply(r message.Decoded, sent time.Time) {
-	o.clock(r.Time)
+	if o.clock(r.Time) {
+		// Its writer did not know, and what it knew of is moved as if it had.
+		sent = earlier(sent, r.Time)
+	}
 	defer o.saw(r)
 	switch {
 	case r.Command != nil:
@@ -175,16 +181,28 @@ func (o *Oracle) raced() bool { return o.seen > o.written }
 
 // clock notes the time of a record. When it is before that of the last record, the
 // log's clock was set back: what would lie in the future counts as of now.
-func (o *Oracle) clock(now time.Time) {
+func (o *Oracle) clock(now time.Time) (setBack bool) {
 	if o.run == nil || !now.Before(o.newest) {
-		return
+		return false
 	}
 	for n := range o.run.stages {
-		o.run.stages[n].doneAt = earlier(o.run.stages[n].doneAt, now)
+		s := &o.run.stages[n]
+		s.soaked = s.soaked || !s.doneAt.IsZero() && !o.least().Before(s.doneAt.Add(s.Soak.Duration()))
+		s.doneAt = earlier(s.doneAt, now)
 	}
 	for _, m := range o.run.members {
 		m.passedAt = earlier(m.passedAt, now)
 	}
+	return true
+}
+
+// least is the least that a controller's clock counts as: the time of the last
+// record, and what has truly passed since.
+func (o *Oracle) least() time.Time {
+	if o.Passed == nil {
+		return o.newest
+	}
+	return o.newest.Add(o.Passed())
 }
 
 func earlier(a, b time.Time) time.Time {

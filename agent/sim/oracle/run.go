@@ -38,6 +38,8 @@ type stage struct {
 	// left in it and in the stages before.
 	begun  bool
 	doneAt time.Time
+	// soaked tells that it had soaked before the log's clock was set back.
+	soaked bool
 }
 
 // phase is how far a member has come.
