@@ -1,15 +1,18 @@
-// Package api is the REST server of design.md 7: Avassa's object under its own
-// paths, and ours beside it.
+// Package api is the REST server (design.md 7): Avassa's object at its own paths,
+// and our further objects.
 //
-// It decides who may call what, and turns requests into calls of the store and
-// the controllers. It holds no state of its own.
+// It decides who may do what, and translates requests to calls of the store and
+// the controllers. It keeps no state and never drives a host.
 package api
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
@@ -18,23 +21,23 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// Controller is what the API needs of a tenant's controller. Errors are those
-// of package run.
+// Controller is the part of a tenant's controller that the API uses. Its errors
+// are those of package run.
 type Controller interface {
 	State(ctx context.Context) (v1.State, error)
 	Hosts(ctx context.Context) ([]v1.Host, error)
-	// Runs are those that the filter chooses, newest first.
+	// Runs returns the runs that match the filter, newest first.
 	Runs(ctx context.Context, filter v1.RunFilter) ([]v1.Run, error)
 	Find(ctx context.Context, id uint64) (v1.Run, error)
 	Newest(ctx context.Context) (view v1.Run, seq uint64, found bool, err error)
 	Current(ctx context.Context) (id uint64, err error)
 	Watch(ctx context.Context) (changed <-chan struct{}, stop func(), err error)
 	Start(ctx context.Context, by string, request v1.Start) (v1.Run, error)
-	// Ask does what somebody asks of the run under way, and returns that run.
+	// Ask executes an operator's request on the run under way and returns the run.
 	Ask(ctx context.Context, by string, ask run.Ask, body v1.Ask) (v1.Run, error)
 	Ready(ctx context.Context) error
-	// Windows are the openings that overlap the time between two instants, in
-	// their order and at most so many.
+	// Windows returns the openings that overlap the time between two instants, by
+	// start and at most count.
 	Windows(ctx context.Context, from, to time.Time, count int) ([]v1.Window, error)
 	// Seen waits until the revision of that number of the configuration, of the
 	// rollout or of a calendar is known.
@@ -42,7 +45,7 @@ type Controller interface {
 	Forget(ctx context.Context, by, host string) error
 }
 
-// Store is what the API needs of the store.
+// Store is the part of the store that the API uses.
 type Store interface {
 	Config(ctx context.Context, tenant string) (v1.OSUpgrade, store.Revision, error)
 	PutConfig(ctx context.Context, tenant string, config v1.OSUpgrade, base store.Revision) (store.Revision, error)
@@ -52,24 +55,25 @@ type Store interface {
 	DeleteRollout(ctx context.Context, tenant string, base store.Revision) (store.Revision, error)
 	Calendar(ctx context.Context, tenant, name string) (v1.Calendar, store.Revision, error)
 	Calendars(ctx context.Context, tenant string) ([]store.NamedCalendar, error)
-	// RoomForCalendar returns store.ErrFull when there may be no more of them.
+	// RoomForCalendar returns store.ErrFull if the tenant may have no further
+	// calendar.
 	RoomForCalendar(ctx context.Context, tenant string) error
 	PutCalendar(ctx context.Context, tenant, name string, calendar v1.Calendar, base store.Revision) (store.Revision, error)
 	DeleteCalendar(ctx context.Context, tenant, name string, base store.Revision) (store.Revision, error)
 }
 
-// Options say what the API serves.
+// Options configure the API.
 type Options struct {
-	// Site is the name of this site, which requests may name.
+	// Site is the name of this site.
 	Site string
 	// Tenants maps the name of each tenant to its controller.
 	Tenants map[string]Controller
 	Store   Store
 	Tokens  *Tokens
-	// Healthy returns why the agent as a whole cannot work, or nil.
+	// Healthy returns why the agent cannot work, or nil.
 	Healthy func() error
-	// Reaches returns why the agent does not reach its own log, or nil; it is
-	// nil where the log cannot be out of reach.
+	// Reaches returns why the agent cannot reach its own log, or nil. It is nil if
+	// the log is in this process.
 	Reaches func(ctx context.Context) error
 	Log     *slog.Logger
 }
@@ -77,15 +81,15 @@ type Options struct {
 // server answers requests.
 type server struct {
 	Options
-	// turns are those of each tenant to look ahead for windows.
-	turns map[string]chan struct{}
+	// windowSlots limits the concurrent computations of windows of each tenant.
+	windowSlots map[string]chan struct{}
 }
 
 // New returns the API's handler.
 func New(o Options) http.Handler {
-	s := &server{Options: o, turns: map[string]chan struct{}{}}
+	s := &server{Options: o, windowSlots: map[string]chan struct{}{}}
 	for tenant := range o.Tenants {
-		s.turns[tenant] = make(chan struct{}, looksPerTenant)
+		s.windowSlots[tenant] = make(chan struct{}, windowsPerTenant)
 	}
 	mux := http.NewServeMux()
 	for _, tenant := range []string{"/tenants/{tenant}", ""} {
@@ -113,19 +117,19 @@ func New(o Options) http.Handler {
 	return s.around(&unmatched{mux: mux, log: s.Log})
 }
 
-// call is one request on its way through a handler.
+// call is a request in a handler.
 type call struct {
 	*http.Request
 	w      http.ResponseWriter
 	tenant string
-	// by is the name of the token that the request bears.
+	// by is the name of the request's token.
 	by         string
 	controller Controller
-	// query holds the parameters after the path.
+	// query are the query parameters.
 	query url.Values
 }
 
-// handle registers a handler for those whose token allows it.
+// handle registers a handler that needs a right.
 func (s *server) handle(mux *http.ServeMux, pattern string, needs Right, f func(*call) error) {
 	mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		c := &call{Request: r, w: w}
@@ -143,7 +147,7 @@ func (s *server) handle(mux *http.ServeMux, pattern string, needs Right, f func(
 	})
 }
 
-// admit finds out who calls, about which tenant, and whether that is allowed.
+// admit determines the token and the tenant of a request and checks the right.
 func (s *server) admit(c *call, needs Right) error {
 	token, err := s.Tokens.Bearer(c.Request)
 	if err != nil {
@@ -165,4 +169,85 @@ func (s *server) admit(c *call, needs Right) error {
 	}
 	c.controller = controller
 	return nil
+}
+
+// around wraps every request: it limits the body and logs a line, which never
+// contains the token.
+func (s *server) around(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begun := time.Now()
+		r.Body = http.MaxBytesReader(w, r.Body, v1.MaxBody)
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+		s.Log.Debug("request", "method", r.Method, "path", r.URL.Path, "from", r.RemoteAddr, "took", time.Since(begun))
+	})
+}
+
+// unmatched answers requests that match no pattern with an error in the API's
+// form.
+type unmatched struct {
+	mux *http.ServeMux
+	log *slog.Logger
+}
+
+// ServeHTTP implements http.Handler.
+func (u *unmatched) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if _, pattern := u.mux.Handler(r); pattern != "" {
+		u.mux.ServeHTTP(w, r)
+		return
+	}
+	s := &server{Options: Options{Log: u.log}}
+	if allowed := u.allowed(r); len(allowed) > 0 {
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		s.fail(w, r, problem(http.StatusMethodNotAllowed, "", "", "method %s is not supported here; use %s", r.Method, strings.Join(allowed, ", ")))
+		return
+	}
+	s.fail(w, r, problem(http.StatusNotFound, "", "", "there is nothing at %q", r.URL.Path))
+}
+
+func (u *unmatched) allowed(r *http.Request) []string {
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodPost} {
+		other := &http.Request{Method: method, URL: r.URL, Host: r.Host}
+		if _, pattern := u.mux.Handler(other); pattern != "" {
+			allowed = append(allowed, method)
+		}
+	}
+	return allowed
+}
+
+// readQuery parses the query. A malformed query is an error: URL.Query would
+// ignore it, so that "validate=true;" would write instead of validate.
+func (c *call) readQuery() (err error) {
+	if c.query, err = url.ParseQuery(c.URL.RawQuery); err != nil {
+		return problem(http.StatusBadRequest, "", c.URL.RawQuery,
+			"cannot parse query %q: %v; use NAME=VALUE joined by \"&\", each percent-encoded", c.URL.RawQuery, err)
+	}
+	return nil
+}
+
+// query refuses query parameters other than the known ones.
+func query(c *call, known ...string) error {
+	for name, values := range c.query {
+		switch {
+		case !slices.Contains(known, name):
+			return badRequest(name, "", fmt.Sprintf("is not a query parameter here; use %s", strings.Join(known, ", ")))
+		case len(values) > 1:
+			return badRequest(name, values[1], "is given more than once")
+		}
+	}
+	return nil
+}
+
+// flag parses a query parameter that must be "true" or absent.
+func flag(c *call, name string) (bool, error) {
+	switch value := c.query.Get(name); {
+	case !c.query.Has(name):
+		return false, nil
+	case value == "true":
+		return true, nil
+	default:
+		return false, badRequest(name, value, `is invalid; use "true" or omit the parameter`)
+	}
 }

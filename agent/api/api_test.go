@@ -110,7 +110,7 @@ func TestConfigObject(t *testing.T) {
 		t.Errorf("GET has ETag %q, PUT had %q", got.header.Get("ETag"), first)
 	}
 	c.want(c.call("GET", configPath, "", "If-None-Match", first), 304, "")
-	c.want(c.call("GET", configPath, "", "If-Match", `"other"`), 412, "is there with ETag")
+	c.want(c.call("GET", configPath, "", "If-Match", `"other"`), 412, "has ETag")
 	c.want(c.call("PUT", configPath, body, "If-None-Match", "*"), 412, "")
 	c.want(c.call("PUT", configPath, body, "If-Match", `"other"`), 412, "")
 	c.want(c.call("PUT", configPath, body, "If-Match", "W/"+first), 412, "")
@@ -166,11 +166,11 @@ func TestBadRequests(t *testing.T) {
 		},
 		"cut JSON":              {"PUT", configPath, body[:40], 400, []string{"error-message"}},
 		"too large":             {"PUT", configPath, strings.Repeat(" ", 1<<20) + body, 413, []string{"larger than 1048576 bytes"}},
-		"unknown tenant name":   {"GET", "/v1/config/tenants/No_Tenant/os-upgrade", "", 403, []string{"is not good for tenant"}},
-		"another tenant":        {"GET", "/v1/config/tenants/other/os-upgrade", "", 403, []string{"is not good for tenant"}},
+		"unknown tenant name":   {"GET", "/v1/config/tenants/No_Tenant/os-upgrade", "", 403, []string{"is not valid for tenant"}},
+		"another tenant":        {"GET", "/v1/config/tenants/other/os-upgrade", "", 403, []string{"is not valid for tenant"}},
 		"unknown query":         {"GET", configPath + "?validat=true", "", 400, []string{"validat", "fields, validate"}},
 		"query twice":           {"GET", configPath + "?validate=true&validate=true", "", 400, []string{"more than once"}},
-		"query with semicolon":  {"PUT", configPath + "?validate=true;", body, 400, []string{`\"validate=true;\" cannot be read`}},
+		"query with semicolon":  {"PUT", configPath + "?validate=true;", body, 400, []string{`cannot parse query \"validate=true;\"`}},
 		"query badly escaped":   {"PUT", configPath + "?validate=true&%zz", body, 400, []string{"percent-encoded"}},
 		"validate=yes":          {"PUT", configPath + "?validate=yes", body, 400, []string{`\"yes\"`, `\"true\"`}},
 		"unknown field":         {"GET", statePath + "?fields=stat", "", 400, []string{"stat", "status"}},
@@ -218,16 +218,16 @@ func TestTokens(t *testing.T) {
 		return "Bearer " + text
 	}
 	reader, all, other := add("demo", api.Read), add(api.AnyTenant, api.Rights()...), add("other", api.Rights()...)
-	c.want(c.call("GET", statePath, "", "Authorization", ""), 401, "bears no token")
-	c.want(c.call("GET", statePath, "", "Authorization", "Bearer wrong"), 401, "not known")
-	c.want(c.call("GET", statePath, "", "Authorization", "Bearer ../../token"), 401, "not known")
+	c.want(c.call("GET", statePath, "", "Authorization", ""), 401, "has no token")
+	c.want(c.call("GET", statePath, "", "Authorization", "Bearer wrong"), 401, "unknown")
+	c.want(c.call("GET", statePath, "", "Authorization", "Bearer ../../token"), 401, "unknown")
 	if a := c.call("GET", statePath, "", "Authorization", "Basic eDp5"); a.status != 401 || a.header.Get("WWW-Authenticate") == "" {
 		t.Errorf("answered %d without a challenge", a.status)
 	}
 	c.want(c.call("GET", statePath, "", "Authorization", reader), 200, "idle")
-	c.want(c.call("PUT", configPath, body, "Authorization", reader), 403, "does not allow to write")
-	c.want(c.call("POST", statePath+"/start", "{}", "Authorization", reader), 403, "does not allow to start")
-	c.want(c.call("GET", statePath, "", "Authorization", other), 403, "is not good for tenant")
+	c.want(c.call("PUT", configPath, body, "Authorization", reader), 403, "does not have the right")
+	c.want(c.call("POST", statePath+"/start", "{}", "Authorization", reader), 403, "does not have the right")
+	c.want(c.call("GET", statePath, "", "Authorization", other), 403, "is not valid for tenant")
 	c.want(c.call("GET", statePath, "", "Authorization", all), 200, "idle")
 	c.want(c.call("GET", "/v1/config/tenants/nobody/os-upgrade", "", "Authorization", all), 404, `tenant \"nobody\" does not exist`)
 	c.want(c.call("GET", "/v1/config/tenants/No_Body/os-upgrade", "", "Authorization", all), 400, `is not the name of a tenant; use 1 to 63 of a-z, 0-9`)

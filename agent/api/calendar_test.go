@@ -123,7 +123,7 @@ func TestCalendarObject(t *testing.T) {
 	s.want("GET", xmas, "", 200, "")
 	s.want("DELETE", xmas, "", 204, "", "If-Match", second)
 	s.want("GET", xmas, "", 404, "")
-	s.want("PUT", xmas, body, 412, "so If-Match cannot hold", "If-Match", "*")
+	s.want("PUT", xmas, body, 412, "so If-Match cannot match", "If-Match", "*")
 	// The last is the deletion's own revision.
 	if want := []uint64{10, 20, 30, 40}; !slices.Equal(m.seenOnes, want) {
 		t.Errorf("the controller was waited for to see %v; want %v", m.seenOnes, want)
@@ -176,5 +176,5 @@ func TestRoomForCalendars(t *testing.T) {
 	s.want("PUT", calendarsPath+"/d?validate=true", body, 400, "has 3 calendars")
 	s.want("PUT", calendarsPath+"/d", body, 400, "has 3 calendars")
 	s.want("PUT", calendarsPath+"/a", body, 204, "")
-	s.want("GET", calendarsPath, "", 403, "does not allow to read")
+	s.want("GET", calendarsPath, "", 403, "does not have the right")
 }

@@ -62,9 +62,9 @@ func TestDamagedObject(t *testing.T) {
 	} {
 		damage(t, s, o.bucket, o.key)
 		told := c.want(c.call("GET", o.path, ""), 500, "is damaged")
-		c.want(told, 500, "write it anew with PUT, or delete it")
+		c.want(told, 500, "replace it with PUT, or delete it")
 		c.want(c.call("PATCH", o.path, `{}`), 500, "is damaged")
-		c.want(c.call("PUT", o.path, o.body, "If-None-Match", "*"), 412, "is there with ETag")
+		c.want(c.call("PUT", o.path, o.body, "If-None-Match", "*"), 412, "has ETag")
 		c.want(c.call("PUT", o.path, o.body), 204, "")
 		c.want(c.call("GET", o.path, ""), 200, "")
 		damage(t, s, o.bucket, o.key)

@@ -11,7 +11,7 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// answer is an error with the answer that it becomes.
+// answer is an error with its HTTP answer.
 type answer struct {
 	status int
 	body   v1.ErrorBody
@@ -22,14 +22,14 @@ func (a *answer) Error() string {
 	return fmt.Sprintf("%d %s", a.status, a.body.Errors[0].Message)
 }
 
-// problem is an answer with one error, about a field when that is not empty.
+// problem returns an answer with one error, of a field if that is not empty.
 func problem(status int, field, value, format string, args ...any) error {
 	return &answer{status: status, body: v1.ErrorBody{Errors: []v1.Error{{
 		Message: fmt.Sprintf(format, args...), Info: v1.ErrorInfo{Field: field, Value: value},
 	}}}}
 }
 
-// badRequest names a field, its value and what would be right.
+// badRequest returns an answer that names a field, its value and the reason.
 func badRequest(field, value, right string) error {
 	if value == "" {
 		return problem(http.StatusBadRequest, field, value, "%s: %s", field, right)
@@ -37,7 +37,7 @@ func badRequest(field, value, right string) error {
 	return problem(http.StatusBadRequest, field, value, "%s: %q %s", field, value, right)
 }
 
-// retryAfter is how many seconds a client is asked to wait after a 503.
+// retryAfter is how many seconds a client should wait after a 503.
 const retryAfter = "2"
 
 // fail answers a request with an error.
@@ -78,7 +78,7 @@ func (s *server) classify(r *http.Request, err error) *answer {
 	case errors.Is(err, store.ErrConflict):
 		return plain(http.StatusPreconditionFailed, err)
 	}
-	// Whatever else fails is a part of the agent that does not answer.
+	// Any other error means that a part of the agent does not answer.
 	if !errors.Is(err, run.ErrNotReady) && r.Context().Err() == nil {
 		s.Log.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
 	}
@@ -89,7 +89,7 @@ func plain(status int, err error) *answer {
 	return &answer{status: status, body: v1.ErrorBody{Errors: []v1.Error{{Message: err.Error()}}}}
 }
 
-// send writes a value in the form that the client asks for.
+// send writes a value in the format of the Accept header.
 func (s *server) send(w http.ResponseWriter, r *http.Request, status int, value any) {
 	contentType, body, err := v1.Encode(r.Header.Get("Accept"), value)
 	if err != nil {

@@ -10,21 +10,21 @@ import (
 	"strings"
 )
 
-// fields is what the query parameter fields selects: nil selects all.
+// fields is the selection of the query parameter fields; nil selects all.
 type fields map[string]fields
 
-// maxFieldsDepth bounds how deep fields may descend.
+// maxFieldsDepth is the deepest nesting of a selection.
 const maxFieldsDepth = 16
 
-// parseFields reads the grammar of avassa.md 2: "a,b", "a/b", "a/[b,c/d]".
+// parseFields parses the grammar of avassa.md 2: "a,b", "a/b", "a/[b,c/d]".
 func parseFields(text string) (fields, error) {
 	p := fieldsParser{rest: text}
 	f, err := p.list(0)
 	if err == nil && p.rest != "" {
-		err = fmt.Errorf("%q is one too many", p.rest)
+		err = fmt.Errorf("%q is unexpected", p.rest)
 	}
 	if err != nil {
-		return nil, badRequest("fields", text, fmt.Sprintf("cannot be read: %v; use a,b or a/b or a/[b,c]", err))
+		return nil, badRequest("fields", text, fmt.Sprintf("cannot be parsed: %v; use a,b or a/b or a/[b,c]", err))
 	}
 	return f, nil
 }
@@ -33,7 +33,7 @@ type fieldsParser struct {
 	rest string
 }
 
-// list reads item { "," item }.
+// list parses item { "," item }.
 func (p *fieldsParser) list(depth int) (fields, error) {
 	f := fields{}
 	for {
@@ -46,7 +46,7 @@ func (p *fieldsParser) list(depth int) (fields, error) {
 	}
 }
 
-// item reads name [ "/" item | "/[" list "]" ] into f.
+// item parses name [ "/" item | "/[" list "]" ] into f.
 func (p *fieldsParser) item(f fields, depth int) (err error) {
 	if depth > maxFieldsDepth {
 		return fmt.Errorf("it is nested deeper than %d", maxFieldsDepth)
@@ -80,8 +80,8 @@ func (p *fieldsParser) skip(prefix string) bool {
 	return found
 }
 
-// sendFields answers with a value, cut down to the fields that the request
-// asks for (AV-9).
+// sendFields sends a value, restricted to the fields selected by the request
+// (AV-9).
 func (s *server) sendFields(c *call, value any) error {
 	if c.query.Has("fields") {
 		wanted, err := parseFields(c.query.Get("fields"))
@@ -96,9 +96,8 @@ func (s *server) sendFields(c *call, value any) error {
 	return nil
 }
 
-// of cuts a value of one of the API's types down to the fields selected. One
-// that the type does not have is an error; one that this value lacks is left
-// out.
+// of restricts a value of the API's types to the selected fields. A field that the
+// type does not have is an error; a field that this value does not have is omitted.
 func (f fields) of(value any) (any, error) {
 	if err := f.check(reflect.TypeOf(value)); err != nil {
 		return nil, err
@@ -126,7 +125,7 @@ func (f fields) check(t reflect.Type) error {
 	for name, below := range f {
 		member, found := known[name]
 		if !found {
-			return badRequest("fields", name, "is no field here; use one of "+strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+			return badRequest("fields", name, "is not a field here; use one of "+strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
 		if err := below.check(member); err != nil {
 			return err

@@ -55,7 +55,7 @@ func TestDeleteHost(t *testing.T) {
 		status      int
 		part        string
 	}{
-		{starter, "/v1/state/os-upgrade/hosts/h01", http.StatusForbidden, "does not allow to write"},
+		{starter, "/v1/state/os-upgrade/hosts/h01", http.StatusForbidden, "does not have the right"},
 		{writer, "/v1/state/os-upgrade/hosts/h02", http.StatusPreconditionFailed, "host h02 is online"},
 		{writer, "/v1/state/os-upgrade/hosts/h77", http.StatusNotFound, `host \"h77\" is not known`},
 		{writer, "/v1/state/os-upgrade/hosts/h01?site=mars", http.StatusNotFound, "mars"},

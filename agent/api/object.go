@@ -5,19 +5,20 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 )
 
-// maxTries bounds how often a write without a precondition is based anew on
-// what somebody else wrote in between.
+// maxTries is how often a write without a precondition is retried after a
+// concurrent write.
 const maxTries = 5
 
-// object answers requests about an object of a tenant.
+// object handles the requests for an object of a tenant.
 type object[T any] struct {
 	server *server
-	// noun is what people call it.
+	// noun names the object for people.
 	noun string
 
 	read func(ctx context.Context, tenant string) (T, store.Revision, error)
@@ -26,29 +27,30 @@ type object[T any] struct {
 	remove func(ctx context.Context, tenant string, base store.Revision) (store.Revision, error)
 
 	decode func(contentType string, body []byte) (T, error)
-	// patch merges a body of PATCH.
+	// patch merges the body of a PATCH.
 	patch     func(now T, contentType string, body []byte) (T, error)
 	canonical func(T) T
-	// inUse returns why the object cannot be deleted without force; nil when
-	// it always can.
+	// inUse returns why the object cannot be deleted without force. A nil inUse
+	// means that it always can.
 	inUse func(ctx context.Context, controller Controller) error
-	// room returns why there can be no further object; nil when the tenant has
-	// only this one.
+	// room returns why no further object can be created. It is nil for an object
+	// of which a tenant has one.
 	room func(ctx context.Context, tenant string) error
 }
 
-// stored is a tenant's object as the store has it.
+// stored is a tenant's object in the store.
 type stored[T any] struct {
 	value    T
 	revision store.Revision
 	exists   bool
-	// damaged is why the value of one that exists cannot be read.
+	// damaged is why the value of an existing object cannot be read.
 	damaged error
 }
 
 func (st stored[T]) tag() string { return etag(st.revision) }
 
-// register has the object answered at a path that of finds for a request.
+// register registers the handlers of an object at a path; of returns the object of
+// a request.
 func register[T any](s *server, mux *http.ServeMux, path string, of func(*call) (*object[T], error)) {
 	for method, route := range map[string]struct {
 		needs  Right
@@ -69,7 +71,7 @@ func register[T any](s *server, mux *http.ServeMux, path string, of func(*call) 
 	}
 }
 
-// only finds the one object of its kind that a tenant has.
+// only returns the object of a kind of which a tenant has one.
 func only[T any](o *object[T]) func(*call) (*object[T], error) {
 	return func(*call) (*object[T], error) { return o, nil }
 }
@@ -91,17 +93,17 @@ func (o *object[T]) missing(c *call) error {
 
 func (o *object[T]) mismatch(c *call, now stored[T]) error {
 	if !now.exists {
-		return problem(http.StatusPreconditionFailed, "", "", "tenant %q has no %s, so If-Match cannot hold", c.tenant, o.noun)
+		return problem(http.StatusPreconditionFailed, "", "", "tenant %q has no %s, so If-Match cannot match", c.tenant, o.noun)
 	}
-	return problem(http.StatusPreconditionFailed, "", "", "the %s of tenant %q is there with ETag %s; read it again before you change it", o.noun, c.tenant, now.tag())
+	return problem(http.StatusPreconditionFailed, "", "", "the %s of tenant %q has ETag %s; read it again before you change it", o.noun, c.tenant, now.tag())
 }
 
-// unreadable is the error of who wants to know what is stored.
+// unreadable is the error of a request that needs the damaged value.
 func (o *object[T]) unreadable(now stored[T]) error {
-	return problem(http.StatusInternalServerError, "", "", "%v; write it anew with PUT, or delete it", now.damaged)
+	return problem(http.StatusInternalServerError, "", "", "%v; replace it with PUT, or delete it", now.damaged)
 }
 
-// answerGet answers GET (AV-6, AV-8, AV-9).
+// answerGet handles GET (AV-6, AV-8, AV-9).
 func (o *object[T]) answerGet(c *call) error {
 	if err := query(c, "fields", "validate"); err != nil {
 		return err
@@ -131,15 +133,15 @@ func (o *object[T]) answerGet(c *call) error {
 	return o.server.sendFields(c, now.value)
 }
 
-// answerPut answers PUT: 201 when new, 204 when replaced (AV-3).
+// answerPut handles PUT: 201 if the object is new, 204 if replaced (AV-3).
 func (o *object[T]) answerPut(c *call) error {
 	return o.write(c, func(body []byte, _ stored[T]) (T, error) {
 		return o.decode(c.Header.Get("Content-Type"), body)
 	})
 }
 
-// answerPatch answers PATCH (AV-4). What the body alone has wrong is told even
-// where there is nothing to change.
+// answerPatch handles PATCH (AV-4). Errors of the body are reported even if there
+// is no object.
 func (o *object[T]) answerPatch(c *call) error {
 	return o.write(c, func(body []byte, now stored[T]) (T, error) {
 		merged, err := o.patch(now.value, c.Header.Get("Content-Type"), body)
@@ -153,9 +155,8 @@ func (o *object[T]) answerPatch(c *call) error {
 	})
 }
 
-// write stores what next makes of the body and of what is there, in canonical
-// spelling (AV-16), based on the revision that next saw (design.md 5,
-// invariant 6).
+// write stores the result of next in canonical form (AV-16). The write is based on
+// the revision that next got (design.md 5, invariant 6).
 func (o *object[T]) write(c *call, next func(body []byte, now stored[T]) (T, error)) error {
 	if err := query(c, "validate"); err != nil {
 		return err
@@ -205,8 +206,8 @@ func (o *object[T]) write(c *call, next func(body []byte, now stored[T]) (T, err
 // effectTimeout bounds the wait for a controller to see what was written.
 const effectTimeout = 5 * time.Second
 
-// takeEffect waits until the controller knows what was written, so that the
-// client's next request finds it. It is stored in any case.
+// takeEffect waits until the controller has seen the write, so that the client's
+// next request finds it in effect. The write is stored in any case.
 func (o *object[T]) takeEffect(c *call, number uint64) {
 	ctx, cancel := context.WithTimeout(c.Context(), effectTimeout)
 	defer cancel()
@@ -226,7 +227,7 @@ func (o *object[T]) written(c *call, existed bool, revision store.Revision) {
 	c.w.WriteHeader(http.StatusCreated)
 }
 
-// answerDelete answers DELETE; of an object in use only with force (AV-5).
+// answerDelete handles DELETE; an object in use needs force (AV-5).
 func (o *object[T]) answerDelete(c *call) error {
 	known := []string{"validate"}
 	if o.inUse != nil {
@@ -259,7 +260,7 @@ func (o *object[T]) answerDelete(c *call) error {
 	return nil
 }
 
-// deletable returns what is there to delete.
+// deletable returns the object, or why it cannot be deleted.
 func (o *object[T]) deletable(c *call, force bool) (stored[T], error) {
 	now, err := o.stored(c.Context(), c.tenant)
 	switch {
@@ -273,4 +274,43 @@ func (o *object[T]) deletable(c *call, force bool) (stored[T], error) {
 		return now, nil
 	}
 	return now, o.inUse(c.Context(), c.controller)
+}
+
+// etag is the strong entity tag of a revision.
+func etag(r store.Revision) string { return `"` + r.String() + `"` }
+
+// precondition evaluates If-Match and If-None-Match (RFC 9110 13.2.2). It returns
+// 0 if the request proceeds, else 304 or 412.
+func precondition(method string, header http.Header, exists bool, tag string) int {
+	if match := header.Values("If-Match"); len(match) > 0 && !lists(match, exists, tag) {
+		return http.StatusPreconditionFailed
+	}
+	if none := header.Values("If-None-Match"); len(none) > 0 && lists(none, exists, tag) {
+		if method == http.MethodGet || method == http.MethodHead {
+			return http.StatusNotModified
+		}
+		return http.StatusPreconditionFailed
+	}
+	return 0
+}
+
+// conditional reports whether a request has a precondition.
+func conditional(header http.Header) bool {
+	return len(header.Values("If-Match")) > 0 || len(header.Values("If-None-Match")) > 0
+}
+
+// lists reports whether a list of entity tags matches the object. A weak tag never
+// matches, because ours are strong.
+func lists(values []string, exists bool, tag string) bool {
+	for _, value := range values {
+		for _, part := range strings.Split(value, ",") {
+			switch strings.TrimSpace(part) {
+			case "*":
+				return exists
+			case tag:
+				return exists
+			}
+		}
+	}
+	return false
 }

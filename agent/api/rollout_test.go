@@ -184,7 +184,7 @@ func TestRolloutObject(t *testing.T) {
 	s.want("GET", rolloutPath, "", 200, "")
 	s.want("DELETE", rolloutPath, "", 204, "")
 	s.want("GET", rolloutPath, "", 404, "")
-	s.want("PUT", rolloutPath, body, 412, "so If-Match cannot hold", "If-Match", "*")
+	s.want("PUT", rolloutPath, body, 412, "so If-Match cannot match", "If-Match", "*")
 	if want := []uint64{1, 2, 3, 4}; len(m.seen) != 4 || m.seen[0] != 1 || m.seen[3] != 4 {
 		t.Errorf("the controller was waited for to see %v; want %v", m.seen, want)
 	}
@@ -197,7 +197,7 @@ func TestWrongRolloutIsNotStored(t *testing.T) {
 	s.want("PUT", rolloutPath, `{"stages":[{"name":"a","max-unavailable":"0"},{"name":"b"}],"on-failure":"stp"}`, 400, `"field":"stages[0].max-unavailable","value":"0"`)
 	s.want("PUT", rolloutPath, `{"on-failure":"stp"}`, 400, "did you mean stop?")
 	s.want("PUT", rolloutPath, ``, 400, "the document is empty")
-	s.want("GET", rolloutPath, "", 403, "does not allow to read")
+	s.want("GET", rolloutPath, "", 403, "does not have the right")
 	if m.rollout != nil {
 		t.Errorf("stored %+v", m.rollout)
 	}
@@ -264,7 +264,7 @@ func TestAskNeedsTheRightToStart(t *testing.T) {
 	t.Parallel()
 	m := &memory{}
 	s := serve(t, m, Read, Write)
-	s.want("POST", acmeState+"/abort", `{"reason":"r"}`, 403, "does not allow to start")
+	s.want("POST", acmeState+"/abort", `{"reason":"r"}`, 403, "does not have the right")
 	if m.asked != nil {
 		t.Errorf("the controller was asked %q", m.asked)
 	}
@@ -299,7 +299,7 @@ func TestRunsFilter(t *testing.T) {
 		"?limit=0":         "use 1 to 1000",
 		"?limit=1001":      "use 1 to 1000",
 		"?limit=many":      "use 1 to 1000",
-		"?limits=1":        "is no query parameter here",
+		"?limits=1":        "is not a query parameter here",
 		"?since=2026-11-21T01:00:00Z&until=2026-11-21T01:00:00Z": "is not after since",
 	} {
 		t.Run("wrong: "+query, func(t *testing.T) {

@@ -1,12 +1,17 @@
 package api
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
+	"strconv"
+	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// onSite checks that a request names no other site than this one (AV-31).
+// onSite refuses a request for another site (AV-31).
 func (s *server) onSite(c *call, known ...string) error {
 	if err := query(c, append(known, "site")...); err != nil {
 		return err
@@ -17,7 +22,7 @@ func (s *server) onSite(c *call, known ...string) error {
 	return nil
 }
 
-// getState answers Avassa's state object (AV-30 to AV-39).
+// getState returns Avassa's state object (AV-30 to AV-39).
 func (s *server) getState(c *call) error {
 	if err := s.onSite(c, "fields", "content"); err != nil {
 		return err
@@ -33,12 +38,12 @@ func (s *server) getState(c *call) error {
 	case content == "nonconfig":
 		state.OSUpgrade = v1.OSUpgrade{}
 	case c.query.Has("content"):
-		return badRequest("content", content, `is not possible; use "config" or "nonconfig"`)
+		return badRequest("content", content, `is invalid; use "config" or "nonconfig"`)
 	}
 	return s.sendFields(c, state)
 }
 
-// getHosts answers the hosts that are known (AV-40).
+// getHosts lists the known hosts (AV-40).
 func (s *server) getHosts(c *call) error {
 	if err := s.onSite(c, "fields"); err != nil {
 		return err
@@ -66,8 +71,8 @@ func (s *server) getHost(c *call) error {
 	return problem(http.StatusNotFound, "host", c.PathValue("host"), "host %q is not known", c.PathValue("host"))
 }
 
-// healthz tells whether the process works at all, readyz whether every
-// controller may send commands. Both need no token and tell no secret.
+// healthz reports whether the process works, readyz whether every controller may
+// send commands. Neither needs a token, and neither reveals a secret.
 func (s *server) healthz(w http.ResponseWriter, r *http.Request) {
 	if err := s.Healthy(); err != nil {
 		s.fail(w, r, err)
@@ -90,4 +95,101 @@ func (s *server) readyz(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	s.healthz(w, r)
+}
+
+// deleteHost deletes a host that will not come back. Otherwise it would hold its
+// slot until it comes back (design.md 5, invariant 1).
+func (s *server) deleteHost(c *call) error {
+	if err := s.onSite(c); err != nil {
+		return err
+	}
+	name := c.PathValue("host")
+	if err := c.controller.Forget(c.Context(), c.by, name); errors.Is(err, run.ErrNoHost) {
+		return problem(http.StatusNotFound, "host", name, "host %q is not known", name)
+	} else if err != nil {
+		return err
+	}
+	s.Log.Info("host deleted", "tenant", c.tenant, "by", c.by, "host", name)
+	c.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+const (
+	// maxFeed is the largest number of windows in a feed: one an hour for a year.
+	maxFeed = 366 * 24
+	// windowsPerTenant is how many requests of one tenant compute windows
+	// concurrently; with many calendars that takes seconds. A further request waits
+	// for windowsWait.
+	windowsPerTenant, windowsWait = 2, 5 * time.Second
+)
+
+// windows gets windows from the controller once the tenant has a free slot.
+func (s *server) windows(c *call, from, to time.Time, count int) ([]v1.Window, error) {
+	late := time.NewTimer(windowsWait)
+	defer late.Stop()
+	slots := s.windowSlots[c.tenant]
+	select {
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
+	case <-c.Context().Done():
+		return nil, c.Context().Err()
+	case <-late.C:
+		return nil, problem(http.StatusServiceUnavailable, "", "", "the limit of %d concurrent requests for windows of tenant %q is reached; try again", windowsPerTenant, c.tenant)
+	}
+	return c.controller.Windows(c.Context(), from, to, count)
+}
+
+// getWindows lists the next windows, or the windows between two times.
+func (s *server) getWindows(c *call) error {
+	if err := s.onSite(c, "fields", "from", "to", "count"); err != nil {
+		return err
+	}
+	filter, err := readWindowFilter(c)
+	if err != nil {
+		return err
+	}
+	windows, err := s.windows(c, filter.From, filter.To, filter.Count)
+	if err != nil {
+		return err
+	}
+	return s.sendFields(c, windows)
+}
+
+func readWindowFilter(c *call) (filter v1.WindowFilter, err error) {
+	if filter.From, err = instant(c, "from"); err != nil {
+		return filter, err
+	}
+	if filter.To, err = instant(c, "to"); err != nil {
+		return filter, err
+	}
+	if text := c.query.Get("count"); c.query.Has("count") {
+		if filter.Count, err = strconv.Atoi(text); err != nil || filter.Count < 1 {
+			return filter, badRequest("count", text, fmt.Sprintf("is not a number of windows; use 1 to %d", v1.MaxWindowsListed))
+		}
+	}
+	filter, wrong := filter.Around(time.Now())
+	if len(wrong) > 0 {
+		return filter, wrong
+	}
+	return filter, nil
+}
+
+// getFeed returns the windows of the next twelve months as an iCalendar text, for
+// programs that subscribe to it.
+func (s *server) getFeed(c *call) error {
+	if err := s.onSite(c); err != nil {
+		return err
+	}
+	now := time.Now()
+	windows, err := s.windows(c, now, now.AddDate(1, 0, 0), maxFeed)
+	if err != nil {
+		return err
+	}
+	c.w.Header().Set("Content-Type", v1.FeedType)
+	c.w.Header().Set("Content-Disposition", fmt.Sprintf(`inline; filename="os-upgrade-%s.ics"`, c.tenant))
+	c.w.WriteHeader(http.StatusOK)
+	if _, err := c.w.Write(v1.Feed(s.Site, c.tenant, now, windows)); err != nil {
+		s.Log.Debug("the client is gone", "path", c.URL.Path, "error", err)
+	}
+	return nil
 }

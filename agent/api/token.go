@@ -19,7 +19,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 )
 
-// Right is what a token allows.
+// Right is a right of a token.
 type Right string
 
 // The rights of a token.
@@ -32,29 +32,29 @@ const (
 // Rights lists all rights.
 func Rights() []Right { return []Right{Read, Write, Start} }
 
-// AnyTenant is the tenant of a token that is good for all of them.
+// AnyTenant is the tenant of a token that is valid for all tenants.
 const AnyTenant = "*"
 
-// Token tells whom a token stands for and what it allows. The token itself is
-// kept nowhere, only its SHA-256.
+// Token is the name, tenant and rights of a token. The secret text is not stored,
+// only its SHA-256.
 type Token struct {
 	Name   string  `json:"name"`
 	Tenant string  `json:"tenant"`
 	Allow  []Right `json:"allow"`
-	// Expires is when it ends; nil means never.
+	// Expires is the end of its validity; nil means never.
 	Expires *time.Time `json:"expires,omitempty"`
 }
 
-// Tokens is the folder of the tokens: a file per token, named after its
-// SHA-256. A file that is added or removed counts at once, without a restart.
+// Tokens is the folder of tokens: a file for each, named by its SHA-256. Adding or
+// removing a file takes effect at once, without a restart.
 type Tokens struct {
 	dir string
 }
 
-// OpenTokens makes the folder when it is missing.
+// OpenTokens creates the folder if it does not exist.
 func OpenTokens(dir string) (*Tokens, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("cannot make the folder of tokens: %w", err)
+		return nil, fmt.Errorf("cannot create the folder of tokens: %w", err)
 	}
 	return &Tokens{dir: dir}, nil
 }
@@ -62,32 +62,32 @@ func OpenTokens(dir string) (*Tokens, error) {
 // secretBytes is the length of a token's random part.
 const secretBytes = 24
 
-// maxName bounds the name of a token, in characters.
+// maxName is the longest name of a token, in characters.
 const maxName = 63
 
-// validName reports whether a name can stand in a table or a log as it is.
+// validName reports whether a name can be printed unchanged in tables and logs.
 func validName(name string) bool {
 	return strings.TrimSpace(name) != "" && utf8.ValidString(name) && utf8.RuneCountInString(name) <= maxName &&
 		!strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// Check tells what is wrong with a token that is to be made.
+// Check returns an error if a token with these properties cannot be created.
 func (t Token) Check() error {
 	if !validName(t.Name) {
-		return fmt.Errorf("name: %q is not possible; use 1 to %d printable characters", t.Name, maxName)
+		return fmt.Errorf("name: %q is invalid; use 1 to %d printable characters", t.Name, maxName)
 	}
 	return nil
 }
 
-// Add makes a token and returns its text, which is kept nowhere else. The name
-// is refused when it is empty, too long or cannot be printed.
+// Add creates a token and returns its text, which is not stored. It refuses an
+// empty, too long or unprintable name.
 func (t *Tokens) Add(token Token) (string, error) {
 	if err := token.Check(); err != nil {
 		return "", err
 	}
 	secret := make([]byte, secretBytes)
 	if _, err := rand.Read(secret); err != nil {
-		return "", fmt.Errorf("cannot make a token: %w", err)
+		return "", fmt.Errorf("cannot create a token: %w", err)
 	}
 	text := "osu_" + hex.EncodeToString(secret)
 	body, err := format.Token.Encode(token)
@@ -102,15 +102,15 @@ func (t *Tokens) path(text string) string {
 	return filepath.Join(t.dir, hex.EncodeToString(hash[:])+".json")
 }
 
-// Bearer returns the token that a request bears (RFC 6750 2.1).
+// Bearer returns the token of a request (RFC 6750 2.1).
 func (t *Tokens) Bearer(r *http.Request) (Token, error) {
 	scheme, text, found := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !found || !strings.EqualFold(scheme, "Bearer") {
-		return Token{}, problem(http.StatusUnauthorized, "", "", "the request bears no token; send Authorization: Bearer TOKEN")
+		return Token{}, problem(http.StatusUnauthorized, "", "", "the request has no token; send Authorization: Bearer TOKEN")
 	}
 	body, err := os.ReadFile(t.path(strings.TrimSpace(text)))
 	if errors.Is(err, os.ErrNotExist) {
-		return Token{}, problem(http.StatusUnauthorized, "", "", "the token is not known")
+		return Token{}, problem(http.StatusUnauthorized, "", "", "the token is unknown")
 	}
 	if err != nil {
 		return Token{}, fmt.Errorf("cannot look up a token: %w", err)
@@ -125,15 +125,15 @@ func (t *Tokens) Bearer(r *http.Request) (Token, error) {
 	return token, nil
 }
 
-// allows returns why a token is not good for a request.
+// allows returns an error if the token does not permit a request.
 func (t Token) allows(tenant string, needs Right) error {
 	switch {
 	case tenant == AnyTenant:
-		return badRequest("tenant", "", "the token is good for any tenant, so name one: use /v1/…/tenants/NAME/os-upgrade")
+		return badRequest("tenant", "", "the token is valid for all tenants, so the path must name one: use /v1/…/tenants/NAME/os-upgrade")
 	case t.Tenant != AnyTenant && t.Tenant != tenant:
-		return problem(http.StatusForbidden, "tenant", tenant, "token %q is not good for tenant %q", t.Name, tenant)
+		return problem(http.StatusForbidden, "tenant", tenant, "token %q is not valid for tenant %q", t.Name, tenant)
 	case !slices.Contains(t.Allow, needs):
-		return problem(http.StatusForbidden, "", "", "token %q does not allow to %s", t.Name, needs)
+		return problem(http.StatusForbidden, "", "", "token %q does not have the right %q", t.Name, needs)
 	}
 	return nil
 }

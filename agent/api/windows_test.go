@@ -77,7 +77,7 @@ func TestWrongWindowsQuery(t *testing.T) {
 		"count=1001":                      "use 1 to 1000",
 		"count=all":                       `"field":"count","value":"all"`,
 		"from=" + soon + "&to=" + soon:    "is not after from",
-		"limit=3":                         "is no query parameter here",
+		"limit=3":                         "is not a query parameter here",
 		"count=1&count=2":                 "more than once",
 		"to=2026-11-21T01:00:00%2B01:00x": "is not a time",
 	} {
@@ -90,7 +90,7 @@ func TestWrongWindowsQuery(t *testing.T) {
 			}
 		})
 	}
-	serve(t, &clockwork{}, Write).want("GET", acmeState+"/windows", "", 403, "does not allow to read")
+	serve(t, &clockwork{}, Write).want("GET", acmeState+"/windows", "", 403, "does not have the right")
 }
 
 // slow is a controller that takes as long as its client to look ahead.
@@ -127,15 +127,15 @@ func TestManyFeeds(t *testing.T) {
 				refused.Add(1)
 			}
 		}
-		for range looksPerTenant {
+		for range windowsPerTenant {
 			clients.Go(func() { ask(ctx) })
 		}
 		synctest.Wait()
 		for range 100 {
 			clients.Go(func() { ask(ctx) })
 		}
-		time.Sleep(lookWait + time.Second)
-		if c.most.Load() != looksPerTenant || refused.Load() != 100 {
+		time.Sleep(windowsWait + time.Second)
+		if c.most.Load() != windowsPerTenant || refused.Load() != 100 {
 			t.Errorf("%d look ahead at once, %d are refused", c.most.Load(), refused.Load())
 		}
 		gone()

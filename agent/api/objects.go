@@ -1,0 +1,103 @@
+package api
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// configs returns the os-upgrade configuration, Avassa's object (AV-1).
+func (s *server) configs() *object[v1.OSUpgrade] {
+	return &object[v1.OSUpgrade]{
+		server: s, noun: "os-upgrade configuration",
+		read: s.Store.Config, put: s.Store.PutConfig, remove: s.Store.DeleteConfig,
+		decode: v1.DecodeOSUpgrade, patch: patchConfig, canonical: v1.OSUpgrade.Canonical,
+		inUse: refuseDuringRun,
+	}
+}
+
+// patchConfig merges the body of a PATCH: a list in the body replaces the stored
+// list, an absent list stays (AV-4, AV-22).
+func patchConfig(now v1.OSUpgrade, contentType string, body []byte) (v1.OSUpgrade, error) {
+	change, err := v1.DecodeOSUpgrade(contentType, body)
+	if err != nil {
+		return v1.OSUpgrade{}, err
+	}
+	if change.WorkerApplications != nil {
+		now.WorkerApplications = change.WorkerApplications
+	}
+	if change.MaintenanceWindows != nil {
+		now.MaintenanceWindows = change.MaintenanceWindows
+	}
+	return now, nil
+}
+
+// refuseDuringRun refuses the deletion of a configuration in use (AV-5).
+func refuseDuringRun(ctx context.Context, controller Controller) error {
+	current, err := controller.Current(ctx)
+	if err != nil || current == 0 {
+		return err
+	}
+	return &run.Refused{Run: current, Message: fmt.Sprintf("run %d is under way; wait until it ends, or add force=true, which does not end the run", current)}
+}
+
+// rollouts returns the rollout. It may be changed or deleted during a run, which
+// keeps the policy with which it was opened.
+func (s *server) rollouts() *object[v1.Rollout] {
+	return &object[v1.Rollout]{
+		server: s, noun: "rollout",
+		read: s.Store.Rollout, put: s.Store.PutRollout, remove: s.Store.DeleteRollout,
+		decode: v1.DecodeRollout, patch: v1.MergeRollout, canonical: v1.Rollout.Canonical,
+	}
+}
+
+// calendar returns the calendar with the name in the path. It may be changed or
+// deleted at any time, also during a run: an added freeze ends the run.
+func (s *server) calendar(c *call) (*object[v1.Calendar], error) {
+	name := c.PathValue("name")
+	if !names.Valid(name) {
+		return nil, badRequest("name", name, fmt.Sprintf(`is not the name of a calendar; use 1 to %d of a-z, 0-9 and "-", with a letter or digit at both ends`, names.MaxLength))
+	}
+	return &object[v1.Calendar]{
+		server: s, noun: "calendar " + name,
+		read: func(ctx context.Context, tenant string) (v1.Calendar, store.Revision, error) {
+			return s.Store.Calendar(ctx, tenant, name)
+		},
+		put: func(ctx context.Context, tenant string, value v1.Calendar, base store.Revision) (store.Revision, error) {
+			return s.Store.PutCalendar(ctx, tenant, name, value, base)
+		},
+		remove: func(ctx context.Context, tenant string, base store.Revision) (store.Revision, error) {
+			return s.Store.DeleteCalendar(ctx, tenant, name, base)
+		},
+		decode: v1.DecodeCalendar, patch: v1.MergeCalendar, canonical: v1.Calendar.Canonical,
+		room: s.Store.RoomForCalendar,
+	}, nil
+}
+
+// getCalendars lists the tenant's calendars by name, with content=true also their
+// content.
+func (s *server) getCalendars(c *call) error {
+	if err := query(c, "fields", "content"); err != nil {
+		return err
+	}
+	content, err := flag(c, "content")
+	if err != nil {
+		return err
+	}
+	all, err := s.Store.Calendars(c.Context(), c.tenant)
+	if err != nil {
+		return err
+	}
+	list := make([]v1.CalendarInfo, len(all))
+	for i, named := range all {
+		list[i] = named.Calendar.Info(named.Name, etag(named.Revision))
+		if content {
+			list[i].Calendar = &all[i].Calendar
+		}
+	}
+	return s.sendFields(c, list)
+}
