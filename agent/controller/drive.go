@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -60,16 +61,6 @@ func (s *state) judgeAt(current *run.State, now time.Time) time.Time {
 	return s.hosts.pace.judgeAt
 }
 
-// hasGathered reports whether a controller that has just started knows enough of
-// the run's hosts to go on: each was heard of, or is known to be silent. After
-// a while those that were not heard of are silent (design.md 5, invariant 1).
-func (s *state) hasGathered(current *run.State, now time.Time) bool {
-	if !s.gathered {
-		s.gathered = !now.Before(s.started.Add(gracePeriod)) || !s.hosts.anyUnheard(current)
-	}
-	return s.gathered
-}
-
 // take takes a step of the newest run, and returns when to look again.
 func (s *state) take(ctx context.Context, now time.Time, step run.Step, q *request) time.Time {
 	newest := s.ledger.Newest()
@@ -107,14 +98,27 @@ func (s *state) appendEvent(ctx context.Context, current *run.State, e message.E
 	return s.append(ctx, message.Record{Kind: message.EventRecord, Run: current.Key(), Body: message.EncodeEvent(e)}, message.Name(e))
 }
 
-// append writes a record, and returns when to try again if that failed.
-func (s *state) append(ctx context.Context, r message.Record, label string) (retryAt time.Time) {
-	worked := s.log.failing.IsZero()
-	if s.log.append(ctx, r, label, &s.ledger) {
-		return time.Time{}
+// nextRequest returns the request that is to be decided next, of a caller that
+// still waits; nil when there is none.
+func (s *state) nextRequest() *request {
+	for _, w := range s.waiters {
+		if q := w.request; q != nil && q.seq == 0 && q.refused == nil && w.ctx.Err() == nil {
+			return q
+		}
 	}
-	if worked && !s.log.failing.IsZero() {
-		s.show()
+	return nil
+}
+
+// written notes that the event of a request is on the log.
+func (s *state) written(current *run.State, q *request, seq uint64) {
+	s.Logger.Info("asked", "tenant", s.Tenant, "run", current.Key(), "ask", q.Ask, "by", q.By, "why", q.Why)
+	q.seq = seq
+}
+
+// recognize notes that the event of a request is on the log whose append had
+// failed: it is not refused for what it has done itself.
+func (s *state) recognize(current *run.State, r message.Record) {
+	if q := s.nextRequest(); q != nil && r.Kind == message.EventRecord && q.tried != nil && bytes.Equal(r.Body, q.tried) {
+		s.written(current, q, r.Seq)
 	}
-	return s.log.retryAt
 }

@@ -365,7 +365,7 @@ func stateOf(o Options) *state {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := newState(newSession(o, true, func() {}))
+	s := newState(o, newSession(o, true, func() {}).beside)
 	s.knows = true
 	return s
 }

@@ -31,7 +31,7 @@ func (s *state) fold(ctx context.Context, r message.Record) {
 	if current := s.ledger.Current(); r.Seq == s.startedAt && current != nil {
 		// What was there at the start is taken up at its end.
 		s.compareAll(current)
-		if s.session.active {
+		if s.active {
 			s.tasks.syncAll(ctx, current)
 		}
 	}
@@ -82,8 +82,8 @@ func (s *state) archiveWhenDue(now time.Time) {
 }
 
 func (s *state) archive(ended *run.State) {
-	if s.session.active {
-		s.session.past.put(s.fullView(ended), ended.LastSeq)
+	if s.active {
+		s.past.put(s.fullView(ended), ended.LastSeq)
 	}
 }
 
@@ -108,7 +108,7 @@ func (s *state) follow(ctx context.Context, current *run.State, r message.Decode
 	case r.Kind == message.ReplyRecord: // A sign of life.
 		s.hosts.present.hear(r.Host, s.Now())
 	}
-	tasks := s.session.active && hasTasks(current.Policy())
+	tasks := s.active && hasTasks(current.Policy())
 	for _, host := range hosts {
 		s.hosts.unreported[host] = true
 		if tasks {

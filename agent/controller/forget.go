@@ -17,7 +17,7 @@ func (c *Controller) Forget(ctx context.Context, by, name string) error {
 	if err := c.attempt(ctx, func(s *state) error { return s.forgettable(name) }); err != nil {
 		return err
 	}
-	if err := c.session().writer.delete(ctx, c.o.Tenant, name); err != nil {
+	if err := c.session().beside.writer.delete(ctx, c.o.Tenant, name); err != nil {
 		return err
 	}
 	// The store has forgotten it, so the rest must follow, whoever waits.
@@ -31,7 +31,7 @@ func (c *Controller) Forget(ctx context.Context, by, name string) error {
 func (s *state) forgettable(name string) error {
 	h, known := s.hosts.known[name]
 	switch {
-	case !s.session.active:
+	case !s.active:
 		return s.mayWrite()
 	case !known && !s.minds(name):
 		return fmt.Errorf("host %s: %w", name, run.ErrNoHost)
@@ -49,7 +49,7 @@ func (s *state) forgettable(name string) error {
 func (s *state) forget(by, name string) error {
 	if err := s.forgettable(name); err != nil {
 		if h, known := s.hosts.known[name]; known {
-			s.session.writer.put(h.Host)
+			s.writer.put(h.Host)
 		}
 		return err
 	}

@@ -140,7 +140,7 @@ func TestForgetTooLate(t *testing.T) {
 	m := newMemory("h01")
 	o := m.options(t)
 	s := stateOf(o)
-	k := s.session.writer
+	k := s.writer
 	s.heard("h01", message.Alive{Application: "app"}, time.Now())
 	if err := k.delete(t.Context(), "acme", "h01"); err != nil {
 		t.Fatal(err)

@@ -45,9 +45,9 @@ func TestWhatIsNew(t *testing.T) {
 			s := stateOf(o)
 			s.heard("h01", message.Alive{Application: "app"}, noon)
 			s.stale = false
-			s.session.writer.queue.Take()
+			s.writer.queue.Take()
 			s.hear([]wait.Item[string, sign]{{Key: c.host, Value: c.sign}})
-			if written := len(s.session.writer.queue.Items()) > 0; s.stale != c.decides || written != c.written {
+			if written := len(s.writer.queue.Items()) > 0; s.stale != c.decides || written != c.written {
 				t.Errorf("decides: %v, written: %v; want %v, %v", s.stale, written, c.decides, c.written)
 			}
 		})
@@ -84,13 +84,14 @@ func BenchmarkHeartbeat(b *testing.B) {
 			for i := range hosts {
 				s.heard(fmt.Sprintf("h%05d", i), message.Alive{Application: "app"}, now)
 			}
+			signs := wait.NewQueue[string, sign]()
 			timer := time.NewTimer(time.Hour)
 			defer timer.Stop()
 			for i := 0; b.Loop(); i++ {
-				s.session.signs.Change(fmt.Sprintf("h%05d", i%hosts), func(l *sign) {
+				signs.Change(fmt.Sprintf("h%05d", i%hosts), func(l *sign) {
 					l.alive, l.aliveAt = message.Alive{Application: "app"}, now
 				})
-				s.hear(s.session.signs.Take())
+				s.hear(signs.Take())
 				s.refresh(b.Context(), timer)
 			}
 		})

@@ -80,7 +80,7 @@ func TestSlowStore(t *testing.T) {
 	s.heard("h01", message.Alive{Application: "app"}, time.Now())
 	begun := make(chan struct{})
 	go func() {
-		s.session.writer.write(t.Context())
+		s.writer.write(t.Context())
 		close(begun)
 	}()
 	s.heard("h02", message.Alive{Application: "app"}, time.Now())
@@ -90,7 +90,7 @@ func TestSlowStore(t *testing.T) {
 	}
 	m.stuck.Unlock()
 	<-begun
-	s.session.writer.write(t.Context())
+	s.writer.write(t.Context())
 	if h, _ := m.kept("h01"); h.AgentVersion != "2" {
 		t.Errorf("h01 is kept as %+v", h)
 	}

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
 )
 
 // Runs returns the runs that a filter chooses, newest first. They come without
@@ -26,7 +24,7 @@ func (c *Controller) Runs(ctx context.Context, filter v1.RunFilter) ([]v1.Run, e
 			l.runs[i].Hosts = newest.view.Hosts
 		}
 	}
-	for _, r := range c.session().past.queued() {
+	for _, r := range c.session().beside.past.queued() {
 		l.add(r)
 	}
 	var failed error
@@ -94,7 +92,7 @@ func (c *Controller) Find(ctx context.Context, id uint64) (v1.Run, error) {
 	case newest != nil:
 		return *newest, nil
 	}
-	for _, r := range c.session().past.queued() {
+	for _, r := range c.session().beside.past.queued() {
 		if r.ID == id {
 			return r, nil
 		}
@@ -117,42 +115,12 @@ func (c *Controller) Watch(ctx context.Context) (changed <-chan struct{}, stop f
 	return signal, stop, nil
 }
 
-// shown is the newest run as it was shown at some time, so that many who watch
-// cost one view; without a run when it was not shown since the last change.
-type shown struct {
-	run *v1.Run
-	at  time.Time
-}
-
-// showFor is how long a view is shown, though nothing changes: what it tells
-// of the future goes by the clock.
-const showFor = 5 * time.Second
-
-// newest is the run that was opened last as it is shown.
-type newest struct {
-	view  v1.Run
-	seq   uint64
-	found bool
-}
-
 // Newest returns the run that was opened last and the log's sequence that it
 // is as of; false when there is none yet. Its hosts are shared by all who ask
 // between two changes: nobody may change them.
 func (c *Controller) Newest(ctx context.Context) (view v1.Run, seq uint64, found bool, err error) {
 	n, err := ask(ctx, c, (*state).newest)
 	return n.view, n.seq, n.found, err
-}
-
-func (s *state) newest() newest {
-	r := s.visible()
-	if r == nil {
-		return newest{}
-	}
-	if now := s.Now(); s.shown.run == nil || now.Sub(s.shown.at).Abs() > showFor {
-		v := s.view(r)
-		s.shown = shown{run: &v, at: now}
-	}
-	return newest{view: *s.shown.run, seq: s.ledger.LastSeq, found: true}
 }
 
 // Current returns the id of the run under way, or 0.
@@ -175,54 +143,7 @@ func (c *Controller) Current(ctx context.Context) (id uint64, err error) {
 	return *current, nil
 }
 
-// visible returns the run that people see as the newest. One that is opened
-// has no id before its prepare, a moment later.
-func (s *state) visible() *run.State {
-	newest := s.ledger.Newest()
-	if newest == nil || newest.ID != 0 || newest.Over() {
-		return newest
-	}
-	return s.ledger.Ended()
-}
-
 // Ready returns why the controller sends no commands, or nil.
 func (c *Controller) Ready(ctx context.Context) (why error) {
 	return c.attempt(ctx, (*state).serving)
-}
-
-// fullView is a run with its story.
-func (s *state) fullView(r *run.State) v1.Run {
-	full := s.view(r)
-	full.Events = s.story.Events()
-	return full
-}
-
-// view is a run as the API shows it.
-func (s *state) view(r *run.State) v1.Run {
-	now := s.Now()
-	shown := view.Run(r, now)
-	if !r.Over() {
-		s.whyNot(r, &shown, now)
-	}
-	for i, h := range r.Hosts() {
-		if known := s.hosts.known[h.Name]; known != nil {
-			shown.Hosts[i].Progress = view.Progress(r, h, known.progress, known.progressAt)
-		}
-	}
-	return shown
-}
-
-// whyNot tells what of the controller's own holds up a run.
-func (s *state) whyNot(r *run.State, shown *v1.Run, now time.Time) {
-	switch {
-	case s.alarm != nil:
-		shown.Reason = s.alarm.Error()
-	case !s.log.failing.IsZero():
-		shown.Reason = fmt.Sprintf("the log takes no record: %v", s.log.failed)
-		shown.WaitingFor = &v1.WaitingFor{What: "log", Detail: shown.Reason, Since: view.Time(s.log.failing)}
-	case !s.hasGathered(r, now):
-		shown.WaitingFor = &v1.WaitingFor{
-			What: run.ForHost, Detail: "hosts to be heard of: the controller has just started", Since: view.Time(s.started),
-		}
-	}
 }

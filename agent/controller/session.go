@@ -19,13 +19,9 @@ import (
 // the state; all else posts functions to it.
 type session struct {
 	o      Options
-	active bool
-	// notify tells those who watch the controller that something has changed.
-	notify func()
+	beside beside
 	posted chan func(*state)
 	signs  *wait.Queue[string, sign]
-	writer *hostWriter
-	past   *archiver
 	// knows is closed once the log and the configuration have been read as they
 	// stood at the start, ending when nobody is to wait for the session any more.
 	knows, ending chan struct{}
@@ -33,10 +29,13 @@ type session struct {
 }
 
 func newSession(o Options, active bool, notify func()) *session {
-	return &session{
-		o: o, active: active, notify: notify, posted: make(chan func(*state), 64), signs: wait.NewQueue[string, sign](),
-		writer: newHostWriter(o), past: newArchiver(o), knows: make(chan struct{}), ending: make(chan struct{}),
+	n := &session{
+		o: o, posted: make(chan func(*state), 64), signs: wait.NewQueue[string, sign](), knows: make(chan struct{}), ending: make(chan struct{}),
 	}
+	n.beside = beside{
+		active: active, writer: newHostWriter(o), past: newArchiver(o), notify: notify, loaded: func() { close(n.knows) }, call: n.call,
+	}
+	return n
 }
 
 // end has the session end.
@@ -65,12 +64,12 @@ func (n *session) run(ctx context.Context) error {
 		return err
 	}
 	var writing sync.WaitGroup
-	if n.active {
+	if n.beside.active {
 		// A controller that is passive by now leaves what it has not written to the
 		// active one, which finds it by itself.
 		last := func() bool { return !errors.Is(context.Cause(ctx), errEnded) }
-		writing.Go(func() { n.writer.run(ctx, last) })
-		writing.Go(func() { n.past.run(ctx, last) })
+		writing.Go(func() { n.beside.writer.run(ctx, last) })
+		writing.Go(func() { n.beside.past.run(ctx, last) })
 	}
 	for _, part := range []func(context.Context) error{n.follower(), n.watchIntent, n.watchVersions, n.listen} {
 		go func() {
@@ -79,7 +78,7 @@ func (n *session) run(ctx context.Context) error {
 			}
 		}()
 	}
-	s.loop(ctx)
+	s.loop(ctx, n.posted, n.signs)
 	writing.Wait()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) && !errors.Is(cause, errEnded) {
 		return cause
@@ -94,7 +93,7 @@ func (n *session) load(ctx context.Context) (*state, error) {
 		return nil, err
 	}
 	n.o.Guard = watchdog
-	s := newState(n)
+	s := newState(n.o, n.beside)
 	kept, err := n.o.Store.Hosts(ctx, n.o.Tenant)
 	if err != nil {
 		return nil, err
@@ -109,7 +108,7 @@ func (n *session) load(ctx context.Context) (*state, error) {
 	if s.trim.first, err = n.o.Log.First(ctx); err != nil {
 		return nil, err
 	}
-	if s.archived, err = n.past.load(ctx); err != nil {
+	if s.archived, err = n.beside.past.load(ctx); err != nil {
 		return nil, err
 	}
 	if err := n.o.Guard.End(s.log.last); err != nil {

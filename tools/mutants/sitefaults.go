@@ -30,7 +30,7 @@ var siteFaults = []fault{
 	},
 	{
 		name: "controller-decides-at-half-the-log", in: "agent/controller.state.decide",
-		old: `if !s.session.active || !s.knows || s.ready() != nil {`, new: `if s.alarm != nil {`,
+		old: `if !s.active || !s.knows || s.ready() != nil {`, new: `if s.alarm != nil {`,
 		by: tests("agent/controller", "TestAbortAfterARestart|TestTaskAfterARestart"),
 	},
 	{

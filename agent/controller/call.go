@@ -7,17 +7,6 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 )
 
-// waiter is a caller that waits for the controller to reach something. Callers
-// run in goroutines of their own; the loop owns the list of waiters and looks at
-// each of them after every change of the state.
-type waiter struct {
-	ctx context.Context
-	// look sends the answer if there is one by now, and reports whether it did.
-	look func(*state) (answered bool)
-	// request is what the caller asks of the run, nil when it asks nothing.
-	request *request
-}
-
 // errPending is what a look returns as long as there is no answer.
 var errPending = errors.New("there is no answer yet")
 
@@ -87,28 +76,4 @@ func waitFor[T any](ctx context.Context, c *Controller, q *request, look func(*s
 		_ = n.post(context.WithoutCancel(ctx), func(*state) {}) // The loop drops this waiter then.
 		return none, ctx.Err()
 	}
-}
-
-// admit adds a waiter that is not answered at once.
-func (s *state) admit(w *waiter) {
-	if w.ctx.Err() != nil || w.look(s) {
-		return
-	}
-	s.waiters = append(s.waiters, w)
-	if w.request != nil {
-		s.stale = true
-	}
-}
-
-// answer looks at all waiters and drops those that have their answer or have
-// gone.
-func (s *state) answer() {
-	waiting := s.waiters[:0]
-	for _, w := range s.waiters {
-		if w.ctx.Err() == nil && !w.look(s) {
-			waiting = append(waiting, w)
-		}
-	}
-	clear(s.waiters[len(waiting):])
-	s.waiters = waiting
 }

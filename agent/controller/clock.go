@@ -52,3 +52,54 @@ func (c *runClock) forFreezes(now time.Time) time.Time {
 	}
 	return now
 }
+
+const (
+	// away is how late a decision may come before the controller concludes that
+	// its process was stopped, its machine suspended, or the clock set forward.
+	away = 2 * time.Second
+	// catchingUp is how long nothing is judged after that: what hosts have said
+	// meanwhile waits in the sockets of this process.
+	catchingUp = 5 * time.Second
+)
+
+// pace notices that nothing was decided for a while.
+type pace struct {
+	// looked is when the last decision was made, due when the next was to be made
+	// at the latest.
+	looked, due time.Time
+	// judgeAt is when hosts may be given up again.
+	judgeAt time.Time
+}
+
+// wasAway reports whether nothing was decided for a while, and for how long.
+// A controller that is late all the time still judges between two such pauses.
+func (p *pace) wasAway(now time.Time) (late time.Duration, was bool) {
+	if p.judgeAt.After(now.Add(catchingUp)) {
+		p.judgeAt = time.Time{} // The clock was set back since.
+	}
+	late = now.Sub(later(p.looked, p.due))
+	if p.due.IsZero() || late < away || now.Before(p.judgeAt.Add(longestSleep)) {
+		return 0, false
+	}
+	p.judgeAt = now.Add(catchingUp)
+	return late, true
+}
+
+// longestSleep bounds the time between two looks at the clock: a suspended
+// machine and a clock that was set raise no event that a timer sees.
+const longestSleep = time.Minute
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// earliestSet is the earlier of two times; the zero time is not set.
+func earliestSet(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,52 @@
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// Store is what a controller needs of the store.
+type Store interface {
+	WatchIntent(ctx context.Context, tenant string, see func(store.Seen)) error
+	Hosts(ctx context.Context, tenant string) ([]store.Host, error)
+	PutHost(ctx context.Context, key string, host store.Host) error
+	DeleteHost(ctx context.Context, tenant, key string) error
+	WatchVersions(ctx context.Context, tenant string, see func(store.Reported)) error
+	VersionsNumber(ctx context.Context, tenant string) (uint64, error)
+	PutRun(ctx context.Context, tenant string, r v1.Run, asOf uint64) error
+	Run(ctx context.Context, tenant string, id uint64) (v1.Run, error)
+	Runs(ctx context.Context, tenant string, deliver func(v1.Run) (more bool)) error
+}
+
+// Runner runs the tasks that are run at the site.
+type Runner interface {
+	Run(ctx context.Context, t message.Task) message.Outcome
+}
+
+// Options say what a controller controls.
+type Options struct {
+	Tenant string
+	// Zone is the site's time zone, for windows that are site-local.
+	Zone *time.Location
+	Log  log.Log
+	// HostEvents is how it hears of hosts beside the log.
+	HostEvents log.HostEvents
+	Guard      *guard.Guard
+	Store      Store
+	// Site runs the tasks that are run at the site; nil lets each of them fail.
+	Site Runner
+	// Logger takes what operators may want to know.
+	Logger *slog.Logger
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+	// At is told the label of each step before it is taken and after it was
+	// (tests crash there); nil means nobody.
+	At func(label string)
+}

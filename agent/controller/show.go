@@ -1,0 +1,80 @@
+package controller
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
+)
+
+// showFor is how long a view is shown, though nothing changes: what it tells
+// of the future goes by the clock.
+const showFor = 5 * time.Second
+
+// newest is the run that was opened last as it is shown.
+type newest struct {
+	view  v1.Run
+	seq   uint64
+	found bool
+}
+
+func (s *state) newest() newest {
+	r := s.visible()
+	if r == nil {
+		return newest{}
+	}
+	if now := s.Now(); s.shown.run == nil || now.Sub(s.shown.at).Abs() > showFor {
+		v := s.view(r)
+		s.shown = shown{run: &v, at: now}
+	}
+	return newest{view: *s.shown.run, seq: s.ledger.LastSeq, found: true}
+}
+
+// visible returns the run that people see as the newest. One that is opened
+// has no id before its prepare, a moment later.
+func (s *state) visible() *run.State {
+	newest := s.ledger.Newest()
+	if newest == nil || newest.ID != 0 || newest.Over() {
+		return newest
+	}
+	return s.ledger.Ended()
+}
+
+// fullView is a run with its story.
+func (s *state) fullView(r *run.State) v1.Run {
+	full := s.view(r)
+	full.Events = s.story.Events()
+	return full
+}
+
+// view is a run as the API shows it.
+func (s *state) view(r *run.State) v1.Run {
+	now := s.Now()
+	shown := view.Run(r, now)
+	if !r.Over() {
+		s.whyNot(r, &shown, now)
+	}
+	for i, h := range r.Hosts() {
+		if known := s.hosts.known[h.Name]; known != nil {
+			shown.Hosts[i].Progress = view.Progress(r, h, known.progress, known.progressAt)
+		}
+	}
+	return shown
+}
+
+// whyNot tells what of the controller's own holds up a run.
+func (s *state) whyNot(r *run.State, shown *v1.Run, now time.Time) {
+	switch {
+	case s.alarm != nil:
+		shown.Reason = s.alarm.Error()
+	case !s.log.failing.IsZero():
+		shown.Reason = fmt.Sprintf("the log takes no record: %v", s.log.failed)
+		shown.WaitingFor = &v1.WaitingFor{What: "log", Detail: shown.Reason, Since: view.Time(s.log.failing)}
+	case !s.hasGathered(r, now):
+		shown.WaitingFor = &v1.WaitingFor{
+			What: run.ForHost, Detail: "hosts to be heard of: the controller has just started", Since: view.Time(s.started),
+		}
+	}
+}

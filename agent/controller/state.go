@@ -1,0 +1,228 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/plan"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
+)
+
+// state is all that a controller knows. Only the loop touches it.
+type state struct {
+	Options
+	beside
+
+	// ledger is the fold of the log, clock the time of the run under way, story
+	// what has happened in the newest run.
+	ledger run.Ledger
+	clock  runClock
+	story  view.Story
+
+	intent intent
+	hosts  hosts
+	tasks  *dispatcher
+	log    appender
+	guard  guardKeeper
+	trim   trimmer
+
+	// archived is the newest run that was in the history at the start, archiveAt
+	// when the run that has ended is to be written there anew; zero when it is
+	// there as it is.
+	archived  uint64
+	archiveAt time.Time
+
+	// started is when the session began, startedAt the newest record that was on
+	// the log then.
+	started   time.Time
+	startedAt uint64
+	// knows tells that all is known that was there at the start, gathered that
+	// enough is known of the hosts to go on with a run.
+	knows, gathered bool
+	// alarm is why no command may be sent any more; nil when all is well.
+	alarm error
+	// idle is why a window that is open has no run, for people.
+	idle v1.WaitingFor
+
+	// waiters are all callers that wait for something, in the order in which they
+	// came.
+	waiters []*waiter
+	// shown is the newest run as it was shown since the last change.
+	shown shown
+	// stale tells that something has changed since the last decision.
+	stale bool
+}
+
+// beside is what runs beside the loop.
+type beside struct {
+	// active tells that the controller may write.
+	active bool
+	writer *hostWriter
+	past   *archiver
+	// notify tells those who watch the controller that something has changed,
+	// loaded that all is known that was there at the start.
+	notify, loaded func()
+	// call has a function run in the loop.
+	call func(context.Context, func())
+}
+
+func newState(o Options, b beside) *state {
+	s := &state{
+		Options: o, beside: b, intent: newIntent(o), hosts: newHosts(o), log: newAppender(o), guard: newGuardKeeper(o),
+		trim: trimmer{Options: o, post: b.call}, started: o.Now(),
+	}
+	s.tasks = newDispatcher(o, b.call, func() { s.stale = true })
+	return s
+}
+
+// shown is the newest run as it was shown at some time, so that many who watch
+// cost one view; without a run when it was not shown since the last change.
+type shown struct {
+	run *v1.Run
+	at  time.Time
+}
+
+// append writes a record, and returns when to try again if that failed.
+func (s *state) append(ctx context.Context, r message.Record, label string) (retryAt time.Time) {
+	worked := s.log.failing.IsZero()
+	if s.log.append(ctx, r, label, &s.ledger) {
+		return time.Time{}
+	}
+	if worked && !s.log.failing.IsZero() {
+		s.show()
+	}
+	return s.log.retryAt
+}
+
+// learnt tells whoever waits for it that all is known by now: the log and the
+// configuration as they were at the start, or that the log is not to be
+// trusted.
+func (s *state) learnt() {
+	if !s.knows && s.intent.complete && s.hosts.versionsComplete && (s.alarm != nil || s.ledger.LastSeq >= s.log.last) {
+		s.loaded()
+		s.knows, s.stale = true, true
+	}
+}
+
+// raise stops all runs until somebody has looked at the log.
+func (s *state) raise(err error) {
+	if s.alarm == nil {
+		s.alarm = fmt.Errorf("%w; no command is sent any more: compare the log with a backup, and only when you are sure that it is right "+
+			"remove the guard file of tenant %s and start the agent again", err, s.Tenant)
+		s.Logger.Error("ALARM", "tenant", s.Tenant, "error", s.alarm)
+		s.guard.damaged = true
+		s.tasks.dropAll()
+		s.learnt()
+		s.changed()
+	}
+}
+
+// ready returns why nothing can be decided now.
+func (s *state) ready() error {
+	switch {
+	case s.alarm != nil:
+		return fmt.Errorf("%w: %w", run.ErrNotReady, s.alarm)
+	case s.ledger.LastSeq < s.log.last:
+		return fmt.Errorf("%w: it is still reading the log", run.ErrNotReady)
+	}
+	return nil
+}
+
+// mayWrite returns why nothing can be asked of this controller now.
+func (s *state) mayWrite() error {
+	if !s.active {
+		return fmt.Errorf("%w: it is passive; ask the controller that is active", run.ErrNotReady)
+	}
+	return s.ready()
+}
+
+// serving returns why the controller cannot do its work, for those who watch
+// over it.
+func (s *state) serving() error {
+	if s.alarm != nil {
+		return s.ready()
+	}
+	if err := s.log.stuck(); err != nil {
+		return fmt.Errorf("%w: %w", run.ErrNotReady, err)
+	}
+	return nil
+}
+
+// fleet returns the hosts whose application the configuration lists; those that
+// only does not name are aside. Nil names all.
+func (s *state) fleet(only map[string]bool) []plan.Host {
+	return s.hosts.listed(s.intent.applications(), only)
+}
+
+// changed has whoever watches look again, and the loop decide again.
+func (s *state) changed() {
+	s.stale = true
+	s.show()
+}
+
+// show has whoever watches look again.
+func (s *state) show() {
+	s.shown = shown{}
+	s.notify()
+}
+
+// hasGathered reports whether a controller that has just started knows enough of
+// the run's hosts to go on: each was heard of, or is known to be silent. After
+// a while those that were not heard of are silent (design.md 5, invariant 1).
+func (s *state) hasGathered(current *run.State, now time.Time) bool {
+	if !s.gathered {
+		s.gathered = !now.Before(s.started.Add(gracePeriod)) || !s.hosts.anyUnheard(current)
+	}
+	return s.gathered
+}
+
+// waiter is a caller that waits for the controller to reach something. Callers
+// run in goroutines of their own; the loop owns the list of waiters and looks at
+// each of them after every change of the state.
+type waiter struct {
+	ctx context.Context
+	// look sends the answer if there is one by now, and reports whether it did.
+	look func(*state) (answered bool)
+	// request is what the caller asks of the run, nil when it asks nothing.
+	request *request
+}
+
+// request is what a caller asks of the run under way. It is decided in its turn:
+// what it comes to depends on the requests before it.
+type request struct {
+	run.Request
+	// seq is the sequence of its event on the log, 0 before that is written;
+	// refused is why there will be none.
+	seq     uint64
+	refused error
+	// tried is the event that may be on the log though its append failed.
+	tried []byte
+}
+
+// admit adds a waiter that is not answered at once.
+func (s *state) admit(w *waiter) {
+	if w.ctx.Err() != nil || w.look(s) {
+		return
+	}
+	s.waiters = append(s.waiters, w)
+	if w.request != nil {
+		s.stale = true
+	}
+}
+
+// answer looks at all waiters and drops those that have their answer or have
+// gone.
+func (s *state) answer() {
+	waiting := s.waiters[:0]
+	for _, w := range s.waiters {
+		if w.ctx.Err() == nil && !w.look(s) {
+			waiting = append(waiting, w)
+		}
+	}
+	clear(s.waiters[len(waiting):])
+	s.waiters = waiting
+}
