@@ -1,9 +1,9 @@
-// Package check runs the tasks of a run where they are to be run, on a host or
-// at the site: it tries each check until it has passed as often as it must, or
-// runs a hook with its retries, and says in words what failed.
+// Package check executes the tasks of a run, on a host or at the site: it tries
+// each check until it has passed often enough, and runs hooks with their retries.
 //
-// It does not decide which task is due, nor what follows from its outcome. A
-// task may be run again, also while it still runs; what it runs must bear that.
+// It decides whether a check has passed. It never decides which task is due nor
+// what follows from the outcome. A task may run more than once, also concurrently;
+// scripts and endpoints must be idempotent.
 package check
 
 import (
@@ -15,35 +15,36 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
-// Runner runs tasks. Each field may be left out, and several tasks may be run
-// at once.
+// Runner runs tasks. All fields are optional. It is safe for concurrent use.
 type Runner struct {
-	// Scripts is the folder of installed scripts, an absolute path. Where it is
-	// empty none is run.
+	// Scripts is the folder of installed scripts, an absolute path. If it is
+	// empty, no script runs.
 	Scripts string
-	// Tenant is told to scripts.
+	// Tenant is passed to scripts.
 	Tenant string
-	// Systemctl is the program that knows of units; systemctl when empty.
+	// Systemctl is the path of systemctl(1); "systemctl" if empty.
 	Systemctl string
-	// Transport is for requests; nil is http.DefaultTransport.
+	// Transport is the transport of requests; nil means transport().
 	Transport http.RoundTripper
-	// Log is told of each try that fails; nil is nobody.
+	// Log logs each failed try; it may be nil.
 	Log *slog.Logger
 
-	// statfs is syscall.Statfs where nil.
+	// statfs is syscall.Statfs if nil.
 	statfs func(path string, into *syscall.Statfs_t) error
-	// answer is how long to wait for one; answerTime where 0.
+	// answer is the timeout of a try over the network; answerTime if 0.
 	answer time.Duration
 }
 
-// try is one attempt at a check or a hook; nil is a success.
+// try is one try of a check or hook; nil means success.
 type try func(context.Context) error
 
-// Run runs a task to its outcome: the checks one after the other until one
-// fails, then the hook. A task of neither is well. When ctx ends first, the
-// outcome tells nothing of the host and is to be dropped.
+// Run runs a task and returns its outcome: the checks one after the other until
+// one fails, then the hook. A task without either succeeds. If ctx ends first, the
+// outcome says nothing about the host; drop it.
 func (r *Runner) Run(ctx context.Context, t message.Task) message.Outcome {
 	err := r.run(ctx, t)
 	switch {
@@ -71,17 +72,110 @@ func (r *Runner) run(ctx context.Context, t message.Task) error {
 	return nil
 }
 
-// failed tells the log of a try.
+// failed logs a failed try.
 func (r *Runner) failed(ctx context.Context, t message.Task, what string, err error) {
 	if r.Log != nil {
 		r.Log.InfoContext(ctx, "a try failed", "run", t.Run, "kind", t.Kind, "host", t.Host, "what", what, "error", err)
 	}
 }
 
-// tries is so many of them, in words.
+// tries returns a number of tries in words.
 func tries(n int) string {
 	if n == 1 {
 		return "1 try"
 	}
 	return fmt.Sprintf("%d tries", n)
+}
+
+// minInterval is the shortest wait between two tries. Without it an interval of 0
+// would keep a processor busy.
+const minInterval = 100 * time.Millisecond
+
+// series counts the tries of a check.
+type series struct {
+	tried, inRow int
+	// last is the error of the last failed try.
+	last error
+}
+
+func (s *series) count(err error) {
+	s.tried++
+	s.inRow++
+	if err != nil {
+		s.inRow, s.last = 0, err
+	}
+}
+
+// check tries a check until it has passed often enough in a row. It fails as soon
+// as there is no time for another try.
+func (r *Runner) check(ctx context.Context, t message.Task, c policy.Check) error {
+	probe, err := r.probe(t, c)
+	if err != nil {
+		return err
+	}
+	end := time.Now().Add(c.Timeout.Duration())
+	ctx, cancel := context.WithDeadline(ctx, end)
+	defer cancel()
+	interval := max(minInterval, c.Interval.Duration())
+	var s series
+	for {
+		err := probe(ctx)
+		s.count(err)
+		if err != nil {
+			r.failed(ctx, t, "check "+c.Name, err)
+		}
+		if s.inRow >= c.Passes && err == nil {
+			return nil
+		}
+		if time.Until(end) <= interval || wait.Sleep(ctx, interval) != nil {
+			return s.tooFew(c)
+		}
+	}
+}
+
+// tooFew returns the error of a check that has not passed often enough.
+func (s series) tooFew(c policy.Check) error {
+	said := "no try failed"
+	if s.last != nil {
+		said = "the last failed try: " + s.last.Error()
+	}
+	return fmt.Errorf("passed %d of %d times in a row within %s, in %s; %s",
+		s.inRow, max(1, c.Passes), c.Timeout.Duration(), tries(s.tried), said)
+}
+
+// hook runs a hook until it succeeds or no retry is left.
+func (r *Runner) hook(ctx context.Context, t message.Task, h policy.Hook) error {
+	attempt, err := r.attempt(t, h)
+	if err != nil {
+		return err
+	}
+	for tried := 1; ; tried++ {
+		err := within(ctx, h.Timeout.Duration(), attempt)
+		if err == nil {
+			return nil
+		}
+		r.failed(ctx, t, "hook", err)
+		if tried > h.Retried() || wait.Sleep(ctx, h.RetryInterval.Duration()) != nil {
+			return fmt.Errorf("%s failed; the last try: %w", tries(tried), err)
+		}
+	}
+}
+
+// attempt returns the try of a hook. An error means that the hook can never succeed
+// here.
+func (r *Runner) attempt(t message.Task, h policy.Hook) (try, error) {
+	switch h.Type {
+	case policy.Exec:
+		return r.script(t, h.Script, h.Args)
+	case policy.HTTP:
+		return func(ctx context.Context) error { return r.call(ctx, t, h) }, nil
+	default:
+		return nil, fmt.Errorf("the type %q is unknown to this agent; update it", h.Type)
+	}
+}
+
+func within(ctx context.Context, limit time.Duration, attempt try) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return attempt(ctx)
 }

@@ -85,13 +85,13 @@ func TestPassesInARow(t *testing.T) {
 		"three in a row":              {web(3), []int{200}, 10 * time.Second, ""},
 		"one after failures":          {web(1), []int{503, 503, 200}, 10 * time.Second, ""},
 		"three after a setback":       {web(3), []int{200, 200, 500, 200}, 25 * time.Second, ""},
-		"never":                       {web(3), []int{503}, 55 * time.Second, "check web: passed 0 of 3 times in a row within 1m0s, in 12 tries; the last try that failed said: status 503"},
-		"every other time":            {web(2), []int{200, 500, 200, 500, 200, 500, 200, 500, 200, 500, 200, 404}, 55 * time.Second, "check web: passed 0 of 2 times in a row within 1m0s, in 12 tries; the last try that failed said: status 404"},
+		"never":                       {web(3), []int{503}, 55 * time.Second, "check web: passed 0 of 3 times in a row within 1m0s, in 12 tries; the last failed try: status 503"},
+		"every other time":            {web(2), []int{200, 500, 200, 500, 200, 500, 200, 500, 200, 500, 200, 404}, 55 * time.Second, "check web: passed 0 of 2 times in a row within 1m0s, in 12 tries; the last failed try: status 404"},
 		"not often enough":            {web(20), []int{200}, 55 * time.Second, "check web: passed 12 of 20 times in a row within 1m0s, in 12 tries; no try failed"},
-		"no time for a second try":    {long, []int{503}, 0, "check web: passed 0 of 1 times in a row within 1m0s, in 1 try; the last try that failed said: status 503"},
-		"no answer":                   {web(1), []int{0}, 55 * time.Second, "check web: passed 0 of 1 times in a row within 1m0s, in 4 tries; the last try that failed said: it did not answer in time"},
+		"no time for a second try":    {long, []int{503}, 0, "check web: passed 0 of 1 times in a row within 1m0s, in 1 try; the last failed try: status 503"},
+		"no answer":                   {web(1), []int{0}, 55 * time.Second, "check web: passed 0 of 1 times in a row within 1m0s, in 4 tries; the last failed try: it did not answer in time"},
 		"no answer, then a good one":  {web(1), []int{0, 200}, 15 * time.Second, ""},
-		"no passes and no interval":   {zero, []int{503}, 900 * time.Millisecond, "check web: passed 0 of 1 times in a row within 1s, in 10 tries; the last try that failed said: status 503"},
+		"no passes and no interval":   {zero, []int{503}, 900 * time.Millisecond, "check web: passed 0 of 1 times in a row within 1s, in 10 tries; the last failed try: status 503"},
 		"no passes, but it does well": {zero, []int{200}, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestChecksEndAtTheFirstThatFails(t *testing.T) {
 		second.Interval = second.Timeout
 		s := &server{statuses: []int{200, 500}}
 		check(t, &Runner{Transport: s}, task(first, second, third),
-			"check web: passed 0 of 1 times in a row within 1m0s, in 1 try; the last try that failed said: status 500")
+			"check web: passed 0 of 1 times in a row within 1m0s, in 1 try; the last failed try: status 500")
 		if got := strings.Join(s.asked, ", "); got != "GET http://1/, GET http://2/" {
 			t.Errorf("asked were %s", got)
 		}

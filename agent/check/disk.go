@@ -8,10 +8,9 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
-// space tries a disk check. Of a path that it cannot look at it does not tell
-// why: whoever writes a rollout is not to learn by it which files there are. It
-// does not wait longer than ctx for a file system
-// that does not answer, as one over the network may do.
+// space tries a disk check. Its error does not say why a path cannot be examined:
+// the author of a rollout must not find out which files exist. A file system that
+// does not answer, such as a network file system, does not block it beyond ctx.
 func (r *Runner) space(ctx context.Context, c policy.Check) error {
 	statfs := r.statfs
 	if statfs == nil {
@@ -21,7 +20,7 @@ func (r *Runner) space(ctx context.Context, c policy.Check) error {
 	go func() {
 		var s syscall.Statfs_t
 		if err := statfs(c.Path, &s); err != nil {
-			answer <- fmt.Errorf("cannot look at %s; use a folder of this machine that its agent may look into", c.Path)
+			answer <- fmt.Errorf("cannot examine %s; use a folder of this machine that the agent can access", c.Path)
 			return
 		}
 		answer <- enough(s, c)
@@ -34,8 +33,8 @@ func (r *Runner) space(ctx context.Context, c policy.Check) error {
 	}
 }
 
-// enough counts what everybody may use, as df(1) does: some of a file system
-// is kept for root.
+// enough checks the space that is free for everybody, as df(1) does. The space
+// reserved for root does not count.
 func enough(s syscall.Statfs_t, c policy.Check) error {
 	free, total := s.Bavail*uint64(s.Bsize), (s.Blocks-s.Bfree+s.Bavail)*uint64(s.Bsize)
 	bytes, percent := c.MinFree.Least()

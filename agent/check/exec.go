@@ -14,11 +14,11 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/script"
 )
 
-// script returns what runs an installed script. It is looked at again before
-// each start, for what was right once may have been replaced since.
+// script returns the try of an installed script. The script is verified before each
+// start, because it may have been replaced since.
 func (r *Runner) script(t message.Task, name string, args []string) (try, error) {
 	if r.Scripts == "" {
-		return nil, fmt.Errorf("script %q is not run: this agent has no folder of scripts; name one in its configuration", name)
+		return nil, fmt.Errorf("script %q is not run: this agent has no folder of scripts; set checks in its configuration", name)
 	}
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
 		return nil, fmt.Errorf("script %q is not run: use the plain name of a file in %s", name, r.Scripts)
@@ -38,8 +38,8 @@ func (r *Runner) script(t message.Task, name string, args []string) (try, error)
 	}, nil
 }
 
-// runProgram runs a program, which is killed when ctx ends. The error is what
-// it said at last, and how it ended.
+// runProgram runs a program and kills it when ctx ends. The error is the last line
+// of the output and how the program ended.
 func runProgram(ctx context.Context, cmd *exec.Cmd) error {
 	said, err := script.Run(ctx, cmd)
 	killed := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
@@ -47,9 +47,9 @@ func runProgram(ctx context.Context, cmd *exec.Cmd) error {
 	case err == nil:
 		return nil
 	case killed && said == "":
-		return errors.New("it did not end in time and was killed")
+		return errors.New("it timed out and was killed")
 	case killed:
-		return fmt.Errorf("it did not end in time and was killed, after it said %q", said)
+		return fmt.Errorf("it timed out and was killed; its last output was %q", said)
 	case said == "":
 		return err
 	default:
@@ -57,7 +57,8 @@ func runProgram(ctx context.Context, cmd *exec.Cmd) error {
 	}
 }
 
-// environment tells a script of its task. What does not apply is absent.
+// environment returns the environment of a script. Variables that do not apply are
+// absent.
 func (r *Runner) environment(t message.Task) []string {
 	extra := map[string]string{}
 	for name, value := range map[string]string{

@@ -136,7 +136,7 @@ func TestWhatIsNotRun(t *testing.T) {
 
 func TestNoFolderOfScripts(t *testing.T) {
 	t.Parallel()
-	check(t, &Runner{}, scripted("it"), `check it: script "it" is not run: this agent has no folder of scripts; name one in its configuration`)
+	check(t, &Runner{}, scripted("it"), `check it: script "it" is not run: this agent has no folder of scripts; set checks in its configuration`)
 }
 
 func TestAScriptIsCheckedBeforeEachStart(t *testing.T) {
@@ -145,7 +145,7 @@ func TestAScriptIsCheckedBeforeEachStart(t *testing.T) {
 	dir := install(t, `chmod 777 "$0"; exit 1`)
 	twice := scripted("it")
 	twice.Hook, twice.Checks = &policy.Hook{Type: policy.Exec, Script: "it", Timeout: span(time.Hour), Retries: new(1)}, nil
-	check(t, &Runner{Scripts: dir}, twice, "hook after-host: 2 tries failed; the last one said: "+
+	check(t, &Runner{Scripts: dir}, twice, "hook after-host: 2 tries failed; the last try: "+
 		filepath.Join(dir, "it")+" has mode 0777; nobody but its owner should be able to write it, such as 0755")
 }
 
@@ -155,7 +155,7 @@ func TestAScriptThatTakesTooLong(t *testing.T) {
 	hook := message.Task{Run: 1, Kind: message.Drain, Host: "h01", Hook: &policy.Hook{
 		Type: policy.Exec, Script: "it", Args: []string{t.TempDir()}, Timeout: span(time.Second), Retries: new(1), RetryInterval: "0s",
 	}}
-	check(t, &Runner{Scripts: dir}, hook, "hook drain: 2 tries failed; the last one said: it did not end in time and was killed")
+	check(t, &Runner{Scripts: dir}, hook, "hook drain: 2 tries failed; the last try: it timed out and was killed")
 }
 
 func TestSystemd(t *testing.T) {
@@ -196,7 +196,7 @@ func TestDisk(t *testing.T) {
 		"enough percent":    {policy.Check{Path: "/var", MinFree: "22%"}, ""},
 		"too few percent":   {policy.Check{Path: "/var", MinFree: "23%"}, fails("/var has 22.2% free; it should be 23%")},
 		"no blocks at all":  {policy.Check{Path: "/proc", MinFree: "1%"}, fails("/proc has 0.0% free; it should be 1%")},
-		"a broken one":      {policy.Check{Path: "/gone"}, fails("cannot look at /gone; use a folder of this machine that its agent may look into")},
+		"a broken one":      {policy.Check{Path: "/gone"}, fails("cannot examine /gone; use a folder of this machine that the agent can access")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -211,12 +211,12 @@ func TestARealDisk(t *testing.T) {
 	dir := t.TempDir()
 	check(t, &Runner{}, single(policy.Check{Type: policy.Disk, Path: dir, MinFree: "1KB"}), "")
 	gone := filepath.Join(dir, "gone")
-	check(t, &Runner{}, single(policy.Check{Type: policy.Disk, Path: gone}), fails("cannot look at "+gone+"; use a folder of this machine that its agent may look into"))
+	check(t, &Runner{}, single(policy.Check{Type: policy.Disk, Path: gone}), fails("cannot examine "+gone+"; use a folder of this machine that the agent can access"))
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	check(t, &Runner{}, single(policy.Check{Type: policy.Disk, Path: file + "/x"}), fails("cannot look at "+file+"/x; use a folder of this machine that its agent may look into"))
+	check(t, &Runner{}, single(policy.Check{Type: policy.Disk, Path: file + "/x"}), fails("cannot examine "+file+"/x; use a folder of this machine that the agent can access"))
 }
 
 func TestADiskThatDoesNotAnswer(t *testing.T) {

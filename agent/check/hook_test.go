@@ -30,9 +30,9 @@ func TestHookRetries(t *testing.T) {
 	}{
 		"at once":        {drain(), []int{204}, []time.Duration{0}, ""},
 		"the last time":  {drain(), []int{500, 404, 299}, []time.Duration{0, 10 * s, 20 * s}, ""},
-		"never":          {drain(), []int{500, 500, 404}, []time.Duration{0, 10 * s, 20 * s}, "hook drain: 3 tries failed; the last one said: status 404"},
-		"no retries":     {once, []int{500}, []time.Duration{0}, "hook drain: 1 try failed; the last one said: status 500"},
-		"no answer":      {drain(), []int{0}, []time.Duration{0, 70 * s, 140 * s}, "hook drain: 3 tries failed; the last one said: it did not answer in time"},
+		"never":          {drain(), []int{500, 500, 404}, []time.Duration{0, 10 * s, 20 * s}, "hook drain: 3 tries failed; the last try: status 404"},
+		"no retries":     {once, []int{500}, []time.Duration{0}, "hook drain: 1 try failed; the last try: status 500"},
+		"no answer":      {drain(), []int{0}, []time.Duration{0, 70 * s, 140 * s}, "hook drain: 3 tries failed; the last try: it did not answer in time"},
 		"an answer late": {drain(), []int{0, 200}, []time.Duration{0, 70 * s}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

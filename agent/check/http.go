@@ -3,18 +3,21 @@ package check
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
-// maxRedirects bounds how many redirects a check follows.
+// maxRedirects is how many redirects a check follows.
 const maxRedirects = 3
 
 // get tries an http check.
@@ -26,8 +29,8 @@ func (r *Runner) get(ctx context.Context, c policy.Check) error {
 	return r.send(request, c.Status, follow(c.Status))
 }
 
-// call tries an http hook. A redirect is a failure: to follow it would make a
-// GET of most methods (RFC 9110 15.4), which takes no host out of service.
+// call tries an http hook. A redirect is a failure: following it would turn most
+// methods into GET (RFC 9110 15.4), which does not drain a host.
 func (r *Runner) call(ctx context.Context, t message.Task, h policy.Hook) error {
 	method := h.Method
 	if method == "" {
@@ -46,16 +49,16 @@ func (r *Runner) call(ctx context.Context, t message.Task, h policy.Hook) error 
 	return r.send(request, 0, func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse })
 }
 
-// hookBody is what a hook's request tells.
+// hookBody is the body of a hook's request.
 type hookBody struct {
 	Host string           `json:"host"`
 	Run  uint64           `json:"run"`
 	Kind message.TaskKind `json:"kind"`
 }
 
-// send sends a request on a connection of its own, so that each try finds out
-// whether there is one to be had, and judges the answer by its status alone: a
-// body may be endless.
+// send sends a request on a new connection, so that each try tests whether a
+// connection is possible. Only the status of the answer counts; the body may be
+// endless.
 func (r *Runner) send(request *http.Request, want int, redirect func(*http.Request, []*http.Request) error) error {
 	request.Close = true
 	request.Header.Set("User-Agent", "osupgrade-agent")
@@ -74,9 +77,8 @@ func (r *Runner) send(request *http.Request, want int, redirect func(*http.Reque
 	return judge(response, want)
 }
 
-// follow follows redirects of the same host: another one may be well while
-// that which is asked is not. A redirect that is itself what is wanted is none
-// to follow.
+// follow follows redirects to the same host: another host may be healthy while the
+// checked host is not. A redirect whose status is the wanted one is not followed.
 func follow(want int) func(*http.Request, []*http.Request) error {
 	return func(next *http.Request, via []*http.Request) error {
 		switch {
@@ -92,25 +94,76 @@ func follow(want int) func(*http.Request, []*http.Request) error {
 	}
 }
 
-// judge tells whether the status is the one that is wanted, or any of 200 to
-// 299 where that is 0.
+// judge checks the status of an answer against the wanted one, or 200 to 299 if that
+// is 0.
 func judge(response *http.Response, want int) error {
 	status := response.StatusCode
 	if status == want || want == 0 && status >= 200 && status <= 299 {
 		return nil
 	}
-	// Where on that host is not told: a path may be as good as a password.
+	// The path of the redirect is not shown, because it may contain a secret.
 	if to, err := response.Location(); err == nil {
 		return fmt.Errorf("status %d, a redirect to %s, which is not followed", status, to.Host)
 	}
 	return fmt.Errorf("status %d", status)
 }
 
-// plain leaves out the URL, which the check's name has already.
+// plain removes the URL from an error, because the check's name contains it.
 func plain(err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
 		return wrapped.Err
 	}
 	return err
+}
+
+// dialer is the dialer of all checks and hooks.
+var dialer net.Dialer
+
+// transport is the transport of net/http, except for servers that send before they
+// get a request, such as ssh. net/http prints their data to standard error and
+// returns a misleading error. Here nothing is read before the request is written.
+var transport = sync.OnceValue(func() *http.Transport {
+	return &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			return newWriteFirst(dialer.DialContext(ctx, network, address))
+		},
+		DialTLSContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			return newWriteFirst((&tls.Dialer{NetDialer: &dialer}).DialContext(ctx, network, address))
+		},
+	}
+})
+
+// writeFirst is a connection whose Read blocks until the first Write.
+type writeFirst struct {
+	net.Conn
+	written chan struct{}
+	unblock func()
+}
+
+func newWriteFirst(conn net.Conn, err error) (net.Conn, error) {
+	if err != nil {
+		return nil, err
+	}
+	written := make(chan struct{})
+	return &writeFirst{Conn: conn, written: written, unblock: sync.OnceFunc(func() { close(written) })}, nil
+}
+
+// Read implements net.Conn.
+func (c *writeFirst) Read(b []byte) (int, error) {
+	<-c.written
+	return c.Conn.Read(b)
+}
+
+// Write implements net.Conn.
+func (c *writeFirst) Write(b []byte) (int, error) {
+	c.unblock()
+	return c.Conn.Write(b)
+}
+
+// Close implements net.Conn.
+func (c *writeFirst) Close() error {
+	c.unblock()
+	return c.Conn.Close()
 }

@@ -16,7 +16,7 @@ import (
 
 // fails is what is said of a check that has time for one try.
 func fails(why string) string {
-	return "check it: passed 0 of 1 times in a row within 1h0m0s, in 1 try; the last try that failed said: " + why
+	return "check it: passed 0 of 1 times in a row within 1h0m0s, in 1 try; the last failed try: " + why
 }
 
 // single has time for one try only, so that no test waits.
@@ -101,7 +101,7 @@ func TestAHookFollowsNoRedirect(t *testing.T) {
 	hook.Hook.Retries, hook.Hook.Timeout = nil, span(time.Hour)
 	hook.Hook.URL = site.URL + "/1"
 	host := strings.TrimPrefix(site.URL, "http://")
-	check(t, &Runner{answer: time.Hour}, hook, "hook drain: 1 try failed; the last one said: status 302, a redirect to "+host+", which is not followed")
+	check(t, &Runner{answer: time.Hour}, hook, "hook drain: 1 try failed; the last try: status 302, a redirect to "+host+", which is not followed")
 }
 
 // TestAServerThatSpeaksFirst checks what is said of one that does not wait for
