@@ -15,25 +15,9 @@ func (s *server) configs() *object[v1.OSUpgrade] {
 	return &object[v1.OSUpgrade]{
 		server: s, noun: "os-upgrade configuration",
 		read: s.Store.Config, put: s.Store.PutConfig, remove: s.Store.DeleteConfig,
-		decode: v1.DecodeOSUpgrade, patch: patchConfig, canonical: v1.OSUpgrade.Canonical,
+		decode: v1.DecodeOSUpgrade, patch: v1.MergeOSUpgrade, canonical: v1.OSUpgrade.Canonical,
 		inUse: refuseDuringRun,
 	}
-}
-
-// patchConfig merges the body of a PATCH: a list in the body replaces the stored
-// list, an absent list stays (AV-4, AV-22).
-func patchConfig(now v1.OSUpgrade, contentType string, body []byte) (v1.OSUpgrade, error) {
-	change, err := v1.DecodeOSUpgrade(contentType, body)
-	if err != nil {
-		return v1.OSUpgrade{}, err
-	}
-	if change.WorkerApplications != nil {
-		now.WorkerApplications = change.WorkerApplications
-	}
-	if change.MaintenanceWindows != nil {
-		now.MaintenanceWindows = change.MaintenanceWindows
-	}
-	return now, nil
 }
 
 // refuseDuringRun refuses the deletion of a configuration in use (AV-5).

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
@@ -226,23 +227,21 @@ func (c *Client) DeleteCalendar(ctx context.Context, tenant, name string, when P
 
 // same reports whether two configurations mean the same. The order of their
 // entries has no meaning, and servers may change it as they may the spelling.
-func same(a, b v1.OSUpgrade) bool {
-	a, b = a.Canonical(), b.Canonical()
-	return slices.Equal(applications(a), applications(b)) && slices.Equal(windows(a), windows(b))
-}
+func same(a, b v1.OSUpgrade) bool { return reflect.DeepEqual(sorted(a), sorted(b)) }
 
-func applications(c v1.OSUpgrade) []v1.WorkerApplication {
-	return slices.SortedFunc(slices.Values(c.WorkerApplications), func(a, b v1.WorkerApplication) int {
+// sorted returns the canonical form of a configuration with its entries in one
+// order; an empty list is nil.
+func sorted(c v1.OSUpgrade) v1.OSUpgrade {
+	c = c.Canonical()
+	c.WorkerApplications = slices.SortedFunc(slices.Values(c.WorkerApplications), func(a, b v1.WorkerApplication) int {
 		return cmp.Compare(a.Name, b.Name)
 	})
-}
-
-func windows(c v1.OSUpgrade) []v1.MaintenanceWindow {
-	return slices.SortedFunc(slices.Values(c.MaintenanceWindows), func(a, b v1.MaintenanceWindow) int {
+	c.MaintenanceWindows = slices.SortedFunc(slices.Values(c.MaintenanceWindows), func(a, b v1.MaintenanceWindow) int {
 		return cmp.Or(
 			cmp.Compare(a.DaysOfWeek, b.DaysOfWeek), cmp.Compare(a.StartTime, b.StartTime),
 			cmp.Compare(a.Timezone, b.Timezone), cmp.Compare(a.Duration, b.Duration))
 	})
+	return c
 }
 
 // sameRollout reports whether two rollouts mean the same, whatever is left to

@@ -45,10 +45,15 @@ type MaintenanceWindow struct {
 
 // DecodeOSUpgrade reads a body and validates it. The content type is that of the
 // request; none means JSON. An error is Problems, and tells of the syntax, of
-// unknown keys and of values at once. It serves for PATCH too: a list that is
-// not in the body is nil.
+// unknown keys and of values at once. A list that is not in the body is nil.
 func DecodeOSUpgrade(contentType string, body []byte) (OSUpgrade, error) {
-	return decode(contentType, body, OSUpgrade{}, OSUpgrade.Validate)
+	return MergeOSUpgrade(OSUpgrade{}, contentType, body)
+}
+
+// MergeOSUpgrade returns the configuration with the lists that are in a body of
+// PATCH in place of its own (AV-4, AV-22). The error is that of DecodeOSUpgrade.
+func MergeOSUpgrade(o OSUpgrade, contentType string, body []byte) (OSUpgrade, error) {
+	return decode(contentType, body, o, OSUpgrade.Validate)
 }
 
 // Validate returns everything that is wrong with the values, and nothing when
