@@ -24,7 +24,9 @@ func (s Subjects) All() []string {
 
 func (s Subjects) root() string { return "osu." + s.Tenant }
 
-// Commands is the subject space that only a controller writes to.
+// Commands is the subject space that only a controller writes to. It is the one
+// filter with which commands and events are compared and set: servers that are
+// several compare what is under way by filter, so two filters must never be mixed.
 func (s Subjects) Commands() string { return s.root() + ".cmd.>" }
 
 // CommandAll is where prepare goes.

@@ -23,6 +23,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/durability"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
 )
@@ -210,7 +211,7 @@ func (s *Server) mark(log *slog.Logger) (*marker, error) {
 func options(o Options, auth server.Authentication) (*server.Options, error) {
 	options := &server.Options{
 		ServerName: "osupgrade-agent", NoSigs: true, NoLog: true, DontListen: o.Listen == "",
-		JetStream: true, StoreDir: o.Dir, SyncAlways: true,
+		JetStream: true, StoreDir: o.Dir, SyncAlways: durability.SyncAlways,
 		JetStreamMaxStore: maxStore, JetStreamMaxMemory: maxMemory, MaxPayload: maxPayload,
 		MaxPending: maxPending, MaxConn: maxConnections, MaxSubTokens: maxSubTokens, MaxSubs: maxSubs, MaxControlLine: maxLine,
 		PingInterval: pingInterval, TLSTimeout: letInWithin.Seconds(), AuthTimeout: letInWithin.Seconds(),

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/durability"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -63,11 +64,10 @@ func (r *runs) stream(ctx context.Context, tenant string) (jetstream.Stream, err
 	if s := r.streams[tenant]; s != nil {
 		return s, nil
 	}
-	s, err := r.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+	s, err := r.js.CreateOrUpdateStream(ctx, durability.Stream(jetstream.StreamConfig{
 		Name: "osu-runs-" + tenant, Description: "the ended runs of tenant " + tenant, Subjects: []string{"osu-runs." + tenant + ".*"},
-		Storage: jetstream.FileStorage, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld,
-		MaxBytes: maxHistory, Replicas: 1, AllowDirect: true,
-	})
+		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, MaxBytes: maxHistory, AllowDirect: true,
+	}))
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the history of tenant %s: %w", tenant, err)
 	}

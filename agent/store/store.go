@@ -15,6 +15,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/durability"
 )
 
 // Errors on which somebody decides.
@@ -88,10 +90,9 @@ func Open(ctx context.Context, nc *nats.Conn) (*Store, error) {
 }
 
 func bucket(ctx context.Context, js jetstream.JetStream, name, description string, most int64) (jetstream.KeyValue, error) {
-	kv, err := js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
+	kv, err := js.CreateOrUpdateKeyValue(ctx, durability.Bucket(jetstream.KeyValueConfig{
 		Bucket: name, Description: description, History: 1, MaxBytes: most,
-		Storage: jetstream.FileStorage, Replicas: 1,
-	})
+	}))
 	if err != nil {
 		return nil, fmt.Errorf("cannot open bucket %s: %w", name, err)
 	}

@@ -63,6 +63,11 @@ var logFaults = []fault{
 		by: tests("agent/worker", "TestReceive"),
 	},
 	{
+		name: "write-under-way-is-a-conflict", in: "agent/store.translate",
+		old: `case hasCode(err, writeUnderWay):`, new: `case hasCode(err, writeUnderWay) && err == nil:`,
+		by: tests("agent/store", "TestWriteUnderWay"),
+	},
+	{
 		name: "gate-that-is-behind-refuses-the-holder", in: "agent/gate.leases.holder",
 		old: `if _, _, err := s.read(ctx, host); err != nil {`, new: `if err := ctx.Err(); err != nil {`,
 		by: simulated(tests("agent/gate", "TestHolderAtGateBehind")...),

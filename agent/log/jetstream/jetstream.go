@@ -18,6 +18,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/durability"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 )
@@ -94,11 +95,11 @@ func OpenApart(ctx context.Context, nc, hosts *nats.Conn, tenant string) (*Log, 
 }
 
 func streamConfig(s log.Subjects) jetstream.StreamConfig {
-	return jetstream.StreamConfig{
+	return durability.Stream(jetstream.StreamConfig{
 		Name: s.Stream(), Description: "the log of tenant " + s.Tenant, Subjects: s.All(),
-		Storage: jetstream.FileStorage, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew,
-		MaxBytes: maxLog, Replicas: 1, DenyDelete: true, AllowDirect: true,
-	}
+		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew,
+		MaxBytes: maxLog, DenyDelete: true, AllowDirect: true,
+	})
 }
 
 // Append implements log.Log.

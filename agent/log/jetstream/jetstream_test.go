@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nkeys"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
@@ -148,6 +149,15 @@ func TestOneWriter(t *testing.T) {
 	}
 	if last, err := s.log.Last(t.Context()); err != nil || last != 3 {
 		t.Fatalf("the log ends at %d, %v", last, err)
+	}
+}
+
+// TestAppendUnderWay checks that an append which is refused because another one is
+// under way is not called behind: the other one may fail.
+func TestAppendUnderWay(t *testing.T) {
+	t.Parallel()
+	if rejected(&jetstream.APIError{ErrorCode: 10164}) || !rejected(&jetstream.APIError{ErrorCode: 10071}) {
+		t.Error("an append of which nothing is known is called refused, or one that is refused unknown")
 	}
 }
 
