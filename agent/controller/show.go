@@ -52,7 +52,7 @@ func (s *state) fullView(r *run.State) v1.Run {
 // view is a run as the API shows it.
 func (s *state) view(r *run.State) v1.Run {
 	now := s.Now()
-	shown := view.Run(r, now)
+	shown := view.Run(r, now, s.forecast.of(r, s.Now))
 	if !r.Over() {
 		s.whyNot(r, &shown, now)
 	}
@@ -62,6 +62,34 @@ func (s *state) view(r *run.State) v1.Run {
 		}
 	}
 	return shown
+}
+
+// forecast is the newest forecast of a run.
+type forecast struct {
+	run   *run.State
+	made  time.Time
+	took  time.Duration
+	found *run.Forecast
+}
+
+const (
+	// forecastPause is how many times as long as a forecast has taken passes before
+	// the next one is made: its cost grows with the hosts.
+	forecastPause = 20
+	// longestForecast bounds how long a forecast is taken to have taken.
+	longestForecast = time.Second
+)
+
+// of returns the forecast of a run; nil when there is none.
+func (f *forecast) of(r *run.State, now func() time.Time) *run.Forecast {
+	if at := now(); f.run != r || at.Sub(f.made).Abs() >= forecastPause*f.took {
+		*f = forecast{run: r, made: at}
+		if made, known := r.Forecast(at); known {
+			f.found = &made
+		}
+		f.took = min(max(0, now().Sub(at)), longestForecast)
+	}
+	return f.found
 }
 
 // whyNot tells what of the controller's own holds up a run.

@@ -53,6 +53,8 @@ type state struct {
 	waiters []*waiter
 	// shown is the newest run as it was shown since the last change.
 	shown shown
+	// forecast is that of the newest run that was shown.
+	forecast forecast
 	// stale tells that something has changed since the last decision.
 	stale bool
 }

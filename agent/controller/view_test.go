@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -93,8 +95,73 @@ func TestForecastIsTold(t *testing.T) {
 		m.reply("h01", r.ID, message.Upgrade)
 		m.pass(time.Minute, "h01", "h02")
 		view, err := c.Find(t.Context(), r.ID)
-		if want := "its end cannot be foreseen: it waits for h03 (it is silent)"; err != nil || view.ExpectedEnd != nil || !strings.HasPrefix(view.Forecast, want) {
+		if want := "its end cannot be foreseen: it waits for h03 to come back"; err != nil || view.ExpectedEnd != nil || !strings.HasPrefix(view.Forecast, want) {
 			t.Errorf("it ends at %v: %q, %v", view.ExpectedEnd, view.Forecast, err)
 		}
 	})
+}
+
+// TestForecastCost checks that a forecast which took long is not made again for a
+// multiple of that time, however often a run is shown, and that the forecast of
+// another run is none of this one.
+func TestForecastCost(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	r, other := halfDone(t, now), halfDone(t, now)
+	var f forecast
+	costs := func(cost time.Duration) func() time.Time {
+		calls := 0
+		return func() time.Time {
+			calls++
+			return now.Add(time.Duration(calls-1) * cost)
+		}
+	}
+	first := f.of(r, costs(10*time.Millisecond))
+	if first == nil || first.Hosts["h02"].IsZero() {
+		t.Fatalf("the forecast is %+v", first)
+	}
+	now = now.Add(150 * time.Millisecond)
+	if f.of(r, costs(0)) != first {
+		t.Error("a forecast is made again at once")
+	}
+	now = now.Add(100 * time.Millisecond)
+	second := f.of(r, costs(time.Hour)) // The clock was set.
+	if second == first {
+		t.Error("a forecast is not made again")
+	}
+	if f.of(other, costs(0)) == second {
+		t.Error("a run has the forecast of another one")
+	}
+	f.of(r, costs(time.Hour))
+	now = now.Add(forecastPause * longestForecast)
+	if third := f.of(r, costs(0)); third == nil || third == second {
+		t.Error("a clock that was set keeps forecasts from being made")
+	}
+}
+
+// halfDone is a run in which the first of two hosts was upgraded within a minute,
+// at a time.
+func halfDone(t *testing.T, now time.Time) *run.State {
+	t.Helper()
+	var l run.Ledger
+	seq := uint64(0)
+	fold := func(at time.Time, r message.Record) {
+		t.Helper()
+		seq++
+		r.Seq, r.Time = seq, at
+		if err := l.Fold(r.Decode()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reply := func(at time.Time, host string, action message.Action) {
+		fold(at, message.Record{Kind: message.ReplyRecord, Run: 2, Host: host, Action: action, Body: message.Reply{Action: action, Result: message.Done}.Encode()})
+	}
+	hosts, end := []string{"h01", "h02"}, now.Add(time.Hour)
+	fold(now.Add(-time.Minute), message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(message.Opened{Members: hosts, Policy: policy.Default(2), NotAfter: end})})
+	fold(now.Add(-time.Minute), message.Record{Kind: message.CommandAll, Body: message.Command{Action: message.Prepare, Hosts: hosts, NotAfter: end}.Encode()})
+	reply(now.Add(-time.Minute), "h01", message.Prepare)
+	reply(now.Add(-time.Minute), "h02", message.Prepare)
+	fold(now.Add(-time.Minute), message.Record{Kind: message.CommandHost, Run: 2, Body: message.Command{Action: message.Upgrade, Host: "h01"}.Encode()})
+	reply(now, "h01", message.Upgrade)
+	return l.Newest()
 }

@@ -183,3 +183,14 @@ func (r *Roster) Earlier(now time.Time) {
 		}
 	}
 }
+
+// Clone returns a copy of the roster.
+func (r *Roster) Clone() *Roster {
+	hosts := make([]Host, len(r.hosts))
+	c := &Roster{hosts: make([]*Host, len(r.hosts)), index: r.index, out: append([]int(nil), r.out...)}
+	for i, h := range r.hosts {
+		hosts[i] = *h
+		c.hosts[i] = &hosts[i]
+	}
+	return c
+}

@@ -1,14 +1,17 @@
 package run
 
 import (
+	"maps"
 	"slices"
 	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
 // measures is how many of the last hosts tell how long one takes.
 const measures = 20
 
-// measure takes in how long a host took.
+// measure adds how long a host took.
 func (s *State) measure(took time.Duration) {
 	s.measured = append(s.measured, max(took, 0))
 	if len(s.measured) > measures {
@@ -44,27 +47,128 @@ type Forecast struct {
 }
 
 // Forecast tells when the run is expected to end; false when nothing is
-// measured yet, or the run waits for anything but hosts at work and time. Its
-// cost grows with the number of hosts.
+// measured yet, or members have yet to answer prepare. It plays the rest of the
+// run on a copy, in virtual time: each host takes what is typical, checks pass,
+// and nobody does anything else. Its cost grows with the number of hosts.
 func (s *State) Forecast(now time.Time) (Forecast, bool) {
 	took := s.typical()
 	if took == 0 || s.Over() || s.unprepared > 0 {
 		return Forecast{}, false
 	}
-	p := &prospect{State: s, f: Forecast{Hosts: make(map[string]time.Time, s.unstarted+s.underWay)}, took: took, last: now}
-	_, ends := s.ending(now)
-	begins := later(now, s.reached())
-	for n := s.current; n < len(s.stages) && p.f.Waits == ""; n++ {
-		if g := &s.stages[n]; g.left > 0 {
-			c := p.crew(g, now)
-			if !ends && c.toBegin() {
-				p.begin(n, c, begins, now)
-			}
-			begins = later(begins, p.last.Add(g.Soak.Duration()))
-		}
+	p := &forecaster{State: s.clone(), now: now, took: took, f: Forecast{Hosts: make(map[string]time.Time, s.unstarted+s.underWay)}}
+	_, p.ending = s.ending(now)
+	p.usual = 0 // A host that will be late starts all the same, and is counted.
+	p.resume()
+	for p.step() {
 	}
 	if p.f.Waits == "" {
-		p.f.End = p.last
+		p.f.End = p.now
 	}
 	return p.f, p.f.Waits == "" || len(p.f.Hosts) > 0
+}
+
+// forecaster plays a run to its end.
+type forecaster struct {
+	*State
+	now  time.Time
+	took time.Duration
+	f    Forecast
+	// ending means that no host starts any more.
+	ending bool
+	// working are the hosts at work, in the order in which they are done: all take
+	// equally long.
+	working []int
+}
+
+// resume adds the hosts that are at work already.
+func (p *forecaster) resume() {
+	for i := range p.members {
+		if m := &p.members[i]; m.final == "" && m.underWay() {
+			p.working = append(p.working, i)
+		}
+	}
+	slices.SortStableFunc(p.working, func(a, b int) int { return p.members[a].takenAt.Compare(p.members[b].takenAt) })
+	for _, i := range p.working {
+		p.expect(i, later(p.now, p.members[i].takenAt.Add(p.took)))
+	}
+}
+
+// expect notes when a host will be done.
+func (p *forecaster) expect(i int, at time.Time) {
+	p.f.Hosts[p.members[i].Name] = at
+	if at.After(p.NotAfter) {
+		p.f.Left++
+	}
+}
+
+// step starts the next host, if one can start, or else lets time pass until the
+// next thing happens. False means that nothing more will happen.
+func (p *forecaster) step() bool {
+	var until time.Time
+	if !p.ending && p.unstarted > 0 {
+		if p.blocker(p.now) == nothing {
+			return p.start()
+		}
+		until = p.unblocks(p.now)
+	}
+	if len(p.working) > 0 {
+		i := p.working[0]
+		if end := p.f.Hosts[p.members[i].Name]; until.IsZero() || !end.After(until) {
+			p.now, p.working = end, p.working[1:]
+			p.finishHost(i)
+			return true
+		}
+	}
+	if until.After(p.now) {
+		p.now = until
+		return true
+	}
+	if !p.ending && p.unstarted > 0 {
+		w, _ := p.blocked(p.now)
+		p.f.Waits = w.Detail
+	}
+	return false
+}
+
+// start has the next host upgraded, unless the checks of the fleet have failed.
+func (p *forecaster) start() bool {
+	if _, wanted := p.fleetTask(p.now); wanted && p.fleet.text != "" {
+		p.f.Waits, p.ending = p.fleetWaits().Detail, true
+		return true
+	}
+	i := p.next()
+	p.edit(i, p.now, func(m *member) { m.step, m.takenAt, m.InHand, m.Before = upgrading, p.now, true, false })
+	p.stages[p.members[i].stage].begun = true
+	p.working = append(p.working, i)
+	p.expect(i, p.now.Add(p.took))
+	return true
+}
+
+// finishHost has a host be upgraded and back in service.
+func (p *forecaster) finishHost(i int) {
+	p.edit(i, p.now, func(m *member) {
+		m.step, m.final, m.InHand, m.Owes = done, Upgraded, false, message.Debt{}
+	})
+}
+
+// clone copies the state, but for what never changes.
+func (s *State) clone() *State {
+	c := *s
+	c.roster = s.roster.Clone()
+	c.members = slices.Clone(s.members)
+	for i := range c.members {
+		c.members[i].Host = c.roster.Host(i)
+	}
+	c.stages = slices.Clone(s.stages)
+	for n := range c.stages {
+		for k := range c.stages[n].lines {
+			c.stages[n].lines[k] = slices.Clone(c.stages[n].lines[k])
+		}
+	}
+	c.queues = queues{}
+	for at, tickets := range s.queues {
+		c.queues[at] = slices.Clone(tickets)
+	}
+	c.statuses = maps.Clone(s.statuses)
+	return &c
 }

@@ -98,7 +98,7 @@ func (s *State) goOn() (Step, bool) {
 
 // begin starts the next host, or says until when none may start.
 func (s *State) begin(now time.Time) Step {
-	if s.obstacle(now) != nothing {
+	if s.blocker(now) != nothing {
 		return Step{Until: s.unblocks(now)}
 	}
 	if task, wanted := s.fleetTask(now); wanted {
@@ -108,14 +108,21 @@ func (s *State) begin(now time.Time) Step {
 		}
 		return step
 	}
-	i, some := s.front(ready)
-	if !some || !s.mayTake(i) {
-		i, _ = s.upNext()
-	}
+	i := s.next()
 	if s.unchecked(i, now) {
 		return note(message.Turn{Host: s.members[i].Name})
 	}
 	return s.takeOut(i)
+}
+
+// next is the host that starts next, while nothing keeps it from that: a host that
+// has passed its checks, or else the first candidate.
+func (s *State) next() int {
+	i, some := s.front(ready)
+	if !some || !s.mayTake(i) {
+		i, _ = s.upNext()
+	}
+	return i
 }
 
 // unchecked reports whether the checks before a host have yet to pass, or to

@@ -2,36 +2,36 @@ package run
 
 import "time"
 
-// obstacle is what keeps the next host from starting.
-type obstacle int
+// blocker is what keeps the next host from starting.
+type blocker int
 
 const (
-	nothing obstacle = iota
+	nothing blocker = iota
 	// answers: members have yet to answer prepare, or to be given up.
 	answers
-	// emptiness: no host is left to start.
-	emptiness
+	// noneLeft: no host is left to start.
+	noneLeft
 	pausing
 	soak
 	approval
-	// shortage: a host that starts now would not be done by not-after.
-	shortage
+	// noTime: a host that starts now would not be done by not-after.
+	noTime
 	// slots: as many hosts as may be are out of service.
 	slots
-	// absence: those hosts that are left are under way, or silent.
-	absence
+	// allBusy: those hosts that are left are under way, or silent.
+	allBusy
 	splay
 )
 
-// obstacle returns what keeps the next host from starting: Next and Waiting
+// blocker returns what keeps the next host from starting: Next and Waiting
 // both go by it, so that a run never waits for anything but what it says.
-func (s *State) obstacle(now time.Time) obstacle {
+func (s *State) blocker(now time.Time) blocker {
 	g := &s.stages[s.current]
 	switch {
 	case s.unprepared > 0:
 		return answers
 	case s.unstarted == 0:
-		return emptiness
+		return noneLeft
 	case s.Paused != nil:
 		return pausing
 	case s.soaking(now):
@@ -39,15 +39,15 @@ func (s *State) obstacle(now time.Time) obstacle {
 	case !s.approved(g):
 		return approval
 	case !s.fits(now):
-		return shortage
+		return noTime
 	}
-	return s.crowding(now, g)
+	return s.stageBlocker(now, g)
 }
 
-// crowding returns what there is about the hosts of the stage that keeps the
+// stageBlocker returns what there is about the hosts of the stage that keeps the
 // next one from starting. A host that is being checked has a slot in prospect:
 // nobody else may take it.
-func (s *State) crowding(now time.Time, g *stage) obstacle {
+func (s *State) stageBlocker(now time.Time, g *stage) blocker {
 	if i, checked := s.front(ready); checked && s.mayTake(i) {
 		return nothing
 	}
@@ -56,7 +56,7 @@ func (s *State) crowding(now time.Time, g *stage) obstacle {
 	case !some && s.roster.Out(s.current)+g.waiting >= g.MaxUnavailable, some && !s.roomFor(i):
 		return slots
 	case !some:
-		return absence
+		return allBusy
 	case now.Before(s.starts(i)):
 		return splay
 	}

@@ -35,7 +35,7 @@ type Waiting struct {
 // blocked says in words why no host starts; false when one may start.
 func (s *State) blocked(now time.Time) (Waiting, bool) {
 	g := &s.stages[s.current]
-	switch s.obstacle(now) {
+	switch s.blocker(now) {
 	case nothing:
 		return Waiting{}, false
 	case answers:
@@ -49,12 +49,12 @@ func (s *State) blocked(now time.Time) (Waiting, bool) {
 		return Waiting{ForApproval, fmt.Sprintf("stage %s to be approved until %s", g.Name, stamp(s.approvalEnds(g))), s.reached()}, true
 	case slots:
 		return s.noSlot(g)
-	case absence:
+	case allBusy:
 		return s.waitingHosts(g)
 	case splay:
 		i, _ := s.upNext()
 		return Waiting{ForSplay, fmt.Sprintf("the splay of %s until %s", s.members[i].Name, stamp(s.starts(i))), later(s.reached(), g.approvedAt)}, true
-	case emptiness, shortage:
+	case noneLeft, noTime:
 	}
 	return s.anyBusy()
 }
@@ -171,17 +171,22 @@ func (s *State) waitingAt(now time.Time) (Waiting, bool) {
 	if s.underWay > 0 && (s.aborted != nil || s.halt != "" || s.overAt(now)) {
 		return s.anyBusy()
 	}
-	if s.obstacle(now) != nothing {
+	if s.blocker(now) != nothing {
 		return s.blocked(now)
 	}
 	if _, wanted := s.fleetTask(now); wanted {
-		w := Waiting{ForCheck, taskWords[message.Fleet], s.changed}
-		if s.fleet.text != "" {
-			w.Detail += ", which failed: " + s.fleet.text
-		}
-		return w, true
+		return s.fleetWaits(), true
 	}
 	return Waiting{}, false
+}
+
+// fleetWaits says that the run waits for the checks of the fleet.
+func (s *State) fleetWaits() Waiting {
+	w := Waiting{ForCheck, taskWords[message.Fleet], s.changed}
+	if s.fleet.text != "" {
+		w.Detail += ", which failed: " + s.fleet.text
+	}
+	return w
 }
 
 // anyBusy returns what the first host that is under way waits for.

@@ -22,8 +22,8 @@ func Progress(r *run.State, h run.Host, p message.Progress, at time.Time) string
 }
 
 // Run shows a run without its story and without what its hosts tell of their
-// progress.
-func Run(r *run.State, now time.Time) v1.Run {
+// progress. The forecast is nil when there is none.
+func Run(r *run.State, now time.Time, forecast *run.Forecast) v1.Run {
 	view := v1.Run{
 		ID: r.Key(), Phase: string(r.Phase), Result: string(r.Result), Reason: r.Reason, Trigger: r.Trigger, RetryOf: r.RetryOf,
 		RequestedBy: r.By, RequestReason: r.Why, OpenedAt: Time(r.OpenedAt), NotAfter: Time(r.NotAfter), EndedAt: OptionalTime(r.EndedAt),
@@ -46,7 +46,9 @@ func Run(r *run.State, now time.Time) v1.Run {
 		view.Hosts = append(view.Hosts, runHost(h))
 	}
 	view.Hosts = append(view.Hosts, leftOut(r)...)
-	foresee(r, &view, now)
+	if forecast != nil && !r.Over() {
+		foresee(r, &view, *forecast)
+	}
 	return view
 }
 
@@ -79,16 +81,14 @@ func runHost(h run.Host) v1.RunHost {
 	}
 }
 
-// foresee adds when the run is expected to end.
-func foresee(r *run.State, view *v1.Run, now time.Time) {
-	f, known := r.Forecast(now)
-	if !known {
-		return
-	}
+// foresee adds when the run is expected to end. A forecast may be a little older
+// than what is shown, so that hosts have come to their end since.
+func foresee(r *run.State, view *v1.Run, f run.Forecast) {
 	view.ExpectedEnd = OptionalTime(f.End)
 	for i := range view.Hosts {
-		if end, pending := f.Hosts[view.Hosts[i].Hostname]; pending {
-			view.Hosts[i].ExpectedEnd = OptionalTime(end)
+		h := &view.Hosts[i]
+		if end, pending := f.Hosts[h.Hostname]; pending && !run.Status(h.Status).Final() {
+			h.ExpectedEnd = OptionalTime(end)
 		}
 	}
 	switch {

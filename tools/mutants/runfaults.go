@@ -43,7 +43,7 @@ var runFaults = []fault{
 		by: simulated(scripts),
 	},
 	{
-		name: "host-starts-before-all-are-prepared", in: "agent/run.State.obstacle",
+		name: "host-starts-before-all-are-prepared", in: "agent/run.State.blocker",
 		old: `case s.unprepared > 0:`, new: `case s.unprepared == len(s.members):`,
 		by: simulated(scripts, invariants),
 	},
@@ -88,7 +88,7 @@ var runFaults = []fault{
 		by: simulated(scripts, invariants),
 	},
 	{
-		name: "pause-is-ignored", in: "agent/run.State.obstacle",
+		name: "pause-is-ignored", in: "agent/run.State.blocker",
 		old: `case s.Paused != nil:`, new: `case s.Paused != nil && s.unstarted == len(s.members):`,
 		by: []suite{scripts, invariants},
 	},
@@ -148,23 +148,23 @@ var runFaults = []fault{
 		by: []suite{scripts},
 	},
 	{
-		name: "forecast-of-a-slot-that-nobody-frees", in: "agent/run.prospect.begin",
-		old: `p.queue(c, c.free, g.MaxUnavailable-c.lost,`, new: `p.queue(c, c.free, max(1, g.MaxUnavailable-c.lost),`,
+		name: "forecast-of-a-slot-that-nobody-frees", in: "agent/run.forecaster.step",
+		old: `p.f.Waits = w.Detail`, new: `_ = w`,
 		by: []suite{scripts},
 	},
 	{
-		name: "forecast-of-a-silent-host", in: "agent/run.prospect.crew",
-		old: `case m.final == "" && (m.IsSilent() || m.Owes.Look):`, new: `case m.final == "" && m.Owes.Look:`,
+		name: "forecast-of-a-silent-host", in: "agent/run.forecaster.resume",
+		old: `m.final == "" && m.underWay()`, new: `m.final == "" && m.step >= idle`,
 		by: []suite{scripts, invariants},
 	},
 	{
-		name: "forecast-without-splay", in: "agent/run.prospect.queue",
-		old: `l.take(p.splays(m, splayed), p.took)`, new: `l.take(splayed, p.took)`,
+		name: "forecast-without-splay", in: "agent/run.forecaster.step",
+		old: `if p.blocker(p.now) == nothing {`, new: `if b := p.blocker(p.now); b == nothing || b == splay {`,
 		by: []suite{scripts},
 	},
 	{
-		name: "forecast-without-soak", in: "agent/run.State.Forecast",
-		old: `p.last.Add(g.Soak.Duration())`, new: `p.last`,
+		name: "forecast-without-soak", in: "agent/run.State.clone",
+		old: `c.stages = slices.Clone(s.stages)`, new: `c.stages = slices.Clone(s.stages); for n := range c.stages { c.stages[n].Soak = "" }`,
 		by: []suite{scripts},
 	},
 	{
