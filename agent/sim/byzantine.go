@@ -14,7 +14,7 @@ import (
 func (w *World) keepByzantine(m *machine) {
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
-	p := &process{w: w, name: "byzantine " + m.name, kind: "byzantine host", cancel: cancel}
+	p := &process{w: w, name: "byzantine " + m.name, kind: "byzantine host", ctx: ctx, cancel: cancel}
 	c := w.connect(m, p)
 	defer c.hangUp()
 	if _, err := c.client.Lease(ctx, "BYZANTINE"); err != nil {

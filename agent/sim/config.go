@@ -91,6 +91,72 @@ func (w *World) drawHook(purpose string, p float64) *v1.Hook {
 	}
 }
 
+// stop is the calendar of freezes.
+const stop = "stop"
+
+// freeze writes a freeze that begins soon, or has begun, in place of an earlier one.
+func (w *World) freeze() {
+	now := time.Now().UTC()
+	start := now.Add(w.rng.span("freeze start", -3*time.Minute, 8*time.Minute)).Truncate(time.Minute)
+	lasts := w.rng.span("freeze lasts", time.Minute, 8*time.Minute).Truncate(time.Minute)
+	w.mu.Lock()
+	w.oracle.Freeze(now, start, start.Add(lasts))
+	w.mu.Unlock()
+	w.note("a freeze is written, from %s on for %s", start, lasts)
+	w.shelf.setCalendar(stop, &v1.Calendar{Kind: "freeze", Events: []v1.Event{{
+		Start: start.Format("2006-01-02T15:04"), Duration: fmt.Sprintf("%dm", int(lasts.Minutes())), Timezone: "UTC",
+	}}})
+}
+
+// thaw removes the freeze.
+func (w *World) thaw() {
+	w.mu.Lock()
+	w.oracle.Thaw()
+	w.mu.Unlock()
+	w.note("the freeze is removed")
+	w.shelf.setCalendar(stop, nil)
+}
+
+// announce tells the oracle of the windows of the first day.
+func (w *World) announce(c *v1.OSUpgrade) {
+	midnight := time.Now().UTC().Truncate(24 * time.Hour)
+	for _, window := range c.MaintenanceWindows {
+		at, err := time.Parse("15:04", window.StartTime)
+		w.must(err)
+		lasts, err := time.ParseDuration(window.Duration)
+		w.must(err)
+		// The site is not up before.
+		if start := midnight.Add(time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute); start.Sub(midnight) >= time.Minute {
+			w.oracle.Window(start, start.Add(lasts))
+			for _, at := range []time.Duration{lasts / 4, lasts / 2, lasts - time.Second} {
+				w.after(time.Until(start.Add(at)), w.askReason)
+			}
+		}
+	}
+}
+
+// askReason looks while a window is open whether a run is under way, and asks the
+// controllers why there is none.
+func (w *World) askReason() {
+	w.mu.Lock()
+	if _, under := w.oracle.UnderWay(); under {
+		w.oracle.ReasonTold(time.Now())
+	}
+	w.mu.Unlock()
+	for _, s := range w.sites {
+		c := s.controller()
+		if c == nil {
+			continue
+		}
+		state, err := c.State(w.ctx)
+		if err == nil && state.WaitingFor != nil {
+			w.mu.Lock()
+			w.oracle.ReasonTold(time.Now())
+			w.mu.Unlock()
+		}
+	}
+}
+
 // drawConfig makes a random configuration: a few short windows within the fault
 // phase.
 func (w *World) drawConfig() *v1.OSUpgrade {

@@ -68,6 +68,9 @@ var faults = map[string]fault{
 	"replay: old command":       {"replay", 0.1},
 	"replay: another's command": {"replay", 0.01},
 
+	"a worker is paused":     {"pause", 0.01},
+	"a controller is paused": {"pause", 0.005},
+
 	"crash of a worker":     {"crash worker", 0.012},
 	"crash of a machine":    {"crash worker", 0.008},
 	"crash of a controller": {"crash controller", 0.01},
@@ -191,10 +194,16 @@ func (w *World) setClock(on bool, n int) {
 	if !on && w.rng.chance("clock stays", 0.5) || w.quiet.Load() {
 		return
 	}
-	c := w.clocks[n%len(w.clocks)]
+	n %= len(w.clocks)
+	c := w.clocks[n]
 	if !on {
 		c.set(0)
 		return
+	}
+	if n < len(w.sites) {
+		w.mu.Lock()
+		w.oracle.ClockSet()
+		w.mu.Unlock()
 	}
 	size := one(w.rng, "clock step", "seconds", "hours", "years")
 	w.count("a clock is set by " + size)
@@ -221,6 +230,6 @@ func Expected() []string {
 		"lease write refused: the lease has changed", "lease writes that come too late", "workers refused that do not hold the lease",
 		"machines cloned", "machines removed", "cloned machines refused", "leases taken over by a cloned machine",
 		"false replies to commands", "messages that nobody asked for", "replies that come late", "tasks at the site",
-		"operator: release", "operator: delete", "operator: retry", "operator: rollout", "operator: approve", "operator: pause", "operator: resume", "operator: abort",
+		"windows judged", "event frozen", "operator: freeze", "operator: thaw", "operator: release", "operator: delete", "operator: retry", "operator: rollout", "operator: approve", "operator: pause", "operator: resume", "operator: abort",
 	}
 }

@@ -51,7 +51,7 @@ func (s *site) serving() *siteGate {
 	s.mu.Lock()
 	g := s.gate
 	s.mu.Unlock()
-	if g == nil || g.p.dead() || !s.link.up() {
+	if g == nil || g.p.dead() || g.p.paused.Load() || !s.link.up() {
 		return nil
 	}
 	select {

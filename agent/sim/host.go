@@ -122,7 +122,7 @@ func (c *hostConn) Send(kind gate.Telemetry, incarnation string, body []byte) er
 	if c.p.dead() {
 		return errDead
 	}
-	if !c.up() {
+	if !c.up() || c.p.paused.Load() {
 		return nil
 	}
 	what := "heartbeat"

@@ -32,7 +32,7 @@ func (w *World) act(ctx context.Context, c *controller.Controller) {
 	host := w.inOrder[w.rng.n("operator host", len(w.inOrder))].name
 	what := one(w.rng, "operator what",
 		"pause", "resume", "resume", "resume", "abort", "approve", "approve", "approve", "approve", "approve", "approve",
-		"release", "release", "start", "start", "start", "start", "retry", "delete", "delete", "rollout")
+		"release", "release", "start", "start", "start", "start", "retry", "delete", "delete", "rollout", "freeze", "thaw")
 	var err error
 	switch what {
 	case "pause", "resume", "abort", "release":
@@ -51,6 +51,10 @@ func (w *World) act(ctx context.Context, c *controller.Controller) {
 		})
 	case "delete":
 		err = c.Forget(ctx, "operator", host)
+	case "freeze":
+		w.freeze()
+	case "thaw":
+		w.thaw()
 	case "rollout":
 		w.shelf.setRollout(w.drawRollout("rollout"))
 	}

@@ -2,7 +2,9 @@ package sim
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
+	"time"
 )
 
 // process is a controller, a worker or a byzantine host. It may die at any moment:
@@ -14,7 +16,10 @@ type process struct {
 	// fault is the fault that kills it at a label. Labels are counted by kind.
 	fault, kind string
 	gone        atomic.Bool
+	ctx         context.Context
 	cancel      context.CancelFunc
+	// paused tells that it is stopped, as by SIGSTOP: it sends and answers nothing.
+	paused atomic.Bool
 	// run is the run in its journal; the world's lock guards it.
 	run uint64
 	// power cuts the power of its machine; nil for a process without a machine.
@@ -45,5 +50,21 @@ func (p *process) at(label string) {
 	case p.power != nil && p.w.fault("crash of a machine", p.name):
 		p.w.count(p.kind + " cut off " + label)
 		p.power("power cut " + label)
+	case strings.HasPrefix(label, "after ") && p.w.fault("a "+p.kind+" is paused", p.name):
+		p.pause(label)
 	}
+}
+
+// pause stops the process for a while at a label: after a step, because nothing keeps
+// a process from being stopped between its last look at the clock and its next step.
+func (p *process) pause(label string) {
+	p.w.note("%s is paused %s", p.name, label)
+	p.paused.Store(true)
+	defer p.paused.Store(false)
+	for rest := p.w.rng.span("pause of "+p.name, time.Second, 4*time.Minute); rest > 0 && !p.w.quiet.Load(); rest -= poll {
+		if sleep(p.ctx, min(rest, poll)) != nil {
+			return
+		}
+	}
+	p.w.note("%s goes on", p.name)
 }

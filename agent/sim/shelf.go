@@ -1,8 +1,10 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,8 +18,8 @@ type shelf struct {
 	mu      sync.Mutex
 	changed chan struct{}
 	number  uint64
-	// intent is the configuration and the rollout; there are no calendars.
-	intent   map[store.Kind]store.Seen
+	// intent is the configuration, the rollout and the calendars.
+	intent   map[store.Object]store.Seen
 	hosts    map[string]store.Host
 	versions map[string]store.Reported
 	reported uint64
@@ -27,7 +29,7 @@ type shelf struct {
 }
 
 func newShelf() *shelf {
-	return &shelf{changed: make(chan struct{}), intent: map[store.Kind]store.Seen{}, hosts: map[string]store.Host{}, versions: map[string]store.Reported{}, runsAsOf: map[uint64]uint64{}}
+	return &shelf{changed: make(chan struct{}), intent: map[store.Object]store.Seen{}, hosts: map[string]store.Host{}, versions: map[string]store.Reported{}, runsAsOf: map[uint64]uint64{}}
 }
 
 // change changes what is on the shelf.
@@ -42,13 +44,23 @@ func (s *shelf) change(f func()) {
 
 func (s *shelf) setConfig(c *v1.OSUpgrade) {
 	s.change(func() {
-		s.intent[store.Config] = store.Seen{Object: store.Object{Kind: store.Config}, Config: c, Number: s.number}
+		of := store.Object{Kind: store.Config}
+		s.intent[of] = store.Seen{Object: of, Config: c, Number: s.number}
 	})
 }
 
 func (s *shelf) setRollout(r *v1.Rollout) {
 	s.change(func() {
-		s.intent[store.Rollout] = store.Seen{Object: store.Object{Kind: store.Rollout}, Rollout: r, Number: s.number}
+		of := store.Object{Kind: store.Rollout}
+		s.intent[of] = store.Seen{Object: of, Rollout: r, Number: s.number}
+	})
+}
+
+// setCalendar writes a calendar; nil deletes it.
+func (s *shelf) setCalendar(name string, c *v1.Calendar) {
+	s.change(func() {
+		of := store.Object{Kind: store.Calendar, Name: name}
+		s.intent[of] = store.Seen{Object: of, Calendar: c, Number: s.number}
 	})
 }
 
@@ -121,17 +133,18 @@ func (s siteStore) watch(ctx context.Context, look func()) error {
 // WatchIntent implements controller.Store. It tells of each object at first and
 // when it has another number.
 func (s siteStore) WatchIntent(ctx context.Context, _ string, see func(store.Seen)) error {
-	last, started := map[store.Kind]uint64{}, false
+	last, started := map[store.Object]uint64{}, false
 	return s.watch(ctx, func() {
 		var changed []store.Seen
 		s.mu.Lock()
-		for _, kind := range []store.Kind{store.Config, store.Rollout} {
-			if now := s.intent[kind]; now.Number != last[kind] {
-				last[kind] = now.Number
+		for of, now := range s.intent {
+			if now.Number != last[of] {
+				last[of] = now.Number
 				changed = append(changed, now)
 			}
 		}
 		s.mu.Unlock()
+		slices.SortFunc(changed, func(a, b store.Seen) int { return cmp.Compare(a.Number, b.Number) })
 		for _, seen := range changed {
 			see(seen)
 		}

@@ -111,7 +111,9 @@ func newWorld(ctx context.Context, seed uint64, o Options) *World {
 	for n := range 2 + w.rng.n("machines", 3) {
 		w.addMachine(fmt.Sprintf("h%02d", n+1))
 	}
-	w.shelf.setConfig(w.drawConfig())
+	c := w.drawConfig()
+	w.announce(c)
+	w.shelf.setConfig(c)
 	w.shelf.setRollout(w.drawRollout("first rollout"))
 	return w
 }
@@ -176,6 +178,10 @@ func (w *World) playPhases(begun time.Time) {
 // that stayed down boot, and no further window opens a run.
 func (w *World) startQuietPhase() {
 	w.note("the quiet phase begins")
+	w.mu.Lock()
+	w.oracle.WindowsTold(time.Now())
+	w.mu.Unlock()
+	w.thaw()
 	w.quiet.Store(true)
 	for _, s := range w.sites {
 		s.link.set(false)

@@ -51,9 +51,8 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// TestSimulation plays seeds, each a fleet for up to half an hour of all
-// faults, and checks the invariants 1 to 5 and 7 of design.md 5 after each
-// event.
+// TestSimulation plays seeds, each a fleet for up to half an hour of all faults, and
+// checks the invariants 1 to 5, 7 and 8 of design.md 5 after each event.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
 	if *oneSeed != 0 {

@@ -97,7 +97,7 @@ func (s *site) run() {
 	w := s.w
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
-	p := &process{w: w, name: "controller " + s.name, kind: "controller", fault: "crash of a controller", cancel: cancel}
+	p := &process{w: w, name: "controller " + s.name, kind: "controller", fault: "crash of a controller", ctx: ctx, cancel: cancel}
 	g, err := guard.OpenStorage(s.nextGuard())
 	if err != nil {
 		w.violated("controller %s: %v", s.name, err)

@@ -50,7 +50,7 @@ func (w *World) loseJournal(host, name, dir string) {
 func (w *World) runWorker(m *machine, name, dir string) {
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
-	p := &process{w: w, name: name, kind: "worker", fault: "crash of a worker", cancel: cancel, power: m.cutPower}
+	p := &process{w: w, name: name, kind: "worker", fault: "crash of a worker", ctx: ctx, cancel: cancel, power: m.cutPower}
 	w.mu.Lock()
 	if !m.up {
 		w.mu.Unlock()

@@ -201,6 +201,8 @@ func (o *Oracle) event(r message.Decoded, e message.Event, sent time.Time) {
 	case message.Opened:
 		o.open(r, e)
 	case message.Missed:
+		o.windowTold(e.Window)
+		o.windowTold(e.Window)
 	case message.Ran:
 		o.ran(e.Outcome, r)
 	case message.Approved:

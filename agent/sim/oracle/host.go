@@ -84,6 +84,7 @@ func (o *Oracle) open(r message.Decoded, e message.Opened) {
 		h.member, h.silent, h.removed = nil, false, false
 	}
 	o.run = newRun(r, e)
+	o.windowTold(e.Window)
 	o.enlist(e)
 	for _, entry := range e.Roster {
 		o.host(entry.Host).silent = entry.Silent

@@ -18,6 +18,7 @@ func (o *Oracle) checkCommand(r message.Decoded, c message.Command, sent time.Ti
 	case p.aborted:
 		o.violated("invariant 3: %s, record %d, after an abort", c.Action, r.Seq)
 	}
+	o.notFrozen(string(c.Action), r, sent)
 	if c.Action == message.Prepare {
 		o.checkPrepare(r, c)
 		return
@@ -107,6 +108,7 @@ func (o *Oracle) mayBegin(m *member, r message.Decoded, sent time.Time) {
 	case len(p.policy.Checks.Fleet) > 0 && !p.fleetPassed:
 		o.violated("%s, record %d, and the checks of the fleet never passed", what, r.Seq)
 	}
+	o.notFrozen(what, r, sent)
 	o.othersAllow(m, what, r)
 	o.soaked(m, what, r, sent)
 }

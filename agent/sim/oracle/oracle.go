@@ -20,6 +20,8 @@
 //  6. A configuration write names its revision: not here; package store tests it.
 //  7. A run ends: UnderWay tells until when, and the caller waits. What must hold
 //     at the end is checkFinished in invariants.go.
+//  8. A window that opens while the site is up has its run, or a reason that is told:
+//     WindowsTold in schedule.go.
 //
 // A controller may decide before it has seen the newest replies, because only
 // commands and events are appended in full knowledge of one another. Where a reply
@@ -54,13 +56,14 @@ type Oracle struct {
 	newest time.Time
 	// Passed tells how much time has truly passed since the last record: a clock that
 	// is set back holds up no deadline. Nil means none.
-	Passed func() time.Duration
+	Passed   func() time.Duration
+	schedule schedule
 }
 
 // New makes an oracle. It calls violated for each violation, and count for each
 // thing that happened.
 func New(violated func(format string, args ...any), count func(what string)) *Oracle {
-	return &Oracle{violated: violated, count: count, hosts: map[string]*host{}, machines: map[string]*machine{}}
+	return &Oracle{violated: violated, count: count, hosts: map[string]*host{}, machines: map[string]*machine{}, schedule: schedule{told: map[time.Time]bool{}}}
 }
 
 // Record judges the next record of the log and applies it, if it counts. sent is
@@ -146,6 +149,8 @@ func (o *Oracle) ignored(r message.Decoded, sent time.Time) {
 		o.count("replies without effect")
 	case r.Event != nil && overtaken(r.Event) && o.raced():
 		o.count("events that a reply has overtaken")
+	case isFrozen(r.Event) && o.schedule.wrong:
+		o.count("freezes by a wrong clock")
 	case r.Command != nil:
 		o.checkCommand(r, *r.Command, sent)
 		o.violated("command %d has no effect: %s", r.Seq, r.Body)
@@ -162,6 +167,11 @@ func overtaken(e message.Event) bool {
 		return true
 	}
 	return false
+}
+
+func isFrozen(e message.Event) bool {
+	_, frozen := e.(message.Frozen)
+	return frozen
 }
 
 // saw notes the last record.
