@@ -34,8 +34,8 @@ func New[T, M any, P interface {
 	tenantresource.Model[T]
 }](kind *Kind[T], plural string, of tenantresource.Kind[T]) Resource[T, M, P] {
 	of.TypeName, of.Locate, of.Rules = kind.TypeName, kind.Locate, kind.Rules()
-	of.NotFound = plural + " are offered by osupgrade-agent only: Avassa's own API has no such object. " +
-		"Where the endpoint is an osupgrade-agent, check its version and the name of the tenant."
+	of.NotFound = plural + " are supported by osupgrade-agent only; Avassa's own API has no such object. " +
+		"If the endpoint is an osupgrade-agent, check its version and the name of the tenant."
 	return Resource[T, M, P]{tenantresource.New[T, M, P](of), kind}
 }
 
@@ -44,9 +44,9 @@ func (r *Resource[T, M, P]) ValidateConfig(_ context.Context, req resource.Valid
 	r.kind.ValidateConfig(req.Config.Raw, &resp.Diagnostics)
 }
 
-// Locate returns the attribute of a field of the object, which is one of some
-// attributes or below it. Below a leaf a field has no path in Terraform: the
-// elements of a set have no index, and the keys of a map may be any text.
+// Locate returns the attribute of a field of the object, among attributes. For a
+// field below one of the leaves it returns the leaf: elements of a set have no index,
+// and keys of a map may be any text.
 func Locate(attributes map[string]schema.Attribute, field string, leaves ...string) (path.Path, bool) {
 	steps := strings.Split(field, ".")
 	for i, step := range steps {
@@ -65,8 +65,8 @@ func Locate(attributes map[string]schema.Attribute, field string, leaves ...stri
 	return at, ok
 }
 
-// The attributes of an object refuse null elements and nothing else: ValidateConfig
-// applies the API's rules.
+// The attributes of an object refuse only null elements; ValidateConfig applies the
+// API's rules.
 
 // Text is an optional text.
 func Text(description string, modifiers ...planmodifier.String) schema.Attribute {

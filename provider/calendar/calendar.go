@@ -1,8 +1,8 @@
-// Package calendar is the resource osupgrade_calendar: a named calendar of a
-// tenant, an object that only osupgrade-agent has (design.md 7).
+// Package calendar is the resource osupgrade_calendar: a named calendar of a tenant,
+// which only osupgrade-agent supports (design.md 7).
 //
-// It decides which attributes there are. Package apiobject maps them to the
-// members of that object, package tenantresource reads and writes it.
+// It defines the attributes. Package apiobject maps them to the members of the API's
+// object; package tenantresource reads and writes the object.
 package calendar
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantresource"
 )
 
-// TypeName is the name of the resource.
+// TypeName is the type name of the resource.
 const TypeName = "osupgrade_calendar"
 
 // Resource is osupgrade_calendar.
@@ -40,7 +40,7 @@ var kind = &apiobject.Kind[v1.Calendar]{
 	Validate: v1.Calendar.Validate, Locate: locate,
 }
 
-// New makes the resource.
+// New returns the resource.
 func New() resource.Resource {
 	return &Resource{apiobject.New[v1.Calendar, model](kind, "Calendars", tenantresource.Kind[v1.Calendar]{
 		Noun:   "calendar",
@@ -51,8 +51,8 @@ func New() resource.Resource {
 	})}
 }
 
-// locate finds the attribute of a field of the API. Where something stands
-// within an iCalendar text, the message says.
+// locate returns the attribute of a field of the API. For a place within an
+// iCalendar text it returns ics; the message names the place.
 func locate(field string) (path.Path, bool) {
 	if strings.HasPrefix(field, "ics.") || strings.HasPrefix(field, "ics[") {
 		field = "ics"

@@ -18,14 +18,14 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantresource"
 )
 
-// model is the resource as Terraform has it.
+// model is the Terraform model of the resource.
 type model struct {
 	tenantresource.Common
 	Name types.String `tfsdk:"name"`
 	Dates
 }
 
-// Dates are the attributes that make up the API's object: see package whole.
+// Dates are the attributes of the API's object: see package apiobject.
 type Dates struct {
 	Kind        types.String `tfsdk:"kind"`
 	Description types.String `tfsdk:"description"`
@@ -35,77 +35,77 @@ type Dates struct {
 
 var _ tenantresource.Named = (*model)(nil)
 
-// ObjectName is the calendar's name.
+// ObjectName returns the calendar's name.
 func (m *model) ObjectName() types.String { return m.Name }
 
-// ToAPI is what the model declares.
+// ToAPI returns the declared calendar.
 func (m *model) ToAPI(ctx context.Context, diags *diag.Diagnostics) v1.Calendar {
 	return kind.ToAPI(ctx, m.Dates, diags)
 }
 
-// FromAPI takes over what the server has.
+// FromAPI sets the attributes from the server's calendar.
 func (m *model) FromAPI(ctx context.Context, server v1.Calendar, all bool, diags *diag.Diagnostics) {
 	kind.FromAPI(ctx, &m.Dates, server, all, diags)
 }
 
-// Claims is the calendar of that name.
+// Claims returns the calendar.
 func (m *model) Claims() map[string]path.Path {
 	return map[string]path.Path{"the calendar " + m.Name.ValueString(): path.Root("name")}
 }
 
-// Loss tells what the calendar does no longer.
+// Loss describes the effect of a deletion.
 func (m *model) Loss(tenant string) (summary, detail string) {
-	calendar := "When calendar " + m.Name.ValueString() + " of tenant " + tenant + " is deleted, "
+	calendar := "After the deletion of calendar " + m.Name.ValueString() + " of tenant " + tenant + ", "
 	if m.Kind.ValueString() == "freeze" {
-		return "Runs are no longer held back", calendar + "runs may be under way at the times of its events, a run of today included."
+		return "The freeze ends", calendar + "runs may be under way during its events, as soon as today."
 	}
-	return "Runs may start more seldom", calendar + "no run starts at the times of its events any more, unless a maintenance window or another calendar says so."
+	return "Runs may start less often", calendar + "no run starts during its events any more, unless a maintenance window or another calendar is open."
 }
 
-// Schema describes the resource.
+// Schema defines the resource.
 func (*Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	all := attributes()
 	all["name"] = schema.StringAttribute{
 		Required:            true,
-		MarkdownDescription: "The name of the calendar, unique in its tenant. Another one replaces the resource.",
+		MarkdownDescription: "The name of the calendar, unique in its tenant. A change replaces the resource.",
 		Validators:          []validator.String{attribute.Name()},
 		PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 	}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "A named calendar of a tenant: further times at which runs may be under way, or times at which none may. " +
-			"Offered by `osupgrade-agent` only; Avassa's own API has no such object. " +
-			"The guide [Maintenance Calendar](../guides/calendar.md) explains how windows, calendars and changes of the clock add up.\n\n" +
-			"A tenant may have several calendars, and each is independent of the others. A freeze wins over every window and every calendar of kind `allow`, " +
-			"also over a run that is under way: no further host is begun.\n\n" +
-			"What is in it stands either in `events`, or in an iCalendar text in `ics`. A calendar without either never happens. " +
-			"Another spelling of the same length or time (`4h` or `240m`) is no change.",
+			"Supported by `osupgrade-agent` only; Avassa's own API has no such object. " +
+			"The guide [Maintenance Calendar](../guides/calendar.md) explains how windows, calendars and changes of the clock combine.\n\n" +
+			"A tenant may have several independent calendars. A freeze wins over every window and every calendar of kind `allow`, " +
+			"and also over a run under way: no further host is started.\n\n" +
+			"The events are either in `events` or in an iCalendar text in `ics`. A calendar without either has no events. " +
+			"Another form of the same duration or time (`4h` or `240m`) is no change.",
 		Attributes: tenantresource.Attributes(ctx, all),
 	}
 }
 
-// attributes are those that make up the API's object. What is right, the API's
-// own rules say, in ValidateConfig.
+// attributes are the attributes of the API's object. ValidateConfig applies the
+// API's rules.
 func attributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"kind":        apiobject.Required("`allow` opens at the times of its events, like one more maintenance window; `freeze` closes, whatever else is open."),
-		"description": apiobject.Text("What it is for, for people."),
+		"kind":        apiobject.Required("`allow` opens during its events, like a maintenance window; `freeze` closes, whatever else is open."),
+		"description": apiobject.Text("A text for people."),
 		"events":      apiobject.Objects("The events; `[]` means none.", eventAttributes()),
-		"ics":         apiobject.Text("A whole iCalendar text (RFC 5545), such as `file(\"freeze.ics\")`, kept as it is. Instead of `events`."),
+		"ics":         apiobject.Text("Instead of `events`: an iCalendar text (RFC 5545), such as `file(\"freeze.ics\")`, stored unchanged."),
 	}
 }
 
 func eventAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"summary": apiobject.Text("What it is called in plans and in the list of windows."),
-		"start": apiobject.Required("When it begins, on the clock of `timezone`: a time such as `2026-12-24T18:00` or, for an event that lasts all day, "+
+		"summary": apiobject.Text("The name of the event in plans and in the list of windows."),
+		"start": apiobject.Required("The start of the event in `timezone`: a wall-clock time such as `2026-12-24T18:00` or, for an all-day event, "+
 			"a date such as `2026-12-24`.", attribute.KeepTime()),
-		"end": apiobject.Text("When it ends, written like `start`; of an event that lasts all day, the date after its last. "+
-			"There is an `end` or a `duration`; an event that lasts all day may have neither, and then lasts for a day.", attribute.KeepTime()),
-		"duration": apiobject.Duration("How long it lasts in elapsed time, such as `4h`, `90m` or `1d4h`; at most `7d` in a calendar of kind `allow`, `366d` in a freeze."),
-		"timezone": apiobject.Text("The zone of its times: `site-local`, `UTC` or an IANA name such as `Europe/Stockholm`; `site-local` by default."),
-		"all_day":  apiobject.Bool("Whether it lasts from midnight to midnight; its times are dates then. `false` by default."),
-		"rrule":    apiobject.Text("How it recurs, as a rule of RFC 5545, such as `FREQ=YEARLY` or `FREQ=MONTHLY;BYDAY=-1FR`; once by default."),
-		"rdate":    apiobject.Texts("Further starts, written like `start`."),
-		"exdate":   apiobject.Texts("Starts to leave out, written like `start`; a date leaves out every start on it."),
+		"end": apiobject.Text("The end of the event, in the form of `start`; for an all-day event the date after the last day. "+
+			"An event has an `end` or a `duration`; an all-day event without either lasts one day.", attribute.KeepTime()),
+		"duration": apiobject.Duration("The duration of the event in elapsed time, such as `4h`, `90m` or `1d4h`, or of an all-day event in days, such as `2d`; at most `7d` in a calendar of kind `allow`, `366d` in a freeze."),
+		"timezone": apiobject.Text("The time zone of `start` and `end`: `site-local`, `UTC` or an IANA name such as `Europe/Stockholm`; `site-local` by default."),
+		"all_day":  apiobject.Bool("Whether the event lasts from midnight to midnight; its times are then dates. `false` by default."),
+		"rrule":    apiobject.Text("The recurrence rule (RFC 5545), such as `FREQ=YEARLY` or `FREQ=MONTHLY;BYDAY=-1FR`; by default the event happens once."),
+		"rdate":    apiobject.Texts("Further starts, in the form of `start`."),
+		"exdate":   apiobject.Texts("Excluded starts, in the form of `start`; a date excludes every start on that date."),
 	}
 }

@@ -93,7 +93,7 @@ func TestAccCalendar_avassaHasNone(t *testing.T) {
 	api.Inject(http.MethodPut, "/calendars/christmas", none)
 	acctest.Run(t, resource.TestCase{CheckDestroy: absent(api), Steps: []resource.TestStep{{
 		Config:      server.Config(block(complete)),
-		ExpectError: regexp.MustCompile(`(?s)Unable to create osupgrade_calendar.*no such path.*offered\s+by\s+osupgrade-agent\s+only`),
+		ExpectError: regexp.MustCompile(`(?s)Unable to create osupgrade_calendar.*no such path.*supported\s+by\s+osupgrade-agent\s+only`),
 	}}})
 }
 

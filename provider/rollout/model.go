@@ -18,13 +18,13 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantresource"
 )
 
-// model is the resource as Terraform has it.
+// model is the Terraform model of the resource.
 type model struct {
 	tenantresource.Common
 	Policy
 }
 
-// Policy are the attributes that make up the API's object: see package whole.
+// Policy are the attributes of the API's object: see package apiobject.
 type Policy struct {
 	Stages       types.List   `tfsdk:"stages"`
 	MaxFailures  types.String `tfsdk:"max_failures"`
@@ -41,75 +41,75 @@ type Policy struct {
 	StepTimeouts types.Object `tfsdk:"step_timeouts"`
 }
 
-// ToAPI is what the model declares.
+// ToAPI returns the declared rollout.
 func (m *model) ToAPI(ctx context.Context, diags *diag.Diagnostics) v1.Rollout {
 	return kind.ToAPI(ctx, m.Policy, diags)
 }
 
-// FromAPI takes over what the server has.
+// FromAPI sets the attributes from the server's rollout.
 func (m *model) FromAPI(ctx context.Context, server v1.Rollout, all bool, diags *diag.Diagnostics) {
 	kind.FromAPI(ctx, &m.Policy, server, all, diags)
 }
 
-// Claims is the rollout as a whole.
+// Claims returns the rollout.
 func (*model) Claims() map[string]path.Path {
 	return map[string]path.Path{"the rollout": path.Root("tenant")}
 }
 
-// Loss tells that the defaults hold again.
+// Loss warns that the defaults apply again.
 func (*model) Loss(tenant string) (summary, detail string) {
-	return "Runs go by the defaults again",
-		"When " + TypeName + " of tenant " + tenant + " is deleted, its stages, limits, checks and hooks go. " +
-			"From then on its runs have one stage of all hosts, one host at a time, no checks and no hooks, and stop at the first failure. " +
-			"A pause that the rollout declares ends."
+	return "The defaults apply to runs again",
+		"Deleting " + TypeName + " of tenant " + tenant + " removes its stages, limits, checks and hooks. " +
+			"From then on runs have one stage of all hosts, one host at a time, no checks and no hooks, and stop at the first failure. " +
+			"paused = true in the rollout ends."
 }
 
-// Schema describes the resource.
+// Schema defines the resource.
 func (*Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The policy of a tenant's runs: in which order the hosts go and how many at once, what must be healthy before and after, " +
-			"and what happens when a host fails. Offered by `osupgrade-agent` only; Avassa's own API has no such object. " +
+		MarkdownDescription: "The policy of a tenant's runs: in which order and how many hosts at once are upgraded, what must be healthy before and after, " +
+			"and what happens when a host fails. Supported by `osupgrade-agent` only; Avassa's own API has no such object. " +
 			"The guide [Rollouts](../guides/rollout.md) explains how the rules work together.\n\n" +
-			"There is one rollout for each tenant, and this resource owns it as a whole: an attribute that is left out has the server's default, " +
-			"and when somebody sets it to something else elsewhere, the next plan shows it. A change counts from the next run on; " +
-			"only `paused` also holds up a run that is under way.\n\n" +
-			"A length of time is such as `30s`, `90m` or `1d4h`, and another spelling of the same length is no change. " +
+			"Each tenant has one rollout, and this resource owns all of it: an omitted attribute has its default, " +
+			"and if somebody sets it to another value elsewhere, the next plan shows the change. A change takes effect with the next run; " +
+			"only `paused` also affects the run under way.\n\n" +
+			"A duration is written as `30s`, `90m` or `1d4h`; another form of the same duration is no change. " +
 			"A number of hosts is a count such as `2`, or a percentage such as `10%`.",
 		Attributes: tenantresource.Attributes(ctx, attributes()),
 	}
 }
 
-// attributes are those that make up the API's object.
+// attributes are the attributes of the API's object.
 func attributes() map[string]schema.Attribute {
 	all := limitAttributes()
 	all["stages"] = stagesAttribute()
-	all["exempt"] = matchAttribute("The hosts that are not upgraded. They are shown as skipped, with the reason. No host is exempt by default.")
-	all["exempt_reboot"] = matchAttribute("The hosts that are upgraded but not rebooted. A note at the host says so. No host by default.")
+	all["exempt"] = matchAttribute("The hosts that are not upgraded. They are shown as skipped, with the reason; none by default.")
+	all["exempt_reboot"] = matchAttribute("The hosts that are upgraded but not rebooted. They are shown with a note; none by default.")
 	all["checks"] = checksAttribute()
 	all["hooks"] = hooksAttribute()
 	all["step_timeouts"] = timeoutsAttributes()
 	return all
 }
 
-// limitAttributes are the simple ones.
+// limitAttributes are the attributes that are not objects.
 func limitAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"max_failures": apiobject.Text("The number of failed hosts at which `on_failure` happens; `1` by default. " +
+		"max_failures": apiobject.Text("The number of failed hosts at which `on_failure` takes effect; `1` by default. " +
 			"A percentage is of the run's hosts, rounded down, but at least 1."),
-		"on_failure": apiobject.Text("What happens then: `stop` ends the run after the hosts under way, `pause` holds it up until somebody resumes or aborts it, " +
-			"`continue` goes on; `stop` by default."),
+		"on_failure": apiobject.Text("What happens when `max_failures` hosts have failed: `stop` ends the run after the hosts under way, `pause` holds it until somebody resumes or aborts it, " +
+			"`continue` continues the run; `stop` by default."),
 		"min_prepared": apiobject.Text("How many hosts must have prepared before the first one is upgraded; `100%` by default. A percentage is rounded up."),
-		"overrun": apiobject.Text("What happens to hosts under way when the time of the run is up: `finish-host` waits for what they are doing, sends them no further command and undrains them; " +
-			"`stop` leaves them behind at once; `finish-host` by default."),
-		"reserve": apiobject.Duration("How long before the end of its window a run ends; `0s` by default."),
-		"splay":   apiobject.Duration("The span at the beginning of a stage over which its hosts start; `0s` by default."),
-		"paused":  apiobject.Bool("Whether all runs of the tenant are held up, the one under way included; `false` by default."),
+		"overrun": apiobject.Text("What happens to hosts under way when the time of the run is up: `finish-host` waits until they have finished their current command and undrains them; " +
+			"`stop` does not wait for them; `finish-host` by default. Neither sends a further command."),
+		"reserve": apiobject.Duration("How long before the end of its window a run ends at the latest; `0s` by default."),
+		"splay":   apiobject.Duration("The time at the beginning of a stage over which the starts of its hosts are spread; `0s` by default."),
+		"paused":  apiobject.Bool("Whether all runs of the tenant are held, including the run under way; `false` by default."),
 	}
 }
 
 func timeoutsAttributes() schema.Attribute {
-	return apiobject.Object("How long a host may take to answer each command, from `1s` to `7d`; one that does not has failed. "+
-		"The attribute `timeouts` is about Terraform's own operations instead.", map[string]schema.Attribute{
+	return apiobject.Object("How long a host may take to answer each command, from `1s` to `7d`; a host that does not answer in time has failed. "+
+		"The attribute `timeouts` is different: it limits Terraform's own operations.", map[string]schema.Attribute{
 		"prepare": apiobject.Duration("For preparing; `1h` by default."),
 		"upgrade": apiobject.Duration("For upgrading; `1h` by default."),
 		"reboot":  apiobject.Duration("For rebooting; `15m` by default."),
@@ -117,69 +117,69 @@ func timeoutsAttributes() schema.Attribute {
 }
 
 func stagesAttribute() schema.Attribute {
-	return apiobject.Objects("The stages, one after the other; a host is in the first one that matches it, and hosts that none matches are skipped. "+
-		"Within a stage the hosts go in the order of their names. Left out or `[]`: one stage of all hosts, one at a time.",
+	return apiobject.Objects("The stages, which run one after the other. A host belongs to the first stage that matches it; hosts that match no stage are skipped. "+
+		"Within a stage hosts are ordered by name. Omitted or `[]`: one stage of all hosts, one at a time.",
 		map[string]schema.Attribute{
-			"name":  apiobject.Required("Its name: lower-case letters, digits and hyphens, each name once."),
-			"match": matchAttribute("Which hosts are in it; left out, which only the last stage may, all that no earlier stage has."),
+			"name":  apiobject.Required("The name of the stage: lower-case letters, digits and hyphens, unique in the rollout."),
+			"match": matchAttribute("The hosts of the stage. Only the last stage may omit it: it contains all remaining hosts."),
 			"max_unavailable": apiobject.Text("How many of the stage's hosts may be out of service at once; `1` by default. " +
 				"A percentage is of the stage's hosts, rounded down, but at least 1. A host that is unhealthy or silent counts as out of service."),
 			"soak":             apiobject.Duration("How long the run waits after the stage, before the next one; `0s` by default."),
 			"approval":         apiobject.Bool("Whether the stage waits for somebody to approve it; `false` by default."),
-			"approval_timeout": apiobject.Duration("How long it waits for that at most, from `1s` to `7d`; `1d` by default."),
+			"approval_timeout": apiobject.Duration("How long the stage waits for the approval at most, from `1s` to `7d`; `1d` by default."),
 		})
 }
 
-// matchAttribute chooses hosts.
+// matchAttribute is an attribute that selects hosts.
 func matchAttribute(description string) schema.Attribute {
-	return apiobject.Object(description+" A host is chosen when it fits each attribute that is given; at least one must be.", map[string]schema.Attribute{
-		"hosts": apiobject.TextSet("Names of hosts; a host fits when its own is one of them."),
+	return apiobject.Object(description+" A host is selected if it matches each attribute that is given; at least one must be given.", map[string]schema.Attribute{
+		"hosts": apiobject.TextSet("Names of hosts; a host matches if its name is one of them."),
 		"labels": schema.MapAttribute{
 			ElementType: types.StringType, Optional: true,
-			MarkdownDescription: "Labels with their values, as the host's worker tells them; a host fits when it has all of them.",
+			MarkdownDescription: "Labels with their values, as the host's worker reports them; a host matches if it has all of them.",
 			Validators:          []validator.Map{mapvalidator.NoNullValues()},
 		},
-		"roles":        apiobject.TextSet("Roles, as the host's worker tells its own; a host fits when it has one of them."),
-		"applications": apiobject.TextSet("Worker applications; a host fits when its worker is known under one of them."),
+		"roles":        apiobject.TextSet("Roles, as the host's worker reports its role; a host matches if it has one of them."),
+		"applications": apiobject.TextSet("Worker applications; a host matches if its worker has one of them."),
 	})
 }
 
 func checksAttribute() schema.Attribute {
-	return apiobject.Object("What must be healthy; no checks by default. They run one after the other, in the order given.", map[string]schema.Attribute{
+	return apiobject.Object("What must be healthy; no checks by default. Checks run one after the other, in the order given.", map[string]schema.Attribute{
 		"before_host": apiobject.Objects("On the host, before it is taken out of service.", checkAttributes()),
-		"after_host":  apiobject.Objects("On the host, after its upgrade and reboot. A host that does not pass has failed, and stays out of service.", checkAttributes()),
-		"fleet":       apiobject.Objects("At the site, between hosts: before each host they must pass. When one does not, `on_failure` decides at once, whatever `max_failures` is: `stop` fails the run, `pause` holds it up, `continue` tries again every 30 seconds.", checkAttributes()),
+		"after_host":  apiobject.Objects("On the host, after its upgrade and reboot. A host that does not pass has failed and stays out of service.", checkAttributes()),
+		"fleet":       apiobject.Objects("At the site, before each host. If one of them fails, `on_failure` decides at once, whatever `max_failures` is: `stop` fails the run, `pause` holds it, `continue` retries every 30 seconds.", checkAttributes()),
 	})
 }
 
 func checkAttributes() map[string]schema.Attribute {
 	return withKinds(v1.CheckKinds, map[string]schema.Attribute{
-		"name":     apiobject.Text("What it is called in messages; its type and what it looks at by default."),
-		"passes":   apiobject.Number("How often in a row it must pass, from `1` to `100`; `1` by default."),
+		"name":     apiobject.Text("The name of the check in messages; by default its type and target."),
+		"passes":   apiobject.Number("How often in a row the check must pass, from `1` to `100`; `1` by default."),
 		"interval": apiobject.Duration("The wait between tries, from `1s` to `1d`; `5s` by default."),
-		"timeout":  apiobject.Duration("The longest time until it has passed so often, from `1s` to `1d`; `1m` by default."),
+		"timeout":  apiobject.Duration("The time within which the check must have passed that often, from `1s` to `1d`; `1m` by default."),
 	})
 }
 
 func hooksAttribute() schema.Attribute {
-	return apiobject.Object("What takes a host out of service and puts it back; no hooks by default. "+
-		"A hook may run more than once for a host and, after a crash, at the same time as itself: make it idempotent.", map[string]schema.Attribute{
+	return apiobject.Object("The hooks that take a host out of service and put it back; none by default. "+
+		"A hook may run more than once for a host and, after a crash, concurrently with itself: make it idempotent.", map[string]schema.Attribute{
 		"drain":   hookAttribute("Runs before the host is upgraded. A host that cannot be drained has failed and is not upgraded."),
-		"undrain": hookAttribute("Runs when the host is done, and always when `drain` has begun, also after a failure."),
+		"undrain": hookAttribute("Runs when the host is done, and whenever `drain` has begun, also after a failure."),
 	})
 }
 
 func hookAttribute(description string) schema.Attribute {
 	return apiobject.Object(description, withKinds(v1.HookKinds, map[string]schema.Attribute{
-		"on":             apiobject.Text("Where it runs: on the `host`, or at the `site`; `host` by default."),
+		"on":             apiobject.Text("Where the hook runs: on the `host` or at the `site`; `host` by default."),
 		"timeout":        apiobject.Duration("How long one try may take, from `1s` to `1d`; `1m` by default."),
-		"retries":        apiobject.Number("How many more tries follow a failed one, from `0` to `20`; `2` by default."),
+		"retries":        apiobject.Number("How often a failed try is repeated, from `0` to `20`; `2` by default."),
 		"retry_interval": apiobject.Duration("The wait between tries, from `0s` to `1d`; `10s` by default."),
 	}))
 }
 
-// withKinds adds the type of a check or of a hook, and the attributes that only
-// some types have.
+// withKinds adds the attribute type of a check or hook, and the attributes of the
+// single types.
 func withKinds[T any](kinds []v1.Kind[T], all map[string]schema.Attribute) map[string]schema.Attribute {
 	var types []string
 	of, is := map[string][]string{}, map[string]string{}

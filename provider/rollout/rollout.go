@@ -1,8 +1,8 @@
-// Package rollout is the resource osupgrade_rollout: the policy of a tenant's
-// runs, an object that only osupgrade-agent has (design.md 7).
+// Package rollout is the resource osupgrade_rollout: the policy of a tenant's runs,
+// which only osupgrade-agent supports (design.md 7).
 //
-// It decides which attributes there are. Package apiobject maps them to the
-// members of that object, package tenantresource reads and writes it.
+// It defines the attributes. Package apiobject maps them to the members of the API's
+// object; package tenantresource reads and writes the object.
 package rollout
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantresource"
 )
 
-// TypeName is the name of the resource.
+// TypeName is the type name of the resource.
 const TypeName = "osupgrade_rollout"
 
 // Resource is osupgrade_rollout.
@@ -33,8 +33,8 @@ var (
 	_ resource.ResourceWithValidateConfig = (*Resource)(nil)
 )
 
-// The member timeouts has another name as an attribute: timeouts is what
-// Terraform itself calls the limits of the operations.
+// The member timeouts has another name as an attribute, because the attribute
+// timeouts limits Terraform's own operations.
 const (
 	timeoutsMember    = "timeouts"
 	timeoutsAttribute = "step_timeouts"
@@ -48,7 +48,7 @@ var kind = &apiobject.Kind[v1.Rollout]{
 	Locate:    locate,
 }
 
-// New makes the resource.
+// New returns the resource.
 func New() resource.Resource {
 	return &Resource{apiobject.New[v1.Rollout, model](kind, "Rollouts", tenantresource.Kind[v1.Rollout]{
 		Noun:   "rollout",
@@ -58,7 +58,7 @@ func New() resource.Resource {
 	})}
 }
 
-// locate finds the attribute of a field of the API.
+// locate returns the attribute of a field of the API.
 func locate(field string) (path.Path, bool) {
 	if rest, found := strings.CutPrefix(field, timeoutsMember); found {
 		field = strings.ReplaceAll(timeoutsAttribute, "_", "-") + rest
