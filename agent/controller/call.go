@@ -10,8 +10,8 @@ import (
 // errPending is what a look returns as long as there is no answer.
 var errPending = errors.New("there is no answer yet")
 
-// until calls look on the state, now and after each change, and returns its
-// result once the error is not errPending.
+// until calls look in the loop, now and after each change, and returns its result
+// once the error is not errPending.
 func until[T any](ctx context.Context, c *Controller, look func(*state) (T, error)) (T, error) {
 	return waitFor(ctx, c, nil, look)
 }
@@ -22,7 +22,7 @@ func (c *Controller) attempt(ctx context.Context, look func(*state) error) error
 	return err
 }
 
-// reached waits until a number that only grows has reached another one.
+// reached waits until a revision that has been read is at least number.
 func (c *Controller) reached(ctx context.Context, number uint64, of func(*state) uint64) error {
 	return c.attempt(ctx, func(s *state) error {
 		if of(s) < number {
@@ -37,10 +37,10 @@ func ask[T any](ctx context.Context, c *Controller, look func(*state) T) (T, err
 	return until(ctx, c, func(s *state) (T, error) { return look(s), nil })
 }
 
-// waitFor is until for a caller that may ask something of the run. It waits for
-// the end of the start first, because a state that is half read would be taken
-// for the whole. The answer travels over a channel: look may still run when the
-// caller has gone.
+// waitFor is until for a caller that may ask something of the run. It waits until
+// the session is loaded, because a state that is half read would be taken for the
+// whole. The result travels over a channel: look may still run when the caller has
+// gone.
 func waitFor[T any](ctx context.Context, c *Controller, q *request, look func(*state) (T, error)) (T, error) {
 	type answer struct {
 		value T
@@ -58,7 +58,7 @@ func waitFor[T any](ctx context.Context, c *Controller, q *request, look func(*s
 	var none T
 	n := c.session()
 	select {
-	case <-n.knows:
+	case <-n.loaded:
 	case <-n.ending:
 		return none, run.ErrNotReady
 	case <-ctx.Done():

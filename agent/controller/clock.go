@@ -6,26 +6,25 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// runClock is the time that has to be reckoned with in a run: no earlier than
-// its newest record, and what has truly passed since that. A clock that is set
-// back in the middle of a run then holds up no deadline (design.md 5,
-// invariant 7).
+// runClock is the clock of a run. It shows at least the time of the newest record
+// and what has passed since, so that a clock that is set back during a run holds
+// up no deadline (design.md 5, invariant 7).
 type runClock struct {
-	// newest is the time of the newest record, by the log's clock, read when it
-	// was folded, by one that nobody sets.
+	// newest is the time of the newest record by the clock of the log, read when
+	// the record was folded by the monotonic clock.
 	newest, read time.Time
-	// behind is how far the controller's clock was behind the log's when that
-	// record came; 0 when it was there before the controller was, and so tells
-	// nothing of its clock.
+	// behind is how far the controller's clock was behind the clock of the log when
+	// that record came; 0 for a record that was there at the start, which says
+	// nothing about the controller's clock.
 	behind time.Duration
 }
 
-// slack is by how much two clocks may drift between two records before one is
-// taken for set back.
+// slack is how far two clocks may drift apart between two records. A clock that
+// falls behind further was set back.
 const slack = time.Second
 
-// fold takes in a record that came when the controller's clock showed now; live
-// tells that it has just been written.
+// fold notes a record that came when the controller's clock showed now. live tells
+// that the record has just been written.
 func (c *runClock) fold(r message.Record, now time.Time, live bool) {
 	c.newest, c.read, c.behind = r.Time, time.Now(), 0
 	if live {
@@ -41,11 +40,11 @@ func (c *runClock) ahead(now time.Time) time.Duration {
 	return max(0, c.newest.Add(time.Since(c.read)).Sub(now))
 }
 
-// forFreezes is the time that decides which freeze is on or comes next, for a
-// clock that shows now. One that is behind the log's by as much as ever is
-// wrong, and the log's counts. One that has fallen behind since the newest
-// record was set back, and so may be the log's: what it shows counts, until
-// there is a record to tell.
+// forFreezes is the time that decides which freeze is in force or comes next. If
+// the controller's clock is as far behind the clock of the log as it was at the
+// newest record, it is wrong and the clock of the log counts. If it has fallen
+// further behind, it was set back, and the clock of the log may have been set back
+// with it: then the controller's clock counts until the next record.
 func (c *runClock) forFreezes(now time.Time) time.Time {
 	if ahead := c.ahead(now); ahead <= c.behind+slack {
 		return now.Add(ahead)

@@ -1,14 +1,15 @@
-// Package controller opens the runs of one tenant when a window opens or
-// somebody asks, and drives them: it folds the log, asks run for the next
-// step, and appends what that says.
+// Package controller opens the runs of one tenant, when a window opens or
+// somebody asks, and drives them: it folds the log, gathers what is known besides
+// the log (run.Seen), asks run for the next step, appends that, and answers the
+// callers that have waited for it.
 //
-// It decides nothing that run, window or due do not decide. It keeps nothing
-// that the log and the store do not have: kill it anywhere, start another, and
-// that one goes on (AV-82).
+// Package run decides the steps of a run, package window and due.go decide when a
+// run is opened. The controller keeps nothing that the log and the store do not
+// have: when it is killed anywhere, the next one goes on (AV-82).
 //
-// A controller is active or passive. A passive one follows the log and shows
-// what is, and writes nothing. With each change of that role it forgets all that
-// it knows and begins anew with the log.
+// A controller is active or passive. A passive controller follows the log, shows
+// runs and hosts, and writes nothing. When its role changes it forgets all that it
+// knows and reads the log from the beginning.
 package controller
 
 import (
@@ -24,8 +25,8 @@ type Controller struct {
 	watchers watchers
 
 	mu sync.Mutex
-	// current is the session that is under way, or is next while Run has not
-	// begun or a session has just ended.
+	// current is the session that is under way. Before Run, and between two
+	// sessions, it is the next one.
 	current *session
 	// ended tells that Run has ended.
 	ended bool
@@ -44,8 +45,9 @@ func New(o Options) *Controller {
 	return c
 }
 
-// SetActive makes the controller active or passive, at any time, also before
-// Run. Whoever waits for the controller then is told that it is not ready.
+// SetActive makes the controller active or passive. It may be called at any time.
+// Calls of the controller that wait when its role changes fail with
+// run.ErrNotReady.
 func (c *Controller) SetActive(active bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,8 +64,8 @@ func (c *Controller) session() *session {
 	return c.current
 }
 
-// Run controls until ctx ends, which is no error, or a part that it stands on
-// fails.
+// Run runs the controller until ctx ends, which is no error, or the log or the
+// store fails.
 func (c *Controller) Run(ctx context.Context) error {
 	defer c.end()
 	for {
@@ -77,7 +79,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 }
 
-// end has whoever waits for the controller told that there is none any more.
+// end has all calls that wait fail.
 func (c *Controller) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 )
 
-// next returns the next step of the newest run at a time, and the request that
-// it answers; nil when it answers none. It answers the requests that are refused.
+// next returns the next step of the newest run, and the request that it meets; nil
+// when it meets none. The requests before it that cannot be met are refused.
 func (s *state) next(now time.Time) (run.Step, *request) {
 	for {
 		q := s.nextRequest()
@@ -28,8 +28,7 @@ func (s *state) next(now time.Time) (run.Step, *request) {
 	}
 }
 
-// seen is what is known besides the log, for the next step at a time. Of what the
-// run knows by now it lets go.
+// seen gathers what is known besides the log, and drops what the run knows by now.
 func (s *state) seen(now time.Time, q *request) run.Seen {
 	seen := run.Seen{Deleted: s.hosts.deleted}
 	if q != nil {
@@ -51,9 +50,9 @@ func (s *state) seen(now time.Time, q *request) run.Seen {
 	return seen
 }
 
-// judgeAt is when it can be told who is silent and what has taken too long: once
-// a controller that has just started was able to hear of each host of the run,
-// and once a process that was stopped has read what hosts said meanwhile.
+// judgeAt is when the controller can tell which hosts are silent and what has taken
+// too long: after its start, once each host had the time to be heard of; after its
+// process was stopped, once it has read what hosts said meanwhile.
 func (s *state) judgeAt(current *run.State, now time.Time) time.Time {
 	if !s.hasGathered(current, now) {
 		return s.started.Add(gracePeriod)
@@ -98,8 +97,8 @@ func (s *state) appendEvent(ctx context.Context, current *run.State, e message.E
 	return s.append(ctx, message.Record{Kind: message.EventRecord, Run: current.Key(), Body: message.EncodeEvent(e)}, message.Name(e))
 }
 
-// nextRequest returns the request that is to be decided next, of a caller that
-// still waits; nil when there is none.
+// nextRequest returns the first request that is not decided and whose caller still
+// waits; nil when there is none.
 func (s *state) nextRequest() *request {
 	for _, w := range s.waiters {
 		if q := w.request; q != nil && q.seq == 0 && q.refused == nil && w.ctx.Err() == nil {
@@ -115,8 +114,8 @@ func (s *state) written(current *run.State, q *request, seq uint64) {
 	q.seq = seq
 }
 
-// recognize notes that the event of a request is on the log whose append had
-// failed: it is not refused for what it has done itself.
+// recognize finds the event of a request on the log though its append has failed.
+// Decided again, the request would be refused because of its own event.
 func (s *state) recognize(current *run.State, r message.Record) {
 	if q := s.nextRequest(); q != nil && r.Kind == message.EventRecord && q.tried != nil && bytes.Equal(r.Body, q.tried) {
 		s.written(current, q, r.Seq)

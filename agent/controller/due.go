@@ -10,13 +10,13 @@ const (
 	// quiet is how long no new host may have joined before a run is opened by
 	// itself, so that a fleet that starts is not upgraded host by host.
 	quiet = 3 * time.Second
-	// gracePeriod is how long after its start a controller waits for known hosts to
-	// be heard of before it takes them for silent.
+	// gracePeriod is the time after the start of a controller in which known hosts
+	// that were not heard of do not count as silent.
 	gracePeriod = 15 * time.Second
 )
 
-// facts are what due decides on.
-type facts struct {
+// moment is what due decides on.
+type moment struct {
 	now  time.Time
 	span window.Span
 	// last is the opening of the window whose run was opened last, or when
@@ -29,49 +29,48 @@ type facts struct {
 	members, silent  int
 }
 
-// hadRun tells whether an open window is that of the last run, or what an edit
-// has made of it: then it begins before the edit, and while the window of that
-// run was open. Whoever moves an open window about does not want all hosts
-// upgraded once more there and then; who moves it to a time to come, or to one
-// at which it was not open, does. What is said to have been opened after now was
-// opened under a wrong clock, and must not keep windows without a run until that
-// time comes.
-func hadRun(f facts) bool {
+// hadRun reports whether an open window had its run: it is the window of the last
+// run, or what an edit has made of that window. An edited window begins before the
+// edit and while the window of the last run was open. A person who moves an open
+// window does not want all hosts upgraded again at once; a person who moves it to
+// a time at which it was not open does. A run that was opened after now was opened
+// by a wrong clock, and does not count.
+func hadRun(m moment) bool {
 	switch {
-	case f.last.After(f.now):
+	case m.last.After(m.now):
 		return false
-	case !f.last.Before(f.span.Start):
+	case !m.last.Before(m.span.Start):
 		return true
 	}
-	return f.span.Start.Before(f.changed) && f.span.Start.Before(f.lastEnd)
+	return m.span.Start.Before(m.changed) && m.span.Start.Before(m.lastEnd)
 }
 
-// owed tells whether an open window has yet to get its run and the fleet is
-// there to be looked at, and if not, when to look again. A window gets one
-// run; one that opened while no controller was there gets it late.
-func owed(f facts) (bool, time.Time) {
-	at := later(f.started, f.joined).Add(quiet)
+// needsRun reports whether an open window has yet to get its run, and if not, when
+// to look again. A window gets one run. A window that opened while no controller
+// was running gets its run late.
+func needsRun(m moment) (bool, time.Time) {
+	at := later(m.started, m.joined).Add(quiet)
 	switch {
-	case f.now.Before(f.span.Start):
-		return false, f.span.Start
-	case hadRun(f):
-		return false, f.span.End
-	case f.now.Before(at):
+	case m.now.Before(m.span.Start):
+		return false, m.span.Start
+	case hadRun(m):
+		return false, m.span.End
+	case m.now.Before(at):
 		return false, at
 	}
 	return true, time.Time{}
 }
 
-// due tells whether a run has to be opened now, and if not, when to look again
-// (zero: at the next event).
-func due(f facts) (bool, time.Time) {
-	if is, at := owed(f); !is {
+// due reports whether a run has to be opened now, and if not, when to look again;
+// zero means at the next event.
+func due(m moment) (bool, time.Time) {
+	if is, at := needsRun(m); !is {
 		return false, at
 	}
-	switch at := f.started.Add(gracePeriod); {
-	case f.silent > 0 && f.now.Before(at):
+	switch at := m.started.Add(gracePeriod); {
+	case m.silent > 0 && m.now.Before(at):
 		return false, at
-	case f.members == f.silent:
+	case m.members == m.silent:
 		return false, time.Time{}
 	}
 	return true, time.Time{}

@@ -13,38 +13,38 @@ func TestDue(t *testing.T) {
 	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	span := window.Span{Start: noon, End: noon.Add(4 * time.Hour)}
 	dayBefore := noon.Add(-24 * time.Hour)
-	in := facts{now: noon, span: span, started: dayBefore, joined: dayBefore, members: 3}
+	in := moment{now: noon, span: span, started: dayBefore, joined: dayBefore, members: 3}
 	for name, c := range map[string]struct {
-		change func(*facts)
+		change func(*moment)
 		open   bool
 		next   time.Time
 	}{
-		"the window opens":                      {func(*facts) {}, true, time.Time{}},
-		"the window opens later":                {func(f *facts) { f.now = noon.Add(-time.Minute) }, false, noon},
-		"the last run was of the window before": {func(f *facts) { f.last = dayBefore }, true, time.Time{}},
-		"this window has had its run":           {func(f *facts) { f.last = noon }, false, span.End},
-		"a run was opened in this window":       {func(f *facts) { f.now, f.last = noon.Add(time.Hour), noon.Add(time.Minute) }, false, span.End},
-		"the window was made to open earlier":   {func(f *facts) { f.now, f.last = noon.Add(time.Hour), noon.Add(time.Hour) }, false, span.End},
-		"an edit has it begin later": {func(f *facts) {
+		"the window opens":                      {func(*moment) {}, true, time.Time{}},
+		"the window opens later":                {func(f *moment) { f.now = noon.Add(-time.Minute) }, false, noon},
+		"the last run was of the window before": {func(f *moment) { f.last = dayBefore }, true, time.Time{}},
+		"this window has had its run":           {func(f *moment) { f.last = noon }, false, span.End},
+		"a run was opened in this window":       {func(f *moment) { f.now, f.last = noon.Add(time.Hour), noon.Add(time.Minute) }, false, span.End},
+		"the window was made to open earlier":   {func(f *moment) { f.now, f.last = noon.Add(time.Hour), noon.Add(time.Hour) }, false, span.End},
+		"an edit has it begin later": {func(f *moment) {
 			f.now, f.last, f.lastEnd, f.changed = noon.Add(time.Hour), noon.Add(-time.Hour), noon.Add(2*time.Hour), noon.Add(time.Hour)
 		}, false, span.End},
-		"an edit before has it begin later": {func(f *facts) {
+		"an edit before has it begin later": {func(f *moment) {
 			f.last, f.lastEnd, f.changed = noon.Add(-time.Hour), noon.Add(2*time.Hour), noon
 		}, true, time.Time{}},
-		"an edit has it begin as the last one ended": {func(f *facts) {
+		"an edit has it begin as the last one ended": {func(f *moment) {
 			f.now, f.last, f.lastEnd, f.changed = noon.Add(time.Hour), noon.Add(-time.Hour), noon, noon.Add(time.Hour)
 		}, true, time.Time{}},
-		"the last run was of a wrong clock, and an edit": {func(f *facts) {
+		"the last run was of a wrong clock, and an edit": {func(f *moment) {
 			f.now, f.last, f.lastEnd, f.changed = noon.Add(time.Hour), noon.AddDate(4, 0, 0), noon.AddDate(4, 0, 1), noon.Add(time.Hour)
 		}, true, time.Time{}},
-		"the last run was of a wrong clock": {func(f *facts) { f.last = noon.AddDate(4, 0, 0) }, true, time.Time{}},
-		"the agent was down when it opened": {func(f *facts) { f.now, f.started = noon.Add(time.Hour), noon.Add(time.Hour-quiet) }, true, time.Time{}},
-		"the agent has just started":        {func(f *facts) { f.started = noon }, false, noon.Add(quiet)},
-		"a host has just joined":            {func(f *facts) { f.joined = noon.Add(-time.Second) }, false, noon.Add(quiet - time.Second)},
-		"a known host was not heard of yet": {func(f *facts) { f.started, f.silent = noon.Add(-5*time.Second), 1 }, false, noon.Add(gracePeriod - 5*time.Second)},
-		"a known host stays silent":         {func(f *facts) { f.started, f.silent = noon.Add(-gracePeriod), 1 }, true, time.Time{}},
-		"no host is known":                  {func(f *facts) { f.members = 0 }, false, time.Time{}},
-		"all hosts are silent":              {func(f *facts) { f.silent = 3 }, false, time.Time{}},
+		"the last run was of a wrong clock": {func(f *moment) { f.last = noon.AddDate(4, 0, 0) }, true, time.Time{}},
+		"the agent was down when it opened": {func(f *moment) { f.now, f.started = noon.Add(time.Hour), noon.Add(time.Hour-quiet) }, true, time.Time{}},
+		"the agent has just started":        {func(f *moment) { f.started = noon }, false, noon.Add(quiet)},
+		"a host has just joined":            {func(f *moment) { f.joined = noon.Add(-time.Second) }, false, noon.Add(quiet - time.Second)},
+		"a known host was not heard of yet": {func(f *moment) { f.started, f.silent = noon.Add(-5*time.Second), 1 }, false, noon.Add(gracePeriod - 5*time.Second)},
+		"a known host stays silent":         {func(f *moment) { f.started, f.silent = noon.Add(-gracePeriod), 1 }, true, time.Time{}},
+		"no host is known":                  {func(f *moment) { f.members = 0 }, false, time.Time{}},
+		"all hosts are silent":              {func(f *moment) { f.silent = 3 }, false, time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

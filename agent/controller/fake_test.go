@@ -366,7 +366,7 @@ func stateOf(o Options) *state {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := newState(o, newSession(o, true, func() {}).beside)
-	s.knows = true
+	s.isLoaded = true
 	return s
 }
 

@@ -9,10 +9,10 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
 )
 
-// fold adds a record of the log to what is known.
+// fold folds a record of the log, and does what follows from it.
 func (s *state) fold(ctx context.Context, r message.Record) {
 	if r.Seq <= s.ledger.LastSeq {
-		return // Whoever follows a log anew may get a record twice.
+		return // The log delivers a record twice when it is followed anew.
 	}
 	if err := s.guard.see(r, r.Kind == message.EventRecord && s.ledger.Current() == nil); err != nil {
 		s.raise(err)
@@ -29,13 +29,13 @@ func (s *state) fold(ctx context.Context, r message.Record) {
 		s.log.alive()
 	}
 	if current := s.ledger.Current(); r.Seq == s.startedAt && current != nil {
-		// What was there at the start is taken up at its end.
+		// The records of the start are folded: take up the run that they tell of.
 		s.compareAll(current)
 		if s.active {
 			s.tasks.syncAll(ctx, current)
 		}
 	}
-	s.learnt()
+	s.checkLoaded()
 	s.changed()
 }
 
@@ -46,9 +46,9 @@ func isMissed(r message.Decoded) bool {
 	return missed
 }
 
-// folded does what follows from a record of the newest run: it tells the story,
-// has an ended run written to the history, and requests what the run wants of
-// the hosts that the record is about.
+// folded does what follows from a record of the newest run: it adds to the story,
+// has a run that has ended written to the history, and requests the tasks that the
+// run now waits for.
 func (s *state) folded(ctx context.Context, newest *run.State, r message.Decoded) {
 	if newest.OpenedSeq == r.Seq {
 		s.archiveWhenDue(s.archiveAt) // The story is still that of the run before.
@@ -71,7 +71,8 @@ func (s *state) folded(ctx context.Context, newest *run.State, r message.Decoded
 	}
 }
 
-// archiveWhenDue has the ended run written to the history anew once that is due.
+// archiveWhenDue has a run that has changed after its end written to the history
+// again once that is due.
 func (s *state) archiveWhenDue(now time.Time) {
 	if !s.archiveAt.IsZero() && !now.Before(s.archiveAt) {
 		s.archiveAt = time.Time{}
@@ -87,15 +88,16 @@ func (s *state) archive(ended *run.State) {
 	}
 }
 
-// compareAll has the next decision compare what the run knows of all its hosts
-// with what is heard of them.
+// compareAll has the next decision compare the silence of all hosts, as the run
+// knows it, with what was heard of them.
 func (s *state) compareAll(current *run.State) {
 	for _, name := range current.Watched() {
 		s.hosts.unreported[name] = true
 	}
 }
 
-// follow looks again at the hosts that a record is about.
+// follow brings the silence and the tasks of those hosts up to date that a record
+// is about.
 func (s *state) follow(ctx context.Context, current *run.State, r message.Decoded) {
 	if r.Kind == message.CommandAll || r.Seq == current.OpenedSeq {
 		s.compareAll(current)
@@ -117,11 +119,10 @@ func (s *state) follow(ctx context.Context, current *run.State, r message.Decode
 	}
 }
 
-// overhear notes what another controller may have written, and returns the
-// hosts that it is about. Whom another controller has heard counts as heard:
-// two controllers of which only one hears a host would otherwise contradict
-// each other as fast as they can write. A task whose outcome another one has is
-// ended.
+// overhear notes an event that another controller may have written, and returns the
+// hosts that it is about. A host that another controller has heard counts as
+// heard: otherwise two controllers of which only one hears a host would contradict
+// each other as fast as they can write. A task whose outcome is on the log ends.
 func (s *state) overhear(e message.Event) []string {
 	switch e := e.(type) {
 	case message.Recovered:

@@ -33,8 +33,9 @@ func newGuardKeeper(o Options) guardKeeper {
 	return guardKeeper{guard: o.Guard, tenant: o.Tenant, logger: o.Logger, now: o.Now}
 }
 
-// see shows the guard the next record. The error says that the log is not the
-// one of before. A log may begin one day at a record at which a run may begin.
+// see shows the guard the next record. An error means that the log is not the one
+// of before. mayBegin tells that a run may begin at the record, so that the log
+// may be trimmed up to it one day.
 func (g *guardKeeper) see(r message.Record, mayBegin bool) error {
 	if mayBegin {
 		g.guard.Note()

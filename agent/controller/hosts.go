@@ -59,9 +59,9 @@ type reported struct {
 	at       time.Time
 }
 
-// sign is the latest that a host has said of itself, and when; a zero time means
+// telemetry is the latest that a host has said of itself, and when; a zero time means
 // that it has said nothing of the kind.
-type sign struct {
+type telemetry struct {
 	alive      message.Alive
 	aliveAt    time.Time
 	progress   message.Progress

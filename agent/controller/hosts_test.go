@@ -27,17 +27,17 @@ func TestWhatIsNew(t *testing.T) {
 	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
 		host             string
-		sign             sign
+		telemetry        telemetry
 		decides, written bool
 	}{
-		"a heartbeat":             {"h01", sign{alive: message.Alive{Application: "app"}, aliveAt: noon.Add(message.Heartbeat)}, false, false},
-		"a heartbeat after long":  {"h01", sign{alive: message.Alive{Application: "app"}, aliveAt: noon.Add(time.Hour)}, true, false},
-		"another application":     {"h01", sign{alive: message.Alive{Application: "other"}, aliveAt: noon.Add(time.Second)}, true, true},
-		"another version":         {"h01", sign{alive: message.Alive{Application: "app", AgentVersion: "2"}, aliveAt: noon.Add(time.Second)}, true, true},
-		"another host":            {"h02", sign{alive: message.Alive{Application: "app"}, aliveAt: noon}, true, true},
-		"progress":                {"h01", sign{progress: message.Progress{Percent: 3}, progressAt: noon}, false, false},
-		"progress of nobody":      {"h77", sign{progress: message.Progress{Percent: 3}, progressAt: noon}, false, false},
-		"a heartbeat of long ago": {"h01", sign{alive: message.Alive{Application: "app"}, aliveAt: noon.Add(-time.Second)}, false, false},
+		"a heartbeat":             {"h01", telemetry{alive: message.Alive{Application: "app"}, aliveAt: noon.Add(message.Heartbeat)}, false, false},
+		"a heartbeat after long":  {"h01", telemetry{alive: message.Alive{Application: "app"}, aliveAt: noon.Add(time.Hour)}, true, false},
+		"another application":     {"h01", telemetry{alive: message.Alive{Application: "other"}, aliveAt: noon.Add(time.Second)}, true, true},
+		"another version":         {"h01", telemetry{alive: message.Alive{Application: "app", AgentVersion: "2"}, aliveAt: noon.Add(time.Second)}, true, true},
+		"another host":            {"h02", telemetry{alive: message.Alive{Application: "app"}, aliveAt: noon}, true, true},
+		"progress":                {"h01", telemetry{progress: message.Progress{Percent: 3}, progressAt: noon}, false, false},
+		"progress of nobody":      {"h77", telemetry{progress: message.Progress{Percent: 3}, progressAt: noon}, false, false},
+		"a heartbeat of long ago": {"h01", telemetry{alive: message.Alive{Application: "app"}, aliveAt: noon.Add(-time.Second)}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -46,7 +46,7 @@ func TestWhatIsNew(t *testing.T) {
 			s.heard("h01", message.Alive{Application: "app"}, noon)
 			s.stale = false
 			s.writer.queue.Take()
-			s.hear([]wait.Item[string, sign]{{Key: c.host, Value: c.sign}})
+			s.hear([]wait.Item[string, telemetry]{{Key: c.host, Value: c.telemetry}})
 			if written := len(s.writer.queue.Items()) > 0; s.stale != c.decides || written != c.written {
 				t.Errorf("decides: %v, written: %v; want %v, %v", s.stale, written, c.decides, c.written)
 			}
@@ -84,14 +84,14 @@ func BenchmarkHeartbeat(b *testing.B) {
 			for i := range hosts {
 				s.heard(fmt.Sprintf("h%05d", i), message.Alive{Application: "app"}, now)
 			}
-			signs := wait.NewQueue[string, sign]()
+			queue := wait.NewQueue[string, telemetry]()
 			timer := time.NewTimer(time.Hour)
 			defer timer.Stop()
 			for i := 0; b.Loop(); i++ {
-				signs.Change(fmt.Sprintf("h%05d", i%hosts), func(l *sign) {
+				queue.Change(fmt.Sprintf("h%05d", i%hosts), func(l *telemetry) {
 					l.alive, l.aliveAt = message.Alive{Application: "app"}, now
 				})
-				s.hear(signs.Take())
+				s.hear(queue.Take())
 				s.refresh(b.Context(), timer)
 			}
 		})

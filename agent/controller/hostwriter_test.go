@@ -30,15 +30,15 @@ func TestFlood(t *testing.T) {
 		if h, puts := m.kept("h01"); puts > 6 || h.AgentVersion != "999.9" {
 			t.Errorf("in 10 s h01 was written %d times, last with version %s", puts, h.AgentVersion)
 		}
-		if n := len(c.session().signs.Items()); n != 0 {
-			t.Errorf("%d signs are left", n)
+		if n := len(c.session().telemetry.Items()); n != 0 {
+			t.Errorf("%d items of telemetry are left", n)
 		}
 	})
 }
 
-// TestTheLatestSignCounts checks that what waits for the loop does not grow with
-// what a host sends, and that none of the kinds of signs is lost.
-func TestTheLatestSignCounts(t *testing.T) {
+// TestTheLatestTelemetryCounts checks that what waits for the loop does not grow with
+// what a host sends, and that none of its kinds is lost.
+func TestTheLatestTelemetryCounts(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
 	n := newSession(m.options(t), true, func() {})
@@ -54,18 +54,18 @@ func TestTheLatestSignCounts(t *testing.T) {
 		m.Progress("h01", message.Progress{Percent: i})
 		m.Outcome("h01", message.Outcome{Attempt: i})
 	}
-	if len(n.signs.Ready()) != 1 {
-		t.Errorf("there are %d wake-ups", len(n.signs.Ready()))
+	if len(n.telemetry.Ready()) != 1 {
+		t.Errorf("there are %d wake-ups", len(n.telemetry.Ready()))
 	}
-	got := n.signs.Take()
+	got := n.telemetry.Take()
 	if len(got) != 1 || got[0].Key != "h01" {
-		t.Fatalf("there are the signs %+v", got)
+		t.Fatalf("the telemetry is %+v", got)
 	}
 	if l := got[0].Value; l.alive.AgentVersion != "99" || l.progress.Percent != 99 || l.outcome.Attempt != 99 {
-		t.Errorf("the latest signs are %+v", l)
+		t.Errorf("the latest telemetry is %+v", l)
 	}
-	if len(n.signs.Take()) != 0 {
-		t.Error("a sign is taken twice")
+	if len(n.telemetry.Take()) != 0 {
+		t.Error("telemetry is taken twice")
 	}
 }
 

@@ -9,9 +9,9 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
-// loop takes one event after the other, decides after each that has changed
-// something, and answers those who have waited for it.
-func (s *state) loop(ctx context.Context, posted <-chan func(*state), signs *wait.Queue[string, sign]) {
+// loop takes one input after the other: posted functions, telemetry of hosts, the
+// timer. After each it decides, if something has changed, and looks at the waiters.
+func (s *state) loop(ctx context.Context, posted <-chan func(*state), heard *wait.Queue[string, telemetry]) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -22,8 +22,8 @@ func (s *state) loop(ctx context.Context, posted <-chan func(*state), signs *wai
 			return
 		case f := <-posted:
 			f(s)
-		case <-signs.Ready():
-			s.hear(signs.Take())
+		case <-heard.Ready():
+			s.hear(heard.Take())
 		case <-timer.C:
 			s.stale = true
 		}
@@ -32,8 +32,8 @@ func (s *state) loop(ctx context.Context, posted <-chan func(*state), signs *wai
 	}
 }
 
-// refresh decides when something has changed, and sets the timer for when to
-// look again if nothing does.
+// refresh decides if something has changed, and sets the timer for the next
+// decision.
 func (s *state) refresh(ctx context.Context, timer *time.Timer) {
 	if s.stale {
 		s.stale = false
@@ -42,9 +42,9 @@ func (s *state) refresh(ctx context.Context, timer *time.Timer) {
 	}
 }
 
-// hear notes what hosts say of themselves.
-func (s *state) hear(signs []wait.Item[string, sign]) {
-	for _, said := range signs {
+// hear notes the telemetry of hosts.
+func (s *state) hear(heard []wait.Item[string, telemetry]) {
+	for _, said := range heard {
 		name, l := said.Key, said.Value
 		if !l.aliveAt.IsZero() {
 			s.heard(name, l.alive, l.aliveAt)
@@ -58,8 +58,8 @@ func (s *state) hear(signs []wait.Item[string, sign]) {
 	}
 }
 
-// heard notes a heartbeat. What a host says of itself is written to the store
-// when it is new, so that a controller knows its hosts from the start.
+// heard notes a heartbeat. When it describes the host anew it is written to the
+// store, so that the next controller knows the host from the start.
 func (s *state) heard(name string, a message.Alive, at time.Time) {
 	described, changed := s.hosts.heard(name, a, at)
 	if described && s.active {
@@ -70,8 +70,8 @@ func (s *state) heard(name string, a message.Alive, at time.Time) {
 	}
 }
 
-// decide does what has to be done now and returns when to look again if
-// nothing happens before.
+// decide does what has to be done now, and returns when to decide again at the
+// latest.
 func (s *state) decide(ctx context.Context) time.Time {
 	now := s.Now()
 	if now.Before(s.hosts.pace.looked) {
@@ -82,14 +82,14 @@ func (s *state) decide(ctx context.Context) time.Time {
 	s.guard.keepWhenDue(now)
 	s.archiveWhenDue(now)
 	next := earliestSet(earliestSet(now.Add(longestSleep), s.guard.keepAt), earliestSet(s.hosts.present.next(), s.archiveAt))
-	if !s.active || !s.knows || s.ready() != nil {
-		return next // What is half read would be taken for the whole.
+	if !s.active || !s.isLoaded || s.ready() != nil {
+		return next // A log that is half read would be taken for the whole.
 	}
 	return earliestSet(next, s.act(ctx, now))
 }
 
-// act does what the log, the time and those who ask call for, and returns when to
-// look again.
+// act takes the next step of the newest run, or does what there is to do without a
+// run, and returns when to decide again. After an append that failed it waits.
 func (s *state) act(ctx context.Context, now time.Time) time.Time {
 	step, q := s.next(now)
 	tried := s.log.retryAt
@@ -108,8 +108,8 @@ func (s *state) act(ctx context.Context, now time.Time) time.Time {
 	return at
 }
 
-// idleWork does what there is to do while no run is under way, and returns when
-// to look again.
+// idleWork does what there is to do while no run is under way: it notes windows
+// that were missed, opens runs, and trims the log. It returns when to decide again.
 func (s *state) idleWork(ctx context.Context, now time.Time) time.Time {
 	if e, some := s.missed(now); some {
 		s.Logger.Warn("a window was missed", "tenant", s.Tenant, "opened", e.Window, "closed", e.WindowEnd, "reason", e.Reason)
@@ -122,8 +122,8 @@ func (s *state) idleWork(ctx context.Context, now time.Time) time.Time {
 	return earliestSet(next, s.trimWhenDue(ctx, now))
 }
 
-// trimWhenDue removes from the log what is before the newest run once that run
-// and all before it are in the history.
+// trimWhenDue removes the records before the newest run once that run and all
+// earlier ones are in the history.
 func (s *state) trimWhenDue(ctx context.Context, now time.Time) time.Time {
 	newest := s.ledger.Newest()
 	if newest == nil || !s.trim.mayTrim(newest.OpenedSeq) || !s.past.complete(newest.Key()) {
@@ -132,8 +132,8 @@ func (s *state) trimWhenDue(ctx context.Context, now time.Time) time.Time {
 	return s.trim.trim(ctx, now, newest.OpenedSeq-1)
 }
 
-// setBack forgets what was to be waited for by a clock that has been set back
-// since: it would be waited for until the time comes again.
+// setBack adjusts all times that were set by a clock that has been set back since:
+// they would lie in the future for as long as the clock was ahead.
 func (s *state) setBack(now time.Time) {
 	s.started, s.hosts.joined, s.hosts.pace.due, s.hosts.pace.judgeAt = now, now, time.Time{}, time.Time{}
 	s.intent.lookBackAt = time.Time{}

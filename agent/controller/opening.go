@@ -20,7 +20,7 @@ const (
 	longestAbsence = 366 * day
 )
 
-// openWhenDue opens a run when a window has one due.
+// openWhenDue opens the run of an open window once that is due.
 func (s *state) openWhenDue(ctx context.Context, now time.Time) time.Time {
 	if err := s.intent.unreadable(); err != nil {
 		return s.idles(now, "window", fmt.Sprintf("what cannot be read to be mended: %v", err), time.Time{})
@@ -30,9 +30,9 @@ func (s *state) openWhenDue(ctx context.Context, now time.Time) time.Time {
 		s.idle = v1.WaitingFor{}
 		return time.Time{}
 	}
-	f := s.facts(now, span.Span)
+	f := s.moment(now, span.Span)
 	// To plan costs more the more hosts there are.
-	if is, at := owed(f); !is {
+	if is, at := needsRun(f); !is {
 		s.idle = v1.WaitingFor{}
 		return at
 	}
@@ -59,7 +59,7 @@ func (s *state) openWhenDue(ctx context.Context, now time.Time) time.Time {
 	return s.open(ctx, message.Opened{Trigger: message.TriggerWindow, Window: span.Start, WindowEnd: span.End, NotAfter: end}, planned)
 }
 
-// idles notes, once, why an open window has no run.
+// idles notes why an open window has no run, and logs that once.
 func (s *state) idles(now time.Time, what, detail string, until time.Time) time.Time {
 	if s.idle.What != what || s.idle.Detail != detail {
 		s.idle = v1.WaitingFor{What: what, Detail: detail, Since: view.Time(now)}
@@ -69,7 +69,7 @@ func (s *state) idles(now time.Time, what, detail string, until time.Time) time.
 	return until
 }
 
-// open opens a run as it was planned.
+// open appends the event that opens a planned run.
 func (s *state) open(ctx context.Context, e message.Opened, planned plan.Plan) time.Time {
 	e.Members, e.Exempt, e.Policy = planned.Hosts, planned.Exempt, planned.Policy
 	e.Roster = s.ledger.Opening(planned.Silent, planned.Others)
@@ -77,9 +77,9 @@ func (s *state) open(ctx context.Context, e message.Opened, planned plan.Plan) t
 	return s.append(ctx, message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(e)}, message.Name(e))
 }
 
-// facts are what is known of an opening but for the fleet.
-func (s *state) facts(now time.Time, span window.Span) facts {
-	f := facts{now: now, span: span, changed: s.intent.scheduledAt, started: s.started, joined: s.hosts.joined}
+// moment is what is known of an opening but for the fleet.
+func (s *state) moment(now time.Time, span window.Span) moment {
+	f := moment{now: now, span: span, changed: s.intent.scheduledAt, started: s.started, joined: s.hosts.joined}
 	switch newest := s.ledger.Newest(); {
 	case newest == nil:
 	case newest.Window.IsZero():

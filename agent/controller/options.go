@@ -12,7 +12,7 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// Store is what a controller needs of the store.
+// Store is the part of the store that a controller uses.
 type Store interface {
 	WatchIntent(ctx context.Context, tenant string, see func(store.Seen)) error
 	Hosts(ctx context.Context, tenant string) ([]store.Host, error)
@@ -30,23 +30,22 @@ type Runner interface {
 	Run(ctx context.Context, t message.Task) message.Outcome
 }
 
-// Options say what a controller controls.
+// Options are what a controller is made with.
 type Options struct {
 	Tenant string
 	// Zone is the site's time zone, for windows that are site-local.
 	Zone *time.Location
 	Log  log.Log
-	// HostEvents is how it hears of hosts beside the log.
+	// HostEvents delivers what hosts say beside the log.
 	HostEvents log.HostEvents
 	Guard      *guard.Guard
 	Store      Store
 	// Site runs the tasks that are run at the site; nil lets each of them fail.
-	Site Runner
-	// Logger takes what operators may want to know.
+	Site   Runner
 	Logger *slog.Logger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// At is told the label of each step before it is taken and after it was
-	// (tests crash there); nil means nobody.
+	// At is called with the label of each step before the step is taken and after
+	// it was: tests crash there. Nil is allowed.
 	At func(label string)
 }

@@ -43,7 +43,7 @@ func (m *memory) join(b *testing.B, c *Controller, n int) <-chan struct{} {
 		b.Fatal(err)
 	}
 	for i := range n {
-		c.session().signs.Change(fmt.Sprintf("h%05d", i), func(l *sign) { l.alive, l.aliveAt = message.Alive{Application: "app"}, time.Now() })
+		c.session().telemetry.Change(fmt.Sprintf("h%05d", i), func(l *telemetry) { l.alive, l.aliveAt = message.Alive{Application: "app"}, time.Now() })
 	}
 	for {
 		hosts, err := ask(b.Context(), c, func(s *state) int { return len(s.hosts.known) })

@@ -14,26 +14,26 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
-// session is a controller in one role, from the time at which it knows nothing
-// to the time at which all it knows is forgotten. One goroutine, its loop, owns
-// the state; all else posts functions to it.
+// session is the life of a controller in one role. It begins by reading the log
+// and the store. One goroutine, its loop, owns the state; all others post
+// functions to it.
 type session struct {
-	o      Options
-	beside beside
-	posted chan func(*state)
-	signs  *wait.Queue[string, sign]
-	// knows is closed once the log and the configuration have been read as they
-	// stood at the start, ending when nobody is to wait for the session any more.
-	knows, ending chan struct{}
-	once          sync.Once
+	o         Options
+	beside    beside
+	posted    chan func(*state)
+	telemetry *wait.Queue[string, telemetry]
+	// loaded is closed once all has been read that was in the log and the store at
+	// the start, ending when the session is to end.
+	loaded, ending chan struct{}
+	once           sync.Once
 }
 
 func newSession(o Options, active bool, notify func()) *session {
 	n := &session{
-		o: o, posted: make(chan func(*state), 64), signs: wait.NewQueue[string, sign](), knows: make(chan struct{}), ending: make(chan struct{}),
+		o: o, posted: make(chan func(*state), 64), telemetry: wait.NewQueue[string, telemetry](), loaded: make(chan struct{}), ending: make(chan struct{}),
 	}
 	n.beside = beside{
-		active: active, writer: newHostWriter(o), past: newArchiver(o), notify: notify, loaded: func() { close(n.knows) }, call: n.call,
+		active: active, writer: newHostWriter(o), past: newArchiver(o), notify: notify, onLoaded: func() { close(n.loaded) }, call: n.call,
 	}
 	return n
 }
@@ -44,8 +44,8 @@ func (n *session) end() { n.once.Do(func() { close(n.ending) }) }
 // errEnded is why a session ends whose controller takes another role.
 var errEnded = errors.New("the controller takes another role")
 
-// run controls until ctx ends or the session is to end, which is no error, or a
-// part that it stands on fails.
+// run runs the session until ctx or the session ends, which is no error, or the
+// log or the store fails.
 func (n *session) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -65,8 +65,8 @@ func (n *session) run(ctx context.Context) error {
 	}
 	var writing sync.WaitGroup
 	if n.beside.active {
-		// A controller that is passive by now leaves what it has not written to the
-		// active one, which finds it by itself.
+		// What is not written when the controller becomes passive is left to the
+		// controller that is active then: it finds that by itself.
 		last := func() bool { return !errors.Is(context.Cause(ctx), errEnded) }
 		writing.Go(func() { n.beside.writer.run(ctx, last) })
 		writing.Go(func() { n.beside.past.run(ctx, last) })
@@ -78,7 +78,7 @@ func (n *session) run(ctx context.Context) error {
 			}
 		}()
 	}
-	s.loop(ctx, n.posted, n.signs)
+	s.loop(ctx, n.posted, n.telemetry)
 	writing.Wait()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) && !errors.Is(cause, errEnded) {
 		return cause
@@ -86,13 +86,13 @@ func (n *session) run(ctx context.Context) error {
 	return nil
 }
 
-// load reads what is there before anything new comes.
+// load reads what the store has, and how far the log goes.
 func (n *session) load(ctx context.Context) (*state, error) {
-	watchdog, err := n.o.Guard.Anew()
+	fresh, err := n.o.Guard.Anew()
 	if err != nil {
 		return nil, err
 	}
-	n.o.Guard = watchdog
+	n.o.Guard = fresh
 	s := newState(n.o, n.beside)
 	kept, err := n.o.Store.Hosts(ctx, n.o.Tenant)
 	if err != nil {
@@ -114,7 +114,7 @@ func (n *session) load(ctx context.Context) (*state, error) {
 	if err := n.o.Guard.End(s.log.last); err != nil {
 		s.raise(err)
 	}
-	s.learnt()
+	s.checkLoaded()
 	return s, nil
 }
 
@@ -130,17 +130,16 @@ func (n *session) post(ctx context.Context, f func(*state)) error {
 	}
 }
 
-// call is post for parts of the state that do not know the whole.
+// call is post for the parts of the state, which do not know the whole.
 func (n *session) call(ctx context.Context, f func()) {
 	_ = n.post(ctx, func(*state) { f() })
 }
 
-// staleRest is the wait before something is followed anew that may have left
-// something out.
+// staleRest is the wait before a part is run anew.
 const staleRest = time.Second
 
-// again runs a part, and runs it anew each time that it ends because something
-// may be missing.
+// again runs a part that follows the log or the store, and runs it anew each time
+// that it ends with log.ErrStale: something may be missing then.
 func again(ctx context.Context, part func(context.Context) error) error {
 	for {
 		err := part(ctx)
@@ -151,7 +150,7 @@ func again(ctx context.Context, part func(context.Context) error) error {
 	}
 }
 
-// follower returns a part that follows the log, each time from where it was left.
+// follower returns a part that follows the log, from the last record that was seen.
 func (n *session) follower() func(context.Context) error {
 	var last atomic.Uint64
 	return func(ctx context.Context) error {
@@ -167,7 +166,7 @@ func (n *session) watchIntent(ctx context.Context) error {
 	return n.o.Store.WatchIntent(ctx, n.o.Tenant, func(seen store.Seen) {
 		_ = n.post(ctx, func(s *state) {
 			s.intent.set(seen)
-			s.learnt()
+			s.checkLoaded()
 			s.changed()
 		})
 	})
@@ -179,29 +178,30 @@ func (n *session) watchVersions(ctx context.Context) error {
 	return n.o.Store.WatchVersions(ctx, n.o.Tenant, func(r store.Reported) {
 		_ = n.post(ctx, func(s *state) {
 			s.hosts.report(r)
-			s.learnt()
+			s.checkLoaded()
 			s.show()
 		})
 	})
 }
 
-// listen queues what hosts say beside the log. A host that floods the site holds
-// up nobody: of each kind the latest counts.
+// listen queues what hosts say beside the log. Of each host the latest heartbeat,
+// progress and outcome are kept, so that a host that floods the site holds up
+// nothing.
 func (n *session) listen(ctx context.Context) error {
 	return n.o.HostEvents.Listen(ctx, log.Listener{
 		Alive: func(name string, a message.Alive) {
-			n.signs.Change(name, func(l *sign) { l.alive, l.aliveAt = a, n.o.Now() })
+			n.telemetry.Change(name, func(l *telemetry) { l.alive, l.aliveAt = a, n.o.Now() })
 		},
 		Progress: func(name string, p message.Progress) {
-			n.signs.Change(name, func(l *sign) { l.progress, l.progressAt = p, n.o.Now() })
+			n.telemetry.Change(name, func(l *telemetry) { l.progress, l.progressAt = p, n.o.Now() })
 		},
 		Outcome: func(name string, o message.Outcome) {
-			n.signs.Change(name, func(l *sign) { l.outcome = &o })
+			n.telemetry.Change(name, func(l *telemetry) { l.outcome = &o })
 		},
 	})
 }
 
-// watchers are the readers that want word of each change.
+// watchers are the signals of those who watch the controller.
 type watchers struct {
 	mu  sync.Mutex
 	all map[wait.Signal]bool

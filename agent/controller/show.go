@@ -9,8 +9,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
 )
 
-// showFor is how long a view is shown, though nothing changes: what it tells
-// of the future goes by the clock.
+// showFor is how long a view is shown though nothing changes: its forecast goes by
+// the clock.
 const showFor = 5 * time.Second
 
 // newest is the run that was opened last as it is shown.
@@ -32,8 +32,8 @@ func (s *state) newest() newest {
 	return newest{view: *s.shown.run, seq: s.ledger.LastSeq, found: true}
 }
 
-// visible returns the run that people see as the newest. One that is opened
-// has no id before its prepare, a moment later.
+// visible returns the run that people see as the newest. A run has no id between
+// its opening and its prepare, a moment later.
 func (s *state) visible() *run.State {
 	newest := s.ledger.Newest()
 	if newest == nil || newest.ID != 0 || newest.Over() {
@@ -92,7 +92,7 @@ func (f *forecast) of(r *run.State, now func() time.Time) *run.Forecast {
 	return f.found
 }
 
-// whyNot tells what of the controller's own holds up a run.
+// whyNot shows what holds up a run that the run itself does not know of.
 func (s *state) whyNot(r *run.State, shown *v1.Run, now time.Time) {
 	switch {
 	case s.alarm != nil:

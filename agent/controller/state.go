@@ -12,12 +12,12 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
 )
 
-// state is all that a controller knows. Only the loop touches it.
+// state is all that a controller knows. Only its loop reads and writes it.
 type state struct {
 	Options
 	beside
 
-	// ledger is the fold of the log, clock the time of the run under way, story
+	// ledger is the fold of the log, clock the clock of the run under way, story
 	// what has happened in the newest run.
 	ledger run.Ledger
 	clock  runClock
@@ -30,9 +30,9 @@ type state struct {
 	guard  guardKeeper
 	trim   trimmer
 
-	// archived is the newest run that was in the history at the start, archiveAt
-	// when the run that has ended is to be written there anew; zero when it is
-	// there as it is.
+	// archived is the newest run that was in the history at the start. archiveAt
+	// is when the run that ended last is to be written to the history again,
+	// because it has changed since; zero when it has not.
 	archived  uint64
 	archiveAt time.Time
 
@@ -40,16 +40,15 @@ type state struct {
 	// the log then.
 	started   time.Time
 	startedAt uint64
-	// knows tells that all is known that was there at the start, gathered that
-	// enough is known of the hosts to go on with a run.
-	knows, gathered bool
+	// isLoaded tells that all has been read that was in the log and the store at
+	// the start, gathered that enough was heard of the hosts to go on with a run.
+	isLoaded, gathered bool
 	// alarm is why no command may be sent any more; nil when all is well.
 	alarm error
-	// idle is why a window that is open has no run, for people.
+	// idle is why an open window has no run, for people.
 	idle v1.WaitingFor
 
-	// waiters are all callers that wait for something, in the order in which they
-	// came.
+	// waiters are all callers that wait, in the order in which they came.
 	waiters []*waiter
 	// shown is the newest run as it was shown since the last change.
 	shown shown
@@ -59,15 +58,15 @@ type state struct {
 	stale bool
 }
 
-// beside is what runs beside the loop.
+// beside is how the state reaches what runs beside its loop.
 type beside struct {
 	// active tells that the controller may write.
 	active bool
 	writer *hostWriter
 	past   *archiver
-	// notify tells those who watch the controller that something has changed,
-	// loaded that all is known that was there at the start.
-	notify, loaded func()
+	// notify is called after each change, onLoaded once all has been read that was
+	// in the log and the store at the start.
+	notify, onLoaded func()
 	// call has a function run in the loop.
 	call func(context.Context, func())
 }
@@ -81,8 +80,8 @@ func newState(o Options, b beside) *state {
 	return s
 }
 
-// shown is the newest run as it was shown at some time, so that many who watch
-// cost one view; without a run when it was not shown since the last change.
+// shown is the newest run as it was shown at some time, so that many watchers
+// cost one view. run is nil when something has changed since.
 type shown struct {
 	run *v1.Run
 	at  time.Time
@@ -100,17 +99,17 @@ func (s *state) append(ctx context.Context, r message.Record, label string) (ret
 	return s.log.retryAt
 }
 
-// learnt tells whoever waits for it that all is known by now: the log and the
-// configuration as they were at the start, or that the log is not to be
-// trusted.
-func (s *state) learnt() {
-	if !s.knows && s.intent.complete && s.hosts.versionsComplete && (s.alarm != nil || s.ledger.LastSeq >= s.log.last) {
-		s.loaded()
-		s.knows, s.stale = true, true
+// checkLoaded lets callers in once all has been read that was in the log and the
+// store at the start. A log that is not to be trusted is read no further.
+func (s *state) checkLoaded() {
+	if !s.isLoaded && s.intent.complete && s.hosts.versionsComplete && (s.alarm != nil || s.ledger.LastSeq >= s.log.last) {
+		s.onLoaded()
+		s.isLoaded, s.stale = true, true
 	}
 }
 
-// raise stops all runs until somebody has looked at the log.
+// raise sets the alarm: no command is sent any more until somebody has looked at
+// the log.
 func (s *state) raise(err error) {
 	if s.alarm == nil {
 		s.alarm = fmt.Errorf("%w; no command is sent any more: compare the log with a backup, and only when you are sure that it is right "+
@@ -118,12 +117,12 @@ func (s *state) raise(err error) {
 		s.Logger.Error("ALARM", "tenant", s.Tenant, "error", s.alarm)
 		s.guard.damaged = true
 		s.tasks.dropAll()
-		s.learnt()
+		s.checkLoaded()
 		s.changed()
 	}
 }
 
-// ready returns why nothing can be decided now.
+// ready returns why nothing can be decided now; nil when it can.
 func (s *state) ready() error {
 	switch {
 	case s.alarm != nil:
@@ -134,7 +133,7 @@ func (s *state) ready() error {
 	return nil
 }
 
-// mayWrite returns why nothing can be asked of this controller now.
+// mayWrite returns why this controller can write nothing now; nil when it can.
 func (s *state) mayWrite() error {
 	if !s.active {
 		return fmt.Errorf("%w: it is passive; ask the controller that is active", run.ErrNotReady)
@@ -142,8 +141,8 @@ func (s *state) mayWrite() error {
 	return s.ready()
 }
 
-// serving returns why the controller cannot do its work, for those who watch
-// over it.
+// serving returns why the controller cannot do its work, for /readyz; nil when it
+// can.
 func (s *state) serving() error {
 	if s.alarm != nil {
 		return s.ready()
@@ -154,27 +153,27 @@ func (s *state) serving() error {
 	return nil
 }
 
-// fleet returns the hosts whose application the configuration lists; those that
-// only does not name are aside. Nil names all.
+// fleet returns the hosts whose application the configuration lists, for a run of
+// the hosts in only; nil means all.
 func (s *state) fleet(only map[string]bool) []plan.Host {
 	return s.hosts.listed(s.intent.applications(), only)
 }
 
-// changed has whoever watches look again, and the loop decide again.
+// changed has the watchers look again and the loop decide again.
 func (s *state) changed() {
 	s.stale = true
 	s.show()
 }
 
-// show has whoever watches look again.
+// show has the watchers look again.
 func (s *state) show() {
 	s.shown = shown{}
 	s.notify()
 }
 
 // hasGathered reports whether a controller that has just started knows enough of
-// the run's hosts to go on: each was heard of, or is known to be silent. After
-// a while those that were not heard of are silent (design.md 5, invariant 1).
+// the run's hosts to go on: each was heard of, or the run knows that it is silent.
+// After the grace period the others are silent (design.md 5, invariant 1).
 func (s *state) hasGathered(current *run.State, now time.Time) bool {
 	if !s.gathered {
 		s.gathered = !now.Before(s.started.Add(gracePeriod)) || !s.hosts.anyUnheard(current)

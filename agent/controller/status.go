@@ -50,7 +50,7 @@ func (s *state) status(now time.Time) v1.State {
 // until its run has ended, then the one after it.
 func (s *state) nextUpgrade(now time.Time) (window.Opening, bool) {
 	next, found := s.intent.nextOpening(now)
-	if found && next.Contains(now) && s.ledger.Current() == nil && hadRun(s.facts(now, next.Span)) {
+	if found && next.Contains(now) && s.ledger.Current() == nil && hadRun(s.moment(now, next.Span)) {
 		return s.intent.followingOpening(next)
 	}
 	return next, found

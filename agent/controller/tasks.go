@@ -14,9 +14,9 @@ import (
 // not come: either may be lost.
 const askAgain = 5 * time.Second
 
-// dispatcher has tasks done, by their hosts or at the site, and keeps their
-// outcomes until the log has them. What it knows is nowhere else and need not
-// be: after a restart the run requests the same tasks.
+// dispatcher has tasks done by their hosts or at the site, and keeps their outcomes
+// until they are on the log. It keeps nothing on disk: after a restart the run
+// waits for the same tasks.
 type dispatcher struct {
 	Options
 	// post has a function run in the loop.

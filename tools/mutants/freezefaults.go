@@ -35,17 +35,17 @@ var freezeFaults = []fault{
 	},
 	{
 		name: "window-that-was-moved-has-two-runs", in: "agent/controller.hadRun",
-		old: `return f.span.Start.Before(f.changed) && f.span.Start.Before(f.lastEnd)`, new: `return false`,
+		old: `return m.span.Start.Before(m.changed) && m.span.Start.Before(m.lastEnd)`, new: `return false`,
 		by: tests("agent/controller", "TestEditOfAnOpenWindow"),
 	},
 	{
 		name: "window-that-is-to-come-has-no-run", in: "agent/controller.hadRun",
-		old: `return f.span.Start.Before(f.changed) && f.span.Start.Before(f.lastEnd)`, new: `return f.span.Start.Before(f.lastEnd)`,
+		old: `return m.span.Start.Before(m.changed) && m.span.Start.Before(m.lastEnd)`, new: `return m.span.Start.Before(m.lastEnd)`,
 		by: tests("agent/controller", "TestEditOfAnOpenWindow"),
 	},
 	{
 		name: "window-that-is-added-has-no-run", in: "agent/controller.hadRun",
-		old: `return f.span.Start.Before(f.changed) && f.span.Start.Before(f.lastEnd)`, new: `return f.span.Start.Before(f.changed) && !f.last.IsZero()`,
+		old: `return m.span.Start.Before(m.changed) && m.span.Start.Before(m.lastEnd)`, new: `return m.span.Start.Before(m.changed) && !m.last.IsZero()`,
 		by: tests("agent/controller", "TestWindowsThatHadNoRun"),
 	},
 	{

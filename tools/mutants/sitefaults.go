@@ -30,7 +30,7 @@ var siteFaults = []fault{
 	},
 	{
 		name: "controller-decides-at-half-the-log", in: "agent/controller.state.decide",
-		old: `if !s.active || !s.knows || s.ready() != nil {`, new: `if s.alarm != nil {`,
+		old: `if !s.active || !s.isLoaded || s.ready() != nil {`, new: `if s.alarm != nil {`,
 		by: tests("agent/controller", "TestAbortAfterARestart|TestTaskAfterARestart"),
 	},
 	{
@@ -65,10 +65,10 @@ var siteFaults = []fault{
 	},
 	{
 		name: "second-run-in-one-window", in: "agent/controller.hadRun",
-		old: `case !f.last.Before(f.span.Start):
+		old: `case !m.last.Before(m.span.Start):
 		return true`,
-		new: `case !f.last.Before(f.span.Start):
-		return f.last.After(f.span.Start)`,
+		new: `case !m.last.Before(m.span.Start):
+		return m.last.After(m.span.Start)`,
 		by: tests("agent/controller", "TestOneRunPerWindow"),
 	},
 	{
