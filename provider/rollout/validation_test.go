@@ -112,7 +112,7 @@ func TestAccRollout_avassaHasNone(t *testing.T) {
 	api.Inject(http.MethodPut, "/rollout", none)
 	acctest.Run(t, resource.TestCase{CheckDestroy: absent(api), Steps: []resource.TestStep{{
 		Config:      server.Config(block(complete)),
-		ExpectError: regexp.MustCompile(`(?s)Unable to create osupgrade_rollout.*no such path.*supported\s+by\s+osupgrade-agent\s+only:\s+Avassa's\s+own\s+API\s+has\s+no\s+such\s+object`),
+		ExpectError: regexp.MustCompile(`(?s)Unable to create osupgrade_rollout.*no such path.*supported\s+by\s+osupgrade-agent\s+only;\s+Avassa's\s+own\s+API\s+has\s+no\s+such\s+object`),
 	}}})
 }
 
