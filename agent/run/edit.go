@@ -6,8 +6,9 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/roster"
 )
 
-// edit changes a member and keeps right whatever is counted of all, so that no
-// step has to look at more than one host.
+// edit changes a member, and updates all counts, queues and lists of candidates:
+// no step has to look at all hosts. A host that is back in service has changed the
+// fleet, so that the checks of the fleet have to pass again.
 func (s *State) edit(i int, at time.Time, change func(*member)) {
 	m := &s.members[i]
 	before := *m
@@ -17,7 +18,7 @@ func (s *State) edit(i int, at time.Time, change func(*member)) {
 	s.count(m, 1)
 	s.changed = at
 	if goes != m.mayGo() || held != m.Held() {
-		s.lineUpAgain(i)
+		s.relist(i)
 	}
 	if held && !m.Held() {
 		s.fleet.stale()
@@ -43,7 +44,7 @@ func (s *State) editHost(i int, at time.Time, change func(*roster.Host)) {
 
 // count adds a member to what is counted, or takes it away.
 func (s *State) count(m *member, n int) {
-	g := &s.stages[m.stage]
+	g := &s.stages[m.Group]
 	s.statuses[m.status()] += n
 	if m.underWay() {
 		s.underWay += n
@@ -74,7 +75,8 @@ func (s *State) count(m *member, n int) {
 	}
 }
 
-// settle notes what has come to its end with a member.
+// settle notes that all members have answered prepare, or that a stage is done,
+// when the member was the last.
 func (s *State) settle(m, before *member, at time.Time) {
 	if before.step <= preparing && s.unprepared == 0 && s.ID != 0 && s.preparedAt.IsZero() && !s.Over() {
 		s.preparedAt = at
@@ -83,4 +85,51 @@ func (s *State) settle(m, before *member, at time.Time) {
 	if before.left() && !m.left() {
 		s.advance(at)
 	}
+}
+
+// follow notes the time of the next record. When it is before the time of the last
+// record, the log's clock was set back: each time that is in the future now becomes
+// now, so that no limit lasts longer than it is long (design.md 5, invariant 7). The
+// end of the run stays as far away as it was.
+func (s *State) follow(now time.Time) {
+	if now.Before(s.newest) {
+		s.setBack(now)
+	}
+	s.newest = now
+}
+
+func (s *State) setBack(now time.Time) {
+	s.NotAfter = now.Add(s.NotAfter.Sub(s.newest))
+	s.roster.Earlier(now)
+	times := []*time.Time{&s.sentAt, &s.preparedAt, &s.changed, &s.fleet.passedAt, &s.fleet.ranAt}
+	for i := range s.members {
+		m := &s.members[i]
+		times = append(times, &m.since, &m.takenAt, &m.ranAt, &m.passedAt)
+	}
+	for i := range s.stages {
+		times = append(times, &s.stages[i].doneAt, &s.stages[i].approvedAt)
+	}
+	for _, queue := range s.queues {
+		for i := range queue {
+			times = append(times, &queue[i].since)
+		}
+	}
+	for _, p := range []*Pausing{s.Paused, s.aborted} {
+		if p != nil {
+			times = append(times, &p.At)
+		}
+	}
+	for _, t := range times {
+		*t = earlier(*t, now)
+	}
+	if s.current > 0 {
+		s.soakEnds = earlier(s.soakEnds, now.Add(s.stages[s.soaks].Soak.Duration()))
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }

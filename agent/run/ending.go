@@ -93,9 +93,9 @@ func (s *State) stop(why string, at time.Time) {
 	}
 }
 
-// wind brings a run to its end: what has not begun is left out, what has is
+// windDown brings a run to its end: what has not begun is left out, what has is
 // waited for or given up, what was drained is undrained.
-func (s *State) wind(now time.Time, result Result, until time.Time) Step {
+func (s *State) windDown(now time.Time, result Result, until time.Time) Step {
 	for _, at := range []step{checkingBefore, ready, draining, drained} {
 		if _, some := s.front(at); some {
 			return note(s.cancelAll(at))

@@ -74,7 +74,7 @@ func (s *State) foldPrepare(r message.Decoded, command *message.Command) error {
 		}
 	}
 	s.ID, s.Phase, s.sentAt = r.Seq, Preparing, r.Time
-	s.lineUp()
+	s.listCandidates()
 	for _, host := range command.Hosts {
 		// A host named twice has gone there already.
 		_ = s.move(s.indexOf(host), preparing, r.Time)
@@ -415,7 +415,7 @@ func (s *State) slot(i int, at time.Time) bool {
 
 // mayHaveTurn reports whether a host is a member that may have its turn.
 func (s *State) mayHaveTurn(i int) bool {
-	return s.isMember(i) && s.unprepared == 0 && s.members[i].stage == s.current && !s.members[i].IsSilent()
+	return s.isMember(i) && s.unprepared == 0 && s.members[i].Group == s.current && !s.members[i].IsSilent()
 }
 
 func (s *State) approve(e message.Approved, at time.Time) error {

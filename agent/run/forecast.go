@@ -138,7 +138,7 @@ func (p *forecaster) start() bool {
 	}
 	i := p.next()
 	p.edit(i, p.now, func(m *member) { m.step, m.takenAt, m.InHand, m.Before = upgrading, p.now, true, false })
-	p.stages[p.members[i].stage].begun = true
+	p.stages[p.members[i].Group].begun = true
 	p.working = append(p.working, i)
 	p.expect(i, p.now.Add(p.took))
 	return true
@@ -161,8 +161,8 @@ func (s *State) clone() *State {
 	}
 	c.stages = slices.Clone(s.stages)
 	for n := range c.stages {
-		for k := range c.stages[n].lines {
-			c.stages[n].lines[k] = slices.Clone(c.stages[n].lines[k])
+		for k := range c.stages[n].candidates {
+			c.stages[n].candidates[k] = slices.Clone(c.stages[n].candidates[k])
 		}
 	}
 	c.queues = queues{}

@@ -119,38 +119,38 @@ type Host struct {
 
 // member is what a run knows of a host.
 type member struct {
-	// Host is its entry in the roster. Only edit may change it.
+	// Host is its entry in the roster, whose group is the index of its stage. Only
+	// edit may change it.
 	*roster.Host
-	stage int
-	step  step
-	// final is its status once that will not change, empty before.
+	step step
+	// final is its final status; empty before it has one.
 	final Status
 	// since is when step or final changed last.
 	since      time.Time
 	text, note string
 
-	// takenAt is when this run took it out of service; zero before.
+	// takenAt is when this run took the host out of service, took how long its
+	// upgrade kept it out; zero before.
 	takenAt time.Time
+	took    time.Duration
 	// epoch is that of the worker that was prepared.
 	epoch uint64
-	// attempt counts its tasks, ranAt is when the last one came out badly and
-	// trouble how; neither counts once one came out well.
+	// attempt counts the tasks of the host. ranAt is when its last task failed, and
+	// trouble why; zero after a task that passed.
 	attempt int
 	ranAt   time.Time
 	trouble string
-	// passedAt is when the checks before it passed, zero when they have to pass
-	// anew.
+	// passedAt is when the checks before the host passed; zero when they have to
+	// pass again.
 	passedAt time.Time
-	took     time.Duration
 
-	// moves counts its steps, so that a ticket is known to be old.
+	// moves counts the steps of the host: a ticket of an earlier step is void.
 	moves int
-	// lot orders the hosts of a stage that has a splay, place is where it
-	// stands in its stage, lined tells which of the stage's lines have that
-	// place.
-	lot   uint64
-	place int
-	lined [2]bool
+	// lot orders the hosts of a stage with a splay. position is that of the host in
+	// the order of its stage; listed says in which lists of candidates it stands.
+	lot      uint64
+	position int
+	listed   [2]bool
 }
 
 // status is what people see.
@@ -161,17 +161,18 @@ func (m *member) status() Status {
 	return statuses[m.step]
 }
 
-// mayGo reports whether the host may have its turn: one that is silent keeps
-// its place until it is heard of again, one of which nobody knows what it did
-// until it was released.
+// mayGo reports whether the host is a candidate: it is prepared and has not had its
+// turn. A silent host keeps its position until it is heard of again. A host of
+// which nobody knows what it did is no candidate before somebody releases it.
 func (m *member) mayGo() bool { return m.step == idle && !m.IsSilent() && !m.Owes.Look }
 
-// hasTurn reports whether the host is being checked before its upgrade, or was.
+// hasTurn reports whether the host is being checked before its upgrade, or has
+// passed these checks and has no slot yet.
 func (m *member) hasTurn() bool { return m.step == checkingBefore || m.step == ready }
 
-// underWay reports whether a run that ends has to wait for the host first: for
-// the answer to its command, for its checks or for its undrain hook. Each of
-// these has its limit, so that each run ends (design.md 5, invariant 7).
+// underWay reports whether a run has to wait for the host before it can end: for
+// the answer to a command, for its checks or for its undrain hook. Each of these
+// waits has a limit, so that each run ends (design.md 5, invariant 7).
 func (m *member) underWay() bool { return m.step >= draining && m.step <= undraining }
 
 // left reports whether its stage waits for the host.
@@ -210,7 +211,7 @@ func (s *State) view(m *member) Host {
 		reason += ": " + m.trouble
 	}
 	return Host{
-		Name: m.Name, Stage: s.stages[m.stage].Name, Status: m.status(), Since: m.since, Error: m.text, Note: m.note,
+		Name: m.Name, Stage: s.stages[m.Group].Name, Status: m.status(), Since: m.since, Error: m.text, Note: m.note,
 		Slot: m.OutSince(), SlotReason: reason, Took: m.took,
 	}
 }
@@ -248,7 +249,7 @@ func (s *State) move(i int, to step, at time.Time) error {
 	if !m.step.mayBecome(to) {
 		return fmt.Errorf("host %s cannot go from %s to %s", m.Name, m.status(), statuses[to])
 	}
-	g := &s.stages[m.stage]
+	g := &s.stages[m.Group]
 	if to == checkingBefore || to == draining || to == upgrading {
 		g.begun, s.Phase = true, Upgrading
 	}

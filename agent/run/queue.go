@@ -1,23 +1,26 @@
 package run
 
 import (
+	"container/heap"
+	"crypto/sha256"
+	"encoding/binary"
+	"math/bits"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// ticket is a host's place in a queue. It counts while the host has not moved
-// on.
+// ticket is a host in a queue. It is void once the host has moved on.
 type ticket struct {
 	host, move int
 	since      time.Time
 }
 
-// queues hold the hosts of each step that somebody looks for, in the order in
-// which they came to it. A host that has moved on leaves its ticket behind;
-// it is dropped when it comes to the front, so that a step costs the same
-// however many hosts there are.
+// queues hold the hosts at each step, in the order in which they came to it. A
+// void ticket is removed when it reaches the front, so that the cost of a step does
+// not depend on the number of hosts.
 type queues map[step][]ticket
 
 // queued are the steps that have a queue: those with something to send, and
@@ -27,7 +30,8 @@ var queued = map[step]bool{
 	checkingAfter: true, undraining: true,
 }
 
-// front returns the host that is longest at a step; false when there is none.
+// front returns the first host of the queue of a step; false when the queue is
+// empty.
 func (s *State) front(at step) (int, bool) {
 	if queue := s.queues[at]; len(queue) > 0 {
 		return queue[0].host, true
@@ -35,26 +39,26 @@ func (s *State) front(at step) (int, bool) {
 	return 0, false
 }
 
-// enter gives a host its place in the queue of a step.
+// enter adds a host to the queue of a step.
 func (s *State) enter(i int, from, to step, at time.Time) {
 	m := &s.members[i]
 	t := ticket{host: i, move: m.moves, since: at}
 	switch {
 	case to == undraining:
-		if from == draining { // That comes to its end first, though nobody waits for it.
+		if from == draining { // The drain hook ends first, though nobody waits for it.
 			t.since = later(at, m.takenAt.Add(s.taskLimit(message.Drain)))
 		}
-		s.queues[to] = slices.Insert(s.queues[to], s.placeOf(t), t)
-	case to == ready && m.Held(): // It needs none, so nobody without may stand before it.
+		s.queues[to] = slices.Insert(s.queues[to], s.undrainIndex(t), t)
+	case to == ready && m.Held(): // The host needs no slot, so it does not wait for one.
 		s.queues[to] = slices.Insert(s.queues[to], 0, t)
 	case queued[to]:
 		s.queues[to] = append(s.queues[to], t)
 	}
 }
 
-// placeOf is where a ticket stands in the queue of those that are undrained: of
-// those whose drain has to end first, each has the later time.
-func (s *State) placeOf(t ticket) int {
+// undrainIndex is the index of a ticket in the queue of undraining, which is
+// ordered by time: a host whose drain hook has to end first has a later time.
+func (s *State) undrainIndex(t ticket) int {
 	queue := s.queues[undraining]
 	i := len(queue)
 	for i > 0 && queue[i-1].since.After(t.since) {
@@ -63,7 +67,7 @@ func (s *State) placeOf(t ticket) int {
 	return i
 }
 
-// leave drops the tickets at the front of a step's queue that count no more.
+// leave removes the void tickets at the front of the queue of a step.
 func (s *State) leave(at step) {
 	queue := s.queues[at]
 	for len(queue) > 0 && !s.holds(queue[0]) {
@@ -91,4 +95,92 @@ func (s *State) all(at step, before time.Time) []string {
 		}
 	}
 	return names
+}
+
+// positions is a heap of positions with lazy deletion: a host that is no candidate
+// any more is removed when it reaches the top, and regains its old position when it
+// is a candidate again. Each step is O(log n).
+type positions []int
+
+// Len implements heap.Interface.
+func (l positions) Len() int { return len(l) }
+
+// Less implements heap.Interface.
+func (l positions) Less(i, j int) bool { return l[i] < l[j] }
+
+// Swap implements heap.Interface.
+func (l positions) Swap(i, j int) { l[i], l[j] = l[j], l[i] }
+
+// Push implements heap.Interface.
+func (l *positions) Push(position any) { *l = append(*l, position.(int)) } //nolint:forcetypeassert // only relist pushes
+
+// Pop implements heap.Interface.
+func (l *positions) Pop() any {
+	last := (*l)[len(*l)-1]
+	*l = (*l)[:len(*l)-1]
+	return last
+}
+
+// The lists of candidates of a stage: hosts that need a slot, and hosts that are out
+// of service already, since an earlier run.
+const (
+	needsSlot = iota
+	hasSlot
+)
+
+// candidateList returns the list in which the host belongs; false when the host is no
+// candidate.
+func (m *member) candidateList() (int, bool) {
+	if m.Held() {
+		return hasSlot, m.mayGo()
+	}
+	return needsSlot, m.mayGo()
+}
+
+// relist updates the lists after a host has become a candidate, is none any more,
+// or belongs in the other list.
+func (s *State) relist(i int) {
+	m := &s.members[i]
+	g := &s.stages[m.Group]
+	if n, goes := m.candidateList(); goes && !m.listed[n] {
+		heap.Push(&g.candidates[n], m.position)
+		m.listed[n] = true
+	}
+	for n := range g.candidates {
+		for l := &g.candidates[n]; len(*l) > 0; {
+			first := &s.members[g.order[(*l)[0]]]
+			if of, goes := first.candidateList(); goes && of == n {
+				break
+			}
+			first.listed[n] = false
+			heap.Pop(l)
+		}
+	}
+}
+
+// firstCandidate returns the candidate of the current stage that goes next; false
+// when there is none. A host that is out of service goes first, if there is room for
+// it now.
+func (s *State) firstCandidate() (int, bool) {
+	g := &s.stages[s.current]
+	for _, n := range []int{hasSlot, needsSlot} {
+		if l := g.candidates[n]; len(l) > 0 {
+			if i := g.order[l[0]]; n == needsSlot || len(g.candidates[needsSlot]) == 0 || s.roomFor(i) {
+				return i, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// draw is the lot of a host in a run: random, and the same in each controller.
+func draw(run uint64, host string) uint64 {
+	sum := sha256.Sum256([]byte(strconv.FormatUint(run, 10) + "/" + host))
+	return binary.BigEndian.Uint64(sum[:])
+}
+
+// share is the part of a span that a lot stands for; it grows with the lot.
+func share(lot uint64, span time.Duration) time.Duration {
+	part, _ := bits.Mul64(lot, uint64(span))
+	return time.Duration(part)
 }

@@ -197,7 +197,7 @@ func (s *State) enlist(hosts []string) {
 		s.stages = append(s.stages, stage{ResolvedStage: planned, first: first, left: planned.Size})
 		for _, name := range hosts[first : first+planned.Size] {
 			i := s.roster.Add(name, n)
-			s.members = append(s.members, member{Host: s.roster.Host(i), stage: n})
+			s.members = append(s.members, member{Host: s.roster.Host(i)})
 		}
 		first += planned.Size
 	}

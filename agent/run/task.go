@@ -99,12 +99,12 @@ func (s *State) ran(o message.Outcome, at time.Time) error {
 	if m := &s.members[i]; !o.Kind.Known() || m.wants() != o.Kind || m.attempt != o.Attempt {
 		return fmt.Errorf("%s does not wait for the outcome of %s %d", o.Host, o.Kind, o.Attempt)
 	}
-	s.came(i, o, at)
+	s.taskEnded(i, o, at)
 	return nil
 }
 
-// came moves a host on by the outcome of the task that it waits for.
-func (s *State) came(i int, o message.Outcome, at time.Time) {
+// taskEnded moves a host on by the outcome of the task that it waits for.
+func (s *State) taskEnded(i int, o message.Outcome, at time.Time) {
 	s.edit(i, at, func(m *member) {
 		m.attempt, m.ranAt, m.trouble = m.attempt+1, time.Time{}, ""
 		if o.Kind == message.Undrain {

@@ -52,7 +52,7 @@ func (s *State) blocked(now time.Time) (Waiting, bool) {
 	case allBusy:
 		return s.waitingHosts(g)
 	case splay:
-		i, _ := s.upNext()
+		i, _ := s.firstCandidate()
 		return Waiting{ForSplay, fmt.Sprintf("the splay of %s until %s", s.members[i].Name, stamp(s.starts(i))), later(s.reached(), g.approvedAt)}, true
 	case noneLeft, noTime:
 	}
@@ -93,7 +93,7 @@ func (s *State) noSlot(g *stage) (Waiting, bool) {
 			since = sooner(since, m.OutSince())
 		}
 	}
-	for _, h := range s.others() {
+	for _, h := range s.nonMembers() {
 		if h.Out() && h.Group == s.current {
 			holders = append(holders, h.Name+" ("+h.Reason()+")")
 			since = sooner(since, h.OutSince())

@@ -64,7 +64,7 @@ func leftOut(r *run.State) []v1.RunHost {
 	for _, e := range r.Exempt {
 		add(e.Host, e.Reason)
 	}
-	for _, o := range r.Outsiders() {
+	for _, o := range r.NonMembers() {
 		if _, known := place[o.Name]; !known {
 			add(o.Name, "it is not in this run")
 		}

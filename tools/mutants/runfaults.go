@@ -8,7 +8,7 @@ var runFaults = []fault{
 		by: simulated(scripts, invariants),
 	},
 	{
-		name: "slot-freed-before-late-answer", in: "agent/run.State.lost",
+		name: "slot-freed-before-late-answer", in: "agent/run.State.noAnswer",
 		old: `m.Owes.Answer = action`, new: `m.Owes.Answer = ""`,
 		by: simulated(scripts, invariants),
 	},
@@ -24,7 +24,7 @@ var runFaults = []fault{
 	},
 	{
 		name: "one-slot-too-many", in: "agent/run.State.roomFor",
-		old: `return s.roster.Out(m.stage)+g.waiting < g.MaxUnavailable`, new: `return s.roster.Out(m.stage)+g.waiting <= g.MaxUnavailable`,
+		old: `return s.roster.Out(m.Group)+g.waiting < g.MaxUnavailable`, new: `return s.roster.Out(m.Group)+g.waiting <= g.MaxUnavailable`,
 		by: simulated(scripts, invariants),
 	},
 	{
@@ -38,7 +38,7 @@ var runFaults = []fault{
 		by: simulated(scripts, invariants),
 	},
 	{
-		name: "reboot-after-abort", in: "agent/run.State.wind",
+		name: "reboot-after-abort", in: "agent/run.State.windDown",
 		old: `silenced := s.aborted != nil || s.overAt(now)`, new: `silenced := s.overAt(now)`,
 		by: simulated(scripts),
 	},

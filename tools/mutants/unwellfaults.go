@@ -19,7 +19,7 @@ var unwellFaults = []fault{
 		by: simulated(scripts, invariants),
 	},
 	{
-		name: "unwell-host-does-not-go-first", in: "agent/run.State.lineUp",
+		name: "unwell-host-does-not-go-first", in: "agent/run.State.listCandidates",
 		old: `append(held, free...)`, new: `append(free, held...)`,
 		by: []suite{scripts},
 	},

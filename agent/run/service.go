@@ -7,22 +7,22 @@ import (
 )
 
 // others are the hosts of the roster that are no members.
-func (s *State) others() []*roster.Host { return s.roster.From(len(s.members)) }
+func (s *State) nonMembers() []*roster.Host { return s.roster.From(len(s.members)) }
 
-// Outsider is a host that is out of service and no member of the run, as others
+// NonMember is a host that is out of service and no member of the run, as others
 // see it.
-type Outsider struct {
+type NonMember struct {
 	Name       string
 	Slot       time.Time
 	SlotReason string
 }
 
-// Outsiders returns the hosts that are out of service and no members.
-func (s *State) Outsiders() []Outsider {
-	var all []Outsider
-	for _, h := range s.others() {
+// NonMembers returns the hosts that are out of service and no members.
+func (s *State) NonMembers() []NonMember {
+	var all []NonMember
+	for _, h := range s.nonMembers() {
 		if h.Out() {
-			all = append(all, Outsider{Name: h.Name, Slot: h.OutSince(), SlotReason: h.Reason()})
+			all = append(all, NonMember{Name: h.Name, Slot: h.OutSince(), SlotReason: h.Reason()})
 		}
 	}
 	return all
@@ -52,4 +52,23 @@ func (s *State) counts(i int) bool {
 func (s *State) Minds(host string) bool {
 	i, known := s.roster.Index(host)
 	return known && (s.counts(i) || s.isMember(i) && s.members[i].final == "")
+}
+
+// silence tells whether a member counts as silent; matters is false for a host
+// whose silence says nothing: it is no member, was left out, or is out of
+// service anyway.
+func (s *State) silence(name string) (silent, matters bool) {
+	i, known := s.roster.Index(name)
+	if !known || s.Over() {
+		return false, false
+	}
+	h := s.roster.Host(i)
+	switch {
+	case !s.isMember(i):
+		return h.IsSilent(), h.Group != roster.NoGroup && !h.Removed
+	case h.IsSilent():
+		return true, true
+	}
+	m := &s.members[i]
+	return false, (!h.Held() || m.step <= ready) && m.final != Skipped && !h.Removed
 }

@@ -1,10 +1,27 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/roster"
+)
+
+// Ask is what somebody asks of the run under way: the last word of the path
+// of the request.
+type Ask string
+
+// What can be asked.
+const (
+	// Pause holds the run up, Resume lets it go on.
+	Pause  Ask = "pause"
+	Resume Ask = "resume"
+	// Abort ends the run.
+	Abort Ask = "abort"
+	// Approve lets a stage begin that waits for it.
+	Approve Ask = "approve"
+	// Release frees the slot of a host by force.
+	Release Ask = "release"
 )
 
 // Request is what somebody asks of the run under way.
@@ -123,21 +140,25 @@ func (s *State) refused(format string, args ...any) error {
 // hosts under way.
 func (s *State) IsAborting() bool { return s.aborted != nil && !s.Over() }
 
-// silence tells whether a member counts as silent; matters is false for a host
-// whose silence says nothing: it is no member, was left out, or is out of
-// service anyway.
-func (s *State) silence(name string) (silent, matters bool) {
-	i, known := s.roster.Index(name)
-	if !known || s.Over() {
-		return false, false
-	}
-	h := s.roster.Host(i)
-	switch {
-	case !s.isMember(i):
-		return h.IsSilent(), h.Group != roster.NoGroup && !h.Removed
-	case h.IsSilent():
-		return true, true
-	}
-	m := &s.members[i]
-	return false, (!h.Held() || m.step <= ready) && m.final != Skipped && !h.Removed
+// Errors about runs on which somebody decides.
+var (
+	// ErrNotReady means that the controller is starting or stopping, or does
+	// not trust its log; try again later.
+	ErrNotReady = errors.New("the controller is not ready")
+	// ErrNotConfigured means that the tenant has no os-upgrade configuration.
+	ErrNotConfigured = errors.New("there is no os-upgrade configuration")
+	// ErrNoRun means that there is no run of that id.
+	ErrNoRun = errors.New("there is no such run")
+	// ErrNoHost means that no host of that name is known.
+	ErrNoHost = errors.New("there is no such host")
+)
+
+// Refused means that a request cannot be met as things stand.
+type Refused struct {
+	Message string
+	// Run is the run that stands in the way, or 0.
+	Run uint64
 }
+
+// Error implements error.
+func (r *Refused) Error() string { return r.Message }

@@ -114,11 +114,11 @@ func (s *State) timeOut(i int, a message.Awaited, at time.Time) bool {
 	m := &s.members[i]
 	switch {
 	case a.Action == message.Prepare && m.step <= preparing && s.ID != 0:
-		s.unanswered(i, at)
+		s.notPrepared(i, at)
 	case m.waitsFor(a.Action):
-		s.lost(i, a.Action, fmt.Sprintf("it did not answer %s within %s", a.Action, s.limit(a)), at)
+		s.noAnswer(i, a.Action, fmt.Sprintf("it did not answer %s within %s", a.Action, s.limit(a)), at)
 	case a.Task.Known() && m.wants() == a.Task && m.step != done:
-		s.came(i, s.noOutcome(m, a.Task, fmt.Sprintf("no outcome within %s", s.limit(a))), at)
+		s.taskEnded(i, s.noOutcome(m, a.Task, fmt.Sprintf("no outcome within %s", s.limit(a))), at)
 	default:
 		return false
 	}
@@ -134,7 +134,7 @@ func (s *State) cancel(i int, a message.Awaited, at time.Time) bool {
 	m := &s.members[i]
 	switch {
 	case m.waitsFor(a.Action):
-		s.lost(i, a.Action, fmt.Sprintf("it had not answered %s: the run ends", a.Action), at)
+		s.noAnswer(i, a.Action, fmt.Sprintf("it had not answered %s: the run ends", a.Action), at)
 	case a.Action == message.Reboot && m.step == rebootDue:
 		s.fail(i, "the run ended before it was rebooted", at)
 	case m.isBeforeUpgrade(a.Task):
@@ -143,7 +143,7 @@ func (s *State) cancel(i int, a message.Awaited, at time.Time) bool {
 			m.ranAt = time.Time{}
 		})
 	case a.Task.Known() && m.wants() == a.Task && m.step != done:
-		s.came(i, s.noOutcome(m, a.Task, "no outcome yet: the run ends"), at)
+		s.taskEnded(i, s.noOutcome(m, a.Task, "no outcome yet: the run ends"), at)
 	default:
 		return false
 	}
@@ -176,9 +176,9 @@ func (s *State) noOutcome(m *member, kind message.TaskKind, why string) message.
 	return t.Outcome(false, why)
 }
 
-// unanswered takes in that a host has not answered prepare: it is not upgraded
+// notPrepared notes that a host has not answered prepare: it is not upgraded
 // (AV-79).
-func (s *State) unanswered(i int, at time.Time) {
+func (s *State) notPrepared(i int, at time.Time) {
 	silent := s.members[i].IsSilent()
 	text := fmt.Sprintf("it did not answer prepare within %s", s.policy.Timeouts.Prepare.Duration())
 	if !silent {
@@ -188,9 +188,9 @@ func (s *State) unanswered(i int, at time.Time) {
 	s.edit(i, at, func(m *member) { m.ends(Unreachable, "it was silent; "+text, at) })
 }
 
-// lost takes in that a host has not answered in time: it failed, and may still
+// noAnswer notes that a host has not answered in time: it failed, and may still
 // be at work.
-func (s *State) lost(i int, action message.Action, text string, at time.Time) {
+func (s *State) noAnswer(i int, action message.Action, text string, at time.Time) {
 	s.edit(i, at, func(m *member) { m.Owes.Answer = action })
 	s.fail(i, text, at)
 }
