@@ -1,10 +1,10 @@
-// Package strict reads JSON of the program's own making: messages, journals and
-// other files.
+// Package strict reads JSON that another program wrote: commands and replies of
+// Avassa's protocol, files of simulated hosts.
 //
 // It decides that such a text is one value of known members and nothing else,
-// so that a text of another version or that was written over in part is not
-// taken for what it resembles. What people write is read by document, which
-// tells them of every mistake.
+// so that a text that resembles what is expected is not taken for it. Package
+// document reads what people write and reports every mistake; package format
+// reads what this program stores.
 package strict
 
 import (
