@@ -316,9 +316,9 @@ func TestAsksAtAnAlarm(t *testing.T) {
 		}()
 		synctest.Wait()
 		waiting := asking(t.Context(), c, "ann", run.Pause, why)
-		m.mu.Lock()
-		m.records = append(m.records[:1], message.Record{Seq: 77, Kind: message.EventRecord})
-		m.mu.Unlock()
+		m.log.Damage(func(all []message.Record) []message.Record {
+			return append(all[:1], message.Record{Seq: 77, Kind: message.EventRecord})
+		})
 		release()
 		if got := answered(t, waiting); !errors.Is(got.err, run.ErrNotReady) || !strings.Contains(fmt.Sprint(got.err), "the log is damaged") {
 			t.Errorf("the ask is answered with %v", got.err)

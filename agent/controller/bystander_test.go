@@ -100,7 +100,6 @@ func TestFreezeBeforePrepare(t *testing.T) {
 		m := newMemory("h01")
 		end := time.Now().Add(4 * time.Hour)
 		m.mu.Lock()
-		m.lastCommand = 1
 		m.add(message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(message.Opened{
 			Trigger: "window", Members: []string{"h01"}, NotAfter: end, Policy: policy.Default(1),
 		})})

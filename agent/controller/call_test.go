@@ -71,7 +71,7 @@ func TestNothingIsBegunForWhoHasLeft(t *testing.T) {
 		}
 		close(release)
 		synctest.Wait()
-		if n := len(m.records); n != 0 {
+		if n := m.size(); n != 0 {
 			t.Errorf("there are %d records", n)
 		}
 	})

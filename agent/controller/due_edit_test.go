@@ -100,10 +100,8 @@ func TestEditWithinTheReserve(t *testing.T) {
 
 // openedAt returns the times of day at which runs were opened.
 func (m *memory) openedAt() []string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	var at []string
-	for _, r := range m.records {
+	for _, r := range m.log.All() {
 		if e, err := message.DecodeEvent(r.Body); err == nil && message.Name(e) == "opened" {
 			at = append(at, r.Time.UTC().Format("15:04"))
 		}

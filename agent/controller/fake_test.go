@@ -15,6 +15,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
+	memlog "github.com/osupgrade/terraform-provider-osupgrade/agent/log/memory"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -24,10 +25,8 @@ import (
 // memory is a log, a store and an ear in memory, on which a controller runs in
 // the time of a synctest bubble.
 type memory struct {
-	mu          sync.Mutex
-	records     []message.Record
-	lastCommand uint64
-	grown       chan struct{}
+	mu  sync.Mutex
+	log *memlog.Log
 
 	// configuredAt is when the configuration was written.
 	configuredAt time.Time
@@ -53,11 +52,13 @@ type memory struct {
 	// appendErr has each append fail, once it was written if written is set.
 	appendErr error
 	written   bool
+	// refused tells that the append at hand fails.
+	refused bool
 	// held keeps new records from whoever follows; nil lets them go.
 	held chan struct{}
-	// first is the oldest record that is there; trims counts the trims that
-	// were tried, and refuseTrims how many of the next ones fail.
-	first, trims, refuseTrims uint64
+	// trims counts the trims that were tried, and refuseTrims how many of the next
+	// ones fail.
+	trims, refuseTrims uint64
 	// rolloutDelay is how long it takes until the rollout is seen at the start.
 	rolloutDelay time.Duration
 	// asked are the tasks that hosts were asked for, atSite those that the site
@@ -82,8 +83,9 @@ type memory struct {
 
 func newMemory(hosts ...string) *memory {
 	m := &memory{
-		first: 1, grown: make(chan struct{}), hosts: map[string]store.Host{}, versions: map[string][]byte{}, calendars: map[string]v1.Calendar{},
+		hosts: map[string]store.Host{}, versions: map[string][]byte{}, calendars: map[string]v1.Calendar{},
 	}
+	m.log = m.newLog()
 	m.config = &v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "app"}}}
 	for _, name := range hosts {
 		m.hosts[log.Token(name)] = store.Host{Tenant: "acme", Name: name, Application: "app"}

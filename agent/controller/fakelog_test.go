@@ -8,48 +8,59 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	memlog "github.com/osupgrade/terraform-provider-osupgrade/agent/log/memory"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-func (m *memory) Append(_ context.Context, r message.Record, expect uint64) (uint64, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	switch {
-	case expect != m.lastCommand:
-		return 0, log.ErrBehind
-	case m.appendErr != nil && !m.written:
-		return 0, m.appendErr
-	}
-	m.lastCommand = m.add(r)
-	if m.obedient {
-		m.obey(m.records[m.lastCommand-1])
-	}
-	return m.lastCommand, m.appendErr
+func (m *memory) Append(ctx context.Context, r message.Record, expect uint64) (uint64, error) {
+	return m.append(func() (uint64, error) { return m.log.Append(ctx, r, expect) })
 }
 
 func (m *memory) AppendNext(ctx context.Context, r message.Record, expect, last uint64) (uint64, error) {
-	m.mu.Lock()
-	behind := last != uint64(len(m.records))
-	m.mu.Unlock()
-	if behind {
-		return 0, log.ErrBehind
-	}
-	return m.Append(ctx, r, expect)
+	return m.append(func() (uint64, error) { return m.log.AppendNext(ctx, r, expect, last) })
 }
 
-func (m *memory) add(r message.Record) uint64 {
-	r.Seq, r.Time = uint64(len(m.records)+1), time.Now().Add(m.skew)
-	m.records = append(m.records, r)
-	close(m.grown)
-	m.grown = make(chan struct{})
-	return r.Seq
+func (m *memory) append(write func() (uint64, error)) (uint64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.refused = m.appendErr != nil && !m.written
+	seq, err := write()
+	m.refused = false
+	if err != nil {
+		return 0, err
+	}
+	if r, _ := m.log.At(seq); m.obedient {
+		m.obey(r)
+	}
+	return seq, m.appendErr
+}
+
+// newLog is the log of a controller; the lock of m is held while it is written.
+func (m *memory) newLog() *memlog.Log {
+	l := memlog.New()
+	l.Now = func() time.Time { return time.Now().Add(m.skew) }
+	l.Before = func(message.Record) error {
+		if m.refused {
+			return m.appendErr
+		}
+		return nil
+	}
+	return l
+}
+
+// add appends a record, with the lock held.
+func (m *memory) add(r message.Record) {
+	if _, err := m.log.Add(r); err != nil {
+		panic(err)
+	}
 }
 
 func (m *memory) Follow(ctx context.Context, from uint64, deliver func(message.Record)) error {
 	first, _ := m.First(ctx)
 	for at := max(from, first); ; {
+		fresh, grew := m.log.Since(at)
 		m.mu.Lock()
-		fresh, grown, held := m.records[at-1:], m.grown, m.held
+		held := m.held
 		m.mu.Unlock()
 		if held != nil && len(fresh) > 0 {
 			select {
@@ -65,27 +76,18 @@ func (m *memory) Follow(ctx context.Context, from uint64, deliver func(message.R
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-grown:
+		case <-grew:
 		case <-m.isStale():
 			return log.ErrStale
 		}
 	}
 }
 
-func (m *memory) Read(_ context.Context, from, to uint64, deliver func(message.Record)) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, r := range m.records[from-1 : to] {
-		deliver(r)
-	}
-	return nil
+func (m *memory) Read(ctx context.Context, from, to uint64, deliver func(message.Record)) error {
+	return m.log.Read(ctx, from, to, deliver)
 }
 
-func (m *memory) Last(context.Context) (uint64, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return uint64(len(m.records)), nil
-}
+func (m *memory) Last(ctx context.Context) (uint64, error) { return m.log.Last(ctx) }
 
 // hold keeps new records from whoever follows the log until release is called.
 func (m *memory) hold() (release func()) {
@@ -110,13 +112,9 @@ func (m *memory) fails(err error, written bool) {
 	m.appendErr, m.written = err, written
 }
 
-func (m *memory) First(context.Context) (uint64, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.first, nil
-}
+func (m *memory) First(ctx context.Context) (uint64, error) { return m.log.First(ctx) }
 
-func (m *memory) Trim(_ context.Context, upTo uint64) error {
+func (m *memory) Trim(ctx context.Context, upTo uint64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.trims++
@@ -124,8 +122,7 @@ func (m *memory) Trim(_ context.Context, upTo uint64) error {
 		m.refuseTrims--
 		return errors.New("no space left on device")
 	}
-	m.first = upTo + 1
-	return nil
+	return m.log.Trim(ctx, upTo)
 }
 
 func (m *memory) reply(host string, run uint64, action message.Action) {
@@ -139,10 +136,8 @@ func (m *memory) reply(host string, run uint64, action message.Action) {
 
 // events returns the bodies of the events, with some text in them.
 func (m *memory) events(with string) []string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	var bodies []string
-	for _, r := range m.records {
+	for _, r := range m.log.All() {
 		if r.Kind != message.ReplyRecord && strings.Contains(string(r.Body), with) {
 			bodies = append(bodies, string(r.Body))
 		}
@@ -152,9 +147,7 @@ func (m *memory) events(with string) []string {
 
 // size returns how many records there are.
 func (m *memory) size() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.records)
+	return len(m.log.All())
 }
 
 // upgrades returns the commands to upgrade.
@@ -178,7 +171,11 @@ func (m *memory) obey(r message.Record) {
 
 // last returns the body of the newest record.
 func (m *memory) last() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return string(m.records[len(m.records)-1].Body)
+	return m.back(1)
+}
+
+// back returns the body of a record, counted from the newest.
+func (m *memory) back(n int) string {
+	all := m.log.All()
+	return string(all[len(all)-n].Body)
 }

@@ -157,8 +157,8 @@ func TestOverhear(t *testing.T) {
 			t.Fatalf("the log ends with %s, not %s", m.last(), want)
 		}
 		m.mu.Lock()
-		m.lastCommand = m.add(message.Record{Kind: message.EventRecord, Run: r.ID, Body: message.EncodeEvent(message.Recovered{Hosts: []string{"h01"}})})
-		before := len(m.records)
+		m.add(message.Record{Kind: message.EventRecord, Run: r.ID, Body: message.EncodeEvent(message.Recovered{Hosts: []string{"h01"}})})
+		before := m.size()
 		m.mu.Unlock()
 		time.Sleep(message.Silence - time.Second)
 		synctest.Wait()

@@ -150,7 +150,11 @@ func TestDrainThatAnotherHasDone(t *testing.T) {
 		}
 		_, r := m.begun(t, "h01")
 		o := message.Outcome{Run: r.ID, Kind: message.Drain, Host: "h01", Text: "it failed"}
-		if _, err := m.Append(t.Context(), message.Record{Kind: message.EventRecord, Run: r.ID, Body: message.EncodeEvent(message.Ran{Outcome: o})}, m.lastCommand); err != nil {
+		newest, err := m.log.NewestCommand(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Append(t.Context(), message.Record{Kind: message.EventRecord, Run: r.ID, Body: message.EncodeEvent(message.Ran{Outcome: o})}, newest); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

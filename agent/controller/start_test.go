@@ -142,10 +142,10 @@ func TestRunOfAWrongClock(t *testing.T) {
 			} {
 				r := message.Record{Seq: uint64(i + 1), Kind: message.EventRecord, Time: c.opened, Body: message.EncodeEvent(e)}
 				s.fold(t.Context(), r)
-				m.records, m.lastCommand = append(m.records, r), r.Seq
+				m.log.Damage(func(all []message.Record) []message.Record { return append(all, r) })
 			}
 			s.decide(t.Context())
-			opened := len(m.records) > 2
+			opened := m.size() > 2
 			if opened != c.wants {
 				t.Errorf("a run is opened: %v", opened)
 			}

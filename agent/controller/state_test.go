@@ -59,7 +59,8 @@ func TestAlarmIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, c, r := blocked(t)
 		m.mu.Lock()
-		m.records = append(m.records, message.Record{}) // Its sequence was lost with a part of the log.
+		// Its sequence was lost with a part of the log.
+		m.log.Damage(func(all []message.Record) []message.Record { return append(all, message.Record{}) })
 		m.add(message.Record{Kind: message.EventRecord})
 		m.mu.Unlock()
 		synctest.Wait()

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -26,9 +27,10 @@ func (m *memory) fill(n int) {
 // trimmed returns the oldest record that is there, and how many trims were
 // tried.
 func (m *memory) trimmed() (first, trims uint64) {
+	first, _ = m.log.First(context.Background())
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.first, m.trims
+	return first, m.trims
 }
 
 // TestTrim checks that what is before the newest run is removed once the log is

@@ -67,14 +67,7 @@ func (l *Log) add(r message.Record) (uint64, error) {
 		}
 	}
 	l.records = append(l.records, r)
-	switch r.Kind {
-	case message.CommandAll:
-		l.prepare, l.command = r.Seq, r.Seq
-	case message.CommandHost, message.EventRecord:
-		l.command = r.Seq
-	case message.ReplyRecord:
-		l.replies[replyTo{r.Run, r.Action, r.Host}] = true
-	}
+	l.note(r)
 	close(l.grew)
 	l.grew = make(chan struct{})
 	if l.After != nil {
@@ -85,11 +78,35 @@ func (l *Log) add(r message.Record) (uint64, error) {
 	return r.Seq, nil
 }
 
+// note takes note of what a record is, with the lock held.
+func (l *Log) note(r message.Record) {
+	switch r.Kind {
+	case message.CommandAll:
+		l.prepare, l.command = r.Seq, r.Seq
+	case message.CommandHost, message.EventRecord:
+		l.command = r.Seq
+	case message.ReplyRecord:
+		l.replies[replyTo{r.Run, r.Action, r.Host}] = true
+	}
+}
+
 // Add appends a record, whatever is on the log.
 func (l *Log) Add(r message.Record) (uint64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.add(r)
+}
+
+// Damage replaces the records, as a disk does or a server that lost some.
+func (l *Log) Damage(f func([]message.Record) []message.Record) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.records, l.command, l.prepare = f(l.records), 0, 0
+	for _, r := range l.records {
+		l.note(r)
+	}
+	close(l.grew)
+	l.grew = make(chan struct{})
 }
 
 // Append implements log.Log.
