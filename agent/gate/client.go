@@ -151,20 +151,25 @@ func (c *Client) displaced(now Lease) {
 
 // Lease implements log.HostLog.
 func (c *Client) Lease(ctx context.Context, worker string) (epoch uint64, err error) {
-	r, err := c.call(ctx, Request{Verb: []string{verbLease}, Worker: worker})
-	if r.Protocol != 0 {
-		if _, err := format.Agree(r.Protocol); err != nil {
-			return 0, fmt.Errorf("%s: %w: %w", verbLease, log.ErrProtocol, err)
+	for base := uint64(0); ; {
+		r, err := c.call(ctx, Request{Verb: []string{verbLease, strconv.FormatUint(base, 10)}, Worker: worker})
+		if r.Protocol != 0 {
+			if _, err := format.Agree(r.Protocol); err != nil {
+				return 0, fmt.Errorf("%s: %w: %w", verbLease, log.ErrProtocol, err)
+			}
 		}
+		switch {
+		case err != nil:
+			return 0, err
+		case r.Lease == nil && r.Revision > base:
+			base = r.Revision
+			continue
+		case r.Lease == nil || !r.Lease.holds(worker, c.Incarnation):
+			return 0, fmt.Errorf("%s: %w: the response grants no lease", verbLease, log.ErrRefused)
+		}
+		c.granted(*r.Lease)
+		return r.Lease.Epoch, nil
 	}
-	if err != nil {
-		return 0, err
-	}
-	if r.Lease == nil || !r.Lease.holds(worker, c.Incarnation) {
-		return 0, fmt.Errorf("%s: %w: the response grants no lease", verbLease, log.ErrRefused)
-	}
-	c.granted(*r.Lease)
-	return r.Lease.Epoch, nil
 }
 
 // granted takes in that this process holds a lease, unless it has been told

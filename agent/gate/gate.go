@@ -168,7 +168,7 @@ func (g *Gate) Heard(host, worker, incarnation string) bool {
 // listened to (AV-15).
 func (g *Gate) Answer(ctx context.Context, host string, q Request) Response {
 	verb := q.Verb[0]
-	if verb == verbLease && len(q.Verb) == 1 {
+	if verb == verbLease && len(q.Verb) == 2 {
 		return g.acquire(ctx, host, q)
 	}
 	l, holds, err := g.leases.holder(ctx, host, q.Worker, q.Incarnation)
@@ -205,7 +205,7 @@ func (g *Gate) Answer(ctx context.Context, host string, q Request) Response {
 func (g *Gate) acquire(ctx context.Context, host string, q Request) Response {
 	r := Response{Refused: true}
 	if _, err := format.Agree(q.Protocol); err == nil {
-		r = g.leases.acquire(ctx, host, q.Worker, q.Incarnation)
+		r = g.leases.acquire(ctx, host, q.Worker, q.Incarnation, q.Verb[1])
 	} else {
 		r.Error = err.Error()
 		g.Incompatible(host, err)

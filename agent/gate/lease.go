@@ -236,8 +236,10 @@ func (s *leases) silentAt(host string) time.Time {
 }
 
 // acquire grants the lease to a process of a worker, if nobody else holds it or
-// its holder has been silent for too long.
-func (s *leases) acquire(ctx context.Context, host, worker, incarnation string) Response {
+// its holder has been silent for too long. The process names the revision of the
+// lease that it wants: it asks twice, and what comes late from a process that has
+// ended takes the lease from nobody who got it since.
+func (s *leases) acquire(ctx context.Context, host, worker, incarnation, base string) Response {
 	for what, name := range map[string]string{"worker": worker, "process": incarnation} {
 		if name == "" || len(name) > maxIdentity || message.CleanText(name) != name {
 			return refused("%.100q does not identify a %s; use at most %d bytes of plain text", name, what, maxIdentity)
@@ -252,9 +254,14 @@ func (s *leases) acquire(ctx context.Context, host, worker, incarnation string) 
 	if !ok {
 		return taken(fmt.Sprintf("%s, and until %s at the most, if that worker is not heard of again", at.refusal(worker), free.UTC().Format(time.RFC3339)))
 	}
-	if at.holds(worker, incarnation) {
+	switch {
+	case at.holds(worker, incarnation):
 		s.check(host, worker, incarnation)
-	} else if err := s.write(ctx, host, next, revision); err != nil {
+		return Response{Lease: &next}
+	case strconv.FormatUint(revision, 10) != base:
+		return Response{Revision: revision}
+	}
+	if err := s.write(ctx, host, next, revision); err != nil {
 		return failed(err)
 	}
 	return Response{Lease: &next}

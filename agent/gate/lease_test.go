@@ -331,6 +331,38 @@ func TestGateBehind(t *testing.T) {
 	})
 }
 
+// TestLateRequest checks that a request for the lease which comes late, from a
+// process that has ended, takes the lease neither from the process that has it
+// now nor after it was given back: nobody would work for the host until the dead
+// process is silent for long enough.
+func TestLateRequest(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		g := r.gate(r.log)
+		ask := func(p *process, base uint64) gate.Response {
+			return g.Answer(t.Context(), "h01", gate.Request{Verb: []string{"lease", fmt.Sprint(base)}, Worker: "one", Incarnation: p.Incarnation, Protocol: format.Protocol})
+		}
+		r.acquire(r.process(g, "h01"), "one")
+		dead, alive := r.process(g, "h01"), r.process(g, "h01")
+		base := ask(dead, 0).Revision
+		r.acquire(alive, "one")
+		for _, late := range []uint64{0, base} {
+			if got := ask(dead, late); got.Lease != nil {
+				t.Errorf("a request for revision %d is granted: %+v", late, got.Lease)
+			}
+		}
+		if err := alive.Versions(t.Context(), []byte(`{}`)); err != nil {
+			t.Errorf("the process that is alive gets %v", err)
+		}
+		if err := alive.GiveBack(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := ask(dead, base); got.Lease != nil || !r.kept().Vacant {
+			t.Errorf("a late request is granted a vacant lease: %+v", got)
+		}
+	})
+}
+
 // TestHolderAtGateBehind checks that a gate which is behind does not refuse the
 // worker that holds the lease: it would give up what it has in hand.
 func TestHolderAtGateBehind(t *testing.T) {
@@ -403,8 +435,9 @@ func TestLeaseFormat(t *testing.T) {
 		}
 		const newer = `{"format":3,"worker":"one","epoch":1}`
 		put(newer)
+		const revision = "6"
 		p := r.process(g, "h01")
-		q := gate.Request{Verb: []string{"lease"}, Worker: "one", Incarnation: p.Incarnation, Protocol: format.Protocol}
+		q := gate.Request{Verb: []string{"lease", revision}, Worker: "one", Incarnation: p.Incarnation, Protocol: format.Protocol}
 		if answer := g.Answer(t.Context(), "h01", q); !strings.Contains(answer.Error, "written by format 3, this version reads 1") {
 			t.Errorf("the answer is %+v", answer)
 		}

@@ -26,7 +26,7 @@ func TestWorkerOfAnotherVersion(t *testing.T) {
 			format.Protocol + 2: "the other side speaks protocol 2 and 3, this version speaks 1", 0: "the other side tells no protocol, this version speaks 1",
 		} {
 			told = nil
-			a := g.Answer(t.Context(), "h01", gate.Request{Verb: []string{"lease"}, Worker: "one", Incarnation: "p", Protocol: protocol})
+			a := g.Answer(t.Context(), "h01", gate.Request{Verb: []string{"lease", "0"}, Worker: "one", Incarnation: "p", Protocol: protocol})
 			if a.Protocol != format.Protocol {
 				t.Errorf("the site does not tell its protocol: %+v", a)
 			}

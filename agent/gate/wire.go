@@ -51,8 +51,10 @@ type Response struct {
 	// Protocol is the newest one that the site speaks, in a response to lease,
 	// which is a worker's first call.
 	Protocol int `json:"protocol,omitempty"`
-	// Lease is what the caller was granted.
-	Lease *Lease `json:"lease,omitempty"`
+	// Lease is what the caller was granted. Otherwise Revision is that of the lease,
+	// which the caller may have if it asks again for this revision.
+	Lease    *Lease `json:"lease,omitempty"`
+	Revision uint64 `json:"revision,omitempty"`
 	// Commands are those of newest, Log identifies the log.
 	Commands []Command `json:"commands,omitempty"`
 	Log      string    `json:"log,omitempty"`

@@ -63,6 +63,11 @@ var logFaults = []fault{
 		by: tests("agent/worker", "TestReceive"),
 	},
 	{
+		name: "late-request-takes-the-lease", in: "agent/gate.leases.acquire",
+		old: `case strconv.FormatUint(revision, 10) != base:`, new: `case base == "":`,
+		by: tests("agent/gate", "TestLateRequest"),
+	},
+	{
 		name: "write-under-way-is-a-conflict", in: "agent/store.translate",
 		old: `case hasCode(err, writeUnderWay):`, new: `case hasCode(err, writeUnderWay) && err == nil:`,
 		by: tests("agent/store", "TestWriteUnderWay"),

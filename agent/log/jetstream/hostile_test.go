@@ -56,7 +56,7 @@ func TestReplySubject(t *testing.T) {
 		t.Fatal(err)
 	}
 	nc := s.connect("h01")
-	for _, verb := range []string{"last-versions", "newest", "versions", "lease", "reply" + ".1.prepare", "nonsense"} {
+	for _, verb := range []string{"last-versions", "newest", "versions", "lease.0", "reply" + ".1.prepare", "nonsense"} {
 		for _, target := range targets {
 			if err := nc.PublishRequest(acme.Call("h01", verb), target, []byte(`{}`)); err != nil {
 				t.Fatal(err)
