@@ -8,14 +8,13 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/credential"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 )
 
@@ -45,18 +44,19 @@ type Token struct {
 	Expires *time.Time `json:"expires,omitempty"`
 }
 
-// Tokens is the folder of tokens: a file for each, named by its SHA-256. Adding or
-// removing a file takes effect at once, without a restart.
+// Tokens are the tokens that the API takes: a credential for each, named by its
+// SHA-256. Adding or removing one takes effect at once, without a restart.
 type Tokens struct {
-	dir string
+	kept credential.Store
 }
 
-// OpenTokens creates the folder if it does not exist.
+// OpenTokens opens the tokens in a folder, which it creates if it does not exist.
 func OpenTokens(dir string) (*Tokens, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("cannot create the folder of tokens: %w", err)
+	kept, err := credential.OpenFolder(dir)
+	if err != nil {
+		return nil, err
 	}
-	return &Tokens{dir: dir}, nil
+	return &Tokens{kept: kept}, nil
 }
 
 // secretBytes is the length of a token's random part.
@@ -94,12 +94,12 @@ func (t *Tokens) Add(token Token) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return text, durable.WriteFile(t.path(text), append(body, '\n'), 0o600)
+	return text, t.kept.Put(nameOf(text), append(body, '\n'))
 }
 
-func (t *Tokens) path(text string) string {
+func nameOf(text string) string {
 	hash := sha256.Sum256([]byte(text))
-	return filepath.Join(t.dir, hex.EncodeToString(hash[:])+".json")
+	return hex.EncodeToString(hash[:])
 }
 
 // Bearer returns the token of a request (RFC 6750 2.1).
@@ -108,7 +108,7 @@ func (t *Tokens) Bearer(r *http.Request) (Token, error) {
 	if !found || !strings.EqualFold(scheme, "Bearer") {
 		return Token{}, problem(http.StatusUnauthorized, "", "", "the request has no token; send Authorization: Bearer TOKEN")
 	}
-	body, err := os.ReadFile(t.path(strings.TrimSpace(text)))
+	body, err := t.kept.Get(nameOf(strings.TrimSpace(text)))
 	if errors.Is(err, os.ErrNotExist) {
 		return Token{}, problem(http.StatusUnauthorized, "", "", "the token is unknown")
 	}

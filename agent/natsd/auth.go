@@ -3,6 +3,7 @@ package natsd
 import (
 	"encoding/base64"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -23,9 +24,10 @@ type authenticator struct {
 	// log is throttled: whoever connects can cause a line.
 	log *slog.Logger
 	// open reports whether a connection is still there: nobody tells when one
-	// ends.
-	open func(id uint64) bool
-	mu   sync.Mutex
+	// ends. disconnect ends one.
+	open       func(id uint64) bool
+	disconnect func(id uint64)
+	mu         sync.Mutex
 	// byKey are the connections of each host key, with some that have ended.
 	byKey map[string][]uint64
 }
@@ -73,6 +75,28 @@ func (a *authenticator) room(public string, id uint64) bool {
 	}
 	a.byKey[public] = append(open, id)
 	return true
+}
+
+// revoke ends the connections of keys that no host has any more.
+func (a *authenticator) revoke() {
+	a.mu.Lock()
+	keys := slices.Collect(maps.Keys(a.byKey))
+	a.mu.Unlock()
+	for _, public := range keys {
+		if _, known, err := a.hosts.Find(public); known || err != nil {
+			continue
+		}
+		a.mu.Lock()
+		ids := a.byKey[public]
+		delete(a.byKey, public)
+		a.mu.Unlock()
+		for _, id := range ids {
+			if a.open(id) {
+				a.log.Warn("connection ended: its key was removed", "key", public)
+				a.disconnect(id)
+			}
+		}
+	}
 }
 
 func signed(public, signature string, nonce []byte) bool {

@@ -257,7 +257,8 @@ func TestDamageAfterCrash(t *testing.T) {
 // TestDamagedHost checks that a damaged file of a host lets no other host in.
 func TestDamagedHost(t *testing.T) {
 	t.Parallel()
-	hosts, err := OpenHosts(t.TempDir())
+	dir := t.TempDir()
+	hosts, err := OpenHosts(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +275,8 @@ func TestDamagedHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, err := os.ReadFile(hosts.path(public))
+	path := filepath.Join(dir, public+".json")
+	body, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +284,7 @@ func TestDamagedHost(t *testing.T) {
 		for bit := range 8 {
 			damaged := bytes.Clone(body)
 			damaged[at] ^= 1 << bit
-			if err := write(hosts.path(public), damaged); err != nil {
+			if err := write(path, damaged); err != nil {
 				t.Fatal(err)
 			}
 			if id, known, err := hosts.Find(public); err == nil && known && id != want {
@@ -290,7 +292,7 @@ func TestDamagedHost(t *testing.T) {
 			}
 		}
 	}
-	if err := write(hosts.path(public), []byte(`{"format":2,"hosts":["h01"]}`)); err != nil {
+	if err := write(path, []byte(`{"format":2,"hosts":["h01"]}`)); err != nil {
 		t.Fatal(err)
 	}
 	if id, known, err := hosts.Find(public); known || err == nil || !strings.Contains(err.Error(), "written by format 2, this version reads 1") {
@@ -302,7 +304,8 @@ func TestDamagedHost(t *testing.T) {
 // reads it.
 func TestHostKeyFormat(t *testing.T) {
 	t.Parallel()
-	hosts, err := OpenHosts(t.TempDir())
+	dir := t.TempDir()
+	hosts, err := OpenHosts(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +317,7 @@ func TestHostKeyFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := write(hosts.path(public), formattest.Golden(t, "testdata/format1/"+public+".json", append(body, '\n'))); err != nil {
+	if err := write(filepath.Join(dir, public+".json"), formattest.Golden(t, "testdata/format1/"+public+".json", append(body, '\n'))); err != nil {
 		t.Fatal(err)
 	}
 	if id, known, err := hosts.Find(public); err != nil || !known || id != want {

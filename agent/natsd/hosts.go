@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/nats-io/nkeys"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/credential"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 )
@@ -33,19 +32,21 @@ func (f hostFile) sum(public string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Hosts is the folder of the hosts that may connect: a file per public key.
-// A file that is added or removed counts from the next connection on, without
-// a restart.
+// Hosts are the hosts that may connect: a credential per public key. One that is
+// added counts from the next connection on, without a restart; one that is removed
+// ends its connections within seconds.
 type Hosts struct {
-	dir string
+	keys credential.Store
 }
 
-// OpenHosts makes the folder when it is missing.
+// OpenHosts opens the hosts whose keys are kept in a folder, which it makes when
+// it is missing.
 func OpenHosts(dir string) (*Hosts, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("cannot make the folder of hosts: %w", err)
+	keys, err := credential.OpenFolder(dir)
+	if err != nil {
+		return nil, err
 	}
-	return &Hosts{dir: dir}, nil
+	return &Hosts{keys: keys}, nil
 }
 
 // Add makes a key for a host and returns its seed, which is kept nowhere else.
@@ -69,7 +70,7 @@ func (h *Hosts) Add(id Identity) (seed []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := durable.WriteFile(h.path(public), append(body, '\n'), 0o600); err != nil {
+	if err := h.keys.Put(public, append(body, '\n')); err != nil {
 		return nil, err
 	}
 	return key.Seed()
@@ -77,11 +78,11 @@ func (h *Hosts) Add(id Identity) (seed []byte, err error) {
 
 // Find returns the host of a public key; false when no host has it.
 func (h *Hosts) Find(public string) (Identity, bool, error) {
-	// A public key that is one has no character that means anything in a path.
+	// A valid public key has no character that means anything in a path.
 	if !nkeys.IsValidPublicUserKey(public) {
 		return Identity{}, false, nil
 	}
-	body, err := os.ReadFile(h.path(public))
+	body, err := h.keys.Get(public)
 	if errors.Is(err, os.ErrNotExist) {
 		return Identity{}, false, nil
 	}
@@ -91,13 +92,11 @@ func (h *Hosts) Find(public string) (Identity, bool, error) {
 	var file hostFile
 	switch err := format.HostKey.Decode(body, &file); {
 	case format.IsUnsupported(err):
-		return Identity{}, false, fmt.Errorf("cannot read host key %s: %w", h.path(public), err)
+		return Identity{}, false, fmt.Errorf("cannot read host key %s: %w", public, err)
 	case err != nil:
-		return Identity{}, false, fmt.Errorf("host key %s is damaged: %w; make a new key for the host", h.path(public), err)
+		return Identity{}, false, fmt.Errorf("host key %s is damaged: %w; make a new key for the host", public, err)
 	case file.Sum != file.sum(public) || file.Tenant == "" || !names.ValidHost(file.Host):
-		return Identity{}, false, fmt.Errorf("host key %s is damaged: make a new key for the host", h.path(public))
+		return Identity{}, false, fmt.Errorf("host key %s is damaged: make a new key for the host", public)
 	}
 	return file.Identity, true, nil
 }
-
-func (h *Hosts) path(public string) string { return filepath.Join(h.dir, public+".json") }

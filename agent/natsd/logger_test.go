@@ -112,7 +112,11 @@ func TestErrorsAreLogged(t *testing.T) {
 	t.Parallel()
 	var n notebook
 	dir := t.TempDir()
-	s, err := Start(t.Context(), Options{Dir: filepath.Join(dir, "store"), Hosts: &Hosts{}, Holder: "a test", Log: n.log()})
+	hosts, err := OpenHosts(filepath.Join(dir, "hosts"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Start(t.Context(), Options{Dir: filepath.Join(dir, "store"), Hosts: hosts, Holder: "a test", Log: n.log()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,16 +83,16 @@ func (s *Server) writable() error {
 func (s *Server) reopen(ctx context.Context) error {
 	s.marks.close()
 	shutDown(s.current())
-	if err := prepare(s.dir); err != nil {
+	if err := s.prepare(); err != nil {
 		return err
 	}
 	return s.start(ctx, s.address)
 }
 
-func (s *Server) replace(by *server.Server) {
+func (s *Server) replace(by *server.Server, auth *authenticator) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.nats = by
+	s.nats, s.auth = by, auth
 }
 
 func (s *Server) current() *server.Server {

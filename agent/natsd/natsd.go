@@ -5,12 +5,14 @@
 package natsd
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -26,6 +28,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/durability"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
 // Limits of the embedded server. They are explicit because the defaults depend
@@ -68,12 +71,21 @@ const (
 	dropsEach, receiveAgain = 10 * time.Second, 100 * time.Millisecond
 	// errorsEach is how often errors of a connection of the agent are logged.
 	errorsEach = 2 * time.Second
+	// watchAgain is how long after an error the keys of hosts are watched again.
+	watchAgain = 10 * time.Second
 	// startTimeout bounds the recovery of the store at start.
 	startTimeout = 2 * time.Minute
 )
 
 // Options say how to run the server.
 type Options struct {
+	// Name is the server's own; empty is "osupgrade-agent".
+	Name string
+	// Role is what the server is among its peers; the zero one is Single. Peers are
+	// the others, host:port each, and Cluster is where they reach this one.
+	Role    Role
+	Peers   []string
+	Cluster string
 	// Dir is the store folder; it is made when missing and locked.
 	Dir string
 	// Listen is host:port for workers; empty serves this process alone.
@@ -87,6 +99,20 @@ type Options struct {
 	Holder string
 	Log    *slog.Logger
 }
+
+// Role is what a server is among others.
+type Role int
+
+// The roles of a server.
+const (
+	// Single is a server that has no peers.
+	Single Role = iota
+	// Member is one of several servers that keep the same streams.
+	Member
+)
+
+// clusterName is the name that the members of a site have in common.
+const clusterName = "osupgrade"
 
 // Server is a running embedded server. Whoever is connected from inside of the
 // process connects again by himself when the store is opened again.
@@ -102,6 +128,7 @@ type Server struct {
 	watching sync.WaitGroup
 	mu       sync.RWMutex
 	nats     *server.Server
+	auth     *authenticator
 	// marks are kept while the server runs.
 	marks *marker
 	// disk and opening are the watch's troubles with the disk and with opening the
@@ -130,12 +157,13 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
 	s.watching.Go(func() { s.watch(watch) })
+	s.watching.Go(func() { s.watchKeys(watch) })
 	return s, nil
 }
 
 // open opens the store for the first time.
 func (s *Server) open(ctx context.Context) (err error) {
-	if err := prepare(s.dir); err != nil {
+	if err := s.prepare(); err != nil {
 		return err
 	}
 	if s.own, err = nkeys.CreateUser(); err != nil {
@@ -150,13 +178,37 @@ func (s *Server) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// prepare makes a store ready for a server. A server that is alone has nobody to
-// get a damaged stream from: it refuses to run.
-func prepare(dir string) error {
-	if err := store.Check(dir); err != nil {
+// prepare makes the store ready for a server, and decides what follows from
+// damage: no server runs on it. A single one has nobody to get a damaged stream
+// from; a member has.
+func (s *Server) prepare() error {
+	err := store.Check(s.dir)
+	if _, damaged := errors.AsType[*store.Damage](err); damaged && s.o.Role == Member {
+		return fmt.Errorf("%w; remove %s to have it copied from the other servers", err, s.dir)
+	}
+	if err != nil {
 		return err
 	}
-	return store.Prepare(dir)
+	return store.Prepare(s.dir)
+}
+
+// watchKeys ends the connections of keys that are removed.
+func (s *Server) watchKeys(ctx context.Context) {
+	for {
+		err := s.o.Hosts.keys.Watch(ctx, func() {
+			s.mu.RLock()
+			auth := s.auth
+			s.mu.RUnlock()
+			auth.revoke()
+		})
+		if ctx.Err() != nil {
+			return
+		}
+		s.o.Log.Warn("cannot watch the keys of hosts; trying again", "error", err)
+		if wait.Sleep(ctx, watchAgain) != nil {
+			return
+		}
+	}
 }
 
 // start starts a server on the store.
@@ -177,6 +229,7 @@ func (s *Server) start(ctx context.Context, listen string) error {
 		return err
 	}
 	auth.open = func(id uint64) bool { return embedded.GetClient(id) != nil }
+	auth.disconnect = func(id uint64) { _ = embedded.DisconnectClientByID(id) } // It may have ended.
 	log := newLogger(o.Log)
 	embedded.SetLoggerV2(log, false, false, false)
 	embedded.Start()
@@ -184,7 +237,7 @@ func (s *Server) start(ctx context.Context, listen string) error {
 		shutDown(embedded)
 		return err
 	}
-	s.replace(embedded)
+	s.replace(embedded, auth)
 	if s.marks, err = s.mark(o.Log); err != nil {
 		shutDown(embedded)
 	}
@@ -210,7 +263,7 @@ func (s *Server) mark(log *slog.Logger) (*marker, error) {
 // options sets every value that the agent depends on (agent.md 2.1).
 func options(o Options, auth server.Authentication) (*server.Options, error) {
 	options := &server.Options{
-		ServerName: "osupgrade-agent", NoSigs: true, NoLog: true, DontListen: o.Listen == "",
+		ServerName: cmp.Or(o.Name, "osupgrade-agent"), NoSigs: true, NoLog: true, DontListen: o.Listen == "",
 		JetStream: true, StoreDir: o.Dir, SyncAlways: durability.SyncAlways,
 		JetStreamMaxStore: maxStore, JetStreamMaxMemory: maxMemory, MaxPayload: maxPayload,
 		MaxPending: maxPending, MaxConn: maxConnections, MaxSubTokens: maxSubTokens, MaxSubs: maxSubs, MaxControlLine: maxLine,
@@ -220,21 +273,48 @@ func options(o Options, auth server.Authentication) (*server.Options, error) {
 		DisableJetStreamBanner: true, TLSConfig: o.TLS, TLS: o.TLS != nil,
 		NoSystemAccount: false,
 	}
-	if o.Listen == "" {
-		return options, nil
+	if err := o.cluster(options); err != nil || o.Listen == "" {
+		return options, err
 	}
-	host, port, err := net.SplitHostPort(o.Listen)
+	var err error
+	options.Host, options.Port, err = splitAddress("nats-listen", o.Listen)
+	return options, err
+}
+
+// cluster sets how a member reaches the others.
+func (o Options) cluster(options *server.Options) (err error) {
+	if o.Role == Single {
+		if len(o.Peers) > 0 {
+			return fmt.Errorf("a single server has no peers, and this one has %d", len(o.Peers))
+		}
+		return nil
+	}
+	if o.Name == "" || len(o.Peers) == 0 {
+		return errors.New("a member has a name of its own and peers")
+	}
+	options.Cluster.Name = clusterName
+	if options.Cluster.Host, options.Cluster.Port, err = splitAddress("cluster", o.Cluster); err != nil {
+		return err
+	}
+	for _, peer := range o.Peers {
+		options.Routes = append(options.Routes, &url.URL{Scheme: "nats", Host: peer})
+	}
+	return nil
+}
+
+// splitAddress reads host:port; port 0 takes any that is free.
+func splitAddress(option, address string) (host string, port int, err error) {
+	host, text, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, fmt.Errorf("nats-listen %q is not host:port: %w", o.Listen, err)
+		return "", 0, fmt.Errorf("%s %q is not host:port: %w", option, address, err)
 	}
-	if options.Port, err = strconv.Atoi(port); err != nil {
-		return nil, fmt.Errorf("nats-listen %q has no port number", o.Listen)
+	if port, err = strconv.Atoi(text); err != nil {
+		return "", 0, fmt.Errorf("%s %q has no port number", option, address)
 	}
-	options.Host = host
-	if options.Port == 0 {
-		options.Port = server.RANDOM_PORT
+	if port == 0 {
+		port = server.RANDOM_PORT
 	}
-	return options, nil
+	return host, port, nil
 }
 
 // ready waits until the store is recovered. A fatal error of the server is
@@ -316,10 +396,10 @@ func (s *Server) Close() error {
 	s.marks.close()
 	// After a full disk the server's own notes are wrong: the store gets no seal,
 	// and is left as after a crash.
-	finish := store.Seal
+	finish := func() error { return store.Seal(s.dir) }
 	if !s.current().Running() || healthy(s.current().Healthz) != nil {
-		finish = prepare
+		finish = s.prepare
 	}
 	shutDown(s.current())
-	return errors.Join(finish(s.dir), s.lock.Close())
+	return errors.Join(finish(), s.lock.Close())
 }

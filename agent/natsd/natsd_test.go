@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
@@ -64,7 +65,8 @@ func TestStoreNotWritable(t *testing.T) {
 // proven.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
-	s, hosts, err := open(t, t.TempDir())
+	dir := t.TempDir()
+	s, hosts, err := open(t, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,17 +102,47 @@ func TestStrangers(t *testing.T) {
 			t.Errorf("%s is let in", name)
 		}
 	}
-	nc, err := nats.Connect(url, nats.Nkey(public, known.Sign))
+	nc, err := nats.Connect(url, nats.Nkey(public, known.Sign), nats.NoReconnect())
 	if err != nil {
 		t.Fatalf("a host with its key is not let in: %v", err)
 	}
-	nc.Close()
-	// Removing the file ends the right to connect without a restart.
-	if err := os.Remove(hosts.path(public)); err != nil {
+	defer nc.Close()
+	ended := make(chan struct{})
+	nc.SetClosedHandler(func(*nats.Conn) { close(ended) })
+	// Removing the file ends the right to connect without a restart, and soon the
+	// connection that is there.
+	if err := os.Remove(filepath.Join(dir, "hosts", public+".json")); err != nil {
 		t.Fatal(err)
 	}
 	if nc, err := nats.Connect(url, nats.Nkey(public, known.Sign)); err == nil {
 		nc.Close()
 		t.Error("a key that was removed is let in")
+	}
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Error("a key that was removed keeps its connection")
+	}
+}
+
+// TestRoles checks what a server is told of its peers.
+func TestRoles(t *testing.T) {
+	t.Parallel()
+	member := Options{Name: "a", Role: Member, Peers: []string{"b:6222", "c:6222"}, Cluster: "10.0.0.1:6222"}
+	got, err := options(member, nil)
+	if err != nil || got.ServerName != "a" || got.Cluster.Name == "" || got.Cluster.Host != "10.0.0.1" || got.Cluster.Port != 6222 || len(got.Routes) != 2 || got.Routes[1].Host != "c:6222" || !got.SyncAlways {
+		t.Errorf("a member gets %+v, %v", got, err)
+	}
+	if got, err := options(Options{}, nil); err != nil || got.ServerName != "osupgrade-agent" || got.Cluster.Name != "" || len(got.Routes) > 0 {
+		t.Errorf("a single server gets %+v, %v", got, err)
+	}
+	for want, wrong := range map[string]Options{
+		"a single server has no peers":  {Peers: member.Peers},
+		"a name of its own and peers":   {Role: Member, Peers: member.Peers, Cluster: member.Cluster},
+		"cluster \"\" is not host:port": {Role: Member, Name: "a", Peers: member.Peers},
+	} {
+		if _, err := options(wrong, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, not one with %q", err, want)
+		}
 	}
 }

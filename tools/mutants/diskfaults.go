@@ -14,7 +14,7 @@ var diskFaults = []fault{
 	},
 	{
 		name: "ill-store-is-sealed", in: "agent/natsd.Server.Close",
-		old: `finish = prepare`, new: `finish = store.Seal`,
+		old: `finish = s.prepare`, new: `finish = func() error { return store.Seal(s.dir) }`,
 		by: tests("agent/natsd", "TestStoppedOnFullDisk"),
 	},
 	{

@@ -1,0 +1,80 @@
+// Package credential keeps what lets hosts and clients in: one entry for each key
+// and each token.
+//
+// It decides nothing about who may do what, and never looks into an entry.
+package credential
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+)
+
+// Store is where credentials are kept. A name has no character that means
+// anything in a path or a subject.
+type Store interface {
+	// Get returns an entry; os.ErrNotExist when there is none of that name.
+	Get(name string) ([]byte, error)
+	// Put makes an entry durable. It counts at once.
+	Put(name string, body []byte) error
+	// Watch calls changed after entries were added or removed, until ctx ends. It
+	// may call late, once for several changes, and for nothing.
+	Watch(ctx context.Context, changed func()) error
+}
+
+// Folder is a Store with a file for each entry. Whoever may write to the folder
+// adds and removes files, also while the site runs.
+type Folder struct {
+	dir string
+}
+
+var _ Store = (*Folder)(nil)
+
+// OpenFolder makes the folder when it is missing.
+func OpenFolder(dir string) (*Folder, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("cannot make the folder of credentials: %w", err)
+	}
+	return &Folder{dir: dir}, nil
+}
+
+func (f *Folder) path(name string) string { return filepath.Join(f.dir, name+".json") }
+
+// Get implements Store.
+func (f *Folder) Get(name string) ([]byte, error) { return os.ReadFile(f.path(name)) }
+
+// Put implements Store.
+func (f *Folder) Put(name string, body []byte) error {
+	return durable.WriteFile(f.path(name), body, 0o600)
+}
+
+// watchInterval is the time between two looks at the folder. A look costs one
+// stat while nothing changes.
+const watchInterval = 2 * time.Second
+
+// Watch implements Store.
+func (f *Folder) Watch(ctx context.Context, changed func()) error {
+	looks := time.NewTicker(watchInterval)
+	defer looks.Stop()
+	for last := time.Now(); ; {
+		info, err := os.Stat(f.dir)
+		if err != nil {
+			return fmt.Errorf("cannot watch the folder of credentials: %w", err)
+		}
+		// A change in the same tick of the file system's clock as the last look is
+		// seen one look later.
+		if written := info.ModTime(); !written.Equal(last) || time.Since(written) < 2*watchInterval {
+			changed()
+			last = written
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-looks.C:
+		}
+	}
+}
