@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -73,7 +72,7 @@ func (n *session) run(ctx context.Context) error {
 	}
 	for _, part := range []func(context.Context) error{n.follower(), n.watchIntent, n.watchVersions, n.listen} {
 		go func() {
-			if err := again(ctx, part); err != nil && ctx.Err() == nil {
+			if err := log.Again(ctx, func() error { return part(ctx) }, n.warnStale); err != nil && ctx.Err() == nil {
 				cancel(err)
 			}
 		}()
@@ -135,19 +134,9 @@ func (n *session) call(ctx context.Context, f func()) {
 	_ = n.post(ctx, func(*state) { f() })
 }
 
-// staleRest is the wait before a part is run anew.
-const staleRest = time.Second
-
-// again runs a part that follows the log or the store, and runs it anew each time
-// that it ends with log.ErrStale: something may be missing then.
-func again(ctx context.Context, part func(context.Context) error) error {
-	for {
-		err := part(ctx)
-		if ctx.Err() != nil || !errors.Is(err, log.ErrStale) {
-			return err
-		}
-		_ = wait.Sleep(ctx, staleRest)
-	}
+// warnStale logs why something is followed anew.
+func (n *session) warnStale(err error) {
+	n.o.Logger.Warn("something may have been missed; reading it anew", "tenant", n.o.Tenant, "error", err)
 }
 
 // follower returns a part that follows the log, from the last record that was seen.

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -210,7 +211,7 @@ func TestFollowsAnew(t *testing.T) {
 		c, r := m.begun(t, "h01", "h02")
 		for range 3 {
 			m.turnStale()
-			time.Sleep(2 * staleRest)
+			time.Sleep(2 * log.StaleRest)
 			synctest.Wait()
 		}
 		m.turnStale()
@@ -224,7 +225,7 @@ func TestFollowsAnew(t *testing.T) {
 		if n := len(m.upgrades()); n != 1 {
 			t.Fatalf("%d hosts were sent upgrade while nothing is followed", n)
 		}
-		time.Sleep(2 * staleRest)
+		time.Sleep(2 * log.StaleRest)
 		synctest.Wait()
 		m.pass(time.Minute, "h01", "h02")
 		shown, err := c.Find(t.Context(), r.ID)

@@ -13,6 +13,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
 const (
@@ -60,7 +61,7 @@ type Client struct {
 	conn Conn
 	// stale is told when pushes may have been missed, vacated when another worker
 	// has given the lease back.
-	stale, vacated chan struct{}
+	stale, vacated wait.Signal
 	pushed         chan Push
 	mu             sync.Mutex
 	// log identifies the log that was reached last.
@@ -82,20 +83,12 @@ func NewClient(o ClientOptions, conn Conn) *Client {
 	}
 	return &Client{
 		ClientOptions: o, conn: conn,
-		stale: make(chan struct{}, 1), vacated: make(chan struct{}, 1), pushed: make(chan Push, maxPushed),
-	}
-}
-
-// poke tells a channel of one place.
-func poke(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
+		stale: wait.NewSignal(), vacated: wait.NewSignal(), pushed: make(chan Push, maxPushed),
 	}
 }
 
 // Missed is called when pushes or pings may have been lost.
-func (c *Client) Missed() { poke(c.stale) }
+func (c *Client) Missed() { c.stale.Set() }
 
 // Pushed takes what a gate has pushed, in the order in which it was sent to the
 // host. A lease counts at once, so that a worker that has lost it knows before
@@ -140,7 +133,7 @@ func (c *Client) Tasked(body []byte) {
 // displaced takes in who holds the lease now.
 func (c *Client) displaced(now Lease) {
 	if now.Vacant {
-		poke(c.vacated)
+		c.vacated.Set()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -235,10 +228,8 @@ func (c *Client) call(ctx context.Context, q Request) (Response, error) {
 		if err == nil || errors.Is(err, log.ErrRefused) || errors.Is(err, log.ErrTaken) {
 			return r, err
 		}
-		select {
-		case <-ctx.Done():
-			return Response{}, errors.Join(ctx.Err(), err)
-		case <-time.After(pause/2 + c.Jitter(pause/2)):
+		if ended := wait.Sleep(ctx, pause/2+c.Jitter(pause/2)); ended != nil {
+			return Response{}, errors.Join(ended, err)
 		}
 	}
 }

@@ -104,10 +104,6 @@ func New(o Options) *Gate {
 // Ready is closed once the gate knows what was there before it.
 func (g *Gate) Ready() <-chan struct{} { return g.ready }
 
-// staleRest is how long a gate rests before it follows anew what may have left
-// something out.
-const staleRest = time.Second
-
 // Run keeps what the gate knows up to date until ctx ends.
 func (g *Gate) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
@@ -122,29 +118,10 @@ func (g *Gate) Run(ctx context.Context) error {
 				close(g.ready)
 			}
 		})
-		parts.Go(func() { stop(g.again(ctx, func() error { return part(ctx, loaded) })) })
+		parts.Go(func() { stop(log.Again(ctx, func() error { return part(ctx, loaded) }, g.Warn)) })
 	}
 	parts.Wait()
 	return context.Cause(ctx)
-}
-
-// again follows until it fails for another reason than that something may be
-// missing.
-func (g *Gate) again(ctx context.Context, follow func() error) error {
-	for {
-		err := follow()
-		if ctx.Err() != nil || !errors.Is(err, log.ErrStale) {
-			return err
-		}
-		if g.Warn != nil {
-			g.Warn(err)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(staleRest):
-		}
-	}
 }
 
 // Reconnected is called when hosts can be reached again that could not be for a

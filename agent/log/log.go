@@ -28,10 +28,6 @@ var ErrRefused = errors.New("refused by the site")
 // ErrTaken means that another worker holds the host's lease (AV-15).
 var ErrTaken = errors.New("another worker works for this host")
 
-// ErrStale means that who follows the log, or a store, may have missed something
-// and has to begin anew from what was seen last.
-var ErrStale = errors.New("something may be missing; follow anew")
-
 // ErrProtocol means that site and worker have no protocol in common: one of them
 // is to be upgraded (package format).
 var ErrProtocol = errors.New("the site speaks another protocol")

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
 // markDelay is how long after a write the high-water marks are written, so that
@@ -21,7 +22,7 @@ type marker struct {
 	nats    *server.Server
 	dir     string
 	conn    *nats.Conn
-	changed chan struct{}
+	changed wait.Signal
 	stop    chan struct{}
 	stopped chan struct{}
 	once    sync.Once
@@ -39,24 +40,17 @@ func startMarker(s *server.Server, dir string, conn *nats.Conn, tried func(error
 	}
 	m := &marker{
 		nats: s, kept: kept, dir: dir, conn: conn,
-		changed: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
+		changed: wait.NewSignal(), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	// What was acknowledged last before the store was opened again has no mark.
-	m.wake()
+	m.changed.Set()
 	for _, subject := range []string{"$KV.>", "osu-runs.>"} {
-		if _, err := conn.Subscribe(subject, func(*nats.Msg) { m.wake() }); err != nil {
+		if _, err := conn.Subscribe(subject, func(*nats.Msg) { m.changed.Set() }); err != nil {
 			return nil, fmt.Errorf("cannot listen for writes: %w", err)
 		}
 	}
 	go m.run(tried)
 	return m, nil
-}
-
-func (m *marker) wake() {
-	select {
-	case m.changed <- struct{}{}:
-	default:
-	}
 }
 
 // run writes the marks some time after each change.
@@ -78,7 +72,7 @@ func (m *marker) run(tried func(error)) {
 		err := m.mark()
 		tried(err)
 		if err != nil {
-			m.wake()
+			m.changed.Set()
 		}
 	}
 }
