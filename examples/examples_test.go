@@ -1,6 +1,5 @@
-// Package examples_test runs the examples of the provider's documentation as
-// they are written, with the real CLI against the real agent. The agent does
-// not listen where the examples say, so that line alone is another one.
+// Package examples_test runs the examples of the provider's documentation with the
+// real CLI against the real agent. Only the endpoint differs from the examples.
 package examples_test
 
 import (
@@ -71,8 +70,8 @@ func lay(t *testing.T, w *acctest.Workspace, server acctest.Server, path string,
 	w.Write(t, strings.ReplaceAll(path, string(filepath.Separator), "-"), strings.NewReplacer(pairs...).Replace(string(text)))
 }
 
-// TestEveryExampleIsRun fails when a new example is run by no test. Those of
-// rollouts and of past runs are run by the provider's own tests.
+// TestEveryExampleIsRun fails if no test runs a new example. The provider's own tests
+// run the examples of rollouts and of past runs.
 func TestEveryExampleIsRun(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{

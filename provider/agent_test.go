@@ -29,12 +29,12 @@ resource "osupgrade_config" "acme" {
 `
 
 // TestAgentConfig walks through the life of a configuration on the real agent:
-// created, read back without a difference, respelt, changed, changed behind
+// created, read back without a difference, otherForm, changed, changed behind
 // Terraform's back, imported, destroyed.
 func TestAgentConfig(t *testing.T) {
 	t.Parallel()
 	server, _ := realagent.Start(t, 0)
-	respelt := server.Config(`
+	otherForm := server.Config(`
 resource "osupgrade_config" "acme" {
   worker_applications = ["os-upgrade-simulated"]
   maintenance_windows = [
@@ -46,7 +46,7 @@ resource "osupgrade_config" "acme" {
 		{Config: server.Config(windows), ConfigPlanChecks: resource.ConfigPlanChecks{
 			PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
 		}},
-		{Config: respelt, ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}},
+		{Config: otherForm, ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}},
 		{PreConfig: func() { meddle(t, server) }, Config: server.Config(windows), ConfigPlanChecks: resource.ConfigPlanChecks{
 			PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction("osupgrade_config.acme", plancheck.ResourceActionUpdate)},
 		}},
@@ -72,7 +72,7 @@ func rest(t *testing.T, server acctest.Server) *client.Client {
 	return api
 }
 
-// meddle changes the configuration behind Terraform's back.
+// meddle changes the configuration as somebody else would.
 func meddle(t *testing.T, server acctest.Server) {
 	t.Helper()
 	config := v1.OSUpgrade{
@@ -99,9 +99,9 @@ data "osupgrade_state" "acme" {
 }
 `
 
-// TestAgentRun checks the whole way: configuration, run, and the result read
-// back, in one apply on the real agent; first with a host that fails, so that
-// the run fails with its words and the next apply starts another.
+// TestAgentRun applies configuration and run and reads the result, in one apply on the
+// real agent: first with a host that fails, so that the apply fails with the host's
+// error and the next apply starts another run.
 func TestAgentRun(t *testing.T) {
 	t.Parallel()
 	server, dir := realagent.Start(t, 2)

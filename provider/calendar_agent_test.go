@@ -9,8 +9,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest/realagent"
 )
 
-// TestAgentCalendar checks that the real agent takes calendars, gives them back
-// without a difference, and tells a plan what it needs to look ahead.
+// TestAgentCalendar checks that the real agent stores calendars, returns them without
+// a difference, and answers the requests of the plan's warnings.
 func TestAgentCalendar(t *testing.T) {
 	t.Parallel()
 	server, _ := realagent.Start(t, 1)

@@ -21,7 +21,7 @@ func example(t *testing.T, path string) string {
 	return string(content)
 }
 
-// TestExamples_run applies every example that stands in the documentation.
+// TestExamples_run applies every example of the documentation.
 func TestExamples_run(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{

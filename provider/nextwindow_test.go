@@ -10,9 +10,9 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
-// TestOutlook_isToldAtPlan: a plan warns of what comes next, with two requests
+// TestNextWindow_isToldAtPlan: a plan warns of what comes next, with two requests
 // for each resource, and a plan that changes nothing does not.
-func TestOutlook_isToldAtPlan(t *testing.T) {
+func TestNextWindow_isToldAtPlan(t *testing.T) {
 	t.Parallel()
 	api, server := acctest.Fake(t)
 	// Ten months from yesterday on.
@@ -47,7 +47,7 @@ resource "osupgrade_calendar" "old" {
 	}
 }
 
-// planned are the diagnostics of a plan in the form of those of validate.
+// planned returns the diagnostics of a plan in the form of validate's.
 func planned(output string) string {
 	var list []string
 	for line := range strings.Lines(output) {

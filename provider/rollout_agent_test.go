@@ -35,8 +35,8 @@ data "osupgrade_runs" "acme" {
 }
 `
 
-// TestAgentRollout checks that the real agent takes a rollout, runs by it, and
-// gives it back without a difference.
+// TestAgentRollout checks that the real agent stores a rollout, applies it to a run,
+// and returns it without a difference.
 func TestAgentRollout(t *testing.T) {
 	t.Parallel()
 	server, _ := realagent.Start(t, 3)

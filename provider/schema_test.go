@@ -15,7 +15,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider"
 )
 
-// attribute is what the attributes of all kinds of schemas have in common.
+// attribute is the common interface of the attributes of all kinds of schemas.
 type attribute interface {
 	GetDescription() string
 	GetMarkdownDescription() string
@@ -97,8 +97,8 @@ func TestSchema_functions(t *testing.T) {
 	}
 }
 
-// described checks that an attribute and those below it are described in whole
-// sentences.
+// described checks that an attribute and the attributes below it are described in
+// complete sentences.
 func described(t *testing.T, name string, a attribute) {
 	t.Helper()
 	text := a.GetMarkdownDescription()
@@ -118,8 +118,8 @@ func describedText(t *testing.T, name, text string) {
 	}
 }
 
-// steady checks that a computed attribute of a resource has a plan modifier:
-// without one every change makes it "known after apply" (terraform.md 4.6).
+// steady checks that a computed attribute of a resource has a plan modifier. Without
+// one every change makes it "known after apply" (terraform.md 4.6).
 func steady(t *testing.T, name string, a attribute) {
 	t.Helper()
 	if !a.IsComputed() {
@@ -139,7 +139,7 @@ func steady(t *testing.T, name string, a attribute) {
 	}
 }
 
-// children are the attributes below one.
+// children returns the attributes below an attribute.
 func children(a attribute) map[string]attribute {
 	below := map[string]attribute{}
 	switch a := a.(type) {

@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// nowhere is an outside with these variables and files.
+// nowhere returns an outside with these variables and files.
 func nowhere(env, files map[string]string) outside {
 	return outside{
 		getenv: func(name string) string { return env[name] },
@@ -24,7 +24,7 @@ func nowhere(env, files map[string]string) outside {
 	}
 }
 
-// nothing is a configuration in which nothing is set.
+// nothing returns an empty configuration.
 func nothing() model {
 	return model{
 		Endpoint: types.StringNull(), Tenant: types.StringNull(), Token: types.StringNull(),

@@ -51,7 +51,7 @@ func newCaller(t *testing.T, hosts int) *caller {
 	return &caller{t: t, dev: d, dir: dir}
 }
 
-// answer is what came back.
+// answer is the answer to a request.
 type answer struct {
 	status int
 	header http.Header
@@ -90,8 +90,8 @@ func (c *caller) want(a answer, status int, part string) answer {
 	return a
 }
 
-// TestConfigObject walks through the life of Avassa's object (AV-1 to AV-12,
-// AV-16, AV-22).
+// TestConfigObject creates, reads, changes and deletes Avassa's object (AV-1 to
+// AV-12, AV-16, AV-22).
 func TestConfigObject(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t, 0)
@@ -145,8 +145,8 @@ func TestYAML(t *testing.T) {
 	c.want(c.call("GET", configPath+"x", "", "Accept", "application/yaml"), 404, "error-message:")
 }
 
-// TestBadRequests checks that what is wrong is named with field, value and
-// what would be right, all at once, and that nothing is stored.
+// TestBadRequests checks that the answer names each invalid field, its value and what
+// would be right, and that nothing is stored.
 func TestBadRequests(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t, 0)
@@ -202,7 +202,7 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// TestTokens checks who may call what (AV-11).
+// TestTokens checks tenants and rights of tokens (AV-11).
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t, 0)
@@ -237,7 +237,7 @@ func TestTokens(t *testing.T) {
 	c.want(c.call("GET", "/readyz", "", "Authorization", ""), 200, "ok")
 }
 
-// TestTokenExpires checks that a token is good for as long as it says.
+// TestTokenExpires checks that a token is valid until it expires.
 func TestTokenExpires(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t, 0)
@@ -288,7 +288,7 @@ func TestTokenFormat(t *testing.T) {
 	}
 }
 
-// TestTokenNames checks that whom a token stands for can be shown as it is.
+// TestTokenNames checks that the name of a token is printable.
 func TestTokenNames(t *testing.T) {
 	t.Parallel()
 	tokens, err := api.OpenTokens(t.TempDir())

@@ -12,7 +12,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
 )
 
-// damage writes what cannot be read in the place of an object of a real site.
+// damage replaces an object of a real site with an unreadable value.
 func damage(t *testing.T, s *site.Site, bucket, key string) {
 	t.Helper()
 	nc, err := s.Server().Connect()
@@ -33,8 +33,8 @@ func damage(t *testing.T, s *site.Site, bucket, key string) {
 	}
 }
 
-// TestDamagedObject checks that what is stored and cannot be read is told of,
-// and can be written anew or deleted, which is what people are told to do.
+// TestDamagedObject checks that an unreadable object is reported, and that it can be
+// replaced or deleted, as the error says.
 func TestDamagedObject(t *testing.T) {
 	t.Parallel()
 	s, err := site.Open(t.Context(), site.Options{

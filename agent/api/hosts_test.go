@@ -12,8 +12,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 )
 
-// forgetter is a controller that knows a host which is gone, h01, and one that
-// is online, h02.
+// forgetter is a controller with an absent host, h01, and an online host, h02.
 type forgetter struct {
 	broken
 	forgotten []string

@@ -16,8 +16,8 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// memory is a store of one tenant's rollout and a controller that has a run
-// under way. What it is not asked for here, broken answers.
+// memory is a store of one tenant's rollout and a controller with a run under way.
+// All other methods are those of broken.
 type memory struct {
 	broken
 
@@ -26,9 +26,9 @@ type memory struct {
 	number  uint64
 	// between is called once between a read and the write that follows it.
 	between func()
-	// seen are the revisions that the controller was waited for to see.
+	// seen are the revisions passed to Seen.
 	seen []uint64
-	// asked is what was asked of the run, and filter what runs were asked for.
+	// asked are the operators' requests, and filter the last filter of Runs.
 	asked  []string
 	filter v1.RunFilter
 	refuse error

@@ -85,9 +85,8 @@ func (b broken) Watch(context.Context) (<-chan struct{}, func(), error) {
 
 func (b broken) Start(context.Context, string, v1.Start) (v1.Run, error) { return v1.Run{}, b.err }
 
-// TestUnready checks that every path answers 503 with Retry-After and the
-// reason while the agent cannot do what is asked (AV-10), and 400 to a query
-// that cannot be read.
+// TestUnready checks that every path answers 503 with Retry-After and the reason while
+// the agent is not ready (AV-10), and 400 to a malformed query.
 func TestUnready(t *testing.T) {
 	t.Parallel()
 	tokens, err := OpenTokens(t.TempDir())

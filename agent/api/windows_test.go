@@ -15,8 +15,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
 
-// clockwork is a controller whose tenant has one window a week, and that notes
-// what it is asked for.
+// clockwork is a controller whose tenant has one window a week. It records the
+// arguments of its calls.
 type clockwork struct {
 	memory
 
@@ -51,7 +51,7 @@ func TestWindows(t *testing.T) {
 	s.want("GET", path, "", 200, `length: "4h"`, "Accept", "application/yaml")
 }
 
-// TestWindowsDefaults checks what is asked for when the query leaves it open.
+// TestWindowsDefaults checks the arguments for a query without parameters.
 func TestWindowsDefaults(t *testing.T) {
 	t.Parallel()
 	c := &clockwork{}
@@ -93,7 +93,7 @@ func TestWrongWindowsQuery(t *testing.T) {
 	serve(t, &clockwork{}, Write).want("GET", acmeState+"/windows", "", 403, "does not have the right")
 }
 
-// slow is a controller that takes as long as its client to look ahead.
+// slow is a controller whose Windows returns when its client is gone.
 type slow struct {
 	memory
 	looks, most atomic.Int32
@@ -108,8 +108,8 @@ func (s *slow) Windows(ctx context.Context, _, _ time.Time, _ int) ([]v1.Window,
 	return nil, ctx.Err()
 }
 
-// TestManyFeeds checks that a few requests look ahead at once, that others are
-// asked to come again, and that the turn of a client that is gone is free.
+// TestManyFeeds checks that the number of concurrent computations is limited, that
+// further requests get 503, and that the slot of a client that is gone is free.
 func TestManyFeeds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

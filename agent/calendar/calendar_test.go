@@ -8,8 +8,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
 
-// spans writes the occurrences of a calendar within a time, in UTC, with the
-// marks of a change of the clock: < for a start and > for an end that moved.
+// spans formats the occurrences of a calendar between two times, in UTC. < marks a
+// start and > an end that a change of the clock moved.
 func spans(c *Calendar, site *time.Location, from, to time.Time) string {
 	var all []string
 	p := window.Schedule{Allow: []window.Calendar{c}, Site: site}
@@ -26,7 +26,7 @@ func spans(c *Calendar, site *time.Location, from, to time.Time) string {
 	return strings.Join(all, ", ")
 }
 
-// The rows are worked out by hand from the rule that the docs state.
+// The rows are computed by hand from the documented rules.
 func TestEventsHappenWhenTheClockShowsIt(t *testing.T) {
 	t.Parallel()
 	const zone = "Europe/Stockholm"
@@ -111,7 +111,8 @@ func TestFreezeEachChristmasForEver(t *testing.T) {
 	}
 }
 
-// A slow oracle: every minute of a night, read off the clock.
+// The test compares with a slow oracle, which reads the clock at each minute of a
+// night.
 func TestEventsInOddZonesAreThoseOfTheClock(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ zone, date string }{
@@ -155,9 +156,9 @@ func TestEventsInOddZonesAreThoseOfTheClock(t *testing.T) {
 	}
 }
 
-// compareWithClock holds events of every 20 minutes around midnight against the
-// wall clock: an event from one time to another is on from the first minute that
-// shows its start or later until the first that shows its end or later.
+// compareWithClock compares events at each 20 minutes around midnight with the wall
+// clock: an event with an end lasts from the first minute at which the clock shows its
+// start or later to the first at which it shows its end or later.
 func compareWithClock(t *testing.T, location *time.Location, date time.Time) {
 	t.Helper()
 	from := date.Add(-48 * time.Hour)
@@ -193,8 +194,7 @@ func compareWithClock(t *testing.T, location *time.Location, date time.Time) {
 	}
 }
 
-// Whatever stretch of time is asked about, its occurrences are those of a long
-// one that overlap it.
+// The occurrences of any span are the occurrences of a long span that overlap it.
 func TestAnyStretchOfTimeHasItsOccurrences(t *testing.T) {
 	t.Parallel()
 	from, to := time.Date(2011, 12, 1, 0, 0, 0, 0, time.UTC), time.Date(2012, 2, 1, 0, 0, 0, 0, time.UTC)

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// mostInAYear bounds what the events of a calendar may do in a year, in the
-// fuzz tests.
+// mostInAYear is the largest number of occurrences in a year, in the fuzz tests.
 const mostInAYear = 12 * MaxOccurrences
 
 func FuzzParseRule(f *testing.F) {

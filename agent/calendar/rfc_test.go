@@ -8,9 +8,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
 
-// The rows are the examples of RFC 5545 3.8.5.3, all of them but those whose
-// frequency is finer than DAILY. Dates are as there; a row whose last word is
-// "..." goes on.
+// The rows are the examples of RFC 5545 3.8.5.3 except those with a frequency finer than
+// DAILY. The dates have the RFC's form; a row that ends with "..." is not complete.
 func TestExamplesOfRFC5545(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ name, start, rule, want string }{
@@ -92,7 +91,7 @@ func TestFridayThe13thOfRFC5545(t *testing.T) {
 	}
 }
 
-// newYork is an event at 09:00 in New York, as all of the RFC's are.
+// newYork is an event at 09:00 in New York, as in all examples of the RFC.
 func newYork(date, rule string) string {
 	return vcalendar("DTSTART;TZID=America/New_York:"+date+"T090000", "DURATION:PT1M", "RRULE:"+rule)
 }

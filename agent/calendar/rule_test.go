@@ -52,30 +52,30 @@ func drawRule(t *rapid.T) string {
 		add("BYMONTHDAY", few(signed(31), "month days"))
 	}
 	days := plain
-	// Not both kinds of day at once: the other implementation then takes only
-	// those that are of both.
+	// Not both kinds of day at once: the other implementation would take only days
+	// that match both.
 	if numbered := (frequency == "YEARLY" || frequency == "MONTHLY") && !weeks; numbered && rapid.Bool().Draw(t, "numbered") {
 		days = rapid.Custom(func(t *rapid.T) string { return signed(5).Draw(t, "nth") + plain.Draw(t, "day") })
 	}
 	if weeks {
-		// The other implementation takes all days of the week if none is named,
-		// and not that of the start.
+		// Without a day the other implementation takes all days of the week, not the
+		// day of the start.
 		add("BYDAY", rapid.SliceOfNDistinct(plain, 1, 3, rapid.ID).Draw(t, "days"))
 	} else {
 		add("BYDAY", few(days, "days"))
 	}
 	add("BYHOUR", few(rapid.SampledFrom([]string{"0", "9", "23"}), "hours"))
-	// In the week of the start the other implementation counts positions from
-	// the start, though in the month of the start from the first.
+	// The other implementation counts positions in the week of the start from the
+	// start, but in the month of the start from the first day.
 	if strings.Contains(text, "BYDAY") && frequency != "WEEKLY" {
 		add("BYSETPOS", few(signed(4), "positions"))
 	}
 	return text + ";WKST=" + plain.Draw(t, "week start")
 }
 
-// The other implementation is given wall-clock times as UTC, since it gets
-// changes of the clock wrong (agent.md 6.4), and no COUNT, since it does not
-// count a start that the rule does not have.
+// The other implementation gets wall-clock times as UTC, because it handles changes of
+// the clock incorrectly (agent.md 6.4), and no COUNT, because it does not count a start
+// that the rule does not yield.
 func TestRuleIsThatOfAnotherImplementation(t *testing.T) {
 	t.Parallel()
 	examples, compared := rapid.Custom(drawQuestion), 0
@@ -108,7 +108,7 @@ func TestRuleIsThatOfAnotherImplementation(t *testing.T) {
 	}
 }
 
-// question is what a rule is asked: its starts from first to last.
+// question asks a rule for its starts from first to last.
 type question struct {
 	rule               string
 	start, first, last time.Time

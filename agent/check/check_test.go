@@ -15,8 +15,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
-// server answers one request after the other with a status, the last one over
-// and over; 0 never answers.
+// server answers requests with a list of statuses and then repeats the last one. It
+// never answers a request with status 0.
 type server struct {
 	statuses []int
 	asked    []string
@@ -56,7 +56,7 @@ func web(passes int) policy.Check {
 	return policy.Check{Name: "web", Type: policy.HTTP, URL: "http://web/", Passes: passes, Interval: span(5 * time.Second), Timeout: span(time.Minute)}
 }
 
-// check runs a task and holds that its outcome is of it.
+// check runs a task and checks its outcome.
 func check(t *testing.T, r *Runner, task message.Task, want string) {
 	t.Helper()
 	got := r.Run(t.Context(), task)

@@ -14,9 +14,9 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
-// install makes a folder with one script, it. No process is started meanwhile:
-// it would hold the file open for writing for a moment, and to run it would
-// fail.
+// install creates a folder with one script, named it. It holds syscall.ForkLock: a
+// process forked meanwhile would inherit the file open for writing, and execve(2)
+// would fail.
 func install(t *testing.T, body string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "scripts")

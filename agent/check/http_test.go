@@ -14,7 +14,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
-// fails is what is said of a check that has time for one try.
+// fails returns the error of a check with one failed try.
 func fails(why string) string {
 	return "check it: passed 0 of 1 times in a row within 1h0m0s, in 1 try; the last failed try: " + why
 }
@@ -25,7 +25,7 @@ func single(c policy.Check) message.Task {
 	return task(c)
 }
 
-// newSite redirects /N to /N-1, and /0 is well.
+// newSite redirects /N to /N-1, and answers 200 at /0.
 func newSite(t *testing.T) *httptest.Server {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -104,8 +104,8 @@ func TestAHookFollowsNoRedirect(t *testing.T) {
 	check(t, &Runner{answer: time.Hour}, hook, "hook drain: 1 try failed; the last try: status 302, a redirect to "+host+", which is not followed")
 }
 
-// TestAServerThatSpeaksFirst checks what is said of one that does not wait for
-// a request, such as one of ssh.
+// TestAServerThatSpeaksFirst checks the error for a server that sends before it gets a
+// request, such as ssh.
 func TestAServerThatSpeaksFirst(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

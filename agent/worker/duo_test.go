@@ -18,13 +18,13 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
-// machine is a host in memory that two workers believe is theirs. It counts
-// what was done to it, by run.
+// machine is a host in memory that two workers work for. It counts the actions of
+// each run.
 type machine struct {
 	mu                sync.Mutex
 	upgrades, reboots map[uint64]int
 	boot              int
-	// needsNone tells that an upgrade needs no reboot.
+	// needsNone is set if an upgrade needs no reboot.
 	needsNone bool
 	// down ends all that runs on it.
 	down func()
@@ -74,7 +74,7 @@ func (m *machine) Rollback(ctx context.Context, _ strategy.Job) error {
 	return wait.Sleep(ctx, time.Second)
 }
 
-// seen is the machine as the worker of one state directory has it.
+// seen is the machine as seen by the worker of one state directory.
 type seen struct {
 	*machine
 	dir string
@@ -99,7 +99,7 @@ func (s seen) Reboot(context.Context) error {
 	return nil
 }
 
-// deed is what happens at one visit of a label, counted over both workers.
+// deed is an event at one visit of a label, counted over both workers.
 type deed struct {
 	visit  int
 	worker int
@@ -120,7 +120,7 @@ type duo struct {
 	names   [2]string
 	conns   [2]*conn
 	stop    [2]context.CancelFunc
-	// gone is how long a worker stays away when it is stopped next.
+	// gone is how long a worker stays stopped the next time.
 	gone [2]time.Duration
 	log  lockedText
 }
@@ -131,7 +131,7 @@ func newDuo(t *testing.T, plan []deed) *duo {
 	return d
 }
 
-// end has a worker end, and stay away for so long.
+// end ends a worker for some time.
 func (d *duo) end(i int, kill bool, gone time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -158,7 +158,7 @@ func (d *duo) prepare() message.Command {
 	return message.Command{Action: message.Prepare, Hosts: []string{"h01"}, NotAfter: time.Now().Add(time.Hour)}
 }
 
-// at counts a visit and does what is planned for it.
+// at counts a visit and executes its deed.
 func (d *duo) at(string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -188,7 +188,7 @@ func (d *duo) down() {
 	}
 }
 
-// live has a worker live, life after life, until ctx ends.
+// live restarts a worker again and again until ctx ends.
 func (d *duo) live(ctx context.Context, i int, dir string) {
 	for ctx.Err() == nil {
 		life, stop := context.WithCancel(ctx)
@@ -237,7 +237,7 @@ func (d *duo) command(run uint64, c message.Command) (uint64, string) {
 	return run, ""
 }
 
-// oneRun goes through a run as a controller does, and returns the last answer.
+// oneRun plays a run as a controller does, and returns the last reply.
 func (d *duo) oneRun() string {
 	run, answer := d.command(0, d.prepare())
 	for _, step := range []struct {
@@ -252,8 +252,8 @@ func (d *duo) oneRun() string {
 	return answer
 }
 
-// play has two workers go through two runs with a plan, and through a third
-// one in peace. It returns how many labels were visited in the first two.
+// play plays two runs with a plan and a third run without deeds, for two workers. It
+// returns how many labels were visited in the first two.
 func play(t *testing.T, plan []deed) (visits int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -318,9 +318,9 @@ func TestTakeover(t *testing.T) {
 	}
 }
 
-// TestAbsence has one worker gone while the other one goes through a part of
-// the next run, and the other one gone when it is back: its journal is old, and
-// it never stood by.
+// TestAbsence stops one worker during a part of the next run of the other worker,
+// and stops the other when the first is back: the first has an old journal and was
+// never on standby.
 func TestAbsence(t *testing.T) {
 	t.Parallel()
 	calm := play(t, nil)
@@ -338,7 +338,7 @@ func TestAbsence(t *testing.T) {
 	}
 }
 
-// TestTakeovers does so with any number of takeovers and restarts.
+// TestTakeovers plays any number of takeovers and restarts.
 func TestTakeovers(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

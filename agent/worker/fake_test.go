@@ -24,18 +24,18 @@ type station struct {
 	// alive counts the heartbeats, and last is the last of them.
 	alive int
 	last  message.Alive
-	// asked are the tasks that are wanted, outcomes those that came.
+	// asked are the tasks to run, outcomes the received outcomes.
 	asked    []message.Task
 	outcomes []message.Outcome
-	// progress is what was told of the host's work.
+	// progress is the reported progress.
 	progress []message.Progress
 	// calls are the names of the calls that changed something, in order.
 	calls []string
 	wake  chan struct{}
 	// cut is closed while the station is reachable.
 	cut chan struct{}
-	// slow and refused tell for a call by its name that it never returns, or
-	// that the site refuses it.
+	// slow and refused are the names of calls that never return, or that the site
+	// refuses.
 	slow, refused map[string]bool
 }
 
@@ -97,7 +97,7 @@ func (s *station) send(r message.Record) {
 	s.poke()
 }
 
-// poke makes the station deliver everything once more.
+// poke delivers everything once more.
 func (s *station) poke() {
 	select {
 	case s.wake <- struct{}{}:
@@ -191,7 +191,7 @@ func (s *station) Progress(p message.Progress) error {
 	return nil
 }
 
-// taskEvery is how often a task is asked for.
+// taskEvery is the interval at which a task is sent.
 const taskEvery = 5 * time.Second
 
 // Tasks delivers each task until it has its outcome.

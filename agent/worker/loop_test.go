@@ -35,8 +35,7 @@ type brokenStation struct{ *station }
 
 func (brokenStation) Reply(context.Context, uint64, message.Reply) error { return errors.New("broken") }
 
-// TestLostReply checks that a reply that is not on the log is never taken for
-// one that is.
+// TestLostReply checks that a reply that is not on the log never counts as sent.
 func TestLostReply(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
@@ -73,8 +72,8 @@ func TestAnotherLog(t *testing.T) {
 	})
 }
 
-// TestIgnoredCommand checks that a command that somebody waits for is told of
-// once when it is refused, and others are not.
+// TestIgnoredCommand checks that a refused command is logged once if somebody waits
+// for its answer, and not otherwise.
 func TestIgnoredCommand(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -94,7 +93,7 @@ func TestIgnoredCommand(t *testing.T) {
 				r.now = func() time.Time { return now }
 				r.leave(prepared())
 				r.station.send(c.record)
-				// Whoever waits is told of it again and again.
+				// The command is delivered again and again.
 				pokes := 0
 				r.life(func() bool {
 					r.station.poke()
@@ -111,8 +110,8 @@ func TestIgnoredCommand(t *testing.T) {
 	}
 }
 
-// TestHostileCommands checks that what is no command to this host now changes
-// nothing and is counted, each time that it comes.
+// TestHostileCommands checks that invalid commands change nothing and are counted at
+// each delivery.
 func TestHostileCommands(t *testing.T) {
 	t.Parallel()
 	body := func(kind message.Kind, text string) message.Record {
@@ -165,8 +164,8 @@ func TestHostileCommands(t *testing.T) {
 	}
 }
 
-// belated is a strategy that learns how its upgrade ended only when the time of
-// that is over, as it is after a pause of the process.
+// belated is a strategy whose upgrade returns after its time limit, as after a pause
+// of the process.
 type belated struct {
 	strategy.Strategy
 	err error
@@ -180,8 +179,8 @@ func (s belated) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcom
 	return s.Strategy.Upgrade(context.WithoutCancel(ctx), job)
 }
 
-// TestEndIsKnownLate checks that what came of a step counts, and not how long
-// it took until that was known.
+// TestEndIsKnownLate checks that the outcome of a step counts even if it is known
+// after the time limit.
 func TestEndIsKnownLate(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -249,8 +248,8 @@ func (w witness) Reply(ctx context.Context, run uint64, reply message.Reply) err
 	return w.station.Reply(ctx, run, reply)
 }
 
-// TestReplyComesAfterItsJournal checks that no reply is sent that is not on
-// disk: a worker that is killed in between would come to another result, and
+// TestReplyComesAfterItsJournal checks that no reply is sent before its journal is on
+// disk: after a kill in between, the next worker could come to another result, but
 // the log would keep the first.
 func TestReplyComesAfterItsJournal(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,7 @@ var (
 	later = now.Add(time.Hour)
 )
 
-// late is why a command is refused at now, though it was sent before.
+// late is the refusal of a command that was sent before not-after.
 const late = "not-after 2026-11-21T01:00:00Z has passed: it is 2026-11-21T01:00:00Z by this host's clock, and the command was sent at 2026-11-21T00:59:00Z by the site's"
 
 // prepared is the journal of a host that has answered prepare of run 10.
@@ -109,7 +109,7 @@ func expired(j Journal) Journal {
 	return j
 }
 
-// lost is the journal of a host that had none when it was asked this.
+// lost is the journal of a host that had none when it got this command.
 func lost(j Journal) Journal {
 	j.Result = unknownPast
 	return j
@@ -132,7 +132,7 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// TestAfter checks what is done next and what is replied, for each outcome.
+// TestAfter checks the next step and the reply for each outcome.
 func TestAfter(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
@@ -173,8 +173,8 @@ func TestAfter(t *testing.T) {
 	}
 }
 
-// TestNext checks that an upgrade that was interrupted is never simply begun
-// again, and that only a new boot id proves a reboot.
+// TestNext checks that an interrupted upgrade is resumed, never started again, and
+// that only a new boot id proves a reboot.
 func TestNext(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -26,8 +26,8 @@ type switchboard struct {
 
 func (s switchboard) Reboot(ctx context.Context) error { return s.reboot(ctx) }
 
-// TestReboot checks that a reboot is asked for at most once and that the host
-// answers whatever comes of it (design.md 5, invariants 2 and 7).
+// TestReboot checks that a reboot is requested at most once and that the host replies
+// in any case (design.md 5, invariants 2 and 7).
 func TestReboot(t *testing.T) {
 	t.Parallel()
 	hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
@@ -69,8 +69,8 @@ func TestReboot(t *testing.T) {
 	}
 }
 
-// TestRebootUnderWay checks that a worker that is started again before the
-// reboot strikes waits for it and then reports it.
+// TestRebootUnderWay checks that a worker that is restarted before the reboot happens
+// waits for the reboot and then reports it.
 func TestRebootUnderWay(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {

@@ -15,9 +15,9 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// TestDiskFull fills the disk, or makes it ill or read-only, at each write of the
-// journal in a run, and checks that nothing is done without its record, that one
-// alarm is told, and that the worker goes on soon after the disk is well.
+// TestDiskFull makes the disk full, faulty or read-only at each write of the journal
+// in a run. It checks that no step is taken without its record, that there is one
+// alarm, and that the worker continues soon after the disk works again.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	for _, cause := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS} {
@@ -30,7 +30,7 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// fullAt has the disk fail from one write of the journal on for a minute.
+// fullAt makes the disk fail for a minute from one write of the journal on.
 func fullAt(r *rig, cause error, write int) {
 	r.t.Helper()
 	writes, well := 0, time.Time{}
@@ -75,8 +75,8 @@ func fullAt(r *rig, cause error, write int) {
 	}
 }
 
-// TestJournalCannotBeWritten checks that an error that does not pass ends the
-// worker, with its cause.
+// TestJournalCannotBeWritten checks that a permanent error ends the worker and is
+// returned.
 func TestJournalCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {

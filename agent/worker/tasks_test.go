@@ -16,8 +16,8 @@ func taskOf(run uint64, kind message.TaskKind) message.Task {
 	return message.Task{Run: run, Kind: kind, Host: "h01"}
 }
 
-// TestTakeTask checks which tasks are run, for a host whose journal is at run
-// 10: each once, and no drain once there was an undrain.
+// TestTakeTask checks which tasks are run for a host whose journal is at run 10: each
+// task once, and no drain after an undrain.
 func TestTakeTask(t *testing.T) {
 	t.Parallel()
 	drain, undrain, before := taskOf(10, message.Drain), taskOf(10, message.Undrain), taskOf(10, message.BeforeHost)
@@ -73,7 +73,7 @@ func TestTakeTask(t *testing.T) {
 	}
 }
 
-// TestOutcomesKept checks that the newest outcomes are remembered and no more.
+// TestOutcomesKept checks that only the newest outcomes are kept.
 func TestOutcomesKept(t *testing.T) {
 	t.Parallel()
 	s := newTasks()
@@ -100,8 +100,8 @@ func (s slow) Run(ctx context.Context, t message.Task) message.Outcome {
 	return message.Outcome{OK: true, Text: "slow"}
 }
 
-// TestTasks checks that a task that is asked for again and again is run once,
-// and that the outcome is told under its name.
+// TestTasks checks that a task that is sent repeatedly runs once, and that its
+// outcome bears its name.
 func TestTasks(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
@@ -121,7 +121,7 @@ func TestTasks(t *testing.T) {
 	})
 }
 
-// TestNoChecks checks that a worker that can run no task says so.
+// TestNoChecks checks the outcome of a worker without checks.
 func TestNoChecks(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
@@ -135,8 +135,8 @@ func TestNoChecks(t *testing.T) {
 	})
 }
 
-// TestTaskBrokenOff checks that a task that the worker's end breaks off is not
-// told of, and is run again by the next one.
+// TestTaskBrokenOff checks that a task interrupted by the end of the worker has no
+// outcome, and that the next worker runs it again.
 func TestTaskBrokenOff(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
@@ -158,9 +158,8 @@ func TestTaskBrokenOff(t *testing.T) {
 	})
 }
 
-// TestDrainAfterTheUpgrade checks that a worker which starts anew does not
-// drain its host for a run whose upgrade its journal has: a drain that was
-// delayed on its way would leave the host drained.
+// TestDrainAfterTheUpgrade checks that a restarted worker refuses the drain of a run
+// whose upgrade is in its journal: a delayed drain would leave the host drained.
 func TestDrainAfterTheUpgrade(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -21,8 +21,8 @@ func upgrading() Journal {
 	return Journal{Run: 10, NotAfter: time.Now().Add(time.Hour), Seq: 11, Action: message.Upgrade, Phase: Upgrading, BootID: "boot-1"}
 }
 
-// TestCutOff checks that a host takes up what its journal says while the site
-// cannot be reached, and answers when it can be.
+// TestCutOff checks that a host continues the step in its journal while the site is
+// unreachable, and replies once it is reachable.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
@@ -41,8 +41,7 @@ func TestCutOff(t *testing.T) {
 	})
 }
 
-// TestVersionsGoFirst checks that whoever sees a reply sees the versions that
-// the host has come to.
+// TestVersionsGoFirst checks that the new versions are reported before the reply.
 func TestVersionsGoFirst(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
@@ -54,8 +53,8 @@ func TestVersionsGoFirst(t *testing.T) {
 	})
 }
 
-// TestVersionsNeverHinder checks that a run goes on whatever becomes of the
-// report of versions.
+// TestVersionsNeverHinder checks that a failed report of versions does not affect the
+// run.
 func TestVersionsNeverHinder(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -106,8 +105,7 @@ func hangingVersions(ctx context.Context) (map[string]string, error) {
 	return nil, ctx.Err()
 }
 
-// TestRefusedVersions checks that versions that the site refuses are not sent
-// to it again and again.
+// TestRefusedVersions checks that refused versions are not sent again.
 func TestRefusedVersions(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {

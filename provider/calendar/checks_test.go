@@ -15,10 +15,10 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
-// name is that of the calendar in these tests.
+// name is the name of the calendar in these tests.
 const name = "christmas"
 
-// stored checks what the server has, to the letter.
+// stored checks that the server has exactly this calendar.
 func stored(api *fakeapi.Server, want v1.Calendar) resource.TestCheckFunc {
 	return func(*terraform.State) error {
 		got, _, ok := api.Calendar(acctest.Tenant, name)
@@ -54,7 +54,7 @@ func writes(api *fakeapi.Server, want int) resource.TestCheckFunc {
 	}
 }
 
-// do is a plan check that does something between plan and apply.
+// do is a plan check that calls a function between plan and apply.
 type do = acctest.Do
 
 func emptyPlan() resource.ConfigPlanChecks { return expect(plancheck.ExpectEmptyPlan()) }

@@ -21,8 +21,7 @@ func block(body string) string {
 	return "resource \"osupgrade_calendar\" \"test\" {\n name = \"christmas\"\n" + body + "\n}\n"
 }
 
-// complete declares every attribute but ics, and whole is what the API has of
-// it.
+// complete declares every attribute except ics, and whole is its object in the API.
 const complete = `
   kind        = "freeze"
   description = "Shops are busy"
@@ -51,8 +50,8 @@ func whole() v1.Calendar {
 	}}
 }
 
-// respelt is complete in other words.
-var respelt = strings.NewReplacer(`"4h"`, `"240m"`, `start    = "2027-03-01T18:00"`, `start = "2027-03-01T18:00:00"`, `end = "2027-06-02T00:00"`, `end = "2027-06-02T00:00:00"`).Replace(complete)
+// otherForm is complete in another form with the same meaning.
+var otherForm = strings.NewReplacer(`"4h"`, `"240m"`, `start    = "2027-03-01T18:00"`, `start = "2027-03-01T18:00:00"`, `end = "2027-06-02T00:00"`, `end = "2027-06-02T00:00:00"`).Replace(complete)
 
 const ics = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//a//b//EN\r\nBEGIN:VEVENT\r\nUID:1\r\nDTSTAMP:20260101T000000Z\r\n" +
 	"DTSTART;VALUE=DATE:20261220\r\nDTEND;VALUE=DATE:20270107\r\nSUMMARY:Christmas\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
@@ -71,7 +70,7 @@ func TestAccCalendar_lifecycle(t *testing.T) {
 		Steps: []resource.TestStep{
 			{Config: server.Config(block(`kind = "allow"`)), Check: stored(api, v1.Calendar{Kind: "allow"})},
 			{Config: server.Config(block(complete)), ConfigPlanChecks: action(plancheck.ResourceActionUpdate), Check: stored(api, whole())},
-			{Config: server.Config(block(respelt)), ConfigPlanChecks: emptyPlan()},
+			{Config: server.Config(block(otherForm)), ConfigPlanChecks: emptyPlan()},
 			{ResourceName: address, ImportState: true, ImportStateId: "acme/christmas", ImportStateKind: resource.ImportBlockWithID},
 			{ResourceName: address, ImportState: true, ImportStateId: "acme/christmas", ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name"},
 			{ResourceName: address, ImportState: true, ImportStateId: "acme", ExpectError: regexp.MustCompile(`"acme"\s+is\s+not\s+the\s+name\s+of\s+a\s+tenant\s+and\s+the\s+name\s+of\s+a\s+calendar`)},
@@ -87,17 +86,17 @@ func TestAccCalendar_lifecycle(t *testing.T) {
 	})
 }
 
-// TestAccCalendar_noPerpetualDiff: what a person declares stays as declared,
-// however the server spells it.
+// TestAccCalendar_noPerpetualDiff checks that a declared value keeps its form,
+// whatever form the server returns.
 func TestAccCalendar_noPerpetualDiff(t *testing.T) {
 	t.Parallel()
 	api, server := acctest.Fake(t)
 	api.RenderCalendar(v1.Calendar.Canonical)
 	var steps []resource.TestStep
-	for _, body := range []string{respelt, "kind = \"freeze\"\n events = []\n description = \"\""} {
+	for _, body := range []string{otherForm, "kind = \"freeze\"\n events = []\n description = \"\""} {
 		steps = append(steps, resource.TestStep{
 			PreConfig: api.ForgetRequests,
-			// That the plan afterwards is empty, each step checks by itself.
+			// Each step checks that the next plan is empty.
 			Config: server.Config(block(body)), Check: writes(api, 1),
 		}, resource.TestStep{Config: server.Config()})
 	}

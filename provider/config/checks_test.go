@@ -15,7 +15,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
-// stored checks what the server has, to the letter.
+// stored checks that the server has exactly this configuration.
 func stored(api *fakeapi.Server, want v1.OSUpgrade) resource.TestCheckFunc {
 	return func(*terraform.State) error {
 		got, _, ok := api.Config(acctest.Tenant)
@@ -39,8 +39,8 @@ func absent(api *fakeapi.Server) resource.TestCheckFunc {
 	}
 }
 
-// asked checks how many requests of a method the server had for the
-// configuration; a plan also asks for what lies ahead.
+// asked checks how many requests of a method the server got for the configuration.
+// Requests for the warnings of a plan do not count.
 func asked(api *fakeapi.Server, method string, want int) resource.TestCheckFunc {
 	return func(*terraform.State) error {
 		if got := api.Count(method, "/os-upgrade"); got != want {
@@ -50,7 +50,7 @@ func asked(api *fakeapi.Server, method string, want int) resource.TestCheckFunc 
 	}
 }
 
-// do is a plan check that does something between plan and apply.
+// do is a plan check that calls a function between plan and apply.
 type do = acctest.Do
 
 // unchangedAttribute checks that a planned attribute of the resource equals

@@ -20,8 +20,8 @@ func onPut(api *fakeapi.Server, edits ...func(*v1.OSUpgrade)) do {
 	return func() { api.Inject(http.MethodPut, "", beforeWrites(api, edits)) }
 }
 
-// beforeWrites makes the first edit before a write and leaves the others to
-// those that follow; dry runs pass by.
+// beforeWrites makes one of the edits before each write, in order. Dry runs do not
+// count.
 func beforeWrites(api *fakeapi.Server, edits []func(*v1.OSUpgrade)) fakeapi.Fault {
 	return func(serve http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -104,7 +104,7 @@ func TestAccConfig_refusesToOverwriteWhatChangedSinceThePlan(t *testing.T) {
 						ConfigPlanChecks: expect(change(api)),
 						ExpectError:      regexp.MustCompile(`(?s)Somebody else changed maintenance_windows.*when planned:.*on the server now:\s+- Sunday from\s+12:00.*Run plan again`),
 					},
-					// The way out: plan again, and decide.
+					// The remedy: plan again, and decide.
 					{Config: server.Config(block(body[1]))},
 				}})
 			})

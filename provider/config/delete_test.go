@@ -38,8 +38,8 @@ func TestAccConfig_deleteGivesUpInTime(t *testing.T) {
 	t.Parallel()
 	api, server := acctest.Fake(t)
 	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
-		// The answer that names the run must come within it, and later all of the
-		// deletion, however busy the machine.
+		// The answer that names the run, and later the deletion, must arrive within
+		// the timeout, however busy the machine is.
 		{Config: server.Config(block(complete + "\n timeouts = { delete = \"5s\" }"))},
 		{
 			PreConfig:   func() { api.AddRun(acctest.Tenant, v1.Run{Phase: "upgrading"}) },
@@ -54,9 +54,9 @@ func TestAccConfig_deleteGivesUpInTime(t *testing.T) {
 	}})
 }
 
-// TestAccConfig_deleteRefusesWhatChangedSinceThePlan also holds the way out:
-// Terraform plans the deletion of what is not configured any more by the state
-// before the refresh, so that another plan alone would fail again.
+// TestAccConfig_deleteRefusesWhatChangedSinceThePlan also checks the remedy. Terraform
+// plans the deletion of a resource that is no longer configured from the state before
+// the refresh, so another plan alone would fail again.
 func TestAccConfig_deleteRefusesWhatChangedSinceThePlan(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {

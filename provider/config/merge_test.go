@@ -61,9 +61,9 @@ func drawnConfig() *rapid.Generator[v1.OSUpgrade] {
 	})
 }
 
-// TestMerged_writesOwnListsAndKeepsTheOthers: after a write that no conflict
-// forbids, the owned lists are as wanted, and nothing that is not owned and
-// nothing that somebody else wrote into an owned list is lost.
+// TestMerged_writesOwnListsAndKeepsTheOthers checks that after a write without a
+// conflict the owned lists are as wanted, the other lists are unchanged, and no change
+// of somebody else to an owned list is lost.
 func TestMerged_writesOwnListsAndKeepsTheOthers(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

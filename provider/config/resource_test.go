@@ -12,8 +12,7 @@ import (
 
 const address = "osupgrade_config.test"
 
-// windowA and windowB are two windows as the tests write them, and as the API
-// has them.
+// windowA and windowB are two windows in Terraform, apiA and apiB in the API.
 const (
 	windowA = `{ days_of_week = ["Friday", "Saturday"], start_time = "01:00", timezone = "site-local", duration = "4h" }`
 	windowB = `{ days_of_week = ["Monday"], start_time = "22:30", timezone = "UTC", duration = "2h" }`

@@ -12,7 +12,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
-// later is a value that is not known before the apply.
+// later is a value that is unknown before the apply.
 func later(name, value string) string {
 	return "resource \"terraform_data\" \"" + name + "\" {\n input = " + value + "\n}\n"
 }

@@ -37,8 +37,8 @@ func fromJSON(value any) attr.Value {
 	}
 }
 
-// FuzzArguments: whatever the arguments are, there is a result, or an error of
-// an argument that names the path.
+// FuzzArguments checks that any arguments give a result, or the error of an argument
+// with its path.
 func FuzzArguments(f *testing.F) {
 	f.Add(`[{"days_of_week": ["Friday"], "start_time": "22:00", "duration": "4h", "timezone": null}]`, `[]`)
 	f.Add(`[]`, `[{"name": "a", "kind": "freeze", "events": [{"start": "2026-12-24", "all_day": true, "rrule": "FREQ=YEARLY", "rdate": ["2026-12-26"], "exdate": []}]}]`)

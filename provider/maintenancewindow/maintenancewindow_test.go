@@ -42,7 +42,7 @@ func TestKey_sameAndDifferent(t *testing.T) {
 	}
 }
 
-// drawn is a window in one of several spellings, some of which no rule knows.
+// drawn is a window in one of several forms, some of which our rules cannot parse.
 func drawn() *rapid.Generator[v1.MaintenanceWindow] {
 	return rapid.Custom(func(t *rapid.T) v1.MaintenanceWindow {
 		return w(
@@ -70,8 +70,8 @@ func windows(list []Model) []v1.MaintenanceWindow {
 	return back
 }
 
-// TestKeep_meansWhatTheServerHas: whatever the state was, the result of Read
-// means what the server has, and a state that means it already stays as it is.
+// TestKeep_meansWhatTheServerHas checks that for any state the result of Keep has the
+// meaning of the server's windows, and that a state with that meaning stays as it is.
 func TestKeep_meansWhatTheServerHas(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -111,11 +111,11 @@ func TestKeep_placesAndSpelling(t *testing.T) {
 
 func TestDuplicate(t *testing.T) {
 	t.Parallel()
-	a, b, respelt := w("Friday", "01:00", "", "4h"), w("Monday", "01:00", "", "4h"), w("friday", "01:00", "site-local", "240m")
+	a, b, otherForm := w("Friday", "01:00", "", "4h"), w("Monday", "01:00", "", "4h"), w("friday", "01:00", "site-local", "240m")
 	if _, _, found := Duplicate([]v1.MaintenanceWindow{a, b}); found {
 		t.Error("two different windows are no duplicate")
 	}
-	if earlier, later, found := Duplicate([]v1.MaintenanceWindow{a, b, respelt}); !found || earlier != 0 || later != 2 {
+	if earlier, later, found := Duplicate([]v1.MaintenanceWindow{a, b, otherForm}); !found || earlier != 0 || later != 2 {
 		t.Errorf("got %d, %d, %v, want 0, 2, true", earlier, later, found)
 	}
 }
@@ -135,7 +135,7 @@ func FuzzKey(f *testing.F) {
 	f.Add("Mon-Fri", "1:00", "+02:00", "1w")
 	f.Fuzz(func(t *testing.T, days, start, zone, length string) {
 		once := w(days, start, zone, length)
-		// Going through the attributes must not change what a window means.
+		// The conversion to attributes must not change the meaning of a window.
 		if back := FromAPI(once).API(); Key(once) != Key(back) {
 			t.Errorf("%q became %q", Key(once), Key(back))
 		}

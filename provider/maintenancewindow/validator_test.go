@@ -11,9 +11,8 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// TestKeepForm_plansThePriorValueExactlyWhenItMeansTheSame holds the rule
-// by which Terraform accepts the plan: it is the prior value or the
-// configuration, as a whole.
+// TestKeepForm_plansThePriorValueExactlyWhenItMeansTheSame checks that the plan is
+// either the prior value or the configured value, because Terraform accepts no other.
 func TestKeepForm_plansThePriorValueExactlyWhenItMeansTheSame(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

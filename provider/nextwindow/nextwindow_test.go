@@ -29,7 +29,7 @@ func connect(t *testing.T) (*fakeapi.Server, *client.Client) {
 	return server, api
 }
 
-// fridays are from 22:00 to 02:00, the next one on 2026-12-18.
+// fridays opens on Fridays from 22:00 to 02:00, next on 2026-12-18.
 func fridays() v1.OSUpgrade {
 	return v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{{DaysOfWeek: "Friday", StartTime: "22:00", Timezone: "UTC", Duration: "4h"}}}
 }
@@ -43,13 +43,13 @@ func event(kind, start, length string) v1.Calendar {
 	return v1.Calendar{Kind: kind, Events: []v1.Event{{Start: start, Duration: length, Timezone: "Europe/Stockholm"}}}
 }
 
-// took is a completed run of that length.
+// took returns a completed run of some duration.
 func took(length time.Duration) v1.Run {
 	ended := now.Add(length - 30*24*time.Hour)
 	return v1.Run{Phase: "finished", Result: "completed", OpenedAt: ended.Add(-length), EndedAt: &ended}
 }
 
-// says checks that there are these warnings and no other, and no error.
+// says checks that there are exactly these warnings and no error.
 func says(t *testing.T, name string, diags diag.Diagnostics, want ...string) {
 	t.Helper()
 	if diags.HasError() || len(diags) != len(want) {
@@ -140,7 +140,7 @@ func TestOfCalendar(t *testing.T) {
 	} {
 		server, api := connect(t)
 		server.SetConfig(tenant, fridays())
-		// What the calendar was before does not count.
+		// The calendar's old content does not count.
 		server.SetCalendar(tenant, "extra", christmas())
 		if row.other.Kind != "" {
 			server.SetCalendar(tenant, "other", row.other)
@@ -157,9 +157,10 @@ func TestOfCalendar(t *testing.T) {
 	}
 }
 
-// TestOutlook_neverFailsAPlan: without a server, with one that fails, and with
-// one that does not know the list's content, what needs no server is told.
-func TestOutlook_neverFailsAPlan(t *testing.T) {
+// TestNextWindow_neverFailsAPlan checks that without a server, with a failing server
+// and with a server that does not return contents, only the warnings that need no
+// server are given.
+func TestNextWindow_neverFailsAPlan(t *testing.T) {
 	t.Parallel()
 	at := tenantresource.Key{Tenant: tenant, Name: "extra"}
 	empty := v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{}}

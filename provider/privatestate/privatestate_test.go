@@ -11,8 +11,7 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// memory is a private state that refuses what Terraform would: a value that is
-// not JSON.
+// memory is a private state that refuses values that are not JSON, as Terraform does.
 type memory map[string][]byte
 
 func (m memory) GetKey(_ context.Context, key string) ([]byte, diag.Diagnostics) { return m[key], nil }

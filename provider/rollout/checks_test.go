@@ -14,7 +14,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
-// stored checks what the server has, to the letter.
+// stored checks that the server has exactly this rollout.
 func stored(api *fakeapi.Server, want v1.Rollout) resource.TestCheckFunc {
 	return func(*terraform.State) error {
 		got, _, ok := api.Rollout(acctest.Tenant)
@@ -28,7 +28,7 @@ func stored(api *fakeapi.Server, want v1.Rollout) resource.TestCheckFunc {
 	}
 }
 
-// text is a rollout as it is on the wire.
+// text returns a rollout in JSON.
 func text(r v1.Rollout) string {
 	b, err := json.Marshal(r)
 	if err != nil {
@@ -57,5 +57,5 @@ func writes(api *fakeapi.Server, want int) resource.TestCheckFunc {
 	}
 }
 
-// do is a plan check that does something between plan and apply.
+// do is a plan check that calls a function between plan and apply.
 type do = acctest.Do

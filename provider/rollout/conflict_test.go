@@ -14,8 +14,7 @@ import (
 
 func foreignPause(r *v1.Rollout) { r.Paused, r.MaxFailures = true, "7%" }
 
-// onPut makes an edit just before the next PUT of an apply; a dry run passes
-// by.
+// onPut makes an edit just before the next PUT of an apply. Dry runs do not count.
 func onPut(api *fakeapi.Server, edit func(*v1.Rollout)) do {
 	var fault fakeapi.Fault
 	fault = func(serve http.Handler) http.Handler {

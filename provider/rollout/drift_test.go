@@ -13,8 +13,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
-// TestAccRollout_driftIsPutBack has some of the edits that
-// TestFromAPI_seesEveryEdit goes through.
+// TestAccRollout_driftIsPutBack makes some of the edits of TestFromAPI_seesEveryEdit.
 func TestAccRollout_driftIsPutBack(t *testing.T) {
 	t.Parallel()
 	api, server := acctest.Fake(t)
@@ -41,8 +40,8 @@ func TestAccRollout_driftIsPutBack(t *testing.T) {
 	acctest.Run(t, resource.TestCase{Steps: steps})
 }
 
-// TestAccRollout_whatOthersAddIsDrift: an attribute that is not declared has
-// its default, and whatever else somebody sets there is put back.
+// TestAccRollout_whatOthersAddIsDrift checks that an undeclared attribute has its
+// default, and that apply reverts another value.
 func TestAccRollout_whatOthersAddIsDrift(t *testing.T) {
 	t.Parallel()
 	api, server := acctest.Fake(t)

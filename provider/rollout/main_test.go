@@ -8,7 +8,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
-// TestMain removes the program that the tests have built.
+// TestMain removes the provider's binary.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if err := acctest.Cleanup(); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/apiobject"
 )
 
-// declared is a policy with every member, as a person writes it.
+// declared is a policy with every member.
 const declared = `{
   "stages": [
     {"name": "canary", "match": {"hosts": ["h01", "h02"], "labels": {"ring": "0", "a.b/c": ""}, "roles": ["edge"], "applications": ["a"]},
@@ -45,7 +45,7 @@ func rolloutOf(t *testing.T, text string) (r v1.Rollout) {
 	return r
 }
 
-// asRead is a model that declares this, after reading what the server has.
+// asRead returns a model that declares text, after a read of the server's rollout.
 func asRead(t *testing.T, text string, server func(own v1.Rollout) v1.Rollout) (before, after map[string]any, m model) {
 	t.Helper()
 	var diags diag.Diagnostics
@@ -90,8 +90,8 @@ func TestFromAPI_keepsWhatIsDeclared(t *testing.T) {
 	}
 }
 
-// TestFromAPI_seesEveryEdit: after reading, the model means what the server
-// has, and differs from before in the edited member alone.
+// TestFromAPI_seesEveryEdit checks that after a read the model has the meaning of the
+// server's rollout and differs from before only in the edited member.
 func TestFromAPI_seesEveryEdit(t *testing.T) {
 	t.Parallel()
 	for name, edit := range edits {

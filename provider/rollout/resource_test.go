@@ -15,7 +15,7 @@ const address = "osupgrade_rollout.test"
 // block is the resource with this body.
 func block(body string) string { return "resource \"osupgrade_rollout\" \"test\" {\n" + body + "\n}\n" }
 
-// complete declares every attribute, and whole is what the API has of it.
+// complete declares every attribute, and whole is its object in the API.
 const complete = `
   stages = [
     {

@@ -11,7 +11,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
-// later is a value that is not known before the apply.
+// later is a value that is unknown before the apply.
 func later(value string) string {
 	return "resource \"terraform_data\" \"later\" {\n input = " + value + "\n}\n"
 }
@@ -54,8 +54,8 @@ func TestAccRollout_valuesThatAreNotKnownYet(t *testing.T) {
 	acctest.Run(t, resource.TestCase{Steps: steps})
 }
 
-// TestAccRollout_whatIsKnownIsCheckedAtPlan: a value that is not known hides
-// only what stands beside and below it.
+// TestAccRollout_whatIsKnownIsCheckedAtPlan checks that an unknown value prevents only
+// the validation of values beside and below it.
 func TestAccRollout_whatIsKnownIsCheckedAtPlan(t *testing.T) {
 	t.Parallel()
 	api, server := acctest.Fake(t)

@@ -40,7 +40,7 @@ func runs(api *fakeapi.Server, want int) resource.TestCheckFunc {
 	}
 }
 
-// withHosts is a fake API with two hosts, whose runs end as told.
+// withHosts returns a fake API with two hosts, whose runs end with a given result.
 func withHosts(t *testing.T, result, reason string) (*fakeapi.Server, acctest.Server) {
 	t.Helper()
 	api, server := acctest.Fake(t)
@@ -182,8 +182,8 @@ func TestAccRun_waitsForTheRunUnderWay(t *testing.T) {
 	}}})
 }
 
-// soonOver is a time limit that is over while a run is waited for. The request
-// that starts the run must be answered within it, however busy the machine.
+// soonOver is a timeout that expires during the wait for a run. The request that
+// starts the run must be answered within it, however busy the machine is.
 const soonOver = `timeouts = { create = "5s" }`
 
 func TestAccRun_timeIsOver(t *testing.T) {

@@ -24,8 +24,8 @@ func block(body string) string { return "data \"osupgrade_runs\" \"test\" {\n" +
 
 func text(value string) knownvalue.Check { return knownvalue.StringExact(value) }
 
-// withRuns is a server with three runs, an hour apart: 41 completed, 42 failed,
-// 43 going on.
+// withRuns returns a server with three runs, an hour apart: 41 is completed, 42 failed,
+// 43 under way.
 func withRuns(t *testing.T) (*fakeapi.Server, acctest.Server) {
 	t.Helper()
 	api, server := acctest.Fake(t)
@@ -140,7 +140,7 @@ func TestAccRuns_whatCannotBeRead(t *testing.T) {
 			ExpectError: regexp.MustCompile(`(?s)Unable to read osupgrade_runs.*runs/42.*not for you`),
 		},
 		{
-			// The server forgets a run between the list and the run.
+			// The server deletes a run after it has listed it.
 			PreConfig: func() {
 				api.Inject(http.MethodGet, "/runs/42", fakeapi.Status(http.StatusNotFound, `tenant "acme" has no run 42`))
 			},

@@ -10,8 +10,7 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// script is an API whose answers stand in a list: what Run says each time, and
-// what each Watch does.
+// script is an API with a list of answers of Run and of actions of Watch.
 type script struct {
 	asked   []func() (v1.Run, error)
 	watched []func(ctx context.Context, see func(v1.Run) bool) error

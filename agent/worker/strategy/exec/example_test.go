@@ -14,8 +14,8 @@ import (
 
 const exampleFolder = "../../../../examples/exec"
 
-// newExample is a host with the scripts of examples/exec, set up as they say,
-// where 1.0 runs and 1.1 is to come. What they are told is in env.
+// newExample returns a host with the scripts of examples/exec and their setup: 1.0
+// runs and 1.1 is the latest release. env is the environment of the scripts.
 func newExample(t *testing.T, env map[string]string) *host {
 	t.Helper()
 	h := newHost(t, map[string]string{})
@@ -39,7 +39,8 @@ func newExample(t *testing.T, env map[string]string) *host {
 	return h
 }
 
-// runSetup runs the one script that is no action under the name of one.
+// runSetup runs the script setup, which is not an action, under the name of an
+// action.
 func (h *host) runSetup() {
 	h.t.Helper()
 	versions := h.read("scripts/versions")

@@ -15,15 +15,15 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
-// host is a folder of scripts and what else a test needs around it.
+// host is a folder of scripts with a state folder and a folder for the tests.
 type host struct {
 	t    *testing.T
 	dir  string
 	opts Options
 }
 
-// newHost has the scripts that are required, which do nothing, and the given
-// ones. Each finds the folder $WORK to write to.
+// newHost returns a host with the required scripts, which do nothing, and the given
+// scripts. Each may write to the folder $WORK.
 func newHost(t *testing.T, scripts map[string]string) *host {
 	t.Helper()
 	root := t.TempDir()
@@ -45,7 +45,7 @@ func newHost(t *testing.T, scripts map[string]string) *host {
 	return h
 }
 
-// endLeftovers ends the scripts that a failed test has left running.
+// endLeftovers kills the scripts that a failed test has left running.
 func (h *host) endLeftovers() {
 	if !h.t.Failed() {
 		return
@@ -61,8 +61,8 @@ func (h *host) endLeftovers() {
 	}
 }
 
-// script writes an executable file. No process is started meanwhile: it would
-// hold the file open for writing for a moment, and to run it would fail.
+// script writes an executable file. It holds syscall.ForkLock: a process forked
+// meanwhile would inherit the file open for writing, and execve(2) would fail.
 func (h *host) script(name, content string) {
 	h.t.Helper()
 	syscall.ForkLock.RLock()
@@ -105,7 +105,7 @@ func (h *host) pipe(name string) {
 	}
 }
 
-// hear waits for a line that somebody writes to a named pipe.
+// hear reads a line from a named pipe.
 func (h *host) hear(name string) string {
 	h.t.Helper()
 	f, err := os.Open(h.path(name))
@@ -120,7 +120,7 @@ func (h *host) hear(name string) string {
 	return strings.TrimSpace(line)
 }
 
-// say writes a line to a named pipe that somebody reads.
+// say writes a line to a named pipe.
 func (h *host) say(name, line string) {
 	h.t.Helper()
 	f, err := os.OpenFile(h.path(name), os.O_WRONLY, 0)
@@ -140,7 +140,7 @@ func closeFile(t *testing.T, f *os.File) {
 	}
 }
 
-// job is run 41, whose progress nobody heeds.
+// job is a job of run 41 whose progress is ignored.
 func job() strategy.Job { return heeding(func(int, string) {}) }
 
 func heeding(progress func(int, string)) strategy.Job {

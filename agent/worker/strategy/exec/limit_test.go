@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// clock fires the time limit of upgrade, and the grace that follows, when told.
+// clock fires the timeout of upgrade and the grace period on demand.
 type clock struct{ limit, grace chan time.Time }
 
 func newClock() clock { return clock{make(chan time.Time, 1), make(chan time.Time, 1)} }
@@ -25,7 +25,7 @@ func (c clock) after(d time.Duration) <-chan time.Time {
 	}
 }
 
-// ends waits until nobody has a named pipe open for writing any more.
+// ends waits until no process has a named pipe open for writing.
 func (h *host) ends(pipe *os.File) {
 	h.t.Helper()
 	if _, err := io.Copy(io.Discard, pipe); err != nil {
@@ -94,7 +94,7 @@ func TestScriptThatEndsAtOnceIsGivenNoGrace(t *testing.T) {
 	ended := begin(t.Context(), h.open().Upgrade, j)
 	await(t, heard, "ready")
 	c.limit <- time.Time{}
-	// The grace is never over here: that the call returns is what is tested.
+	// The grace period never ends here: the test is that the call returns.
 	wantError(t, (<-ended).err, "exceeded its time limit")
 	if got := h.read("effect"); got != "cleaned up\n" {
 		t.Fatalf("the script left %q", got)

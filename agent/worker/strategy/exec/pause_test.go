@@ -16,13 +16,12 @@ import (
 // helperLimit is the time limit that this test binary has as a worker.
 const helperLimit = "EXEC_TEST_HELPER_LIMIT"
 
-// pauses is how often a test has two things be news at once: select takes
-// either.
+// pauses is how often a test makes two events ready at once: select chooses either.
 const pauses = 20
 
-// TestWorkerStoppedAcrossTheLimit stops a worker in the middle of an upgrade and
-// has it go on when the script has ended and its time, too: an upgrade that
-// ended well is not called overdue, for it would be rolled back.
+// TestWorkerStoppedAcrossTheLimit stops a worker during an upgrade and continues it
+// after the script has ended and the timeout has expired: a successful upgrade must
+// not count as overdue, because it would be rolled back.
 func TestWorkerStoppedAcrossTheLimit(t *testing.T) {
 	t.Parallel()
 	const limit = 3 * time.Second
@@ -55,8 +54,8 @@ func signal(t *testing.T, worker *osexec.Cmd, number syscall.Signal) {
 	}
 }
 
-// TestEndAndLimitAreNewsAtOnce checks that the end of a script counts, be its
-// time or that of the whole call over as well.
+// TestEndAndLimitAreNewsAtOnce checks that the end of a script counts even if its
+// timeout or the context of the call has expired too.
 func TestEndAndLimitAreNewsAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, map[string]string{"upgrade": "echo upgraded"})
@@ -91,8 +90,8 @@ func endedBefore(ctx context.Context, s *Strategy) error {
 	return errors.Join(s.supervise(ctx, actionUpgrade, p, lock, out), out.close(), ignoreClosed(lock.Close()))
 }
 
-// TestReleaseAndLimitAreNewsAtOnce checks that a wait for an earlier script has
-// not failed when that script has ended, though the time of the wait is over.
+// TestReleaseAndLimitAreNewsAtOnce checks that a wait for an earlier script succeeds
+// if that script has ended, even if the timeout of the wait has expired too.
 func TestReleaseAndLimitAreNewsAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, map[string]string{"resume": "exit 10"})

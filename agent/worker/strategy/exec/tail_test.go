@@ -11,8 +11,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/script"
 )
 
-// TestOwnNoteIsNotWhatTheScriptSaid checks that the note of dropped output is
-// never taken for a line of the script, whatever that prints between the cut
+// TestOwnNoteIsNotWhatTheScriptSaid checks that the note of dropped output never
+// counts as a line of the script, whatever the script prints between the truncation
 // and the note.
 func TestOwnNoteIsNotWhatTheScriptSaid(t *testing.T) {
 	t.Parallel()
@@ -83,7 +83,7 @@ func TestParseLine(t *testing.T) {
 	}
 }
 
-// checkShown holds what may be shown to people.
+// checkShown checks that a text can be shown to people.
 func checkShown(fail func(string, ...any), text string) {
 	unfit := func(r rune) bool { return r != ' ' && !unicode.IsPrint(r) }
 	if len(text) > script.MaxText || !utf8.ValidString(text) || strings.ContainsFunc(text, unfit) {

@@ -102,8 +102,8 @@ func TestVersionsOfAScript(t *testing.T) {
 	wantError(t, err, `cannot parse the output of versions: line 1: "kernel" is not a package`)
 }
 
-// FuzzParseVersions holds that what is taken is fit for the log: it is a table
-// that comes back the same from the JSON it is sent as.
+// FuzzParseVersions checks that an accepted table survives a round trip through its
+// JSON form.
 func FuzzParseVersions(f *testing.F) {
 	f.Add([]byte("base-os 1.0\nkernel 6.1.0\n"))
 	f.Add([]byte(`{"base-os":"1.0","kernel":"6.1.0"}`))

@@ -32,7 +32,7 @@ func do(ctx context.Context, h *simulated.Host, action string) error {
 
 var faulty = []string{"prepare", "upgrade", "reboot", "verify", "resume", "rollback"}
 
-// ready is a host on which each action of run 7 goes well.
+// ready returns a host on which each action of run 7 succeeds.
 func ready(t *testing.T) *simulated.Host {
 	t.Helper()
 	h := open(t, t.TempDir())
@@ -79,7 +79,7 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// start carries out an action that does not end by itself.
+// start starts an action that does not end by itself.
 func start(ctx context.Context, h *simulated.Host, action string) <-chan error {
 	ended := make(chan error, 1)
 	go func() { ended <- do(ctx, h, action) }()

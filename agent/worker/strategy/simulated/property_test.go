@@ -12,8 +12,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
-// machine drives a host at random, cutting upgrades off where a real crash
-// could, and knows how many of them have had their effect.
+// machine drives a host at random, interrupts upgrades where a real crash could, and
+// counts the upgrades that have had their effect.
 type machine struct {
 	t    *rapid.T
 	dir  string
@@ -33,7 +33,7 @@ func (m *machine) job() strategy.Job {
 	return strategy.Job{Run: m.run, Progress: func(int, string) {}}
 }
 
-// boot brings the kernel that the last upgrade installed, if any.
+// boot activates the kernel that the last upgrade installed, if any.
 func (m *machine) boot() {
 	m.must(m.host.Boot(context.Background()))
 	m.booted++
@@ -45,8 +45,8 @@ func (m *machine) reopen() {
 	m.host = h
 }
 
-// TestEveryUpgradeThatHappenedIsCountedOnce holds the effects log against the
-// package database and against Resume (design invariant 2).
+// TestEveryUpgradeThatHappenedIsCountedOnce compares the effects log with the package
+// database and with Resume (design.md 5, invariant 2).
 func TestEveryUpgradeThatHappenedIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -98,7 +98,7 @@ func (m *machine) attempt(cut int) (want strategy.Outcome, pending bool) {
 	return strategy.RebootRequired, true
 }
 
-// tear leaves the half of a line that a lost machine leaves.
+// tear leaves an incomplete line, as a crash does.
 func (m *machine) tear() {
 	f, err := os.OpenFile(m.host.path(effectsFile), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	m.must(err)

@@ -14,9 +14,9 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
-// respelt is complete in other words: lengths of time, numbers for texts, the
-// order of sets.
-var respelt = strings.NewReplacer(
+// otherForm is complete in another form with the same meaning: durations, numbers for
+// texts, the order of sets.
+var otherForm = strings.NewReplacer(
 	`"30m"`, `"1800s"`, `"12h"`, `"720m"`, `"10m"`, `"600s"`, `"90s"`, `"1m30s"`, `"2s"`, `"0m2s"`, `timeout = "1m"`, `timeout = "60s"`,
 	`"5m"`, `"300s"`, `retry_interval = "1s"`, `retry_interval = "0h1s"`, `"2h"`, `"120m"`, `"90m"`, `"1h30m"`, `"20m"`, `"1200s"`,
 	`["h02", "h01"]`, `["h01", "h02"]`, `max_unavailable  = 2`, `max_unavailable = "2"`,
@@ -27,14 +27,14 @@ func TestAccRollout_otherSpellingIsNoChange(t *testing.T) {
 	api, server := acctest.Fake(t)
 	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: server.Config(block(complete)), Check: writes(api, 1)},
-		{Config: server.Config(block(respelt)), ConfigPlanChecks: emptyPlan(), Check: stored(api, whole())},
+		{Config: server.Config(block(otherForm)), ConfigPlanChecks: emptyPlan(), Check: stored(api, whole())},
 	}})
 }
 
-// TestAccRollout_noPerpetualDiff: what a person declares stays as declared,
-// though the server leaves out what is empty, false or zero, writes defaults
-// out, and spells lengths its own way. TestFromAPI_keepsWhatIsDeclared goes
-// through all of it without a CLI.
+// TestAccRollout_noPerpetualDiff checks that declared values keep their form, although
+// the server omits empty, false and zero values, fills in defaults, and returns
+// durations in canonical form. TestFromAPI_keepsWhatIsDeclared checks all values
+// without a CLI.
 func TestAccRollout_noPerpetualDiff(t *testing.T) {
 	t.Parallel()
 	api, server := acctest.Fake(t)
@@ -50,7 +50,7 @@ func TestAccRollout_noPerpetualDiff(t *testing.T) {
 				t.Log(name)
 				api.ForgetRequests()
 			},
-			// That the plan afterwards is empty, each step checks by itself.
+			// Each step checks that the next plan is empty.
 			Config: server.Config(block(body)),
 			Check:  writes(api, 1),
 		}, resource.TestStep{Config: server.Config()})
@@ -64,7 +64,7 @@ func TestAccRollout_onlyTheRealChangeIsShown(t *testing.T) {
 	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: server.Config(block(complete))},
 		{
-			Config: server.Config(block(strings.Replace(respelt, `"stop"`, `"finish-host"`, 1))),
+			Config: server.Config(block(strings.Replace(otherForm, `"stop"`, `"finish-host"`, 1))),
 			ConfigPlanChecks: expect(
 				plancheck.ExpectResourceAction(address, plancheck.ResourceActionUpdate),
 				plancheck.ExpectKnownValue(address, tfjsonpath.New("overrun"), knownvalue.StringExact("finish-host")),
