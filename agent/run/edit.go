@@ -28,7 +28,7 @@ func (s *State) edit(i int, at time.Time, change func(*member)) {
 	}
 	m.moves++
 	s.enter(i, before.step, m.step, at)
-	s.leave(before.step)
+	s.queues.leave(s.members, before.step)
 	s.settle(m, &before, at)
 }
 

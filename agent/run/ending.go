@@ -40,7 +40,7 @@ func (s *State) why(result Result, now time.Time) string {
 		return fmt.Sprintf("stage %s was not approved within %s", g.Name, g.ApprovalTimeout.Duration())
 	}
 	return fmt.Sprintf("hosts take %s, so none of the %d left in stage %s would be done by %s",
-		s.typical().Round(time.Second), g.left, g.Name, stamp(s.NotAfter))
+		s.pace.usual.Round(time.Second), g.left, g.Name, stamp(s.NotAfter))
 }
 
 // expired reports whether the current stage was to be approved by now.
@@ -97,12 +97,12 @@ func (s *State) stop(why string, at time.Time) {
 // waited for or given up, what was drained is undrained.
 func (s *State) windDown(now time.Time, result Result, until time.Time) Step {
 	for _, at := range []step{checkingBefore, ready, draining, drained} {
-		if _, some := s.front(at); some {
+		if _, some := s.queues.front(at); some {
 			return note(s.cancelAll(at))
 		}
 	}
 	silenced := s.aborted != nil || s.overAt(now)
-	if i, some := s.front(rebootDue); some {
+	if i, some := s.queues.front(rebootDue); some {
 		if silenced {
 			return note(s.cancelAll(rebootDue))
 		}
@@ -110,7 +110,7 @@ func (s *State) windDown(now time.Time, result Result, until time.Time) Step {
 	}
 	if s.overAt(now) && s.policy.Overrun == policy.StopHost {
 		for _, at := range []step{upgrading, rebooting, checkingAfter} {
-			if _, some := s.front(at); some {
+			if _, some := s.queues.front(at); some {
 				return note(s.cancelAll(at))
 			}
 		}

@@ -192,7 +192,7 @@ func (s *State) isWell(i int, at time.Time) {
 		return
 	}
 	took := at.Sub(m.takenAt)
-	s.measure(took)
+	s.pace.add(took)
 	s.edit(i, at, func(m *member) {
 		m.step, m.since, m.final, m.InHand, m.Owes.Checks, m.took = done, at, Upgraded, false, "", took
 	})

@@ -8,28 +8,33 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// measures is how many of the last hosts tell how long one takes.
+// measures is how many of the last hosts tell how long a host takes.
 const measures = 20
 
-// measure adds how long a host took.
-func (s *State) measure(took time.Duration) {
-	s.measured = append(s.measured, max(took, 0))
-	if len(s.measured) > measures {
-		s.measured = append([]time.Duration(nil), s.measured[1:]...)
-	}
-	sorted := slices.Sorted(slices.Values(s.measured))
-	s.usual = sorted[(len(sorted)*9+9)/10-1]
+// pace is how long hosts take.
+type pace struct {
+	// last are how long the last hosts took, newest last.
+	last []time.Duration
+	// usual is how long a host takes: nine in ten of the last hosts were not slower,
+	// so that one very slow host does not stop the rest. It is 0 while none is
+	// measured.
+	usual time.Duration
 }
 
-// typical is how long a host takes: nine in ten of the last ones were not
-// slower, so that one that was very slow does not stop the rest. It is 0 while
-// none is measured.
-func (s *State) typical() time.Duration { return s.usual }
+// add adds how long a host took.
+func (p *pace) add(took time.Duration) {
+	p.last = append(p.last, max(took, 0))
+	if len(p.last) > measures {
+		p.last = append([]time.Duration(nil), p.last[1:]...)
+	}
+	sorted := slices.Sorted(slices.Values(p.last))
+	p.usual = sorted[(len(sorted)*9+9)/10-1]
+}
 
 // fits reports whether a host that starts now will be done by not-after, as
 // far as is known.
 func (s *State) fits(now time.Time) bool {
-	return !now.Add(s.typical()).After(s.NotAfter)
+	return !now.Add(s.pace.usual).After(s.NotAfter)
 }
 
 // Forecast is when a run is expected to end, if hosts go on to take as long as
@@ -51,13 +56,13 @@ type Forecast struct {
 // run on a copy, in virtual time: each host takes what is typical, checks pass,
 // and nobody does anything else. Its cost grows with the number of hosts.
 func (s *State) Forecast(now time.Time) (Forecast, bool) {
-	took := s.typical()
+	took := s.pace.usual
 	if took == 0 || s.Over() || s.unprepared > 0 {
 		return Forecast{}, false
 	}
 	p := &forecaster{State: s.clone(), now: now, took: took, f: Forecast{Hosts: make(map[string]time.Time, s.unstarted+s.underWay)}}
 	_, p.ending = s.ending(now)
-	p.usual = 0 // A host that will be late starts all the same, and is counted.
+	p.pace.usual = 0 // A host that will be late starts all the same, and is counted.
 	p.resume()
 	for p.step() {
 	}

@@ -227,10 +227,10 @@ func (s *State) prepare(now time.Time, result Result, ends bool) Step {
 
 // nextCommand returns what has to be sent to a host that is out of service.
 func (s *State) nextCommand() (Step, bool) {
-	if i, some := s.front(rebootDue); some {
+	if i, some := s.queues.front(rebootDue); some {
 		return send(message.Command{Action: message.Reboot, Host: s.members[i].Name}), true
 	}
-	if i, some := s.front(drained); some {
+	if i, some := s.queues.front(drained); some {
 		return send(message.Command{Action: message.Upgrade, Host: s.members[i].Name}), true
 	}
 	return Step{}, false
@@ -258,7 +258,7 @@ func (s *State) begin(now time.Time) Step {
 // next is the host that starts next, while nothing keeps it from that: a host that
 // has passed its checks, or else the first candidate.
 func (s *State) next() int {
-	i, some := s.front(ready)
+	i, some := s.queues.front(ready)
 	if !some || !s.mayTake(i) {
 		i, _ = s.firstCandidate()
 	}

@@ -18,6 +18,8 @@ type ticket struct {
 	since      time.Time
 }
 
+func (t ticket) isVoid(members []member) bool { return members[t.host].moves != t.move }
+
 // queues hold the hosts at each step, in the order in which they came to it. A
 // void ticket is removed when it reaches the front, so that the cost of a step does
 // not depend on the number of hosts.
@@ -32,8 +34,8 @@ var queued = map[step]bool{
 
 // front returns the first host of the queue of a step; false when the queue is
 // empty.
-func (s *State) front(at step) (int, bool) {
-	if queue := s.queues[at]; len(queue) > 0 {
+func (q queues) front(at step) (int, bool) {
+	if queue := q[at]; len(queue) > 0 {
 		return queue[0].host, true
 	}
 	return 0, false
@@ -48,7 +50,7 @@ func (s *State) enter(i int, from, to step, at time.Time) {
 		if from == draining { // The drain hook ends first, though nobody waits for it.
 			t.since = later(at, m.takenAt.Add(s.taskLimit(message.Drain)))
 		}
-		s.queues[to] = slices.Insert(s.queues[to], s.undrainIndex(t), t)
+		s.queues[to] = slices.Insert(s.queues[to], s.queues.undrainIndex(t), t)
 	case to == ready && m.Held(): // The host needs no slot, so it does not wait for one.
 		s.queues[to] = slices.Insert(s.queues[to], 0, t)
 	case queued[to]:
@@ -58,8 +60,8 @@ func (s *State) enter(i int, from, to step, at time.Time) {
 
 // undrainIndex is the index of a ticket in the queue of undraining, which is
 // ordered by time: a host whose drain hook has to end first has a later time.
-func (s *State) undrainIndex(t ticket) int {
-	queue := s.queues[undraining]
+func (q queues) undrainIndex(t ticket) int {
+	queue := q[undraining]
 	i := len(queue)
 	for i > 0 && queue[i-1].since.After(t.since) {
 		i--
@@ -68,30 +70,28 @@ func (s *State) undrainIndex(t ticket) int {
 }
 
 // leave removes the void tickets at the front of the queue of a step.
-func (s *State) leave(at step) {
-	queue := s.queues[at]
-	for len(queue) > 0 && !s.holds(queue[0]) {
+func (q queues) leave(members []member, at step) {
+	queue := q[at]
+	for len(queue) > 0 && queue[0].isVoid(members) {
 		queue = queue[1:]
 	}
 	if len(queue) == 0 {
-		delete(s.queues, at)
+		delete(q, at)
 		return
 	}
-	s.queues[at] = queue
+	q[at] = queue
 }
 
-func (s *State) holds(t ticket) bool { return s.members[t.host].moves == t.move }
-
-// all returns the names of the hosts at a step that came to it before a time;
-// the zero time means all.
-func (s *State) all(at step, before time.Time) []string {
+// hosts returns the names of the hosts that came to a step before a time; the zero
+// time means all hosts at the step.
+func (q queues) hosts(members []member, at step, before time.Time) []string {
 	var names []string
-	for _, t := range s.queues[at] {
+	for _, t := range q[at] {
 		if !before.IsZero() && t.since.After(before) {
 			break
 		}
-		if s.holds(t) {
-			names = append(names, s.members[t.host].Name)
+		if !t.isVoid(members) {
+			names = append(names, members[t.host].Name)
 		}
 	}
 	return names

@@ -150,10 +150,7 @@ type State struct {
 	// aborted is who aborted it; nil when nobody did.
 	aborted *Pausing
 	fleet   fleet
-	// measured are how long the last hosts took, newest last; usual is how long
-	// one takes, as far as these tell.
-	measured []time.Duration
-	usual    time.Duration
+	pace    pace
 	// changed is the time of the last record that changed anything, newest that
 	// of the last record.
 	changed, newest time.Time

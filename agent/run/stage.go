@@ -201,7 +201,7 @@ func (s *State) blocker(now time.Time) blocker {
 // stageBlocker returns what keeps the next host of a stage from starting because of
 // other hosts. A slot is reserved for a host that is being checked.
 func (s *State) stageBlocker(now time.Time, g *stage) blocker {
-	if i, checked := s.front(ready); checked && s.mayTake(i) {
+	if i, checked := s.queues.front(ready); checked && s.mayTake(i) {
 		return nothing
 	}
 	i, some := s.firstCandidate()
@@ -254,7 +254,7 @@ func (s *State) unblocks(now time.Time) time.Time {
 	if i, some := s.firstCandidate(); some && now.Before(s.starts(i)) {
 		at = sooner(at, s.starts(i))
 	}
-	if took := s.typical(); took > 0 {
+	if took := s.pace.usual; took > 0 {
 		// From then on no host fits any more, which may end the run.
 		if last := s.NotAfter.Add(-took); !now.After(last) {
 			at = sooner(at, last.Add(1))

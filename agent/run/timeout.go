@@ -58,7 +58,7 @@ func (s *State) overdue(now time.Time) (e message.Event, until time.Time) {
 			until = sooner(until, end)
 			continue
 		}
-		hosts := s.all(a.step, now.Add(-limit))
+		hosts := s.queues.hosts(s.members, a.step, now.Add(-limit))
 		if a.step == preparing {
 			hosts = s.unanswering()
 		}
@@ -102,7 +102,7 @@ func awaitedAt(at step) message.Awaited {
 // cancelAll returns the event that the hosts at a step are not waited for, nor
 // sent what comes next, because the run ends.
 func (s *State) cancelAll(at step) message.Event {
-	return message.Cancelled{Hosts: s.all(at, time.Time{}), Awaited: awaitedAt(at)}
+	return message.Cancelled{Hosts: s.queues.hosts(s.members, at, time.Time{}), Awaited: awaitedAt(at)}
 }
 
 // timeOut drops a host that has taken too long. Why follows from where it stands.
