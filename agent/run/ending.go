@@ -8,8 +8,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
-// ending tells whether the run comes to its end early at a time, how and why:
-// no host starts any more.
+// ending returns whether the run ends early, with which result: then no host starts
+// any more.
 func (s *State) ending(now time.Time) (Result, bool) {
 	switch {
 	case s.aborted != nil:
@@ -24,7 +24,7 @@ func (s *State) ending(now time.Time) (Result, bool) {
 	return Partial, s.expired(now) || s.underWay == 0 && !s.fits(now)
 }
 
-// why says in words why a run ended early.
+// why is the reason of a run that ends early, for people.
 func (s *State) why(result Result, now time.Time) string {
 	g := &s.stages[s.current]
 	switch {
@@ -43,7 +43,7 @@ func (s *State) why(result Result, now time.Time) string {
 		s.pace.usual.Round(time.Second), g.left, g.Name, stamp(s.NotAfter))
 }
 
-// expired reports whether the current stage was to be approved by now.
+// expired reports whether the time to approve the current stage is up.
 func (s *State) expired(now time.Time) bool {
 	g := &s.stages[s.current]
 	return !s.approved(g) && !now.Before(s.approvalEnds(g))
@@ -65,7 +65,7 @@ func (s *State) timedOut() string {
 	return reason
 }
 
-// whyOver says in words that no command is sent any more, and why.
+// whyOver is the reason why no command is sent any more, for people.
 func (s *State) whyOver() string {
 	if s.frozen != "" {
 		return fmt.Sprintf("freeze %s began at %s", s.frozen, stamp(s.NotAfter))
@@ -75,8 +75,8 @@ func (s *State) whyOver() string {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// enough stops the run once all hosts have answered prepare, or were given up,
-// and too few are prepared (AV-79).
+// enough stops the run when each host has answered prepare or its time is up, and too
+// few hosts are prepared (AV-79).
 func (s *State) enough(at time.Time) {
 	// Nobody waits for what an operator has left out.
 	if n := s.statuses[Prepared]; n+s.statuses[Skipped] < s.policy.MinPrepared {
@@ -85,16 +85,16 @@ func (s *State) enough(at time.Time) {
 	}
 }
 
-// stop has no further host start because of what failed. What fails after
-// not-after stops nothing: the run has come too late by then.
+// stop lets no further host start because of failures. After not-after the run ends
+// anyway, as timed out.
 func (s *State) stop(why string, at time.Time) {
 	if s.halt == "" && !s.overAt(at) {
 		s.halt = why
 	}
 }
 
-// windDown brings a run to its end: what has not begun is left out, what has is
-// waited for or given up, what was drained is undrained.
+// windDown ends a run early: hosts that have not begun are cancelled, hosts under way
+// are waited for or cancelled, and drained hosts are undrained.
 func (s *State) windDown(now time.Time, result Result, until time.Time) Step {
 	for _, at := range []step{checkingBefore, ready, draining, drained} {
 		if _, some := s.queues.front(at); some {

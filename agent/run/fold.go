@@ -10,10 +10,10 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/roster"
 )
 
-// Fold takes in the next record of the log. An error means that the record
-// changed nothing, and says why: it is late, of another run, malformed or
-// forged (design.md 5, invariants 4 and 5). After the end of the run a host can
-// still answer what it owes an answer to, be deleted and be released.
+// Fold applies the next record of the log. An error means that the record changed
+// nothing, and says why: it is late, of another run, malformed or forged (design.md
+// 5, invariants 4 and 5). After the end of the run a host can still give an answer
+// that it owes, be deleted and be released.
 func (s *State) Fold(r message.Decoded) error {
 	if !s.Over() {
 		s.follow(r.Time)
@@ -174,8 +174,7 @@ func (s *State) needsReboot(i int, at time.Time) {
 	s.isUpgraded(i, at)
 }
 
-// isUpgraded takes in that the host says it is done: what is left are its
-// checks and its way back into service.
+// isUpgraded notes that the host has answered "done": the checks after it come next.
 func (s *State) isUpgraded(i int, at time.Time) {
 	if len(s.policy.Checks.AfterHost) > 0 {
 		_ = s.move(i, checkingAfter, at)
@@ -184,7 +183,8 @@ func (s *State) isUpgraded(i int, at time.Time) {
 	s.isWell(i, at)
 }
 
-// isWell takes in that the host is done and its checks have passed.
+// isWell notes that the checks after the host have passed: it is undrained, or
+// upgraded.
 func (s *State) isWell(i int, at time.Time) {
 	m := &s.members[i]
 	if m.Owes.Undrain {
@@ -198,9 +198,9 @@ func (s *State) isWell(i int, at time.Time) {
 	})
 }
 
-// fail takes in what went wrong with a host. A host that is out of service stays
-// so until it is well again: its late answer has come, it is undrained, and
-// the checks that failed pass. It is undrained at once.
+// fail notes that a host has failed. If it is out of service, it stays so until it
+// has given the answer that it owes, it is undrained, and its checks pass. It is
+// undrained at once.
 func (s *State) fail(i int, text string, at time.Time) {
 	s.failures++
 	s.judge(s.members[i].Name, text, at)
@@ -215,12 +215,12 @@ func (s *State) fail(i int, text string, at time.Time) {
 	})
 }
 
-// proof returns the kind of checks that show that a host which fails now is
-// well again; none when there are none, or it was not touched.
+// proof returns the kind of the checks that have to pass after a host has failed;
+// empty when there are no such checks, or nothing was done to the host.
 func (s *State) proof(m *member) message.TaskKind {
 	switch {
 	case m.step <= ready && m.Owes.Checks != "":
-		return m.Owes.Checks // Since a run before.
+		return m.Owes.Checks // Since an earlier run.
 	case m.step == checkingBefore:
 		return message.BeforeHost
 	case m.Held() && len(s.policy.Checks.AfterHost) > 0:
@@ -247,15 +247,15 @@ func (s *State) onFailure(why string, at time.Time) {
 	case policy.Stop:
 		s.stop(why, at)
 	case policy.Pause:
-		// A person who has paused the run will see the failure before resuming it; the
-		// rollout and the agent do not look.
+		// A person who has paused the run sees the failure before resuming it; the
+		// rollout and the agent do not.
 		if s.Paused == nil || message.GoesOn(s.Paused.By) {
 			s.Paused = &Pausing{By: byPolicy, Why: message.CleanText(why), At: at}
 		}
 	}
 }
 
-// takeSlot has a host count as out of service for this run.
+// takeSlot notes that this run has taken a host out of service.
 func (s *State) takeSlot(i int, at time.Time) {
 	if !s.members[i].takenAt.IsZero() {
 		return
@@ -329,8 +329,8 @@ func (s *State) each(e message.Event, at time.Time, change func(i int, at time.T
 	return nil
 }
 
-// fallSilent has a host count as out of service. A host that is being checked
-// before its upgrade gives its turn back: it has it anew once it is heard of.
+// fallSilent notes that a host is silent. A host that is being checked before its
+// upgrade loses its turn, and is a candidate again once it is heard of.
 func (s *State) fallSilent(i int, at time.Time) bool {
 	if h := s.roster.Host(i); h.IsSilent() || h.Removed || h.Group == roster.NoGroup {
 		return false
@@ -350,8 +350,8 @@ func (s *State) recover(i int, at time.Time) bool {
 	return true
 }
 
-// delete drops a host that was deleted: nobody waits for it any more, nor for
-// its hook.
+// delete removes a host that was deleted: the run waits neither for the host nor for
+// its undrain hook.
 func (s *State) delete(i int, at time.Time) bool {
 	if (!s.isMember(i) || s.members[i].step == done) && !s.counts(i) {
 		return false
@@ -360,7 +360,7 @@ func (s *State) delete(i int, at time.Time) bool {
 	return true
 }
 
-// release drops a host whose slot was freed by force.
+// release removes a host whose slot a person has freed by force.
 func (s *State) release(e message.Released, at time.Time) error {
 	if err := s.refusesRelease(e.Host); err != nil {
 		return err
@@ -369,8 +369,8 @@ func (s *State) release(e message.Released, at time.Time) error {
 	return nil
 }
 
-// remove has a host hold no slot and take no further part. A host that has its
-// final status keeps it.
+// remove puts a host back into service and ends its part in the run. A final status
+// stays.
 func (s *State) remove(i int, text string, at time.Time) {
 	if !s.isMember(i) {
 		s.editHost(i, at, (*roster.Host).Remove)
@@ -388,9 +388,9 @@ func (s *State) remove(i int, text string, at time.Time) {
 	})
 }
 
-// turn has a host checked before anything else, also one whose checks have passed
-// and count no more. A host that is out of service stays so for its turn: it
-// would need a slot at once.
+// turn starts the checks before a host, or starts them again when their result is
+// not valid any more. A host that is out of service stays so during its turn:
+// otherwise it would need a slot at once.
 func (s *State) turn(i int, at time.Time) bool {
 	if !s.mayHaveTurn(i) || s.move(i, checkingBefore, at) != nil {
 		return false
@@ -399,8 +399,8 @@ func (s *State) turn(i int, at time.Time) bool {
 	return true
 }
 
-// slot takes a host out of service: it is drained next, if there is a hook for
-// that, and will be undrained whatever happens.
+// slot takes a host out of service. It is drained next, if there is a drain hook, and
+// undrained in the end, whatever happens.
 func (s *State) slot(i int, at time.Time) bool {
 	if !s.mayHaveTurn(i) || s.move(i, draining, at) != nil {
 		return false
@@ -439,10 +439,10 @@ func (s *State) pause(e message.Paused, at time.Time) error {
 	return nil
 }
 
-// resume lets the run go on. A person who resumes it has seen what failed so
-// far, and forgives it; the rollout and the agent do not look. The fleet may have
-// changed since, so its checks pass anew, and those before hosts that have no
-// slot yet.
+// resume lets the run go on. A person who resumes it resets its failure count; the
+// rollout and the agent do not, because they have not seen what failed. The fleet may
+// have changed meanwhile, so its checks have to pass again, and so do the checks
+// before hosts that have no slot yet.
 func (s *State) resume(e message.Resumed, at time.Time) error {
 	if s.Paused == nil {
 		return fmt.Errorf("run %d is not paused", s.Key())
@@ -466,9 +466,8 @@ func (s *State) abort(e message.Aborted, at time.Time) error {
 	return nil
 }
 
-// freeze has the run end when a freeze begins, be it one that nobody knew of
-// when the run was opened. Whether it is over is told by the log's clock alone:
-// whoever wrote the event may go by one that is wrong.
+// freeze ends the run when a freeze begins. The log's clock alone decides whether the
+// freeze is over: the clock of the controller that wrote the event may be wrong.
 func (s *State) freeze(e message.Frozen, at time.Time) error {
 	if !at.Before(e.Until) {
 		return fmt.Errorf("freeze %s was over at %s", e.Freeze, stamp(e.Until))
@@ -494,7 +493,7 @@ func (s *State) finish(e message.Finished, r message.Record) error {
 	return nil
 }
 
-// close gives a host that the run leaves behind its final status.
+// close gives a host that has no final status at the end of the run one.
 func (s *State) close(i int, at time.Time) {
 	m := &s.members[i]
 	if m.final != "" {

@@ -69,9 +69,17 @@ func (p *player) forgedEvent(rt *rapid.T, opened message.Opened, run uint64) mes
 		OK: rapid.Bool().Draw(rt, "ok"),
 	}
 	return rapid.SampledFrom([]message.Event{
-		message.Silent{Hosts: hosts}, message.Recovered{Hosts: hosts}, message.Deleted{Hosts: hosts}, message.Released{Host: hosts[0], By: "eve"},
-		message.Turn{Host: hosts[0]}, message.Slot{Host: hosts[0]}, message.Ran{Outcome: outcome},
-		message.TimedOut{Hosts: hosts, Awaited: awaited}, message.Cancelled{Hosts: hosts, Awaited: awaited},
-		message.Approved{Stage: "s0", By: "eve"}, message.Paused{By: "eve"}, message.Resumed{By: "eve"},
+		message.Silent{Hosts: hosts},
+		message.Recovered{Hosts: hosts},
+		message.Deleted{Hosts: hosts},
+		message.Released{Host: hosts[0], By: "eve"},
+		message.Turn{Host: hosts[0]},
+		message.Slot{Host: hosts[0]},
+		message.Ran{Outcome: outcome},
+		message.TimedOut{Hosts: hosts, Awaited: awaited},
+		message.Cancelled{Hosts: hosts, Awaited: awaited},
+		message.Approved{Stage: "s0", By: "eve"},
+		message.Paused{By: "eve"},
+		message.Resumed{By: "eve"},
 	}).Draw(rt, "event")
 }

@@ -1,49 +1,54 @@
-// Package run is a run as a fold over the log: State is what the records so
-// far amount to, Next what has to happen now.
+// Package run is a run as a fold over the log: State is what the records amount to,
+// Next is what has to happen now.
 //
-// It decides every step of a run and reads every reply. It does no I/O, has no
-// clock and starts no goroutine: whoever folds the same records gets the same
-// next step, after any crash (AV-82).
+// It decides each step of a run and reads each reply. It does no I/O, has no clock
+// and starts no goroutine: a controller that folds the same records gets the same
+// next step, after any crash (AV-82). Which hosts are out of service outlives a run:
+// that is in package roster.
+//
+// The files, from the top down: ledger.go folds a log of many runs, next.go decides
+// the next step of a run, ending.go and timeout.go how it ends and what it stops
+// waiting for, request.go what people may ask, waiting.go tells what it waits for,
+// forecast.go when it will end. fold.go applies records, stage.go and queue.go hold
+// the order of hosts, edit.go keeps the counts, member.go is one host.
 //
 // # What holds
 //
-// Prepare goes to all members, also to silent ones, which take part when they
-// answer within their limit. Nobody is upgraded before each member has answered
-// or was given up, and as many as min-prepared are prepared; that counts all
-// members but those that were deleted or released.
+// All members are prepared, also silent ones: these take part if they answer within
+// the limit. No host is upgraded before each member has answered or its time is up,
+// and at least min-prepared members are prepared. A member that was deleted or
+// released counts as prepared.
 //
-// The slot comes last: checks before the host, slot, drain, upgrade, reboot,
-// checks after it, undrain. A host is out of service from its slot until it is
-// upgraded, its checks have passed and it is undrained; one that failed until
-// its late answer has come, it is undrained and its checks pass, which are
-// tried again every 30 s; a silent one while it is silent. Deletion and release
-// by force end all of that. No host starts while as many of its stage are out
-// of service as may be; silence that comes later may exceed that. What the
-// checks before it have shown counts for a while, and not beyond a pause: they
-// pass anew before a host that had to wait for its slot.
+// A host goes through the checks before it, its slot, drain, upgrade, reboot, the
+// checks after it, and undrain. It is out of service from its slot until all of that
+// has passed. A host that failed is out of service until its late answer has come, it
+// is undrained and its checks pass; they are tried again each 30 s. A silent host is
+// out of service while it is silent. Deletion and release end all of this. No host
+// starts while as many hosts of its stage are out of service as may be; hosts that
+// fall silent later can exceed that. The result of the checks before a host is valid
+// for a while, and not beyond a pause: a host that has waited for its slot for longer
+// is checked again.
 //
-// Who is out of service when a run ends still is in the next one, until what it
-// lacks has come: an answer, its undrain hook, its checks. Such hosts are the
-// first of their stage, and need no further slot; but not more of them are
-// upgraded at once than may be out of service. One that does not know itself
-// what it did is not touched before it was released. A host that a retry leaves
-// alone counts in its stage all the same.
+// A host that is out of service when a run ends is out of service in the next run,
+// until what it owes has come: an answer, its undrain hook, its checks. Such hosts
+// go first in their stage and need no slot, but no more of them are upgraded at once
+// than may be out of service. A host that does not know what it did is not touched
+// before somebody releases it. A host that counts in a stage and is no member, as
+// those that a retry leaves alone, takes a slot while it is out of service.
 //
-// An undrain hook is wanted for every host that was drained, and the run does
-// not end before it was tried or its limit passed; a host that was deleted is
-// past that.
+// Each host that was drained is undrained, and a run does not end before that was
+// tried or its limit has passed, unless the host was deleted.
 //
-// At max-failures a run stops (hosts under way are finished, their reboots
-// included, the rest is skipped), pauses (a person who resumes it forgives what
-// failed), or goes on.
+// At max-failures a run stops (hosts under way are finished, with their reboots, and
+// the rest is skipped), pauses (resuming it resets its failure count), or goes on.
 //
-// No command follows not-after or an abort. Hosts under way are waited for, up
-// to the limit of what they are at, or with overrun "stop" until not-after
-// only. No host starts that would not be done by not-after by the measured time
-// of those before it; once nothing is under way either, the run is partial.
+// No command follows not-after or an abort. Hosts under way are waited for until
+// their limit, or with overrun "stop" until not-after. No host starts that would not
+// be done by not-after, by the time that other hosts have taken; when no host is
+// under way either, the run is partial.
 //
-// Whatever a run waits for has a limit, if only not-after; so each run ends by
-// itself (design.md 5, invariant 7).
+// Each wait has a limit, if only not-after, so each run ends (design.md 5,
+// invariant 7).
 package run
 
 import (
@@ -88,20 +93,19 @@ const (
 type State struct {
 	// ID is the sequence of the run's prepare; 0 before it.
 	ID uint64
-	// OpenedSeq is the sequence of the event that opened it.
+	// OpenedSeq is the sequence of the event that opened the run.
 	OpenedSeq uint64
 	OpenedAt  time.Time
-	// LastSeq is the sequence of the last record that changed it, also after its
-	// end.
+	// LastSeq is the sequence of the last record that changed the run, also after
+	// its end.
 	LastSeq uint64
 	Trigger string
 	By, Why string
 	// RetryOf is the run whose failed and skipped hosts these are; 0 for none.
 	RetryOf  uint64
 	NotAfter time.Time
-	// Window is when the window opened whose run it is; zero when it was
-	// opened outside of all windows, or the log is from before this was
-	// written down. WindowEnd is when that was to close, zero as Window is.
+	// Window is when the window of the run opened, WindowEnd when that closes; zero
+	// for a run outside of all windows.
 	Window, WindowEnd time.Time
 
 	Phase  Phase
@@ -110,48 +114,45 @@ type State struct {
 	// EndedSeq and EndedAt are of the event that finished it.
 	EndedSeq uint64
 	EndedAt  time.Time
-	// Exempt are hosts that were left out when it was opened.
+	// Exempt are the hosts that the rollout left out.
 	Exempt []policy.Exempt
-	// Paused is who holds it up; nil when nobody does.
+	// Paused says who has paused the run; nil while it is not paused.
 	Paused *Pausing
 
 	policy   policy.Resolved
 	noReboot map[string]string
-	// roster knows who is out of service: the members first, then hosts that are
-	// no members and count.
+	// roster knows which hosts are out of service: members come first in it, in their
+	// order, then hosts that are no members.
 	roster  *roster.Roster
 	members []member
 	stages  []stage
 	// current is the index of the first stage that has hosts left.
 	current int
-	// soakEnds is until when the stages before the current one soak, soaks the
-	// index of the one that soaks longest.
+	// soakEnds is when the soak of the stages before the current one ends, soaks the
+	// index of the stage that soaks longest.
 	soakEnds time.Time
 	soaks    int
 	queues   queues
-	// statuses holds how many hosts are in each status, so that a step costs the
-	// same however many hosts there are.
+	// statuses counts the hosts in each status.
 	statuses map[Status]int
-	// unprepared counts the hosts that have yet to answer prepare, unstarted
-	// those that have yet to take a slot, underWay those that a run that ends
-	// waits for.
+	// unprepared counts the hosts that have not answered prepare, unstarted the hosts
+	// that have not had a slot, underWay the hosts that the run waits for before it
+	// can end.
 	unprepared, unstarted, underWay int
 	sentAt                          time.Time
 	preparedAt                      time.Time
-	// failures counts the hosts that failed, forgiven those before the last
-	// time that somebody resumed the run.
+	// failures counts the hosts that failed, forgiven the failures up to when a person
+	// last resumed the run.
 	failures, forgiven int
-	// halt is why the run stops because of what failed; empty while it does
-	// not.
+	// halt is why failures stop the run; empty while they do not.
 	halt string
-	// frozen is the freeze because of which the run ends at NotAfter; empty when
-	// it ends because of its window.
+	// frozen is the freeze that ends the run at NotAfter; empty when its window does.
 	frozen string
-	// aborted is who aborted it; nil when nobody did.
+	// aborted says who has aborted the run; nil when nobody has.
 	aborted *Pausing
 	fleet   fleet
 	pace    pace
-	// changed is the time of the last record that changed anything, newest that
+	// changed is the time of the last record that changed the run, newest the time
 	// of the last record.
 	changed, newest time.Time
 }

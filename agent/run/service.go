@@ -6,7 +6,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/roster"
 )
 
-// others are the hosts of the roster that are no members.
+// nonMembers are the hosts of the roster that are no members.
 func (s *State) nonMembers() []*roster.Host { return s.roster.From(len(s.members)) }
 
 // NonMember is a host that is out of service and no member of the run, as others
@@ -28,8 +28,8 @@ func (s *State) NonMembers() []NonMember {
 	return all
 }
 
-// Watched returns the hosts whose silence matters to the run: its members, and
-// those aside.
+// Watched returns the hosts whose silence matters to the run: its members, and the
+// hosts that count in a stage.
 func (s *State) Watched() []string {
 	var names []string
 	for _, h := range s.roster.From(0) {
@@ -40,15 +40,15 @@ func (s *State) Watched() []string {
 	return names
 }
 
-// counts reports whether a host counts as out of service. After the end of the
-// run nobody looks whether it is silent.
+// counts reports whether a host counts as out of service. Silence counts only while
+// the run is under way.
 func (s *State) counts(i int) bool {
 	h := s.roster.Host(i)
 	return h.Held() || h.IsSilent() && !s.Over()
 }
 
-// Minds reports whether it matters to a run that a host is deleted: it waits
-// for it, or counts it as out of service.
+// Minds reports whether the deletion of a host changes anything in the run: the run
+// waits for the host, or counts it as out of service.
 func (s *State) Minds(host string) bool {
 	i, known := s.roster.Index(host)
 	return known && (s.counts(i) || s.isMember(i) && s.members[i].final == "")

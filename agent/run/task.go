@@ -7,12 +7,11 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// recheck is the wait before a task that came out badly is tried again, where
-// it is.
+// recheck is the wait before a task that failed is tried again.
 const recheck = 30 * time.Second
 
-// Task returns what has to be run for a host now, or from a time on; false
-// when nothing has. It is wanted until the host's outcome is on the log.
+// Task returns the task that has to be run for a host, and from when on; false when
+// there is none. The task is wanted until its outcome is on the log.
 func (s *State) Task(host string) (task message.Task, from time.Time, wanted bool) {
 	i, err := s.member(host)
 	if err != nil || s.Over() {
@@ -31,7 +30,7 @@ func (s *State) Task(host string) (task message.Task, from time.Time, wanted boo
 	return task, from, true
 }
 
-// wants returns the kind of task that the host has to come through.
+// wants returns the kind of the task that the host waits for; empty for none.
 func (m *member) wants() message.TaskKind {
 	switch m.step {
 	case checkingBefore:
@@ -53,7 +52,7 @@ func (m *member) wants() message.TaskKind {
 	return ""
 }
 
-// task makes the task of a kind, but for its host.
+// task makes a task of a kind, without its host.
 func (s *State) task(kind message.TaskKind) message.Task {
 	t := message.Task{Run: s.ID, Kind: kind}
 	switch kind {
@@ -71,7 +70,7 @@ func (s *State) task(kind message.TaskKind) message.Task {
 	return t
 }
 
-// Awaits reports whether the outcome of a task is still to be written down.
+// Awaits reports whether the run waits for an outcome.
 func (s *State) Awaits(o message.Outcome) bool {
 	if o.Run != s.ID || s.Over() {
 		return false
@@ -83,8 +82,8 @@ func (s *State) Awaits(o message.Outcome) bool {
 	return wanted && t.Key() == o.Key()
 }
 
-// ran takes in how a task came out. One that nobody waits for any more, such
-// as a second outcome of the same, changes nothing.
+// ran applies the outcome of a task. An outcome that the run does not wait for, such
+// as a second one of the same task, changes nothing.
 func (s *State) ran(o message.Outcome, at time.Time) error {
 	if o.Run != s.ID {
 		return fmt.Errorf("the outcome of %s is of run %d, not of run %d", o.Kind, o.Run, s.ID)
@@ -103,7 +102,7 @@ func (s *State) ran(o message.Outcome, at time.Time) error {
 	return nil
 }
 
-// taskEnded moves a host on by the outcome of the task that it waits for.
+// taskEnded applies the outcome of the task that a host waits for.
 func (s *State) taskEnded(i int, o message.Outcome, at time.Time) {
 	s.edit(i, at, func(m *member) {
 		m.attempt, m.ranAt, m.trouble = m.attempt+1, time.Time{}, ""
@@ -129,7 +128,7 @@ func (s *State) taskEnded(i int, o message.Outcome, at time.Time) {
 	}
 }
 
-// passed moves a host on from a task that came out well.
+// passed moves a host on after a task has passed.
 func (s *State) passed(i int, kind message.TaskKind, at time.Time) {
 	switch kind {
 	case message.BeforeHost:
@@ -142,7 +141,7 @@ func (s *State) passed(i int, kind message.TaskKind, at time.Time) {
 	}
 }
 
-// taskWords say what a task is to people who read of its host.
+// taskWords name the tasks in texts about a host.
 var taskWords = map[message.TaskKind]string{
 	message.BeforeHost: "the checks before it", message.Drain: "its drain hook", message.AfterHost: "the checks after it",
 	message.Undrain: "its undrain hook", message.Fleet: "the checks of the fleet",
@@ -162,19 +161,20 @@ type fleet struct {
 	text string
 }
 
-// validFor is how long what checks have shown counts, beside what checks take.
+// validFor is how long the result of checks is valid, in addition to the time that
+// checks take.
 const validFor = 10 * time.Minute
 
-// stillCounts reports whether checks that have passed say anything of now. Other
-// checks may have been waited for since; if these could make them stale, the two
-// would wait for each other for ever.
+// stillCounts reports whether the result of checks that have passed is still valid.
+// The time that other checks take does not count: otherwise the checks before a host
+// and those of the fleet could invalidate each other for ever.
 func (s *State) stillCounts(passed, now time.Time) bool {
 	valid := validFor + s.task(message.BeforeHost).Limit() + s.task(message.Fleet).Limit()
 	return !passed.IsZero() && now.Sub(passed) <= valid
 }
 
-// stale has the checks pass anew before the next host starts. What is being
-// checked now does not count: it may have been looked at before the change.
+// stale invalidates the checks of the fleet, because the fleet has changed. The result
+// of checks that are under way does not count either.
 func (f *fleet) stale() {
 	f.passedAt = time.Time{}
 	f.attempt++
@@ -195,8 +195,8 @@ func (s *State) fleetRan(o message.Outcome, at time.Time) error {
 	return nil
 }
 
-// awaitsFleet reports whether an outcome is that of the next checks of the fleet.
-// When these are wanted is up to the clock of whoever asked for them.
+// awaitsFleet reports whether an outcome is that of the next checks of the fleet. The
+// controller that asked for them has decided by its clock that they were due.
 func (s *State) awaitsFleet(o message.Outcome) bool {
 	return len(s.policy.Checks.Fleet) > 0 && o.Attempt == s.fleet.attempt
 }

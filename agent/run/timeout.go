@@ -7,8 +7,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// awaited are the steps that wait for something, and what that is: the reply
-// to a command, or the outcome of a task.
+// awaited are the steps at which the run waits for a host, and what it waits for.
 var awaited = []struct {
 	step step
 	message.Awaited
@@ -22,7 +21,7 @@ var awaited = []struct {
 	{undraining, message.Awaited{Task: message.Undrain}},
 }
 
-// limit is the longest wait.
+// limit is the longest that the run waits for something.
 func (s *State) limit(a message.Awaited) time.Duration {
 	switch a.Action {
 	case message.Prepare:
@@ -35,8 +34,8 @@ func (s *State) limit(a message.Awaited) time.Duration {
 	return s.taskLimit(a.Task)
 }
 
-// taskLimit is the longest wait for the outcome of a task. What is run at the
-// site may have to wait for its place there, once for each hook before it.
+// taskLimit is the longest wait for the outcome of a task. A task at the site may
+// have to wait until the tasks of other hosts there have ended.
 func (s *State) taskLimit(kind message.TaskKind) time.Duration {
 	t := s.task(kind)
 	if t.OnSite() {
@@ -45,8 +44,8 @@ func (s *State) taskLimit(kind message.TaskKind) time.Duration {
 	return t.Limit()
 }
 
-// overdue returns the event of what has taken too long; nil, and when to ask
-// again, when nothing has.
+// overdue returns the event of the hosts whose time is up; nil, and when to look
+// again, when there are none.
 func (s *State) overdue(now time.Time) (e message.Event, until time.Time) {
 	for _, a := range awaited {
 		since, waits := s.longest(a.step)
@@ -67,7 +66,7 @@ func (s *State) overdue(now time.Time) (e message.Event, until time.Time) {
 	return nil, until
 }
 
-// longest is since when a host has been at a step; false when none is.
+// longest is since when the first host is at a step; false when no host is.
 func (s *State) longest(at step) (time.Time, bool) {
 	if at == preparing {
 		return s.sentAt, s.unprepared > 0
@@ -78,10 +77,10 @@ func (s *State) longest(at step) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// unanswering names the hosts that have yet to answer prepare, or to be asked.
+// unanswering returns the hosts that have not answered prepare, or were not sent it.
 func (s *State) unanswering() []string { return append(s.namesAt(unasked), s.namesAt(preparing)...) }
 
-// awaitedAt is what a host is waited for at a step, or was last.
+// awaitedAt is what the run waits for at a step, or has waited for just before it.
 func awaitedAt(at step) message.Awaited {
 	switch at {
 	case ready:
@@ -99,14 +98,13 @@ func awaitedAt(at step) message.Awaited {
 	return message.Awaited{}
 }
 
-// cancelAll returns the event that the hosts at a step are not waited for, nor
-// sent what comes next, because the run ends.
+// cancelAll returns the event that cancels all hosts at a step, because the run ends.
 func (s *State) cancelAll(at step) message.Event {
 	return message.Cancelled{Hosts: s.queues.hosts(s.members, at, time.Time{}), Awaited: awaitedAt(at)}
 }
 
-// timeOut drops a host that has taken too long. Why follows from where it stands.
-// False means that nobody waits for it there.
+// timeOut stops waiting for a host that has taken too long. False means that the run
+// does not wait for that.
 func (s *State) timeOut(i int, a message.Awaited, at time.Time) bool {
 	if !s.isMember(i) {
 		return false
@@ -125,8 +123,8 @@ func (s *State) timeOut(i int, a message.Awaited, at time.Time) bool {
 	return true
 }
 
-// cancel drops a host because the run ends. Why follows from where it stands.
-// False means that nobody waits for it there.
+// cancel stops waiting for a host because the run ends, or does not send it the next
+// command. False means that neither is due.
 func (s *State) cancel(i int, a message.Awaited, at time.Time) bool {
 	if !s.isMember(i) {
 		return false
@@ -156,8 +154,8 @@ func (m *member) waitsFor(action message.Action) bool {
 	return action.Known() && m.Owes.Answer == "" && m.asked() == action && m.step != preparing
 }
 
-// isBeforeUpgrade reports whether a host that is waited for no longer, for the
-// sake of a task or of what follows it, is still before its upgrade.
+// isBeforeUpgrade reports whether a host is at a task before its upgrade, or between
+// such a task and the next command.
 func (m *member) isBeforeUpgrade(task message.TaskKind) bool {
 	switch task {
 	case message.BeforeHost:
@@ -169,7 +167,7 @@ func (m *member) isBeforeUpgrade(task message.TaskKind) bool {
 	return false
 }
 
-// noOutcome is the outcome of a task of which none came.
+// noOutcome is the outcome that stands in place of one that did not come.
 func (s *State) noOutcome(m *member, kind message.TaskKind, why string) message.Outcome {
 	t := s.task(kind)
 	t.Host, t.Attempt = m.Name, m.attempt
@@ -207,7 +205,7 @@ func (s *State) namesAt(at step) []string {
 	return names
 }
 
-// sooner is the earlier of two times, of which the zero one is none.
+// sooner is the earlier of two times; the zero time is none.
 func sooner(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

@@ -32,7 +32,7 @@ type Waiting struct {
 	Since  time.Time
 }
 
-// blocked says in words why no host starts; false when one may start.
+// blocked returns why no host starts; false when one may start.
 func (s *State) blocked(now time.Time) (Waiting, bool) {
 	g := &s.stages[s.current]
 	switch s.blocker(now) {
@@ -59,7 +59,7 @@ func (s *State) blocked(now time.Time) (Waiting, bool) {
 	return s.anyBusy()
 }
 
-// pausing says in words who has to let a paused run go on.
+// pausing returns who has to resume a paused run.
 func (s *State) pausing() Waiting {
 	p := s.Paused
 	switch p.By {
@@ -78,8 +78,8 @@ func reason(why string) string {
 	return " (" + why + ")"
 }
 
-// noSlot names what holds the slots: what is under way goes first, because
-// that will come to an end by itself.
+// noSlot returns which hosts hold the slots. A host under way is named first, because
+// its slot becomes free without anybody doing anything.
 func (s *State) noSlot(g *stage) (Waiting, bool) {
 	var holders []string
 	var since time.Time
@@ -102,7 +102,7 @@ func (s *State) noSlot(g *stage) (Waiting, bool) {
 	return Waiting{ForSlot, list(holders) + " to be well again, to be released or to be deleted", since}, true
 }
 
-// waitingHosts names what the stage waits for while no host is left to start.
+// waitingHosts returns which hosts the stage waits for while no host can start.
 func (s *State) waitingHosts(g *stage) (Waiting, bool) {
 	var silent []string
 	var since time.Time
@@ -125,7 +125,7 @@ func (s *State) waitingHosts(g *stage) (Waiting, bool) {
 	return Waiting{ForHost, list(silent) + until, since}, true
 }
 
-// busyWith tells what a host that is under way waits for.
+// busyWith returns what a host that is under way waits for.
 func busyWith(m *member) (Waiting, bool) {
 	switch m.step {
 	case drained:
@@ -142,7 +142,7 @@ func busyWith(m *member) (Waiting, bool) {
 	return Waiting{}, false
 }
 
-// taskOf says what task it is that a host waits for.
+// taskOf names the task that a host waits for.
 func taskOf(m *member) string {
 	switch m.wants() {
 	case message.BeforeHost:
@@ -154,8 +154,7 @@ func taskOf(m *member) string {
 	return fmt.Sprintf("the %s hook of %s", m.wants(), m.Name)
 }
 
-// Waiting tells what the run waits for at a time; false when it waits for
-// nothing.
+// Waiting returns what the run waits for at a time; false when it waits for nothing.
 func (s *State) Waiting(now time.Time) (Waiting, bool) {
 	if s.Over() || s.Phase == Open {
 		return Waiting{}, false
@@ -189,7 +188,7 @@ func (s *State) fleetWaits() Waiting {
 	return w
 }
 
-// anyBusy returns what the first host that is under way waits for.
+// anyBusy returns what the first host under way waits for.
 func (s *State) anyBusy() (Waiting, bool) {
 	for i := range s.members {
 		if w, busy := busyWith(&s.members[i]); busy {
@@ -199,7 +198,7 @@ func (s *State) anyBusy() (Waiting, bool) {
 	return Waiting{}, false
 }
 
-// names lists the hosts whose status fits.
+// names lists the hosts whose status matches.
 func (s *State) names(fits func(Status) bool) string {
 	var names []string
 	for i := range s.members {

@@ -144,7 +144,7 @@ var runFaults = []fault{
 	},
 	{
 		name: "host-starts-that-will-be-late", in: "agent/run.State.fits",
-		old: `return !now.Add(s.typical()).After(s.NotAfter)`, new: `return !now.After(s.NotAfter)`,
+		old: `return !now.Add(s.pace.usual).After(s.NotAfter)`, new: `return !now.After(s.NotAfter)`,
 		by: []suite{scripts},
 	},
 	{
