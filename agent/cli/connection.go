@@ -27,7 +27,7 @@ func (c *workerCommand) dial(log *slog.Logger) (*jetstream.HostLog, error) {
 		return nil, err
 	}
 	own := &contact{worker: c, log: log}
-	options := append(jetstream.Patience(),
+	options := append(jetstream.RetryOptions(),
 		nats.Name(c.Tenant+"/"+c.Host), nats.Nkey(public, key.Sign), nats.RetryOnFailedConnect(true),
 		// A key that is refused now may be added to the site at any time.
 		nats.IgnoreAuthErrorAbort(),

@@ -62,12 +62,12 @@ func (c *workerCommand) Run(ctx context.Context, parsed *kong.Context, out io.Wr
 	if err := checkScripts("checks", c.Checks); err != nil {
 		return err
 	}
-	station, err := c.dial(log)
+	hostLog, err := c.dial(log)
 	if err != nil {
 		return err
 	}
-	defer station.Close()
-	w, err := c.open(ctx, station, out, log, program)
+	defer hostLog.Close()
+	w, err := c.open(ctx, hostLog, out, log, program)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (c *workerCommand) check() (err error) {
 	return errors.Join(checkName("tenant", c.Tenant, "a tenant"), checkName("application", c.Application, "an application"))
 }
 
-func (c *workerCommand) open(ctx context.Context, station *jetstream.HostLog, out io.Writer, log *slog.Logger, program version) (*worker.Worker, error) {
+func (c *workerCommand) open(ctx context.Context, hostLog *jetstream.HostLog, out io.Writer, log *slog.Logger, program version) (*worker.Worker, error) {
 	scripts, err := exec.New(exec.Options{
 		Dir: c.Scripts, StateDir: filepath.Join(c.State, "exec"), Timeouts: exec.WithStep(time.Duration(c.StepLimit)),
 	})
@@ -123,7 +123,7 @@ func (c *workerCommand) open(ctx context.Context, station *jetstream.HostLog, ou
 	}
 	return worker.Open(ctx, worker.Options{
 		Tenant: c.Tenant, Host: c.Host, Application: c.Application, Version: string(program), Dir: c.State,
-		HostLog: station, Strategy: scripts, Machine: c.computer(),
+		HostLog: hostLog, Strategy: scripts, Machine: c.computer(),
 		Limits: c.limits(), Log: log,
 		Role: c.Role, Labels: c.labels, Checks: &check.Runner{Scripts: c.Checks, Tenant: c.Tenant, Log: log},
 		Leased: func(held bool) { c.sayReady(out, held) }, At: crashPoint(c.Host),

@@ -114,20 +114,20 @@ func (r *rig) host(name string, commands chan<- string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	station, err := jetstream.Dial("acme", name, func(options ...nats.Option) (*nats.Conn, error) {
+	hostLog, err := jetstream.Dial("acme", name, func(options ...nats.Option) (*nats.Conn, error) {
 		return r.server.ConnectHost(name, key, options...)
 	})
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.t.Cleanup(station.Close)
-	alive := func() { _ = station.Alive(message.Alive{Application: "app"}) }
-	go func() { _ = station.Pings(r.t.Context(), alive) }()
+	r.t.Cleanup(hostLog.Close)
+	alive := func() { _ = hostLog.Alive(message.Alive{Application: "app"}) }
+	go func() { _ = hostLog.Pings(r.t.Context(), alive) }()
 	alive()
 	go func() {
 		last := uint64(0)
-		_ = station.Commands(r.t.Context(), func(record message.Record) {
-			if record.Seq <= last { // A station may deliver a command twice; the log has it once.
+		_ = hostLog.Commands(r.t.Context(), func(record message.Record) {
+			if record.Seq <= last { // A host log may deliver a command twice; the log has it once.
 				return
 			}
 			last = record.Seq
@@ -140,7 +140,7 @@ func (r *rig) host(name string, commands chan<- string) {
 				id = record.Seq
 			}
 			commands <- fmt.Sprintf("%s %s %d", name, command.Action, id)
-			_ = station.Reply(r.t.Context(), id, message.Reply{Action: command.Action, Result: message.Done})
+			_ = hostLog.Reply(r.t.Context(), id, message.Reply{Action: command.Action, Result: message.Done})
 		})
 	}()
 }

@@ -63,14 +63,14 @@ func (h *realHost) live(ctx context.Context) {
 
 // up runs one worker from boot to shutdown.
 func (h *realHost) up(ctx context.Context) error {
-	station, err := jetstream.Dial(realTenant, h.name, h.connect)
+	hostLog, err := jetstream.Dial(realTenant, h.name, h.connect)
 	if err != nil {
 		return err
 	}
-	defer station.Close()
+	defer hostLog.Close()
 	w, err := worker.Open(ctx, worker.Options{
 		Tenant: realTenant, Host: h.name, Application: realApplication, Version: "1.0.0", Dir: filepath.Join(h.dir, "worker"),
-		HostLog: station, Strategy: h.machine, Machine: h.machine,
+		HostLog: hostLog, Strategy: h.machine, Machine: h.machine,
 		Limits: worker.Limits{Step: time.Hour, Reboot: 15 * time.Minute}, Log: h.log,
 	})
 	if err != nil {

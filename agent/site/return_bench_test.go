@@ -80,7 +80,7 @@ func guest(b *testing.B, address, ca string, key nkeys.KeyPair, came nats.ConnHa
 	if err != nil {
 		b.Fatal(err)
 	}
-	nc, err := nats.Connect("tls://"+address, append(jetstream.Patience(), nats.Nkey(public, key.Sign), nats.RootCAs(ca),
+	nc, err := nats.Connect("tls://"+address, append(jetstream.RetryOptions(), nats.Nkey(public, key.Sign), nats.RootCAs(ca),
 		nats.RetryOnFailedConnect(true), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), nats.ConnectHandler(came), nats.ReconnectHandler(came), nats.PingInterval(jetstream.PingInterval))...)
 	if err != nil {
 		b.Fatal(err)

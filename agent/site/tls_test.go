@@ -123,14 +123,14 @@ func checkLog(t *testing.T, s *Site, cert string) {
 		t.Fatal(err)
 	}
 	dial := func(url string, options ...nats.Option) error {
-		station, err := jetstream.Dial("acme", "h01", func(more ...nats.Option) (*nats.Conn, error) {
+		hostLog, err := jetstream.Dial("acme", "h01", func(more ...nats.Option) (*nats.Conn, error) {
 			return nats.Connect(url, append(append(options, nats.Nkey(public, key.Sign)), more...)...)
 		})
 		if err != nil {
 			return err
 		}
-		defer station.Close()
-		return station.Versions(t.Context(), message.EncodeVersions(map[string]string{"kernel": "6.1"}))
+		defer hostLog.Close()
+		return hostLog.Versions(t.Context(), message.EncodeVersions(map[string]string{"kernel": "6.1"}))
 	}
 	if err := dial("tls://"+s.NATSAddress(), nats.RootCAs(cert)); err != nil {
 		t.Errorf("a host that trusts the certificate: %v", err)

@@ -85,11 +85,11 @@ func wholeRun(r *rig) (rebooted bool) {
 	if asked, boots := r.effects("reboot"), r.effects("boot"); asked > 1 || boots != asked {
 		r.t.Errorf("the host was asked to reboot %d times and booted %d times", asked, boots)
 	}
-	if n := len(r.station.replies); n != 3 {
-		r.t.Errorf("the host replied %d times: %v", n, r.station.replies)
+	if n := len(r.hostLog.replies); n != 3 {
+		r.t.Errorf("the host replied %d times: %v", n, r.hostLog.replies)
 	}
-	for i, body := range r.station.versions {
-		if i > 0 && string(body) == string(r.station.versions[i-1]) {
+	for i, body := range r.hostLog.versions {
+		if i > 0 && string(body) == string(r.hostLog.versions[i-1]) {
 			r.t.Errorf("the same versions were reported twice: %s", body)
 		}
 	}

@@ -104,7 +104,7 @@ type deed struct {
 	visit  int
 	worker int
 	// restart restarts the worker, after it was gone for so long; otherwise it
-	// is given the seat. One that is killed does not give its seat back.
+	// is given the lease. One that is killed does not give its lease back.
 	restart, kill bool
 	gone          time.Duration
 }
@@ -146,7 +146,7 @@ func (d *duo) name(i int) string {
 	return d.names[i]
 }
 
-// hang has the site answer a worker no more when it gives its seat back.
+// hang has the site answer a worker no more when it gives its lease back.
 func (d *duo) hang(i int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -192,9 +192,9 @@ func (d *duo) down() {
 func (d *duo) live(ctx context.Context, i int, dir string) {
 	for ctx.Err() == nil {
 		life, stop := context.WithCancel(ctx)
-		station := d.site.connect()
+		conn := d.site.connect()
 		w, err := Open(life, Options{
-			Tenant: "acme", Host: "h01", Application: "app", Dir: dir, HostLog: station.client,
+			Tenant: "acme", Host: "h01", Application: "app", Dir: dir, HostLog: conn.client,
 			Strategy: d.machine, Machine: seen{d.machine, dir}, Limits: Limits{Step: time.Minute, Reboot: time.Minute},
 			// Nothing here is lost with the machine's power.
 			WriteFile: os.WriteFile, Log: slog.New(slog.NewTextHandler(&d.log, nil)), At: d.at,
@@ -205,7 +205,7 @@ func (d *duo) live(ctx context.Context, i int, dir string) {
 			return
 		}
 		d.mu.Lock()
-		d.names[i], d.conns[i], d.stop[i] = w.identity, station, stop
+		d.names[i], d.conns[i], d.stop[i] = w.identity, conn, stop
 		d.mu.Unlock()
 		if err := w.Run(life); err != nil {
 			d.t.Error(err)
@@ -296,7 +296,7 @@ func (d *duo) judge(plan []deed, last string) {
 	}
 }
 
-// TestTakeover has two workers of one host take the seat from each other at
+// TestTakeover has two workers of one host take the lease from each other at
 // every pair of places of two runs, and checks that the host is upgraded and
 // rebooted at most once per run over both, that what is answered is true, and
 // that a run in peace succeeds after it (AV-15; design.md 5, invariants 2, 5

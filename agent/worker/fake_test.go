@@ -14,8 +14,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
-// station is a log in memory that outlives the workers that use it.
-type station struct {
+// fakeLog is a log in memory that outlives the workers that use it.
+type fakeLog struct {
 	mu       sync.Mutex
 	commands []message.Record
 	replies  []message.Reply
@@ -32,23 +32,23 @@ type station struct {
 	// calls are the names of the calls that changed something, in order.
 	calls []string
 	wake  chan struct{}
-	// cut is closed while the station is reachable.
+	// cut is closed while the log is reachable.
 	cut chan struct{}
 	// slow and refused are the names of calls that never return, or that the site
 	// refuses.
 	slow, refused map[string]bool
 }
 
-func newStation() *station {
-	s := &station{answered: map[string]bool{}, wake: make(chan struct{}, 1), cut: make(chan struct{}), slow: map[string]bool{}, refused: map[string]bool{}}
+func newFakeLog() *fakeLog {
+	s := &fakeLog{answered: map[string]bool{}, wake: make(chan struct{}, 1), cut: make(chan struct{}), slow: map[string]bool{}, refused: map[string]bool{}}
 	close(s.cut)
 	return s
 }
 
-var _ log.HostLog = (*station)(nil)
+var _ log.HostLog = (*fakeLog)(nil)
 
 // try waits until a call by its name can be made.
-func (s *station) try(ctx context.Context, call string) error {
+func (s *fakeLog) try(ctx context.Context, call string) error {
 	s.mu.Lock()
 	cut, slow, refused := s.cut, s.slow[call], s.refused[call]
 	s.mu.Unlock()
@@ -67,16 +67,16 @@ func (s *station) try(ctx context.Context, call string) error {
 }
 
 // Lease implements log.HostLog: there is but one worker.
-func (s *station) Lease(ctx context.Context, _ string) (uint64, error) { return 0, s.try(ctx, "lease") }
+func (s *fakeLog) Lease(ctx context.Context, _ string) (uint64, error) { return 0, s.try(ctx, "lease") }
 
 // GiveBack implements log.HostLog.
-func (s *station) GiveBack(context.Context) error { return nil }
+func (s *fakeLog) GiveBack(context.Context) error { return nil }
 
 // Vacated implements log.HostLog.
-func (s *station) Vacated() <-chan struct{} { return nil }
+func (s *fakeLog) Vacated() <-chan struct{} { return nil }
 
 // Newest implements log.HostLog.
-func (s *station) Newest(ctx context.Context) ([]message.Record, error) {
+func (s *fakeLog) Newest(ctx context.Context) ([]message.Record, error) {
 	if err := s.try(ctx, "newest"); err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (s *station) Newest(ctx context.Context) ([]message.Record, error) {
 	return slices.SortedFunc(maps.Values(newest), bySeq), nil
 }
 
-func (s *station) send(r message.Record) {
+func (s *fakeLog) send(r message.Record) {
 	s.mu.Lock()
 	s.commands = append(s.commands, r)
 	s.mu.Unlock()
@@ -98,7 +98,7 @@ func (s *station) send(r message.Record) {
 }
 
 // poke delivers everything once more.
-func (s *station) poke() {
+func (s *fakeLog) poke() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -106,7 +106,7 @@ func (s *station) poke() {
 }
 
 // Commands delivers everything, again and again: a worker must bear it.
-func (s *station) Commands(ctx context.Context, deliver func(message.Record)) error {
+func (s *fakeLog) Commands(ctx context.Context, deliver func(message.Record)) error {
 	for {
 		if err := s.try(ctx, "commands"); err != nil {
 			return err
@@ -126,7 +126,7 @@ func (s *station) Commands(ctx context.Context, deliver func(message.Record)) er
 	}
 }
 
-func (s *station) Reply(ctx context.Context, _ uint64, reply message.Reply) error {
+func (s *fakeLog) Reply(ctx context.Context, _ uint64, reply message.Reply) error {
 	if err := s.try(ctx, "reply"); err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (s *station) Reply(ctx context.Context, _ uint64, reply message.Reply) erro
 	return nil
 }
 
-func (s *station) Versions(ctx context.Context, body []byte) error {
+func (s *fakeLog) Versions(ctx context.Context, body []byte) error {
 	if err := s.try(ctx, "versions"); err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (s *station) Versions(ctx context.Context, body []byte) error {
 	return nil
 }
 
-func (s *station) LastVersions(ctx context.Context) ([]byte, error) {
+func (s *fakeLog) LastVersions(ctx context.Context) ([]byte, error) {
 	if err := s.try(ctx, "last versions"); err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (s *station) LastVersions(ctx context.Context) ([]byte, error) {
 	return s.versions[len(s.versions)-1], nil
 }
 
-func (s *station) Alive(a message.Alive) error {
+func (s *fakeLog) Alive(a message.Alive) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.alive++
@@ -172,19 +172,19 @@ func (s *station) Alive(a message.Alive) error {
 	return nil
 }
 
-func (s *station) heartbeats() int {
+func (s *fakeLog) heartbeats() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.alive
 }
 
-func (s *station) reports() [][]byte {
+func (s *fakeLog) reports() [][]byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.versions)
 }
 
-func (s *station) Progress(p message.Progress) error {
+func (s *fakeLog) Progress(p message.Progress) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.progress = append(s.progress, p)
@@ -195,7 +195,7 @@ func (s *station) Progress(p message.Progress) error {
 const taskEvery = 5 * time.Second
 
 // Tasks delivers each task until it has its outcome.
-func (s *station) Tasks(ctx context.Context, deliver func(message.Task)) error {
+func (s *fakeLog) Tasks(ctx context.Context, deliver func(message.Task)) error {
 	for {
 		if err := s.try(ctx, "tasks"); err != nil {
 			return err
@@ -209,7 +209,7 @@ func (s *station) Tasks(ctx context.Context, deliver func(message.Task)) error {
 	}
 }
 
-func (s *station) wanted() (tasks []message.Task) {
+func (s *fakeLog) wanted() (tasks []message.Task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.asked {
@@ -221,26 +221,26 @@ func (s *station) wanted() (tasks []message.Task) {
 }
 
 // ask wants a task done.
-func (s *station) ask(t message.Task) {
+func (s *fakeLog) ask(t message.Task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked = append(s.asked, t)
 }
 
-func (s *station) Outcome(o message.Outcome) error {
+func (s *fakeLog) Outcome(o message.Outcome) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.outcomes = append(s.outcomes, o)
 	return nil
 }
 
-func (s *station) Pings(ctx context.Context, _ func()) error {
+func (s *fakeLog) Pings(ctx context.Context, _ func()) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
 
 // answer returns the reply to an action; empty while there is none.
-func (s *station) answer(action message.Action) string {
+func (s *fakeLog) answer(action message.Action) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.replies {

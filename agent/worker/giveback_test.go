@@ -11,7 +11,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// TestOver checks in which phases a worker that ends gives its seat to whoever
+// TestOver checks in which phases a worker that ends gives its lease to whoever
 // comes next.
 func TestOver(t *testing.T) {
 	t.Parallel()
@@ -99,7 +99,7 @@ func TestReplaced(t *testing.T) {
 					time.Sleep(100 * time.Millisecond)
 				}
 				if took := time.Since(begun); took < c.least || took > c.most {
-					t.Errorf("the other worker has the seat after %s, not after %s to %s", took, c.least, c.most)
+					t.Errorf("the other worker has the lease after %s, not after %s to %s", took, c.least, c.most)
 				}
 				time.Sleep(time.Second)
 				if got := d.oneRun(); got != message.Done {
@@ -112,7 +112,7 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// TestRestartInOrder checks that a worker that gave its seat back and is
+// TestRestartInOrder checks that a worker that gave its lease back and is
 // started again goes on as if it had not: no other one had it meanwhile.
 func TestRestartInOrder(t *testing.T) {
 	t.Parallel()
@@ -140,9 +140,9 @@ func TestRestartInOrder(t *testing.T) {
 	})
 }
 
-// TestWorkedMeanwhile checks that a worker that gave its seat back does not do
+// TestWorkedMeanwhile checks that a worker that gave its lease back does not do
 // again what another one did meanwhile, which gave it back as well: the first
-// one never stood by, and learns of it from its tenure alone.
+// one never stood by, and learns of it from its epoch alone.
 func TestWorkedMeanwhile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -165,7 +165,7 @@ func TestWorkedMeanwhile(t *testing.T) {
 		d.end(1, false, time.Hour)
 		time.Sleep(5 * time.Minute)
 		if d.site.who() != first {
-			t.Errorf("worker %q has the seat, not the first one", d.site.who())
+			t.Errorf("worker %q has the lease, not the first one", d.site.who())
 		}
 		last := d.oneRun()
 		stop()
@@ -174,7 +174,7 @@ func TestWorkedMeanwhile(t *testing.T) {
 	})
 }
 
-// TestStandbyEnds checks that a worker that stands by has no seat to give back.
+// TestStandbyEnds checks that a worker that stands by has no lease to give back.
 func TestStandbyEnds(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
@@ -184,13 +184,13 @@ func TestStandbyEnds(t *testing.T) {
 		r.change = func(o *Options) { o.HostLog = site.connect().client }
 		r.life(func() bool { return time.Now().After(quiet) })
 		if site.who() != "OTHER" || r.log.lines("standing by, and asking for the lease again every 1m0s", "OTHER") != 1 || r.log.lines("given back") != 0 {
-			t.Errorf("worker %q has the seat, and the log is:\n%s", site.who(), r.log.String())
+			t.Errorf("worker %q has the lease, and the log is:\n%s", site.who(), r.log.String())
 		}
 	})
 }
 
 // TestLeaveFails checks that a worker ends, and in time, when the site does not
-// take its seat back.
+// take its lease back.
 func TestLeaveFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

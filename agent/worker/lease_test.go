@@ -19,7 +19,7 @@ import (
 )
 
 // TestAllow checks what a worker does of what its journal says, as it stands
-// towards the seat.
+// about the lease.
 func TestAllow(t *testing.T) {
 	t.Parallel()
 	prepare, upgrade := Journal{Action: message.Prepare}, Journal{Action: message.Upgrade}
@@ -32,9 +32,9 @@ func TestAllow(t *testing.T) {
 		want    Do
 	}{
 		"the site may answer yet":            {upgrade, DoResume, requesting, false, DoWait},
-		"in the seat, nothing to do":         {upgrade, Nothing, held, false, Nothing},
-		"in the seat, an upgrade":            {upgrade, DoUpgrade, held, false, DoUpgrade},
-		"in the seat, a reply":               {upgrade, DoReply, held, false, DoReply},
+		"with the lease, nothing to do":      {upgrade, Nothing, held, false, Nothing},
+		"with the lease, an upgrade":         {upgrade, DoUpgrade, held, false, DoUpgrade},
+		"with the lease, a reply":            {upgrade, DoReply, held, false, DoReply},
 		"cut off, nothing to do":             {upgrade, Nothing, unanswered, false, DoWait},
 		"cut off, an upgrade in hand":        {upgrade, DoUpgrade, unanswered, false, DoUpgrade},
 		"cut off, a reply":                   {upgrade, DoReply, unanswered, false, DoWait},
@@ -100,9 +100,9 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// guarded is a station whose seat another worker may have.
+// guarded is a host log whose lease another worker may hold.
 type guarded struct {
-	*station
+	*fakeLog
 	taken *atomic.Bool
 }
 
@@ -119,45 +119,45 @@ func (g guarded) Reply(ctx context.Context, run uint64, reply message.Reply) err
 	if err := g.no(); err != nil {
 		return err
 	}
-	return g.station.Reply(ctx, run, reply)
+	return g.fakeLog.Reply(ctx, run, reply)
 }
 
-// guard puts another worker into the seat. What the workers tell of it is read
+// guard has another worker hold the lease. What the workers tell of it is read
 // from leased.
 func (r *rig) guard() (taken *atomic.Bool, leased *lockedText) {
 	taken, leased = new(atomic.Bool), &lockedText{}
 	taken.Store(true)
 	r.change = func(o *Options) {
-		o.HostLog = guarded{r.station, taken}
+		o.HostLog = guarded{r.hostLog, taken}
 		o.Leased = func(held bool) { _, _ = fmt.Fprintln(leased, held) }
 	}
 	return taken, leased
 }
 
-// TestStandby checks that a worker that is not in the seat does nothing, says
-// so once, and goes to work when the seat is free (AV-15).
+// TestStandby checks that a worker that does not hold the lease does nothing, says
+// so once, and goes to work when the lease is free (AV-15).
 func TestStandby(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
 		taken, leased := r.guard()
 		r.prepare()
-		r.station.ask(taskOf(10, message.BeforeHost))
+		r.hostLog.ask(taskOf(10, message.BeforeHost))
 		quiet := time.Now().Add(time.Minute)
 		free := quiet.Add(message.Heartbeat)
 		r.life(func() bool {
 			if time.Now().Before(quiet) {
 				return false
 			}
-			if taken.Load() && (r.station.heartbeats() > 0 || len(r.station.wanted()) == 0 || len(r.station.reports()) > 0 || r.station.answer(message.Prepare) != "") {
+			if taken.Load() && (r.hostLog.heartbeats() > 0 || len(r.hostLog.wanted()) == 0 || len(r.hostLog.reports()) > 0 || r.hostLog.answer(message.Prepare) != "") {
 				t.Error("something was heard of a worker that stands by")
 			}
 			taken.Store(false)
-			return r.station.answer(message.Prepare) != "" && r.station.heartbeats() > 0 && len(r.station.wanted()) == 0
+			return r.hostLog.answer(message.Prepare) != "" && r.hostLog.heartbeats() > 0 && len(r.hostLog.wanted()) == 0
 		})
 		if time.Now().After(free.Add(taskEvery)) {
-			t.Errorf("it goes to work %s after the seat is free", time.Since(quiet))
+			t.Errorf("it goes to work %s after the lease is free", time.Since(quiet))
 		}
-		if got := r.station.answer(message.Prepare); got != unknownPast {
+		if got := r.hostLog.answer(message.Prepare); got != unknownPast {
 			t.Errorf("what was sent before is answered %q", got)
 		}
 		if n := r.log.lines("level=WARN", "another worker works for host h01; standing by", "OTHER, since noon"); n != 1 {
@@ -195,11 +195,11 @@ func TestStandbyFinishes(t *testing.T) {
 	})
 }
 
-// TestLeaseRefused checks that a worker that may not ask for the seat ends.
+// TestLeaseRefused checks that a worker that may not ask for the lease ends.
 func TestLeaseRefused(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
-		r.station.refused["lease"] = true
+		r.hostLog.refused["lease"] = true
 		if err := r.run(); errorText(err) != "cannot ask for this host's lease: lease: refused by the site" {
 			t.Errorf("the worker ends with %v", err)
 		}
@@ -212,12 +212,12 @@ func TestHeartbeat(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.change = func(o *Options) { o.Role, o.Labels, o.Version = "edge", map[string]string{"ring": "0"}, "1.2.3" }
 		r.leave(prepared())
-		r.life(func() bool { return r.station.heartbeats() > 1 })
+		r.life(func() bool { return r.hostLog.heartbeats() > 1 })
 		name, err := readIdentity(filepath.Join(r.dir, "state", "identity.json"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := r.station.last
+		got := r.hostLog.last
 		if got.Worker != name || got.Role != "edge" || got.Labels["ring"] != "0" || got.AgentVersion != "1.2.3" {
 			t.Errorf("it tells %+v", got)
 		}
@@ -272,9 +272,9 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestLeaseInAnotherEpoch checks that a worker which asks for the seat that it
-// believes to have, and gets it in another tenure, begins anew: somebody else
-// had it meanwhile. In the same tenure nothing changes.
+// TestLeaseInAnotherEpoch checks that a worker which asks for the lease that it
+// believes to have, and gets it in another epoch, begins anew: somebody else
+// had it meanwhile. In the same epoch nothing changes.
 func TestLeaseInAnotherEpoch(t *testing.T) {
 	t.Parallel()
 	s := lease{run: t.Context()}
@@ -282,19 +282,19 @@ func TestLeaseInAnotherEpoch(t *testing.T) {
 	s.is.ctx, s.is.end = context.WithCancel(t.Context())
 	first, changed := s.change(held, 1, requesting)
 	if !changed || first.epoch != 1 {
-		t.Fatalf("the first seat is %+v, changed: %t", first, changed)
+		t.Fatalf("the first lease is %+v, changed: %t", first, changed)
 	}
 	if _, changed := s.change(held, 1, requesting); changed || first.ctx.Err() != nil {
-		t.Errorf("the same tenure changes something: %t, %v", changed, first.ctx.Err())
+		t.Errorf("the same epoch changes something: %t, %v", changed, first.ctx.Err())
 	}
 	if now, changed := s.change(held, 3, requesting); !changed || now.epoch != 3 || first.ctx.Err() == nil {
-		t.Errorf("another tenure changes: %t; the seat is %+v, what was done in the first one ends with %v", changed, now, first.ctx.Err())
+		t.Errorf("another epoch changes: %t; the lease is %+v, what was done in the first one ends with %v", changed, now, first.ctx.Err())
 	}
 }
 
-// foreign is a station of a site with which the worker has no protocol in common.
+// foreign is a host log of a site with which the worker has no protocol in common.
 type foreign struct {
-	*station
+	*fakeLog
 	upgraded *atomic.Bool
 }
 
@@ -302,7 +302,7 @@ func (f foreign) Lease(ctx context.Context, worker string) (uint64, error) {
 	if !f.upgraded.Load() {
 		return 0, fmt.Errorf("lease: %w: 2 and 3", log.ErrProtocol)
 	}
-	return f.station.Lease(ctx, worker)
+	return f.fakeLog.Lease(ctx, worker)
 }
 
 // TestSiteOfAnotherProtocol checks that a worker finishes what it has begun while
@@ -316,15 +316,15 @@ func TestSiteOfAnotherProtocol(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.life(func() bool { return false })
-		heard := r.station.heartbeats()
-		site := foreign{r.station, new(atomic.Bool)}
+		heard := r.hostLog.heartbeats()
+		site := foreign{r.hostLog, new(atomic.Bool)}
 		r.change = func(o *Options) { o.HostLog = site }
 		until := time.Now().Add(25 * time.Minute)
 		r.life(func() bool {
 			return r.journal().Phase == Answering && time.Now().After(until)
 		})
-		if got := r.station.answer(message.Upgrade); got != "" || r.station.heartbeats() > heard {
-			t.Errorf("the site hears %q and %d heartbeats", got, r.station.heartbeats()-heard)
+		if got := r.hostLog.answer(message.Upgrade); got != "" || r.hostLog.heartbeats() > heard {
+			t.Errorf("the site hears %q and %d heartbeats", got, r.hostLog.heartbeats()-heard)
 		}
 		if n := r.log.lines("level=ERROR", "the site speaks another protocol: 2 and 3"); n != 3 {
 			t.Errorf("in 25 minutes it is told %d times:\n%s", n, r.log.String())

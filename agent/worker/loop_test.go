@@ -17,29 +17,29 @@ import (
 func TestRefusedReply(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
-		r.station.refused["reply"] = true
+		r.hostLog.refused["reply"] = true
 		r.leave(upgrading())
 		r.life(func() bool { return r.journal().Phase == Answered })
 		if n := r.log.lines("level=WARN", "the reply was refused", "run=10", "refused by the site"); n != 1 {
 			t.Errorf("it is told %d times, not once", n)
 		}
-		r.station.refused["reply"] = false
+		r.hostLog.refused["reply"] = false
 		next := message.Command{Action: message.Prepare, Hosts: []string{"h01"}, NotAfter: time.Now().Add(time.Hour)}
-		r.station.send(message.Record{Seq: 20, Kind: message.CommandAll, Body: next.Encode()})
+		r.hostLog.send(message.Record{Seq: 20, Kind: message.CommandAll, Body: next.Encode()})
 		expect(r, message.Prepare, message.Done)
 	})
 }
 
-// brokenStation is one that gives up a reply.
-type brokenStation struct{ *station }
+// brokenLog is one that gives up a reply.
+type brokenLog struct{ *fakeLog }
 
-func (brokenStation) Reply(context.Context, uint64, message.Reply) error { return errors.New("broken") }
+func (brokenLog) Reply(context.Context, uint64, message.Reply) error { return errors.New("broken") }
 
 // TestLostReply checks that a reply that is not on the log never counts as sent.
 func TestLostReply(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
-		r.change = func(o *Options) { o.HostLog = brokenStation{r.station} }
+		r.change = func(o *Options) { o.HostLog = brokenLog{r.hostLog} }
 		r.leave(upgrading())
 		if err := r.run(); errorText(err) != "broken" {
 			t.Errorf("the worker ends with %v", err)
@@ -59,9 +59,9 @@ func TestAnotherLog(t *testing.T) {
 		ahead.Log, ahead.Run, ahead.Seq = "A", 500, 501
 		r.leave(ahead)
 		body := message.Command{Action: message.Prepare, Hosts: []string{"h01"}, NotAfter: time.Now().Add(time.Hour)}.Encode()
-		r.station.send(message.Record{Log: "B", Seq: 10, Kind: message.CommandAll, Body: body})
+		r.hostLog.send(message.Record{Log: "B", Seq: 10, Kind: message.CommandAll, Body: body})
 		expect(r, message.Prepare, message.Done)
-		r.station.send(message.Record{Log: "B", Seq: 11, Run: 10, Kind: message.CommandHost, Body: message.Command{Action: message.Upgrade, Host: "h01"}.Encode()})
+		r.hostLog.send(message.Record{Log: "B", Seq: 11, Run: 10, Kind: message.CommandHost, Body: message.Command{Action: message.Upgrade, Host: "h01"}.Encode()})
 		expect(r, message.Upgrade, message.RebootRequired)
 		if j := r.journal(); j.Log != "B" || j.Run != 10 {
 			t.Errorf("the journal is of run %d of log %q", j.Run, j.Log)
@@ -92,11 +92,11 @@ func TestIgnoredCommand(t *testing.T) {
 			inBubble(t, func(r *rig) {
 				r.now = func() time.Time { return now }
 				r.leave(prepared())
-				r.station.send(c.record)
+				r.hostLog.send(c.record)
 				// The command is delivered again and again.
 				pokes := 0
 				r.life(func() bool {
-					r.station.poke()
+					r.hostLog.poke()
 					pokes++
 					return pokes > 10
 				})
@@ -139,7 +139,7 @@ func TestHostileCommands(t *testing.T) {
 			inBubble(t, func(r *rig) {
 				r.now = func() time.Time { return now }
 				r.leave(prepared())
-				r.station.send(record)
+				r.hostLog.send(record)
 				w, err := Open(r.t.Context(), r.options())
 				if err != nil {
 					r.t.Fatal(err)
@@ -149,15 +149,15 @@ func TestHostileCommands(t *testing.T) {
 				if err := errors.Join(w.Run(ctx), w.Close()); err != nil {
 					r.t.Fatal(err)
 				}
-				// The station delivers it twice, and twice when it is poked.
+				// The log delivers it twice, and twice when it is poked.
 				if n := w.Ignored(); n != 4 {
 					t.Errorf("%d were ignored, not 4", n)
 				}
 				if n := len(r.log.String()); n > 2*message.MaxText {
 					t.Errorf("it fills the log with %d bytes", n)
 				}
-				if j := r.journal(); j != prepared() || len(r.station.replies) > 0 || r.effects("upgrade")+r.effects("reboot") > 0 {
-					t.Errorf("it changed the journal to %+v and was answered %v", j, r.station.replies)
+				if j := r.journal(); j != prepared() || len(r.hostLog.replies) > 0 || r.effects("upgrade")+r.effects("reboot") > 0 {
+					t.Errorf("it changed the journal to %+v and was answered %v", j, r.hostLog.replies)
 				}
 			})
 		})
@@ -234,9 +234,9 @@ func TestCommandQueue(t *testing.T) {
 	}
 }
 
-// witness is a station that looks into the journal whenever a reply is sent.
+// witness is a log that looks into the journal whenever a reply is sent.
 type witness struct {
-	*station
+	*fakeLog
 	r *rig
 }
 
@@ -245,7 +245,7 @@ func (w witness) Reply(ctx context.Context, run uint64, reply message.Reply) err
 	if err != nil || j.Phase != Answering || j.Run != run || j.Action != reply.Action || j.Result != reply.Result {
 		w.r.t.Errorf("%s of run %d is answered %q, and the journal says %+v, %v", reply.Action, run, reply.Result, j, err)
 	}
-	return w.station.Reply(ctx, run, reply)
+	return w.fakeLog.Reply(ctx, run, reply)
 }
 
 // TestReplyComesAfterItsJournal checks that no reply is sent before its journal is on
@@ -254,7 +254,7 @@ func (w witness) Reply(ctx context.Context, run uint64, reply message.Reply) err
 func TestReplyComesAfterItsJournal(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
-		r.change = func(o *Options) { o.HostLog = witness{r.station, r} }
+		r.change = func(o *Options) { o.HostLog = witness{r.hostLog, r} }
 		if !wholeRun(r) {
 			t.Error("the reboot is lost without a crash")
 		}

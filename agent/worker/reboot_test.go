@@ -78,13 +78,13 @@ func TestRebootUnderWay(t *testing.T) {
 		r.leave(wait)
 		soon := time.Now().Add(30 * time.Second)
 		r.life(func() bool { return time.Now().After(soon) })
-		if got := r.journal(); got.Phase != Rebooting || len(r.station.replies) > 0 {
+		if got := r.journal(); got.Phase != Rebooting || len(r.hostLog.replies) > 0 {
 			t.Fatalf("it did not wait: %+v", got)
 		}
 		if err := r.host.Boot(r.t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		r.life(func() bool { return r.station.answer(message.Reboot) != "" })
+		r.life(func() bool { return r.hostLog.answer(message.Reboot) != "" })
 		if n := r.effects("reboot"); n != 0 {
 			t.Errorf("the reboot was asked for %d times more", n)
 		}

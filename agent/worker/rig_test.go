@@ -36,7 +36,7 @@ type rig struct {
 	t       *testing.T
 	dir     string
 	host    *simulated.Host
-	station *station
+	hostLog *fakeLog
 	now     func() time.Time
 	// change, when there, changes what the next worker is made of.
 	change func(*Options)
@@ -60,7 +60,7 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &rig{t: t, dir: dir, host: host, station: newStation(), now: time.Now, visits: map[string]int{}, killed: make(chan struct{}, 1)}
+	return &rig{t: t, dir: dir, host: host, hostLog: newFakeLog(), now: time.Now, visits: map[string]int{}, killed: make(chan struct{}, 1)}
 }
 
 func (r *rig) at(label string) {
@@ -86,7 +86,7 @@ func isBeside(label string) bool {
 func (r *rig) options() Options {
 	o := Options{
 		Tenant: "acme", Host: "h01", Application: "os-upgrade-simulated", Dir: filepath.Join(r.dir, "state"),
-		HostLog: r.station, Strategy: r.host, Machine: r.host, Limits: Limits{Step: time.Minute, Reboot: time.Minute},
+		HostLog: r.hostLog, Strategy: r.host, Machine: r.host, Limits: Limits{Step: time.Minute, Reboot: time.Minute},
 		Checks: passing{}, Log: slog.New(slog.NewTextHandler(&r.log, nil)), Now: r.now, At: r.at,
 	}
 	if r.change != nil {
@@ -175,8 +175,8 @@ func (passing) Run(_ context.Context, t message.Task) message.Outcome { return t
 // task has a task of run 10 done.
 func (r *rig) task(kind message.TaskKind) {
 	r.t.Helper()
-	r.station.ask(message.Task{Run: 10, Kind: kind, Host: "h01"})
-	for r.life(func() bool { return len(r.station.wanted()) == 0 }) {
+	r.hostLog.ask(message.Task{Run: 10, Kind: kind, Host: "h01"})
+	for r.life(func() bool { return len(r.hostLog.wanted()) == 0 }) {
 	}
 }
 
@@ -259,9 +259,9 @@ func (r *rig) run() error {
 // until starts workers until the log has the answer to an action.
 func (r *rig) until(action message.Action) string {
 	r.t.Helper()
-	for r.life(func() bool { return r.station.answer(action) != "" }) {
+	for r.life(func() bool { return r.hostLog.answer(action) != "" }) {
 	}
-	return r.station.answer(action)
+	return r.hostLog.answer(action)
 }
 
 // effects counts the lines of the host's own record of an effect.
@@ -276,10 +276,10 @@ func (r *rig) effects(action string) int {
 
 func (r *rig) prepare() {
 	c := message.Command{Action: message.Prepare, Hosts: []string{"h01"}, NotAfter: time.Now().Add(time.Hour)}
-	r.station.send(message.Record{Seq: 10, Kind: message.CommandAll, Body: c.Encode()})
+	r.hostLog.send(message.Record{Seq: 10, Kind: message.CommandAll, Body: c.Encode()})
 }
 
 func (r *rig) command(seq uint64, action message.Action) {
 	c := message.Command{Action: action, Host: "h01"}
-	r.station.send(message.Record{Seq: seq, Kind: message.CommandHost, Run: 10, Body: c.Encode()})
+	r.hostLog.send(message.Record{Seq: seq, Kind: message.CommandHost, Run: 10, Body: c.Encode()})
 }

@@ -58,7 +58,7 @@ func fullAt(r *rig, cause error, write int) {
 	}
 	r.command(11, message.Upgrade)
 	r.life(func() bool {
-		return r.station.answer(message.Upgrade) == message.RebootRequired && r.journal().Action == message.Upgrade && r.journal().Phase == Answered
+		return r.hostLog.answer(message.Upgrade) == message.RebootRequired && r.journal().Action == message.Upgrade && r.journal().Phase == Answered
 	})
 	if n := r.effects("upgrade"); n != 1 {
 		r.t.Errorf("the host was upgraded %d times", n)
@@ -70,8 +70,8 @@ func fullAt(r *rig, cause error, write int) {
 		r.t.Errorf("%d alarms and %d ends of it are told:\n%s", n, m, r.log.String())
 	}
 	told := func(p message.Progress) bool { return p.Run == 10 && strings.HasPrefix(p.Message, "ALARM: ") }
-	if !slices.ContainsFunc(r.station.progress, told) {
-		r.t.Errorf("the progress tells nothing of it: %+v", r.station.progress)
+	if !slices.ContainsFunc(r.hostLog.progress, told) {
+		r.t.Errorf("the progress tells nothing of it: %+v", r.hostLog.progress)
 	}
 }
 

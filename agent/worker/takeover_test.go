@@ -111,15 +111,15 @@ func TestLostJournal(t *testing.T) {
 func TestBlankIsSilent(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
-		r.station.slow["newest"] = true
+		r.hostLog.slow["newest"] = true
 		end := time.Now().Add(time.Minute)
 		r.life(func() bool { return time.Now().After(end) })
-		if r.station.alive != 0 || len(r.station.versions) != 0 {
-			t.Errorf("%d heartbeats and %d reports came from a host without a journal", r.station.alive, len(r.station.versions))
+		if r.hostLog.alive != 0 || len(r.hostLog.versions) != 0 {
+			t.Errorf("%d heartbeats and %d reports came from a host without a journal", r.hostLog.alive, len(r.hostLog.versions))
 		}
-		r.station.slow["newest"] = false
+		r.hostLog.slow["newest"] = false
 		r.bear()
-		r.life(func() bool { return r.station.heartbeats() > 0 })
+		r.life(func() bool { return r.hostLog.heartbeats() > 0 })
 	})
 }
 
@@ -127,7 +127,7 @@ func TestBlankIsSilent(t *testing.T) {
 func TestBlankRefused(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
-		r.station.refused["newest"] = true
+		r.hostLog.refused["newest"] = true
 		const want = "cannot ask the log where this host, which has no journal, begins: newest: refused by the site"
 		if err := r.run(); errorText(err) != want {
 			t.Errorf("the error is %v, not %s", err, want)

@@ -110,9 +110,9 @@ func TestTasks(t *testing.T) {
 		r.leave(prepared())
 		task := taskOf(10, message.BeforeHost)
 		task.Checks = []policy.Check{{Timeout: policy.SpanOf(2 * time.Minute)}}
-		r.station.ask(task)
-		r.life(func() bool { return len(r.station.wanted()) == 0 })
-		if got := r.station.outcomes[0]; got != task.Outcome(true, "slow") {
+		r.hostLog.ask(task)
+		r.life(func() bool { return len(r.hostLog.wanted()) == 0 })
+		if got := r.hostLog.outcomes[0]; got != task.Outcome(true, "slow") {
 			t.Errorf("it came out as %+v", got)
 		}
 		if n := len(checks.begun); n != 1 {
@@ -127,9 +127,9 @@ func TestNoChecks(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.change = func(o *Options) { o.Checks = nil }
 		r.leave(prepared())
-		r.station.ask(taskOf(10, message.BeforeHost))
-		r.life(func() bool { return len(r.station.wanted()) == 0 })
-		if got := r.station.outcomes[0]; got.OK || got.Text != "this worker runs no checks" {
+		r.hostLog.ask(taskOf(10, message.BeforeHost))
+		r.life(func() bool { return len(r.hostLog.wanted()) == 0 })
+		if got := r.hostLog.outcomes[0]; got.OK || got.Text != "this worker runs no checks" {
 			t.Errorf("it came out as %+v", got)
 		}
 	})
@@ -145,13 +145,13 @@ func TestTaskBrokenOff(t *testing.T) {
 		r.leave(prepared())
 		task := taskOf(10, message.BeforeHost)
 		task.Checks = []policy.Check{{Timeout: policy.SpanOf(2 * time.Minute)}}
-		r.station.ask(task)
+		r.hostLog.ask(task)
 		r.life(func() bool { return len(checks.begun) == 1 })
 		synctest.Wait()
-		if n := len(r.station.outcomes); n != 0 {
+		if n := len(r.hostLog.outcomes); n != 0 {
 			t.Fatalf("%d outcomes came of what was broken off", n)
 		}
-		r.life(func() bool { return len(r.station.wanted()) == 0 })
+		r.life(func() bool { return len(r.hostLog.wanted()) == 0 })
 		if n := len(checks.begun); n != 2 {
 			t.Errorf("it was run %d times", n)
 		}
@@ -177,9 +177,9 @@ func TestDrainAfterTheUpgrade(t *testing.T) {
 				r.leave(c.journal)
 				task := taskOf(10, message.Drain)
 				task.Hook = &policy.Hook{Timeout: policy.SpanOf(2 * time.Minute)}
-				r.station.ask(task)
-				r.life(func() bool { return len(r.station.wanted()) == 0 })
-				if got := r.station.outcomes[0]; got.OK != c.drained || len(checks.begun) > 0 != c.drained || !c.drained && got.Text != tooLateToDrain {
+				r.hostLog.ask(task)
+				r.life(func() bool { return len(r.hostLog.wanted()) == 0 })
+				if got := r.hostLog.outcomes[0]; got.OK != c.drained || len(checks.begun) > 0 != c.drained || !c.drained && got.Text != tooLateToDrain {
 					t.Errorf("it was run %d times and came out as %+v", len(checks.begun), got)
 				}
 			})

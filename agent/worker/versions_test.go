@@ -27,17 +27,17 @@ func TestCutOff(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
 		r.leave(upgrading())
-		r.station.cut = make(chan struct{})
+		r.hostLog.cut = make(chan struct{})
 		r.life(func() bool { return r.journal().Phase == Answering })
 		if n := r.effects("upgrade"); n != 1 {
 			t.Fatalf("the host was upgraded %d times", n)
 		}
 		go func() {
 			time.Sleep(10 * time.Minute)
-			close(r.station.cut)
+			close(r.hostLog.cut)
 		}()
 		expect(r, message.Upgrade, message.RebootRequired)
-		r.life(func() bool { return len(r.station.reports()) > 0 })
+		r.life(func() bool { return len(r.hostLog.reports()) > 0 })
 	})
 }
 
@@ -47,8 +47,8 @@ func TestVersionsGoFirst(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		wholeRun(r)
 		want := []string{"versions", "reply to prepare", "versions", "reply to upgrade", "versions", "reply to reboot"}
-		if !slices.Equal(r.station.calls, want) {
-			t.Errorf("%q, not %q", r.station.calls, want)
+		if !slices.Equal(r.hostLog.calls, want) {
+			t.Errorf("%q, not %q", r.hostLog.calls, want)
 		}
 	})
 }
@@ -61,10 +61,10 @@ func TestVersionsNeverHinder(t *testing.T) {
 		spoil func(r *rig)
 		warns string
 	}{
-		"never taken":      {func(r *rig) { r.station.slow["versions"] = true }, "the reply is sent before the versions"},
-		"never compared":   {func(r *rig) { r.station.slow["last versions"] = true }, "the reply is sent before the versions"},
-		"refused":          {func(r *rig) { r.station.refused["versions"] = true }, "cannot report versions"},
-		"compare refused":  {func(r *rig) { r.station.refused["last versions"] = true }, "cannot read the versions reported before"},
+		"never taken":      {func(r *rig) { r.hostLog.slow["versions"] = true }, "the reply is sent before the versions"},
+		"never compared":   {func(r *rig) { r.hostLog.slow["last versions"] = true }, "the reply is sent before the versions"},
+		"refused":          {func(r *rig) { r.hostLog.refused["versions"] = true }, "cannot report versions"},
+		"compare refused":  {func(r *rig) { r.hostLog.refused["last versions"] = true }, "cannot read the versions reported before"},
 		"far too many":     {func(r *rig) { r.swap(bigVersions) }, "cannot read versions: 300012 bytes; at most 262144"},
 		"never determined": {func(r *rig) { r.swap(hangingVersions) }, "the reply is sent before the versions"},
 	} {
@@ -109,7 +109,7 @@ func hangingVersions(ctx context.Context) (map[string]string, error) {
 func TestRefusedVersions(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
-		r.station.refused["versions"] = true
+		r.hostLog.refused["versions"] = true
 		r.swap(func(context.Context) (map[string]string, error) { return map[string]string{"kernel": "6"}, nil })
 		r.leave(upgrading())
 		expect(r, message.Upgrade, message.RebootRequired)
@@ -125,7 +125,7 @@ func TestOneReportForAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		begun, release := make(chan struct{}, 10), make(chan struct{})
-		s := newStation()
+		s := newFakeLog()
 		w := &Worker{Options: Options{HostLog: s, Log: slog.New(slog.DiscardHandler), Strategy: otherVersions{versions: func(context.Context) (map[string]string, error) {
 			begun <- struct{}{}
 			<-release

@@ -2,7 +2,6 @@ package jetstream
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -217,43 +216,3 @@ func (g *Gate) work(ctx context.Context, calls <-chan *nats.Msg) {
 		}
 	}
 }
-
-// hostConn is a host's connection to the gates.
-type hostConn struct {
-	subjects log.Subjects
-	host     string
-	nats     *nats.Conn
-}
-
-var _ gate.Conn = (*hostConn)(nil)
-
-// Call implements gate.Conn.
-func (c *hostConn) Call(ctx context.Context, q gate.Request) ([]byte, error) {
-	msg := nats.NewMsg(c.subjects.Call(c.host, strings.Join(q.Verb, ".")))
-	msg.Data = q.Body
-	msg.Header.Set(headerWorker, q.Worker)
-	msg.Header.Set(headerIncarnation, q.Incarnation)
-	msg.Header.Set(headerProtocol, strconv.Itoa(q.Protocol))
-	response, err := c.nats.RequestMsgWithContext(ctx, msg)
-	switch {
-	case errors.Is(err, nats.ErrMaxPayload):
-		return nil, fmt.Errorf("%w: %w", log.ErrRefused, err)
-	case err != nil:
-		return nil, err
-	}
-	return response.Data, nil
-}
-
-// Send implements gate.Conn.
-func (c *hostConn) Send(kind gate.Telemetry, incarnation string, body []byte) error {
-	subject := map[gate.Telemetry]string{
-		gate.AliveTelemetry: c.subjects.Alive(c.host), gate.ProgressTelemetry: c.subjects.Progress(c.host), gate.OutcomeTelemetry: c.subjects.Outcome(c.host),
-	}[kind]
-	msg := nats.NewMsg(subject)
-	msg.Data = body
-	msg.Header.Set(headerIncarnation, incarnation)
-	return c.nats.PublishMsg(msg)
-}
-
-// Connected implements gate.Conn.
-func (c *hostConn) Connected() bool { return c.nats.IsConnected() }

@@ -5,6 +5,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	mathrand "math/rand/v2"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -76,4 +79,70 @@ func (h *HostLog) Pings(ctx context.Context, deliver func()) error {
 			deliver()
 		}
 	}
+}
+
+// hostConn is a host's connection to the gates.
+type hostConn struct {
+	subjects log.Subjects
+	host     string
+	nats     *nats.Conn
+}
+
+var _ gate.Conn = (*hostConn)(nil)
+
+// Call implements gate.Conn.
+func (c *hostConn) Call(ctx context.Context, q gate.Request) ([]byte, error) {
+	msg := nats.NewMsg(c.subjects.Call(c.host, strings.Join(q.Verb, ".")))
+	msg.Data = q.Body
+	msg.Header.Set(headerWorker, q.Worker)
+	msg.Header.Set(headerIncarnation, q.Incarnation)
+	msg.Header.Set(headerProtocol, strconv.Itoa(q.Protocol))
+	response, err := c.nats.RequestMsgWithContext(ctx, msg)
+	switch {
+	case errors.Is(err, nats.ErrMaxPayload):
+		return nil, fmt.Errorf("%w: %w", log.ErrRefused, err)
+	case err != nil:
+		return nil, err
+	}
+	return response.Data, nil
+}
+
+// Send implements gate.Conn.
+func (c *hostConn) Send(kind gate.Telemetry, incarnation string, body []byte) error {
+	subject := map[gate.Telemetry]string{
+		gate.AliveTelemetry: c.subjects.Alive(c.host), gate.ProgressTelemetry: c.subjects.Progress(c.host), gate.OutcomeTelemetry: c.subjects.Outcome(c.host),
+	}[kind]
+	msg := nats.NewMsg(subject)
+	msg.Data = body
+	msg.Header.Set(headerIncarnation, incarnation)
+	return c.nats.PublishMsg(msg)
+}
+
+// Connected implements gate.Conn.
+func (c *hostConn) Connected() bool { return c.nats.IsConnected() }
+
+const (
+	// connectTimeout is how long a host waits until it is let in. It is longer
+	// than the site gives it: whoever gives up early has the site begin again with
+	// a handshake that it had almost done, and ten thousand of them keep it from
+	// ever finishing one.
+	connectTimeout = 20 * time.Second
+	// reconnectWait is the least time between two attempts to connect, and
+	// reconnectJitter by how much the first may be longer, so that the hosts of a
+	// site that comes back do not all come at once. It doubles with each attempt
+	// that fails, reconnectDoubled times at most.
+	reconnectWait    = time.Second
+	reconnectJitter  = 2 * time.Second
+	reconnectDoubled = 4
+)
+
+// RetryOptions are the options with which a host connects, again and again.
+func RetryOptions() []nats.Option {
+	return []nats.Option{nats.MaxReconnects(-1), nats.Timeout(connectTimeout), nats.CustomReconnectDelay(ReconnectDelay)}
+}
+
+// ReconnectDelay is how long a host waits before the given attempt to connect,
+// the first being 1.
+func ReconnectDelay(attempt int) time.Duration {
+	return reconnectWait + mathrand.N(reconnectJitter<<min(max(0, attempt-1), reconnectDoubled))
 }
