@@ -45,14 +45,14 @@ func (s *shelf) change(f func()) {
 func (s *shelf) setConfig(c *v1.OSUpgrade) {
 	s.change(func() {
 		of := store.Object{Kind: store.Config}
-		s.intent[of] = store.Seen{Object: of, Config: c, Number: s.number}
+		s.intent[of] = store.Seen{Object: of, Config: c, Number: s.number, At: time.Now()}
 	})
 }
 
 func (s *shelf) setRollout(r *v1.Rollout) {
 	s.change(func() {
 		of := store.Object{Kind: store.Rollout}
-		s.intent[of] = store.Seen{Object: of, Rollout: r, Number: s.number}
+		s.intent[of] = store.Seen{Object: of, Rollout: r, Number: s.number, At: time.Now()}
 	})
 }
 
@@ -60,7 +60,7 @@ func (s *shelf) setRollout(r *v1.Rollout) {
 func (s *shelf) setCalendar(name string, c *v1.Calendar) {
 	s.change(func() {
 		of := store.Object{Kind: store.Calendar, Name: name}
-		s.intent[of] = store.Seen{Object: of, Calendar: c, Number: s.number}
+		s.intent[of] = store.Seen{Object: of, Calendar: c, Number: s.number, At: time.Now()}
 	})
 }
 

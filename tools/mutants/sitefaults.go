@@ -56,12 +56,17 @@ var siteFaults = []fault{
 	{
 		name: "freeze-during-a-run-is-ignored", in: "agent/run.State.tellFreeze",
 		old: `!seen.Freeze.NotAfter.Before(s.NotAfter)`, new: `!seen.Freeze.NotAfter.Before(s.OpenedAt)`,
-		by: tests("agent/controller", "TestFreezeDuringARun"),
+		by: simulated(tests("agent/controller", "TestFreezeDuringARun")...),
 	},
 	{
 		name: "unreadable-calendar-is-ignored", in: "agent/controller.intent.reschedule",
 		old: `if i.unreadable() != nil || i.config == nil {`, new: `if i.unusable[theConfig] != nil || i.config == nil {`,
 		by: tests("agent/controller", "TestUnreadableCalendar"),
+	},
+	{
+		name: "window-after-the-first-has-no-run", in: "agent/controller.hadRun",
+		old: `case !m.last.Before(m.span.Start):`, new: `case !m.last.IsZero():`,
+		by: simulated(),
 	},
 	{
 		name: "second-run-in-one-window", in: "agent/controller.hadRun",

@@ -8,7 +8,7 @@ import (
 
 // notice is how long a controller may take to learn what people have written, and to
 // come back after an outage.
-const notice = 8 * time.Minute
+const notice = 5 * time.Minute
 
 // span is from a time on and before another one.
 type span struct{ start, end time.Time }
