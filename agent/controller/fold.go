@@ -59,7 +59,7 @@ func (s *state) folded(ctx context.Context, newest *run.State, r message.Decoded
 	switch {
 	case newest.Over():
 		s.tasks.dropAll()
-		clear(s.hosts.unreported)
+		s.hosts.unreported = map[string]bool{}
 		switch {
 		case r.Seq > newest.EndedSeq && s.archiveAt.IsZero():
 			s.archiveAt = s.Now().Add(rearchiveAfter)

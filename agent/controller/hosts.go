@@ -150,6 +150,9 @@ func (h *hosts) delete(name, by string) {
 // news returns the hosts that are silent, or heard of, and of which a run does not
 // know that. It lets go of those that it knows of.
 func (h *hosts) news(current *run.State) (silent, heard []string) {
+	if len(h.unreported) == 0 {
+		return nil, nil
+	}
 	for name := range h.unreported {
 		_, deleted := h.deleted[name]
 		switch online := h.present.online(name); {
@@ -160,6 +163,9 @@ func (h *hosts) news(current *run.State) (silent, heard []string) {
 		default:
 			silent = append(silent, name)
 		}
+	}
+	if len(h.unreported) == 0 { // To walk a map costs as much as it once held.
+		h.unreported = map[string]bool{}
 	}
 	return silent, heard
 }
