@@ -14,9 +14,9 @@ import (
 	"iter"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
 
@@ -226,10 +226,4 @@ func (p *problems) full() bool { return len(p.found) >= maxProblems }
 // quote quotes a value for an error and truncates a long one.
 func quote(text string) string { return strconv.Quote(shorten(text)) }
 
-func shorten(text string) string {
-	const limit = 80
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit], "") + "..."
-}
+func shorten(value string) string { return text.Cut(value, 80, "...") }

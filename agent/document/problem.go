@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	clip "github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
 
@@ -172,11 +173,6 @@ func unknownKey(key string, known map[string]bool) string {
 const maxValue = 200
 
 // Clip cuts a value where it would drown the message.
-func Clip(text string) string {
-	if len(text) <= maxValue {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxValue], "") + "..."
-}
+func Clip(value string) string { return clip.Cut(value, maxValue, "...") }
 
-func quote(text string) string { return strconv.Quote(Clip(text)) }
+func quote(value string) string { return strconv.Quote(Clip(value)) }

@@ -3,10 +3,10 @@ package message
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 )
 
 // Heartbeat is how often a worker says that it is alive, and Silence how long
@@ -61,8 +61,9 @@ func DecodeAlive(data []byte) (Alive, error) {
 		return Alive{}, fmt.Errorf("cannot read heartbeat: application %.100q is no name; use at most %d of a-z, 0-9 and -, with no - at either end",
 			alive.Application, names.MaxLength)
 	}
-	alive.AgentVersion = cut(CleanText(alive.AgentVersion), maxVersion)
-	alive.Worker, alive.Role = cut(CleanText(alive.Worker), names.MaxLength), cut(CleanText(alive.Role), names.MaxLength)
+	alive.AgentVersion = text.Cut(CleanText(alive.AgentVersion), maxVersion, "")
+	alive.Worker = text.Cut(CleanText(alive.Worker), names.MaxLength, "")
+	alive.Role = text.Cut(CleanText(alive.Role), names.MaxLength, "")
 	if len(alive.Labels) > names.MaxLabels {
 		return Alive{}, fmt.Errorf("cannot read heartbeat: %d labels are too many; use at most %d", len(alive.Labels), names.MaxLabels)
 	}
@@ -78,14 +79,6 @@ const (
 	// maxVersion bounds the version that a worker says it has, in bytes.
 	maxVersion = 100
 )
-
-// cut shortens a text to a length in bytes, between characters.
-func cut(text string, length int) string {
-	if len(text) <= length {
-		return text
-	}
-	return strings.ToValidUTF8(text[:length], "")
-}
 
 // Progress is word of how a host's work goes on, for people.
 type Progress struct {

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/strict"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 )
 
 // Results of a reply that are not error text (AV-63, AV-67).
@@ -46,9 +47,9 @@ func DecodeReply(data []byte) (Reply, error) {
 
 // CleanText makes text from outside fit to be kept and shown: valid UTF-8,
 // without control characters, and at most MaxText bytes.
-func CleanText(text string) string {
-	text = strings.ToValidUTF8(text, "�")
-	text = strings.Map(func(r rune) rune {
+func CleanText(s string) string {
+	s = strings.ToValidUTF8(s, "�")
+	s = strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
 			return ' '
 		}
@@ -56,9 +57,6 @@ func CleanText(text string) string {
 			return -1
 		}
 		return r
-	}, text)
-	if len(text) > MaxText {
-		text = strings.ToValidUTF8(text[:MaxText-len("…")], "") + "…"
-	}
-	return strings.TrimSpace(text)
+	}, s)
+	return strings.TrimSpace(text.Fit(s, MaxText, "…"))
 }

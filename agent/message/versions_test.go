@@ -18,13 +18,13 @@ func TestVersionsBody(t *testing.T) {
 			t.Fatalf("the body has %d bytes, not %d", len(body), size)
 		}
 		_, err := DecodeVersions(body)
-		if got := text(err); got != want {
+		if got := errorText(err); got != want {
 			t.Errorf("%d bytes give the error %q, not %q", size, got, want)
 		}
 	}
 }
 
-func text(err error) string {
+func errorText(err error) string {
 	if err == nil {
 		return ""
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
 )
 
@@ -62,9 +63,4 @@ func (l *logger) Fatalf(format string, v ...any) {
 }
 
 // short cuts a text that others chose.
-func short(text string) string {
-	if len(text) <= maxForeign {
-		return text
-	}
-	return text[:maxForeign] + "..."
-}
+func short(foreign string) string { return text.Cut(foreign, maxForeign, "...") }

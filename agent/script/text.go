@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 )
 
 // MaxText is the largest size in bytes of a line that is shown to people.
@@ -19,10 +20,10 @@ var escape = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]`)
 // characters, at most MaxText bytes. Of text overwritten by carriage returns it
 // keeps the last, as a terminal does.
 func Clean(line []byte) string {
-	text := strings.ToValidUTF8(string(escape.ReplaceAll(line, nil)), "\uFFFD")
-	for _, part := range slices.Backward(strings.Split(text, "\r")) {
+	valid := strings.ToValidUTF8(string(escape.ReplaceAll(line, nil)), "\uFFFD")
+	for _, part := range slices.Backward(strings.Split(valid, "\r")) {
 		if shown := printable(part); shown != "" {
-			return Shortened(shown, MaxText)
+			return text.Fit(shown, MaxText, "...")
 		}
 	}
 	return ""
@@ -39,19 +40,6 @@ func printable(text string) string {
 			return -1
 		}
 	}, text))
-}
-
-// Shortened truncates text to a number of bytes, between two characters.
-func Shortened(text string, limit int) string {
-	const mark = "..."
-	if len(text) <= limit {
-		return text
-	}
-	end := limit - len(mark)
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + mark
 }
 
 // Blank reports whether a line shows nothing. It must be fast: it is called for

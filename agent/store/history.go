@@ -16,6 +16,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/durability"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -165,8 +166,8 @@ func withoutEvents(run *v1.Run) { run.Events = nil }
 func withShortTexts(run *v1.Run) {
 	hosts := make([]v1.RunHost, len(run.Hosts))
 	for i, h := range run.Hosts {
-		for _, text := range []*string{&h.Error, &h.Note, &h.SlotReason, &h.Progress} {
-			*text = (*text)[:min(len(*text), cutText)]
+		for _, long := range []*string{&h.Error, &h.Note, &h.SlotReason, &h.Progress} {
+			*long = text.Cut(*long, cutText, "")
 		}
 		hosts[i] = h
 	}

@@ -3,9 +3,12 @@ package store
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
 // breaking is a bucket whose watches end after their first entry, as they do
@@ -38,5 +41,16 @@ func TestBrokenWatch(t *testing.T) {
 	s := &Store{hosts: breaking{}}
 	if hosts, err := s.Hosts(t.Context(), "acme"); !errors.Is(err, errWatchEnded) {
 		t.Errorf("the hosts are %+v, %v", hosts, err)
+	}
+}
+
+// TestShortTexts checks that the text of a host is cut between characters: half a
+// one would be kept as another.
+func TestShortTexts(t *testing.T) {
+	t.Parallel()
+	run := v1.Run{Hosts: []v1.RunHost{{Error: "x" + strings.Repeat("å", cutText)}}}
+	withShortTexts(&run)
+	if got := run.Hosts[0].Error; got != "x"+strings.Repeat("å", (cutText-1)/2) {
+		t.Errorf("it is %q", got)
 	}
 }

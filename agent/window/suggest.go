@@ -3,6 +3,8 @@ package window
 import (
 	"strconv"
 	"strings"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 )
 
 // maxGuess is the length in bytes up to which Closest compares a text. It keeps
@@ -54,10 +56,10 @@ func distance(a, b string) int {
 }
 
 // quote quotes a value for an error and truncates a long one.
-func quote(text string) string {
-	const limit = 80
-	if len(text) <= limit {
-		return strconv.Quote(text)
+func quote(value string) string {
+	short := text.Cut(value, 80, "")
+	if short == value {
+		return strconv.Quote(value)
 	}
-	return strconv.Quote(strings.ToValidUTF8(text[:limit], "")) + "..."
+	return strconv.Quote(short) + "..."
 }

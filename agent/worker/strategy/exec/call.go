@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/script"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
@@ -84,7 +85,7 @@ func (s *Strategy) supervise(ctx context.Context, a action, p *script.Process, l
 func overdue(a action, limit time.Duration, out *output) error {
 	said := ""
 	if out.tail.last != "" {
-		said = fmt.Sprintf(" after it said %q", script.Shortened(out.tail.last, script.MaxText/2))
+		said = fmt.Sprintf(" after it said %q", text.Fit(out.tail.last, script.MaxText/2, "..."))
 	}
 	return fmt.Errorf("%s exceeded its time limit of %s and was ended%s, output in %s", a, limit, said, out.log.Name())
 }

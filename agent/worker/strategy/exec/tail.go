@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/script"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 )
 
 // maxCatchUp is how many bytes are read before the file is emptied.
@@ -159,7 +160,7 @@ func parseLine(line []byte) progress {
 	}
 	p, err := readProgress(object)
 	if err != nil {
-		return progress{-1, script.Shortened(fmt.Sprintf("%s (%s)", script.Shortened(script.Clean(line), script.MaxText/2), err), script.MaxText)}
+		return progress{-1, text.Fit(fmt.Sprintf("%s (%s)", text.Fit(script.Clean(line), script.MaxText/2, "..."), err), script.MaxText, "...")}
 	}
 	return p
 }
@@ -172,17 +173,17 @@ func readProgress(object map[string]json.RawMessage) (progress, error) {
 		case "progress":
 			var percent *float64
 			if json.Unmarshal(value, &percent) != nil || percent == nil || *percent < 0 || *percent > 100 {
-				return p, fmt.Errorf("no progress: \"progress\" is %s; use 0 to 100", script.Shortened(script.Clean(value), 50))
+				return p, fmt.Errorf("no progress: \"progress\" is %s; use 0 to 100", text.Fit(script.Clean(value), 50, "..."))
 			}
 			p.percent = int(*percent)
 		case "message":
 			var message *string
 			if json.Unmarshal(value, &message) != nil || message == nil {
-				return p, fmt.Errorf("no progress: \"message\" is %s; use a string", script.Shortened(script.Clean(value), 50))
+				return p, fmt.Errorf("no progress: \"message\" is %s; use a string", text.Fit(script.Clean(value), 50, "..."))
 			}
 			p.message = script.Clean([]byte(*message))
 		default:
-			return p, fmt.Errorf("no progress: unknown key %q; use \"progress\" and \"message\"", script.Shortened(script.Clean([]byte(key)), 50))
+			return p, fmt.Errorf("no progress: unknown key %q; use \"progress\" and \"message\"", text.Fit(script.Clean([]byte(key)), 50, "..."))
 		}
 	}
 	return p, nil

@@ -1,0 +1,40 @@
+package text
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+)
+
+// TestCut checks that a text is cut between characters, and only if it is too
+// long.
+func TestCut(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		s         string
+		limit     int
+		cut, fits string
+	}{
+		{"", 0, "", ""}, {"abc", 3, "abc", "abc"}, {"abcdef", 5, "abcde...", "ab..."},
+		{"aååå", 4, "aå...", "a..."}, {"aååå", 5, "aåå...", "a..."}, {"aååå", 7, "aååå", "aååå"}, {"abc", 0, "...", "..."},
+	} {
+		if got := Cut(c.s, c.limit, "..."); got != c.cut {
+			t.Errorf("Cut(%q, %d) is %q, not %q", c.s, c.limit, got, c.cut)
+		}
+		if got := Fit(c.s, c.limit, "..."); got != c.fits {
+			t.Errorf("Fit(%q, %d) is %q, not %q", c.s, c.limit, got, c.fits)
+		}
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		s, limit := rapid.String().Draw(rt, "text"), rapid.IntRange(0, 50).Draw(rt, "limit")
+		got := Cut(s, limit, "")
+		if len(got) > limit || !strings.HasPrefix(s, got) || utf8.ValidString(s) && !utf8.ValidString(got) || len(s) <= limit && got != s {
+			rt.Fatalf("%q becomes %q", s, got)
+		}
+		if fits := Fit(s, limit, "…"); len(fits) > max(limit, len("…")) {
+			rt.Fatalf("%q becomes %q", s, fits)
+		}
+	})
+}
