@@ -125,12 +125,10 @@ func (w *World) announce(c *v1.OSUpgrade) {
 		w.must(err)
 		lasts, err := time.ParseDuration(window.Duration)
 		w.must(err)
-		// The site is not up before.
-		if start := midnight.Add(time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute); start.Sub(midnight) >= time.Minute {
-			w.oracle.Window(start, start.Add(lasts))
-			for _, at := range []time.Duration{lasts / 4, lasts / 2, lasts - time.Second} {
-				w.after(time.Until(start.Add(at)), w.askReason)
-			}
+		start := midnight.Add(time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute)
+		w.oracle.Window(start, start.Add(lasts))
+		for _, at := range []time.Duration{lasts / 4, lasts / 2, lasts - time.Second} {
+			w.after(time.Until(start.Add(at)), w.askReason)
 		}
 	}
 }

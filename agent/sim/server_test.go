@@ -31,6 +31,7 @@ func TestRealServer(t *testing.T) {
 	// no other test of this package may use NATS, or at least not beside this one.
 	runtime.GC()
 	runtime.GC()
+	defer limit("the fleet with a real server", time.Duration(*weeks)*5*time.Minute)()
 	dir, begun := t.TempDir(), time.Now()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, dir)

@@ -45,6 +45,7 @@ type World struct {
 	rng      *rng
 	strength map[string]float64
 	ctx      context.Context
+	begun    time.Time
 	// quiet tells that the quiet phase has begun: no fault happens any more.
 	quiet atomic.Bool
 	// mu guards what is shared: log, machines, conns, listeners, oracle.
@@ -90,7 +91,7 @@ func Play(seed uint64, o Options) Report {
 
 func newWorld(ctx context.Context, seed uint64, o Options) *World {
 	w := &World{
-		trace: trace{print: o.Print, counts: map[string]int{}}, o: o, rng: newRNG(seed), strength: map[string]float64{}, ctx: ctx,
+		trace: trace{print: o.Print, counts: map[string]int{}}, o: o, rng: newRNG(seed), begun: time.Now(), strength: map[string]float64{}, ctx: ctx,
 		conns: map[string][]*hostConn{}, shelf: newShelf(), machines: map[string]*machine{},
 	}
 	w.log = w.newServer()
@@ -179,7 +180,7 @@ func (w *World) playPhases(begun time.Time) {
 func (w *World) startQuietPhase() {
 	w.note("the quiet phase begins")
 	w.mu.Lock()
-	w.oracle.WindowsTold(time.Now())
+	w.oracle.WindowsTold(w.begun.Add(time.Minute), time.Now())
 	w.mu.Unlock()
 	w.thaw()
 	w.quiet.Store(true)

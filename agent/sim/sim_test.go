@@ -30,11 +30,10 @@ var (
 	counts   = flag.Bool("sim.counts", false, "print how often each thing happened")
 )
 
-// many is how many seeds are enough for each kind of fault and result to
-// happen.
+// many is how many seeds suffice for each fault and each result to happen.
 const many = 10_000
 
-// tally adds up what came of all seeds.
+// tally adds up the reports of all seeds.
 type tally struct {
 	next   atomic.Uint64
 	begun  time.Time
@@ -44,8 +43,8 @@ type tally struct {
 	lasted time.Duration
 }
 
-// TestMain has the garbage of many seeds wait: each leaves much behind and
-// needs little at once.
+// TestMain makes garbage collections rare: a seed leaves much garbage and needs little
+// memory.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(3000)
 	m.Run()
@@ -72,7 +71,7 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// sum tells what came of all seeds.
+// sum logs the totals of all seeds.
 func (a *tally) sum(t *testing.T) {
 	t.Logf("%d seeds, %s of virtual time, in %s; %d failed %v", *seeds, a.lasted.Round(time.Hour), time.Since(a.begun).Round(time.Second), len(a.failed), a.failed)
 	if *counts || *seeds >= many {
@@ -121,11 +120,7 @@ func play(t *testing.T, seed uint64) (r sim.Report) {
 			panic(fmt.Sprintf("seed %d: %v", seed, p))
 		}
 	}()
-	// Outside of the bubble time is real.
-	hangs := time.AfterFunc(5*time.Minute, func() {
-		panic(fmt.Sprintf("seed %d hangs: somebody waits for a mutex over a call that takes time", seed))
-	})
-	defer hangs.Stop()
+	defer limit(fmt.Sprintf("seed %d", seed), 5*time.Minute)()
 	o := sim.Options{Dir: dir}
 	if *verbose {
 		o.Print = func(line string) { fmt.Println(line) }
@@ -134,8 +129,17 @@ func play(t *testing.T, seed uint64) (r sim.Report) {
 	return r
 }
 
-// scratch is where files cost no disk, if there is such a place: a seed needs
-// none of them after it.
+// limit fails what takes longer than d of real time, until the function that it
+// returns is called. It must be called outside of the bubble, where time is real.
+func limit(what string, d time.Duration) (stop func() bool) {
+	hangs := time.AfterFunc(d, func() {
+		panic(fmt.Sprintf("%s hangs for %s: a goroutine holds a mutex over a call that takes virtual time", what, d))
+	})
+	return hangs.Stop
+}
+
+// scratch is a folder in memory, if there is one: nobody needs the files of a seed
+// afterwards.
 func scratch(t *testing.T) string {
 	t.Helper()
 	const memory = "/dev/shm"
@@ -145,7 +149,7 @@ func scratch(t *testing.T) string {
 	return t.TempDir()
 }
 
-// tell prints a seed that failed, and how to play it again.
+// tell reports a seed that failed, and how to replay it.
 func tell(t *testing.T, seed uint64, r sim.Report) {
 	t.Helper()
 	if len(r.Violations) == 0 {
@@ -163,8 +167,8 @@ func sorted(counts map[string]int) []string {
 	return lines
 }
 
-// missing fails when a kind of fault or result never happened: a simulation in
-// which nothing goes wrong proves nothing.
+// missing fails if a fault or a result never happened: a simulation in which nothing
+// goes wrong proves nothing.
 func (a *tally) missing(t *testing.T) {
 	for _, what := range append(sim.Faults(), sim.Expected()...) {
 		if a.counts[what] == 0 {

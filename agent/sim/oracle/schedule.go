@@ -81,15 +81,16 @@ func (o *Oracle) ReasonTold(now time.Time) {
 	}
 }
 
-// WindowsTold judges, at a time, that each window that has closed had its run or a
-// reason that is told (invariant 8). It leaves out windows that meet others, because
-// they are one window then, and windows that a freeze has met.
-func (o *Oracle) WindowsTold(now time.Time) {
+// WindowsTold judges, at a time, that each window that has opened while the site was
+// up, and has closed, had its run or a reason that is told (invariant 8). It leaves out
+// windows that meet others, because they are one window then, and windows that a freeze
+// has met.
+func (o *Oracle) WindowsTold(up, now time.Time) {
 	if o.schedule.wrong {
 		return
 	}
 	for n, w := range o.schedule.windows {
-		if now.Sub(w.end) < notice || o.meets(n) {
+		if w.start.Before(up) || now.Sub(w.end) < notice || o.meets(n) {
 			continue
 		}
 		o.count("windows judged")
