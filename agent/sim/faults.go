@@ -27,6 +27,7 @@ var faults = map[string]fault{
 	"append: hangs":             {"log", 0.01},
 	"follow: stalls":            {"log", 0.01},
 	"follow: breaks":            {"log", 0.003},
+	"follow: stale":             {"log", 0.01},
 	"log: asked in vain":        {"log", 0.02},
 
 	"crash log before append": {"log crash", 0.01},
@@ -99,6 +100,7 @@ var faults = map[string]fault{
 	"journal: damaged":         {"disk", 0.01},
 	"store: write fails":       {"store", 0.1},
 	"store: watch breaks":      {"store", 0.01},
+	"store: watch stale":       {"store", 0.02},
 	"store: read fails":        {"store", 0.02},
 }
 
@@ -153,6 +155,9 @@ func (w *World) startOutages(running *sync.WaitGroup) {
 			if on {
 				w.sites[n%len(w.sites)].die("kill -9")
 			}
+		},
+		"a controller is passive": func(on bool, n int) {
+			w.sites[n%len(w.sites)].setActive(!on || w.quiet.Load())
 		},
 		"a clock is set":      w.setClock,
 		"a machine is cloned": w.cloneOutage(running.Go),
@@ -222,7 +227,7 @@ func Expected() []string {
 		"outcome of before-host: false", "outcome of drain: false", "outcome of after-host: false", "outcome of undrain: false", "outcome of fleet: false",
 		"runs opened by window", "runs opened by manual", "runs that retry", "runs kept in the history",
 		"append refused: behind", "reply refused: answered", "reply refused: of another run", "versions refused", "outcome of another host dropped",
-		"the log's disk is full", "a host is cut off", "a controller is cut off", "a machine loses power", "crashes of the log",
+		"the log's disk is full", "a host is cut off", "a controller is cut off", "a controller is passive", "a machine loses power", "crashes of the log",
 		"a clock is set by seconds", "a clock is set by hours", "a clock is set by years",
 		"upgrades resumed", "upgrades that outlived their worker", "upgrades rolled back", "reboots inside upgrades",
 		"leases taken over", "leases given back", "leases given back late", "leases that come back to the worker that gave them back",

@@ -112,8 +112,11 @@ func (s siteStore) read(ctx context.Context) error {
 // watch calls look now and after each change.
 func (s siteStore) watch(ctx context.Context, look func()) error {
 	for {
-		if s.w.fault("store: watch breaks", s.p.name) {
+		switch {
+		case s.w.fault("store: watch breaks", s.p.name):
 			return errStore
+		case s.w.fault("store: watch stale", s.p.name):
+			return log.ErrStale
 		}
 		s.mu.Lock()
 		changed := s.changed

@@ -187,6 +187,7 @@ func (w *World) startQuietPhase() {
 	for _, s := range w.sites {
 		s.link.set(false)
 		s.reconnected()
+		s.setActive(true)
 	}
 	for _, c := range w.clocks {
 		c.set(0)

@@ -44,6 +44,13 @@ func (s *site) controller() *controller.Controller {
 	return s.c
 }
 
+// setActive makes the controller that runs active or passive.
+func (s *site) setActive(active bool) {
+	if c := s.controller(); c != nil {
+		c.SetActive(active)
+	}
+}
+
 // keep starts one controller after the other.
 func (s *site) keep() {
 	for {

@@ -110,8 +110,11 @@ func (l siteLog) returns(what, name string) (time.Duration, bool) {
 // Follow implements log.Log.
 func (l siteLog) Follow(ctx context.Context, from uint64, deliver func(message.Record)) error {
 	return l.follow(ctx, from, deliver, func() error {
-		if l.w.fault("follow: breaks", l.s.name) {
+		switch {
+		case l.w.fault("follow: breaks", l.s.name):
 			return errBroke
+		case l.w.fault("follow: stale", l.s.name):
+			return log.ErrStale
 		}
 		return nil
 	})
