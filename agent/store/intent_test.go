@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -145,7 +146,12 @@ func watchIntent(t *testing.T, s *store.Store, tenant string) *intentWatch {
 	w := &intentWatch{T: t, changes: make(chan store.Seen), stop: stop, ended: make(chan error, 1)}
 	go func() {
 		defer close(w.changes)
-		w.ended <- s.WatchIntent(ctx, tenant, func(c store.Seen) { w.changes <- c })
+		w.ended <- s.WatchIntent(ctx, tenant, func(c store.Seen) {
+			select {
+			case w.changes <- c:
+			case <-ctx.Done():
+			}
+		})
 	}()
 	return w
 }
@@ -153,7 +159,12 @@ func watchIntent(t *testing.T, s *store.Store, tenant string) *intentWatch {
 // next returns the next change, which must be of this object.
 func (w *intentWatch) next(kind store.Kind, name string, number uint64) store.Seen {
 	w.Helper()
-	c := <-w.changes
+	var c store.Seen
+	select {
+	case c = <-w.changes:
+	case <-time.After(10 * time.Second):
+		w.Fatalf("it has not seen %s %q as %d", kind, name, number)
+	}
 	if c.Object != (store.Object{Kind: kind, Name: name}) || c.At.IsZero() != (kind == "") || c.Number != number || c.Err != nil {
 		w.Errorf("it sees %+v; want %s %q as %d", c, kind, name, number)
 	}
