@@ -183,6 +183,25 @@ func TestLateGiveBack(t *testing.T) {
 	}
 }
 
+// TestGiveBackAtGateBehind checks that a process that was replaced does not give
+// the lease back through a gate that does not know.
+func TestGiveBackAtGateBehind(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		one, two := r.gate(r.log), r.gate(r.log)
+		first := r.process(one, "h01")
+		epoch := r.acquire(first, "one")
+		synctest.Wait()
+		behind := make(chan struct{})
+		defer close(behind)
+		r.keeper.set(func(k *slowKeeper) { k.behind = behind })
+		r.acquire(r.process(two, "h01"), "one")
+		if answer := one.Answer(t.Context(), "h01", giveBack(epoch, "one", first)); !answer.Refused || r.kept().Vacant {
+			t.Errorf("it is answered %+v; the lease is %+v", answer, r.kept())
+		}
+	})
+}
+
 // giveBack is the call with which a process gives the lease back.
 func giveBack(epoch uint64, worker string, p *process) gate.Request {
 	return gate.Request{Verb: []string{"give-back", fmt.Sprint(epoch)}, Worker: worker, Incarnation: p.Incarnation}

@@ -15,7 +15,9 @@ import (
 // siteGate is the gate of one life of a site.
 type siteGate struct {
 	*gate.Gate
-	p *process
+	p     *process
+	link  *link
+	begun time.Time
 	// heard is when this gate last accepted something of a process of a worker.
 	// The world's lock guards it.
 	heard map[holder]time.Time
@@ -28,7 +30,7 @@ type holder struct{ host, worker, incarnation string }
 func (s *site) startGate(ctx context.Context, p *process) {
 	w := s.w
 	l := siteLog{w, s, p}
-	g := &siteGate{p: p, heard: map[holder]time.Time{}}
+	g := &siteGate{p: p, link: s.link, begun: time.Now(), heard: map[holder]time.Time{}}
 	g.Gate = gate.New(gate.Options{Tenant: tenant, Log: l, Keeper: siteKeeper{siteStore{w.shelf, w, p}, l, g}, Push: s.push})
 	g.Warn = func(err error) {
 		w.note("the gate of %s follows anew: %v", p.name, err)
@@ -88,6 +90,27 @@ func (w *World) accepted(g *siteGate, h holder, arrived time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	g.heard[h] = arrived
+}
+
+// fresh is within what time a gate follows the leases, where nothing keeps it from
+// that.
+const fresh = time.Minute
+
+// judgeHolder holds that a gate listens to nobody who lost the lease before the gate
+// could but know.
+func (w *World) judgeHolder(g *siteGate, h holder) {
+	key := log.Token(h.host)
+	body, _, err := w.log.leases.Lease(context.Background(), tenant, key)
+	var now gate.Lease
+	if err != nil || body == nil || format.Lease.Decode(body, &now) != nil || now.Worker == h.worker && now.Incarnation == h.incarnation && !now.Vacant {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.strength["lease"] == 0 && g.link.upFor() > fresh && time.Since(g.begun) > fresh && time.Since(w.log.begun) > fresh && time.Since(w.log.passed[key]) > fresh {
+		w.violated("a gate listens to worker %s of %s, process %s, %s after the lease passed to worker %s, process %s",
+			h.worker, h.host, h.incarnation, time.Since(w.log.passed[key]), now.Worker, now.Incarnation)
+	}
 }
 
 // push sends what a gate pushes to a host, or to all hosts.
@@ -170,6 +193,7 @@ func (k siteKeeper) PutLease(ctx context.Context, _, key string, body []byte, ba
 		}
 		revision, err := s.leases.PutLease(ctx, tenant, key, body, base)
 		if err == nil {
+			s.passed[key] = time.Now()
 			w.note("lease of %s, revision %d: %s", key, revision, body)
 			w.count("leases written")
 		}

@@ -91,6 +91,9 @@ func (c *hostConn) answer(g *siteGate, q gate.Request, done chan<- []byte) {
 	r := g.Answer(ctx, c.m.host, q)
 	if !r.Taken {
 		w.accepted(g, holder{c.m.host, q.Worker, q.Incarnation}, arrived)
+		if q.Verb[0] != "lease" && q.Verb[0] != "give-back" && r.Error == "" {
+			w.judgeHolder(g, holder{c.m.host, q.Worker, q.Incarnation})
+		}
 	}
 	c.counted(q.Verb[0], r)
 	if g.p.dead() || w.fault("call: answer lost", c.m.name) {

@@ -23,6 +23,10 @@ type server struct {
 	sent time.Time
 	// written is when the newest record truly was written.
 	written time.Time
+	// passed is when the lease of each host passed to another process, begun when the
+	// server was started last.
+	passed map[string]time.Time
+	begun  time.Time
 }
 
 var (
@@ -34,7 +38,7 @@ var (
 )
 
 func (w *World) newServer() *server {
-	s := &server{Log: memory.New(), leases: memory.NewKeeper()}
+	s := &server{Log: memory.New(), leases: memory.NewKeeper(), passed: map[string]time.Time{}}
 	s.Name = "sim"
 	s.Now = func() time.Time { return w.clocks[0].now().UTC() }
 	s.Before = func(message.Record) error { return w.writable() }
@@ -101,7 +105,7 @@ func (w *World) crashLog() {
 
 func (w *World) startLog() {
 	w.mu.Lock()
-	w.log.down = false
+	w.log.down, w.log.begun = false, time.Now()
 	w.mu.Unlock()
 	w.note("the log's server runs again")
 	for _, s := range w.sites {

@@ -25,6 +25,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 type link struct {
 	mu  sync.Mutex
 	cut bool
+	// since is when it was cut, or worked again.
+	since time.Time
 	// changed is closed when the link is cut or works again.
 	changed chan struct{}
 }
@@ -41,10 +43,20 @@ func (l *link) set(cut bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.cut != cut {
-		l.cut = cut
+		l.cut, l.since = cut, time.Now()
 		close(l.changed)
 		l.changed = make(chan struct{})
 	}
+}
+
+// upFor returns for how long the link has worked.
+func (l *link) upFor() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cut {
+		return 0
+	}
+	return time.Since(l.since)
 }
 
 // wait returns once the link works.

@@ -173,7 +173,7 @@ var hostFaults = []fault{
 	{
 		name: "lease-given-back-by-a-replaced-process", in: "agent/gate.Lease.giveBack",
 		old: `!l.holds(worker, incarnation)`, new: `l.Worker != worker || l.Vacant`,
-		by: tests("agent/gate", "TestLateGiveBack"),
+		by: tests("agent/gate", "TestGiveBackAtGateBehind"),
 	},
 	{
 		name: "lease-given-back-in-mid-work", in: "agent/worker.Journal.over",
