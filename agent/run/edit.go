@@ -11,11 +11,15 @@ import (
 // fleet, so that the checks of the fleet have to pass again.
 func (s *State) edit(i int, at time.Time, change func(*member)) {
 	m := &s.members[i]
-	before := *m
+	from, status, left := m.step, m.status(), m.left()
 	held, goes := m.Held(), m.mayGo()
 	s.count(m, -1)
 	s.roster.Edit(i, at, func(*roster.Host) { change(m) })
 	s.count(m, 1)
+	if to := m.status(); to != status {
+		s.statuses[status]--
+		s.statuses[to]++
+	}
 	s.changed = at
 	if goes != m.mayGo() || held != m.Held() {
 		s.relist(i)
@@ -23,13 +27,18 @@ func (s *State) edit(i int, at time.Time, change func(*member)) {
 	if held && !m.Held() {
 		s.fleet.stale()
 	}
-	if before.step == m.step {
+	if from == m.step {
 		return
 	}
 	m.moves++
-	s.enter(i, before.step, m.step, at)
-	s.queues.leave(s.members, before.step)
-	s.settle(m, &before, at)
+	s.enter(i, from, m.step, at)
+	s.queues.leave(s.members, from)
+	if from <= preparing {
+		s.settle(at)
+	}
+	if left && !m.left() {
+		s.advance(at)
+	}
 }
 
 // editHost changes a host of the roster, member or not.
@@ -45,7 +54,6 @@ func (s *State) editHost(i int, at time.Time, change func(*roster.Host)) {
 // count adds a member to what is counted, or takes it away.
 func (s *State) count(m *member, n int) {
 	g := &s.stages[m.Group]
-	s.statuses[m.status()] += n
 	if m.underWay() {
 		s.underWay += n
 	}
@@ -75,15 +83,11 @@ func (s *State) count(m *member, n int) {
 	}
 }
 
-// settle notes that all members have answered prepare, or that a stage is done,
-// when the member was the last.
-func (s *State) settle(m, before *member, at time.Time) {
-	if before.step <= preparing && s.unprepared == 0 && s.ID != 0 && s.preparedAt.IsZero() && !s.Over() {
+// settle notes that all members have answered prepare, or that their time is up.
+func (s *State) settle(at time.Time) {
+	if s.unprepared == 0 && s.ID != 0 && s.preparedAt.IsZero() && !s.Over() {
 		s.preparedAt = at
 		s.enough(at)
-	}
-	if before.left() && !m.left() {
-		s.advance(at)
 	}
 }
 

@@ -23,12 +23,15 @@ type pace struct {
 
 // add adds how long a host took.
 func (p *pace) add(took time.Duration) {
-	p.last = append(p.last, max(took, 0))
-	if len(p.last) > measures {
-		p.last = append([]time.Duration(nil), p.last[1:]...)
+	if len(p.last) == measures {
+		copy(p.last, p.last[1:])
+		p.last = p.last[:measures-1]
 	}
-	sorted := slices.Sorted(slices.Values(p.last))
-	p.usual = sorted[(len(sorted)*9+9)/10-1]
+	p.last = append(p.last, max(took, 0))
+	var sorted [measures]time.Duration
+	n := copy(sorted[:], p.last)
+	slices.Sort(sorted[:n])
+	p.usual = sorted[(n*9+9)/10-1]
 }
 
 // fits reports whether a host that starts now will be done by not-after, as

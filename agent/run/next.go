@@ -122,6 +122,9 @@ func (s *State) tellDeleted(deleted map[string]string) message.Event {
 // that have fallen silent; nil when the run knows of all of them.
 func (s *State) tellPresence(seen Seen) message.Event {
 	news := func(hosts []string, silent bool) []string {
+		if len(hosts) == 0 {
+			return nil
+		}
 		return slices.DeleteFunc(slices.Sorted(slices.Values(hosts)), func(host string) bool { return !s.Outdated(host, silent) })
 	}
 	if hosts := news(seen.Heard, false); len(hosts) > 0 {
