@@ -21,47 +21,47 @@ type version string
 // Exit codes of every command.
 const (
 	exitOK = 0
-	// exitFailed: what was asked for could not be done.
+	// exitFailed: the command failed.
 	exitFailed = 1
-	// exitUsage: what was asked for makes no sense.
+	// exitUsage: the arguments are wrong.
 	exitUsage = 2
-	// exitNotCompleted: the run that was waited for ended with another result
-	// than completed.
+	// exitNotCompleted: the run that the command waited for ended with another
+	// result than completed.
 	exitNotCompleted = 3
-	// exitInterrupted: a signal came first, as shells have it for Ctrl-C.
+	// exitInterrupted: a signal ended the command; shells use this code for Ctrl-C.
 	exitInterrupted = 130
 )
 
-// errNotCompleted makes a command end with exitNotCompleted. What there is to
-// say has been said.
+// errNotCompleted makes a command end with exitNotCompleted. The command has
+// printed why.
 var errNotCompleted = errors.New("the run was not completed")
 
 // description heads the help of the program.
 const description = `Fleet OS upgrades as code.
 
-Exit codes: 0 it is done, 1 it cannot be done, 2 wrong use, 3 the run that was waited for was not completed, 130 interrupted.`
+Exit codes: 0 success, 1 failure, 2 wrong usage, 3 the run that the command waited for was not completed, 130 interrupted.`
 
-// commands are all that the program can do.
+// commands are all commands of the program.
 type commands struct {
 	LogLevel string           `help:"How much to log to standard error: debug, info, warn or error." default:"info" enum:"debug,info,warn,error" env:"OSUPGRADE_LOG_LEVEL"`
 	Version  kong.VersionFlag `help:"Print the version and exit."`
 
 	Dev         devCommand         `cmd:"" help:"Run a whole site in one process, with simulated hosts."`
 	Serve       serveCommand       `cmd:"" help:"Run a site: the log, the controllers and the REST API."`
-	Worker      workerCommand      `cmd:"" help:"Upgrade this host when the controller says so."`
-	Status      statusCommand      `cmd:"" help:"Show what is going on."`
+	Worker      workerCommand      `cmd:"" help:"Upgrade this host when the controller commands it."`
+	Status      statusCommand      `cmd:"" help:"Show the state of a tenant and its newest run."`
 	Windows     windowsCommand     `cmd:"" help:"Show when runs may be under way, as a table or a picture."`
 	Hosts       hostsCommand       `cmd:"" help:"List the hosts and their versions."`
 	Start       startCommand       `cmd:"" help:"Start a run by hand."`
 	Watch       watchCommand       `cmd:"" help:"Follow a run until it ends."`
-	Runs        runsCommand        `cmd:"" help:"List the runs, or show one with its story."`
-	Pause       pauseCommand       `cmd:"" help:"Hold up the run under way: no further host starts."`
-	Resume      resumeCommand      `cmd:"" help:"Let a paused run go on."`
-	Abort       abortCommand       `cmd:"" help:"End the run under way."`
-	Approve     approveCommand     `cmd:"" help:"Let a stage begin that waits for approval."`
+	Runs        runsCommand        `cmd:"" help:"List the runs, or show one run with its events."`
+	Pause       pauseCommand       `cmd:"" help:"Pause the run under way: no further host starts."`
+	Resume      resumeCommand      `cmd:"" help:"Resume a paused run."`
+	Abort       abortCommand       `cmd:"" help:"Abort the run under way."`
+	Approve     approveCommand     `cmd:"" help:"Approve a stage that waits for approval."`
 	Release     releaseCommand     `cmd:"" help:"Free the slot of a host by force."`
-	Retry       retryCommand       `cmd:"" help:"Start a run of the hosts that an earlier one left."`
-	Forget      forgetCommand      `cmd:"" help:"Forget a host that is gone for good."`
+	Retry       retryCommand       `cmd:"" help:"Start a run of the hosts that an earlier run did not upgrade."`
+	Forget      forgetCommand      `cmd:"" help:"Delete a host that no longer exists."`
 	Credentials credentialsCommand `cmd:"" help:"Make a token for the REST API or a key for a host."`
 }
 
@@ -89,7 +89,7 @@ func Run(ctx context.Context, program string, args []string, stdout, stderr io.W
 	}
 	err = parsed.Run(newLog(stderr, c.LogLevel))
 	if err != nil && ctx.Err() != nil {
-		// What ended because of the signal needs no words, what went wrong then does.
+		// The end by a signal needs no message, an error after it does.
 		if !errors.Is(err, context.Canceled) {
 			_, _ = fmt.Fprintln(stderr, "osupgrade-agent:", explain(err))
 		}

@@ -91,7 +91,7 @@ func TestWrongUse(t *testing.T) {
 		"a length of nothing":      {[]string{"dev", "--data", dir, "--step", "fast"}, exitUsage, `"fast" is not a duration; use days`},
 		"a negative number":        {[]string{"dev", "--data", dir, "--hosts", "-1"}, exitUsage, "--hosts: -1 is not possible; no flag takes a number below 0"},
 		"tenant name":              {serve("--tenants", "ACME"), exitUsage, `tenants: "ACME" is not the name of a tenant; use 1 to 63 of a-z, 0-9 and "-"`},
-		"tenant twice":             {serve("--tenants", "a,b,a"), exitUsage, `"a" stands there twice`},
+		"tenant twice":             {serve("--tenants", "a,b,a"), exitUsage, `"a" is listed twice`},
 		"site name":                {serve("--tenants", "a", "--site", "Mars 1"), exitUsage, `"Mars 1"`},
 		"time zone":                {serve("--tenants", "a", "--timezone", "Europe/Stokholm"), exitUsage, "Europe/Stockholm"},
 		"site-local site":          {serve("--tenants", "a", "--timezone", "site-local"), exitUsage, "IANA name"},
@@ -213,7 +213,7 @@ func TestHelp(t *testing.T) {
 			t.Errorf("%s --help: exit code %d:\n%s", command, code, stdout)
 		}
 	}
-	for command, part := range map[string]string{"": "3 the run that was waited for", "worker": "one of worker-applications"} {
+	for command, part := range map[string]string{"": "3 the run that the command waited for", "worker": "one of worker-applications"} {
 		_, stdout, _ := call(t, strings.Fields(command+" --help")...)
 		if words := strings.Join(strings.Fields(stdout), " "); !strings.Contains(words, part) {
 			t.Errorf("%s --help does not say %q:\n%s", command, part, stdout)

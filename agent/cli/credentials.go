@@ -70,8 +70,8 @@ func (f *siteFolder) check(tenant string) error {
 // tokenCommand makes a token.
 type tokenCommand struct {
 	siteFolder
-	Tenant string   `help:"Tenant that it is good for; * for all." required:""`
-	Name   string   `help:"Whom it stands for; runs that it starts bear this name." required:""`
+	Tenant string   `help:"Tenant that it is valid for; * for all." required:""`
+	Name   string   `help:"Name of its owner; runs that it starts bear this name." required:""`
 	Allow  []string `help:"What it allows: read, write, start." default:"read,write,start" enum:"read,write,start"`
 }
 
@@ -99,7 +99,7 @@ func (c *tokenCommand) Run(out io.Writer) error {
 	return err
 }
 
-// misused tells what is wrong with the values of a token.
+// misused validates the values of a token.
 func (c *tokenCommand) misused(token api.Token) error {
 	if err := token.Check(); err != nil || token.Tenant == api.AnyTenant {
 		return err

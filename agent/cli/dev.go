@@ -15,7 +15,7 @@ import (
 // devCommand runs a site with simulated hosts (design.md 9).
 type devCommand struct {
 	Hosts  int    `help:"How many simulated hosts: h01, h02, ..." default:"3" env:"OSUPGRADE_HOSTS"`
-	Data   string `help:"Folder for all state; the same folder goes on where it was." required:"" type:"path" env:"OSUPGRADE_DATA" placeholder:"DIR"`
+	Data   string `help:"Folder for all data; a site that is started again on it goes on where it was." required:"" type:"path" env:"OSUPGRADE_DATA" placeholder:"DIR"`
 	Listen string `help:"Where the REST API listens; port 0 takes any that is free." default:"127.0.0.1:4646" env:"OSUPGRADE_LISTEN"`
 	Step   length `help:"How long one simulated action takes." default:"2s" env:"OSUPGRADE_STEP"`
 }
@@ -23,7 +23,7 @@ type devCommand struct {
 // Run implements the command.
 func (c *devCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger, program version) error {
 	if c.Hosts < 0 || c.Hosts > 10_000 {
-		return misusedf("--hosts %d is not possible; use 0 to 10000", c.Hosts)
+		return misusedf("--hosts %d is out of range; use 0 to 10000", c.Hosts)
 	}
 	if err := checkAddress("listen", c.Listen); err != nil {
 		return misused(err)

@@ -139,7 +139,7 @@ func parseLabels(texts []string) (map[string]string, error) {
 			return nil, fmt.Errorf("label: %.200q is not possible; use key=value, each %s", text, labelLetters)
 		}
 		if other, twice := labels[key]; twice {
-			return nil, fmt.Errorf("label: %q stands there twice, as %q and as %q; use each key once", key, other, value)
+			return nil, fmt.Errorf("label: %q is given twice, as %q and as %q; give each key once", key, other, value)
 		}
 		labels[key] = value
 	}

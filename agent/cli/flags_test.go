@@ -59,7 +59,7 @@ func TestParseLabels(t *testing.T) {
 		"no key":          {[]string{"=0"}, nil, `label: "=0" is not possible`},
 		"a blank":         {[]string{"ring =0"}, nil, `label: "ring =0" is not possible`},
 		"two values":      {[]string{"ring=0=1"}, nil, `label: "ring=0=1" is not possible`},
-		"a key twice":     {[]string{"ring=0", "ring=1"}, nil, `label: "ring" stands there twice, as "0" and as "1"`},
+		"a key twice":     {[]string{"ring=0", "ring=1"}, nil, `label: "ring" is given twice, as "0" and as "1"`},
 		"a key too long":  {[]string{strings.Repeat("a", 64) + "=0"}, nil, "at most 63 of letters"},
 		"more than there": {many, nil, "label: 51 are too many; use at most 50"},
 	} {

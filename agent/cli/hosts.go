@@ -39,7 +39,7 @@ func (c *hostsCommand) Run(ctx context.Context, out io.Writer) error {
 	return table.Flush()
 }
 
-// maxShown bounds the packages that a line of the table shows.
+// maxShown is the number of packages that a line of the table shows.
 const maxShown = 4
 
 func versionsLine(versions map[string]string) string {
@@ -54,7 +54,7 @@ func versionsLine(versions map[string]string) string {
 	return strings.Join(parts, ", ")
 }
 
-// forgetCommand makes the site forget a host that is gone for good.
+// forgetCommand deletes a host that no longer exists.
 type forgetCommand struct {
 	operator
 	Host string `arg:"" help:"Name of the host, as hosts shows it."`
@@ -72,6 +72,6 @@ func (c *forgetCommand) Run(ctx context.Context, out io.Writer) error {
 	if c.Output == "json" {
 		return c.json(out, map[string]string{"tenant": c.Tenant, "forgotten": c.Host})
 	}
-	_, err = fmt.Fprintf(out, "Host %s of tenant %s is forgotten. It comes back when its worker does; remove its key to keep it out.\n", c.Host, c.Tenant)
+	_, err = fmt.Fprintf(out, "Host %s of tenant %s is deleted. It returns when its worker connects again; remove its key to keep it out.\n", c.Host, c.Tenant)
 	return err
 }

@@ -14,7 +14,7 @@ func TestForget(t *testing.T) {
 	s := fakeapi.New(t)
 	s.SetHosts("acme", v1.Host{Hostname: "h01"}, v1.Host{Hostname: "h02"})
 	for _, c := range []struct{ host, form, want string }{
-		{"h01", "text", "Host h01 of tenant acme is forgotten"},
+		{"h01", "text", "Host h01 of tenant acme is deleted"},
 		{"h02", "json", `"forgotten": "h02"`},
 	} {
 		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", "forget", c.host, "--output", c.form)...)

@@ -13,16 +13,17 @@ import (
 // operation is a method of the client that asks something of a run.
 type operation func(api *client.Client, ctx context.Context, tenant string, body v1.Ask) (v1.Run, error)
 
-// asking is what the commands that ask something of the run under way share.
+// asking is the common part of the commands that ask something of the run under
+// way.
 type asking struct {
 	operator
-	Reason string `help:"Why; it is kept with the run." required:""`
+	Reason string `help:"Reason; it is stored with the run." required:""`
 }
 
-// do asks, and says what came of it: done is what to say of the run.
+// do asks, and prints the result: done returns the sentence about the run.
 func (c *asking) do(ctx context.Context, out io.Writer, what string, body v1.Ask, ask operation, done func(v1.Run) string) error {
 	if strings.TrimSpace(c.Reason) == "" {
-		return misusedf("--reason is empty; say why, it is kept with the run")
+		return misusedf("--reason is empty; say why, it is stored with the run")
 	}
 	body.Reason = c.Reason
 	if wrong := body.Validate(what); len(wrong) > 0 {
@@ -43,42 +44,42 @@ func (c *asking) do(ctx context.Context, out io.Writer, what string, body v1.Ask
 	return err
 }
 
-// isNow says what became of the run that was asked.
+// isNow returns the sentence about the run after the operation.
 func isNow(words string) func(v1.Run) string {
 	return func(r v1.Run) string { return fmt.Sprintf("Run %d %s.", r.ID, words) }
 }
 
-// pauseCommand holds the run under way up.
+// pauseCommand pauses the run under way.
 type pauseCommand struct {
 	asking
 }
 
 // Run implements the command.
 func (c *pauseCommand) Run(ctx context.Context, out io.Writer) error {
-	return c.do(ctx, out, "pause", v1.Ask{}, (*client.Client).Pause, isNow("is paused: hosts under way are finished, no other one starts until it is resumed"))
+	return c.do(ctx, out, "pause", v1.Ask{}, (*client.Client).Pause, isNow("is paused: hosts under way are finished, no other host starts until it is resumed"))
 }
 
-// resumeCommand lets it go on.
+// resumeCommand resumes it.
 type resumeCommand struct {
 	asking
 }
 
 // Run implements the command.
 func (c *resumeCommand) Run(ctx context.Context, out io.Writer) error {
-	return c.do(ctx, out, "resume", v1.Ask{}, (*client.Client).Resume, isNow("goes on; the failures so far are forgiven"))
+	return c.do(ctx, out, "resume", v1.Ask{}, (*client.Client).Resume, isNow("goes on; its failure count starts again at 0"))
 }
 
-// abortCommand ends it.
+// abortCommand aborts it.
 type abortCommand struct {
 	asking
 }
 
 // Run implements the command.
 func (c *abortCommand) Run(ctx context.Context, out io.Writer) error {
-	return c.do(ctx, out, "abort", v1.Ask{}, (*client.Client).Abort, isNow("is aborted: no command is sent any more, and it ends once the hosts under way have answered or are given up"))
+	return c.do(ctx, out, "abort", v1.Ask{}, (*client.Client).Abort, isNow("is aborted: no further command is sent, and it ends once the hosts under way have answered or timed out"))
 }
 
-// approveCommand lets a stage begin.
+// approveCommand approves a stage.
 type approveCommand struct {
 	asking
 	Stage string `arg:"" help:"Name of the stage."`
@@ -97,8 +98,8 @@ type releaseCommand struct {
 
 // Help is the longer text of --help.
 func (c *releaseCommand) Help() string {
-	return "A host that is silent or not well counts as out of service, and holds up others, until it recovers. " +
-		"Release it only when you know that it may be left as it is: the next host goes down in its place."
+	return "A host that is silent or unhealthy counts as out of service, and other hosts wait for it, until it recovers. " +
+		"Release it only if you know that it may stay as it is: the next host goes down in its place."
 }
 
 // Run implements the command.
@@ -106,8 +107,8 @@ func (c *releaseCommand) Run(ctx context.Context, out io.Writer) error {
 	return c.do(ctx, out, "release", v1.Ask{Host: c.Host}, (*client.Client).Release, c.released)
 }
 
-// released says what a release came to. Between two runs the newest one, which
-// has ended, is that of which the host still held a slot.
+// released returns the sentence about a release. While no run is under way, the
+// run is the newest one, which has ended: the host still held a slot of it.
 func (c *releaseCommand) released(r v1.Run) string {
 	if r.Finished() {
 		return fmt.Sprintf("The slot of host %s is free, and the host is left as it is. No run is under way.", c.Host)

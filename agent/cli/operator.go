@@ -10,15 +10,15 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 )
 
-// operator is what the commands that call the REST API share. The token comes
-// from the environment or a file, never from an argument, which every user of
-// the machine could read.
+// operator is the common part of the commands that call the REST API. The token
+// comes from the environment or a file, never from an argument, which every user
+// of the machine could read.
 type operator struct {
 	Endpoint  string `help:"Address of the REST API." default:"http://127.0.0.1:4646" env:"OSUPGRADE_ENDPOINT"`
-	Tenant    string `help:"Tenant to speak of." required:"" env:"OSUPGRADE_TENANT"`
+	Tenant    string `help:"Tenant to act on." required:"" env:"OSUPGRADE_TENANT"`
 	TokenFile string `help:"File with the token (default: the variable OSUPGRADE_TOKEN)." type:"path" env:"OSUPGRADE_TOKEN_FILE" placeholder:"FILE"`
 	CAFile    string `help:"Certificates to trust, PEM (default: the system's)." name:"ca-file" type:"path" env:"OSUPGRADE_CA_CERT_FILE" placeholder:"FILE"`
-	Output    string `help:"text or json." default:"text" enum:"text,json" short:"o"`
+	Output    string `help:"Output format: text or json." default:"text" enum:"text,json" short:"o"`
 
 	program version
 }

@@ -20,13 +20,13 @@ import (
 // serveCommand runs a site. Each of its flags is also a key of the config
 // file.
 type serveCommand struct {
-	Config      kong.ConfigFlag `help:"YAML file with the flags below as keys; a variable counts more than the file, a flag more than both." type:"path" placeholder:"FILE"`
+	Config      kong.ConfigFlag `help:"YAML file with the flags below as keys; a variable overrides the file, a flag overrides both." type:"path" placeholder:"FILE"`
 	PrintConfig bool            `help:"Print the effective values and exit."`
 
-	Data        string   `help:"Folder for all that the site keeps." default:"/var/lib/osupgrade" type:"path" env:"OSUPGRADE_DATA"`
+	Data        string   `help:"Folder for all data of the site." default:"/var/lib/osupgrade" type:"path" env:"OSUPGRADE_DATA"`
 	Site        string   `help:"Name of this site." default:"local" env:"OSUPGRADE_SITE"`
-	Timezone    string   `help:"Time zone of this site, an IANA name; site-local windows go by it." default:"UTC" env:"OSUPGRADE_TIMEZONE"`
-	Tenants     []string `help:"Names of the tenants served here." required:"" env:"OSUPGRADE_TENANTS" placeholder:"NAME,..."`
+	Timezone    string   `help:"Time zone of this site, an IANA name; site-local windows use it." default:"UTC" env:"OSUPGRADE_TIMEZONE"`
+	Tenants     []string `help:"Names of the tenants of this site." required:"" env:"OSUPGRADE_TENANTS" placeholder:"NAME,..."`
 	Checks      string   `help:"Folder of the scripts that a rollout's checks and hooks at the site may name (default: none may be named)." type:"path" env:"OSUPGRADE_SITE_CHECKS" placeholder:"DIR"`
 	Listen      string   `help:"Where the REST API listens." default:"127.0.0.1:4646" env:"OSUPGRADE_LISTEN"`
 	TLSCert     string   `help:"Certificate of the REST API, PEM; needed beyond loopback." type:"path" env:"OSUPGRADE_TLS_CERT" placeholder:"FILE"`
@@ -62,7 +62,7 @@ func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, out io.Wri
 	return errors.Join(wait(ctx, s.Failed()), s.Close())
 }
 
-// check tells what is wrong with the values, and returns the site's zone.
+// check validates the values and returns the site's time zone.
 func (c *serveCommand) check() (*time.Location, error) {
 	if len(c.Tenants) == 0 {
 		return nil, fmt.Errorf("tenants is empty; name at least one")
@@ -75,7 +75,7 @@ func (c *serveCommand) check() (*time.Location, error) {
 			return nil, err
 		}
 		if slices.Contains(c.Tenants[:i], tenant) {
-			return nil, fmt.Errorf("tenants: %q stands there twice", tenant)
+			return nil, fmt.Errorf("tenants: %q is listed twice", tenant)
 		}
 	}
 	if err := checkName("site", c.Site, "a site"); err != nil {
@@ -86,13 +86,13 @@ func (c *serveCommand) check() (*time.Location, error) {
 		return nil, fmt.Errorf("timezone: %w", err)
 	}
 	if zone == (window.Zone{}) {
-		return nil, fmt.Errorf("timezone: %q is what this value is to decide; use an IANA name such as Europe/Stockholm, or UTC", c.Timezone)
+		return nil, fmt.Errorf("timezone: %q cannot be the time zone of the site itself; use an IANA name such as Europe/Stockholm, or UTC", c.Timezone)
 	}
 	return zone.Location(time.UTC), nil
 }
 
-// checkScripts checks that a folder of scripts is there and safe, if one is
-// named: a run that first needs one of them is late to find out.
+// checkScripts checks that the folder of scripts, if one is named, exists and is
+// safe: the first run that needs a script would find out too late.
 func checkScripts(name, dir string) error {
 	if dir == "" {
 		return nil

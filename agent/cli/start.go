@@ -13,8 +13,8 @@ import (
 // startCommand starts a run by hand.
 type startCommand struct {
 	operator
-	OverrideWindow bool   `help:"Start though no maintenance window is open; needs --reason."`
-	Reason         string `help:"Why; it is kept with the run."`
+	OverrideWindow bool   `help:"Start even if no maintenance window is open; needs --reason."`
+	Reason         string `help:"Reason; it is stored with the run."`
 	Duration       string `help:"How long a run with --override-window may take, such as 2h (default: until the open window closes, else 4h)."`
 	Wait           bool   `help:"Follow the run until it ends; exit code 3 when it is not completed."`
 }
@@ -22,12 +22,13 @@ type startCommand struct {
 // Run implements the command.
 func (c *startCommand) Run(ctx context.Context, out io.Writer) error { return c.start(ctx, out, 0) }
 
-// start starts a run, of the hosts that another one left if its id is not 0.
+// start starts a run. If retryOf is not 0, it has the hosts that this earlier run
+// did not upgrade.
 func (c *startCommand) start(ctx context.Context, out io.Writer, retryOf uint64) error {
 	body := v1.Start{OverrideWindow: c.OverrideWindow, Reason: c.Reason, Duration: c.Duration, RetryOf: retryOf}
 	switch {
 	case c.OverrideWindow && strings.TrimSpace(c.Reason) == "":
-		return misusedf("--override-window needs a --reason, which is kept with the run")
+		return misusedf("--override-window needs a --reason, which is stored with the run")
 	case c.Duration != "" && !c.OverrideWindow:
 		return misusedf("--duration bounds a run outside of the windows; give it with --override-window, or leave it out")
 	}
@@ -52,7 +53,7 @@ func (c *startCommand) start(ctx context.Context, out io.Writer, retryOf uint64)
 	return err
 }
 
-// retryCommand starts a run of the hosts that an earlier one left.
+// retryCommand starts a run of the hosts that an earlier run did not upgrade.
 type retryCommand struct {
 	startCommand
 	ID uint64 `arg:"" help:"Id of the run whose failed and skipped hosts are tried again."`

@@ -22,30 +22,30 @@ import (
 // workerCommand runs the worker of this host. Each of its flags is also a key
 // of the config file.
 type workerCommand struct {
-	Config      kong.ConfigFlag `help:"YAML file with the flags below as keys; a variable counts more than the file, a flag more than both." type:"path" placeholder:"FILE"`
+	Config      kong.ConfigFlag `help:"YAML file with the flags below as keys; a variable overrides the file, a flag overrides both." type:"path" placeholder:"FILE"`
 	PrintConfig bool            `help:"Print the effective values and exit."`
 
 	Tenant        string   `help:"Tenant that this host belongs to." required:"" env:"OSUPGRADE_TENANT"`
 	Host          string   `help:"Name of this host (default: the machine's host name)." env:"OSUPGRADE_HOST"`
 	Application   string   `help:"Worker application that this host is known under: one of worker-applications in the tenant's os-upgrade configuration." required:"" env:"OSUPGRADE_APPLICATION"`
-	State         string   `help:"Folder for the journal; must survive reboots." default:"/var/lib/osupgrade-worker" type:"path" env:"OSUPGRADE_STATE"`
+	State         string   `help:"Folder for the journal; it must survive reboots." default:"/var/lib/osupgrade-worker" type:"path" env:"OSUPGRADE_STATE"`
 	NATSURL       string   `help:"Address of the site's log." name:"nats-url" default:"nats://127.0.0.1:4222" env:"OSUPGRADE_NATS_URL"`
 	NATSCAFile    string   `help:"Certificates to trust for it, PEM (default: the system's)." name:"nats-ca-file" type:"path" env:"OSUPGRADE_NATS_CA_FILE" placeholder:"FILE"`
 	KeyFile       string   `help:"This host's key, made by: osupgrade-agent credentials host." required:"" type:"path" env:"OSUPGRADE_KEY_FILE" placeholder:"FILE"`
 	Scripts       string   `help:"Folder of the exec strategy's scripts: versions, prepare, upgrade, resume, verify, rollback." required:"" type:"path" env:"OSUPGRADE_SCRIPTS" placeholder:"DIR"`
 	RebootCommand string   `help:"Command that reboots this machine, run by sh -c; what it prints goes to reboot.log in the folder of --state." default:"systemctl reboot" env:"OSUPGRADE_REBOOT_COMMAND"`
 	BootIDFile    string   `help:"File with the boot id." name:"boot-id-file" default:"/proc/sys/kernel/random/boot_id" type:"path" env:"OSUPGRADE_BOOT_ID_FILE"`
-	StepLimit     length   `help:"Longest time that one script may take, such as 1h or 1d; of it verify has at most 10m, and versions 1m." default:"1h" env:"OSUPGRADE_STEP_LIMIT"`
+	StepLimit     length   `help:"Longest time that one script may take, such as 1h or 1d; verify has at most 10m, versions at most 1m." default:"1h" env:"OSUPGRADE_STEP_LIMIT"`
 	Role          string   `help:"Role of this host, by which a rollout may choose it." env:"OSUPGRADE_ROLE"`
-	Label         []string `help:"Label of this host, by which a rollout may choose it; may be given again." env:"OSUPGRADE_LABEL" placeholder:"KEY=VALUE"`
+	Label         []string `help:"Label of this host, by which a rollout may choose it; repeatable." env:"OSUPGRADE_LABEL" placeholder:"KEY=VALUE"`
 	Checks        string   `help:"Folder of the scripts that a rollout's checks and hooks of type exec may name (default: none may be named)." type:"path" env:"OSUPGRADE_CHECKS" placeholder:"DIR"`
 	RebootLimit   length   `help:"Longest time from the reboot command to the reboot, such as 15m." default:"15m" env:"OSUPGRADE_REBOOT_LIMIT"`
 
 	labels map[string]string
 }
 
-// graceLimit is by how much the worker's own limit of a step exceeds that of
-// the scripts, which end theirs in order.
+// graceLimit is how much longer the worker's own limit of a step is than that of
+// the script, so that the script ends first, in order.
 const graceLimit = time.Minute
 
 // Run implements the command.
@@ -81,22 +81,22 @@ func (c *workerCommand) sayReady(out io.Writer, held bool) {
 	if held {
 		_, _ = fmt.Fprintf(out, "Host %s of tenant %s is ready.\n", c.Host, c.Tenant)
 	} else {
-		_, _ = fmt.Fprintf(out, "Host %s is standing by: another worker works for it.\n", c.Host)
+		_, _ = fmt.Fprintf(out, "Host %s is standing by: another worker holds its lease.\n", c.Host)
 	}
 }
 
-// ownName fills in the host's name.
+// ownName sets the name of the host if it is not given.
 func (c *workerCommand) ownName() (err error) {
 	if c.Host != "" {
 		return nil
 	}
 	if c.Host, err = os.Hostname(); err != nil {
-		return fmt.Errorf("host: cannot ask the machine for its name: %w", err)
+		return fmt.Errorf("host: cannot read the machine's name: %w", err)
 	}
 	return nil
 }
 
-// check tells what is wrong with the values.
+// check validates the values.
 func (c *workerCommand) check() (err error) {
 	if c.labels, err = parseLabels(c.Label); err != nil {
 		return err
@@ -130,8 +130,8 @@ func (c *workerCommand) open(ctx context.Context, hostLog *jetstream.HostLog, ou
 	})
 }
 
-// limits are the worker's own, of a whole step: a script may wait for an earlier
-// one as long as it may then take.
+// limits are the worker's own limits of a whole step: a script may wait for an
+// earlier script as long as it may then run.
 func (c *workerCommand) limits() worker.Limits {
 	return worker.Limits{Step: 2*time.Duration(c.StepLimit) + graceLimit, Reboot: time.Duration(c.RebootLimit)}
 }

@@ -15,20 +15,20 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
 )
 
-// authenticator lets in the agent itself and the hosts that are known, each
-// with its own rights. A key is proven by signing the server's nonce, so no
-// secret crosses the wire.
+// authenticator admits the agent itself and the known hosts, each with its own
+// rights. A key is proven by a signature of the server's nonce, so no secret
+// crosses the wire.
 type authenticator struct {
 	own   string
 	hosts *Hosts
 	// log is throttled: whoever connects can cause a line.
 	log *slog.Logger
-	// open reports whether a connection is still there: nobody tells when one
-	// ends. disconnect ends one.
+	// open reports whether a connection is still open: the server does not report
+	// its end. disconnect closes a connection.
 	open       func(id uint64) bool
 	disconnect func(id uint64)
 	mu         sync.Mutex
-	// byKey are the connections of each host key, with some that have ended.
+	// byKey are the connections of each host key; some of them may have ended.
 	byKey map[string][]uint64
 }
 
@@ -51,7 +51,7 @@ func (a *authenticator) Check(c server.ClientAuthentication) bool {
 		return a.refuse(c, "connection refused: no host has this key", "error", err)
 	}
 	if !a.room(public, c.GetID()) {
-		return a.refuse(c, "connection refused: its key has as many as it may have; was the key copied to other machines?",
+		return a.refuse(c, "connection refused: its key has too many connections; was the key copied to other machines?",
 			"tenant", id.Tenant, "host", id.Host, "most", maxPerKey)
 	}
 	c.RegisterUser(&server.User{Username: id.Tenant + "/" + id.Host, Permissions: rights(id)})
@@ -64,7 +64,7 @@ func (a *authenticator) refuse(c server.ClientAuthentication, why string, more .
 	return false
 }
 
-// room takes note of a connection of a key, if that has room for it.
+// room registers a connection of a key, unless the key has maxPerKey open ones.
 func (a *authenticator) room(public string, id uint64) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

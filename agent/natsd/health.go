@@ -8,10 +8,9 @@ import (
 )
 
 const (
-	// unreadyFor is how long the server may say of itself that it is not ready
-	// before that is believed, unreadyPause the wait until it is asked again. It
-	// gives itself a millisecond to find out, which on a busy machine is gone
-	// before it has looked.
+	// unreadyFor is how long the server may report that it is not ready before it
+	// counts as unhealthy, unreadyPause the wait before it is asked again. It gives
+	// its own check one millisecond, which is too short on a busy machine.
 	unreadyFor   = 5 * time.Second
 	unreadyPause = 10 * time.Millisecond
 )
@@ -24,8 +23,8 @@ func (s *Server) Healthy() error {
 	return s.space()
 }
 
-// healthy returns an error when a server that was ready once says that it is
-// not healthy.
+// healthy returns an error when a server that was ready once reports that it is
+// unhealthy.
 func healthy(ask func(*server.HealthzOptions) *server.HealthStatus) error {
 	for begun := time.Now(); ; time.Sleep(unreadyPause) {
 		health := ask(&server.HealthzOptions{Details: true})
@@ -33,7 +32,7 @@ func healthy(ask func(*server.HealthzOptions) *server.HealthStatus) error {
 			return nil
 		}
 		trouble := health.Error
-		if len(health.Errors) > 0 { // With details it says here what is wrong.
+		if len(health.Errors) > 0 { // With Details the reason is here.
 			trouble = health.Errors[0].Error
 		}
 		unready := len(health.Errors) > 0 && health.Errors[0].Type == server.HealthzErrorConn

@@ -30,9 +30,9 @@ type marker struct {
 	kept    store.Marks
 }
 
-// startMarker begins to keep marks: it hears of each write to a bucket or to
-// the history as it is made. conn is closed with it; tried is told how each try to
-// write them came out.
+// startMarker begins to keep marks. It subscribes to the writes to all buckets and
+// to the history on conn, which it closes at its end. tried is called with the
+// result of each attempt to write the marks.
 func startMarker(s *server.Server, dir string, conn *nats.Conn, tried func(error)) (*marker, error) {
 	kept, err := store.ReadMarks(dir)
 	if err != nil {
@@ -42,7 +42,7 @@ func startMarker(s *server.Server, dir string, conn *nats.Conn, tried func(error
 		nats: s, kept: kept, dir: dir, conn: conn,
 		changed: wait.NewSignal(), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
-	// What was acknowledged last before the store was opened again has no mark.
+	// The last write before the store was reopened may have no mark yet.
 	m.changed.Set()
 	for _, subject := range []string{"$KV.>", "osu-runs.>"} {
 		if _, err := conn.Subscribe(subject, func(*nats.Msg) { m.changed.Set() }); err != nil {
@@ -53,7 +53,7 @@ func startMarker(s *server.Server, dir string, conn *nats.Conn, tried func(error
 	return m, nil
 }
 
-// run writes the marks some time after each change.
+// run writes the marks markDelay after a change.
 func (m *marker) run(tried func(error)) {
 	defer close(m.stopped)
 	for {
@@ -77,10 +77,10 @@ func (m *marker) run(tried func(error)) {
 	}
 }
 
-// mark writes how far each stream has come. While one is ill it leaves the marks
-// as they are: once the disk was full, the server may count the record that it
-// could not write, as it does with the first one of a block, and a mark of a
-// record that nobody was ever told of would be found missing for good.
+// mark writes the last sequence of each stream. While a stream is unhealthy it
+// leaves the marks as they are: after a full disk the server may count a record
+// that it could not write, such as the first of a block. A mark of that record,
+// which was never acknowledged, would be reported as damage for good.
 func (m *marker) mark() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -88,8 +88,8 @@ func (m *marker) mark() error {
 	if err != nil {
 		return err
 	}
-	// Asked after how far they have come: a record that failed before that makes
-	// its stream ill until it is opened again.
+	// The check comes after the sequences: a write that failed before makes its
+	// stream unhealthy until the store is reopened.
 	if err := healthy(m.nats.Healthz); err != nil {
 		return err
 	}
@@ -103,11 +103,11 @@ func (m *marker) mark() error {
 	return nil
 }
 
-// reached returns how far the server says that each stream has come.
+// reached returns the last sequence of each stream according to the server.
 func (m *marker) reached() (store.Marks, error) {
 	info, err := m.nats.Jsz(&server.JSzOptions{Accounts: true, Streams: true})
 	if err != nil {
-		return nil, fmt.Errorf("cannot ask how far the streams have come: %w", err)
+		return nil, fmt.Errorf("cannot ask for the last sequences of the streams: %w", err)
 	}
 	marks := store.Marks{}
 	for _, account := range info.AccountDetails {
@@ -120,7 +120,7 @@ func (m *marker) reached() (store.Marks, error) {
 	return marks, nil
 }
 
-// close may be called again, and on none.
+// close may be called several times, and on nil.
 func (m *marker) close() {
 	if m == nil {
 		return

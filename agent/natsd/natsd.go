@@ -1,7 +1,8 @@
 // Package natsd is the embedded NATS server, the lock on its store folder and
 // the identities that may connect to it.
 //
-// It decides who may write to which subject. It knows nothing of runs.
+// It decides who may write to which subject, and what follows from damage in the
+// store. It knows nothing of runs.
 package natsd
 
 import (
@@ -34,40 +35,40 @@ import (
 // Limits of the embedded server. They are explicit because the defaults depend
 // on the disk's free space at start (nats-server #3641, #7654).
 const (
-	// maxStore bounds the store on disk, in bytes: not at all, because each
-	// stream has a limit of its own, and the server does not recover a stream
-	// whose limit no longer fits into a total that was made smaller.
+	// maxStore is the limit of the store on disk, in bytes. It is never reached:
+	// each stream has a limit of its own, and the server does not recover a stream
+	// whose limit no longer fits into a total that was lowered.
 	maxStore = 1 << 50
-	// maxMemory bounds streams in memory, of which we have none, in bytes.
+	// maxMemory is the limit of streams in memory, in bytes; there are none.
 	maxMemory = 64 << 20
-	// maxPayload holds what opens a run of 10,000 hosts with the longest names,
-	// none of them well, in bytes.
+	// maxPayload is the largest message, in bytes: the event that opens a run of
+	// 10,000 unhealthy hosts with the longest names.
 	maxPayload = 8 << 20
-	// maxSubTokens and maxSubs bound what somebody subscribes to: a subject of
+	// maxSubTokens and maxSubs limit the subscriptions of a connection: a subject of
 	// thousands of tokens costs the server 800 KB. Ours have 6 tokens, those of
-	// JetStream fewer; the agent itself subscribes to about ten for each tenant.
+	// JetStream fewer; the agent itself has about ten subscriptions per tenant.
 	maxSubTokens, maxSubs = 16, 4096
-	// maxPending is what the server keeps for a connection that does not read, in
-	// bytes. Beyond that it is cut off. It is the agent's own limit, too, and of
-	// 1000 hosts that all report their versions at once it must hold most.
+	// maxPending is how much the server buffers for a connection that does not
+	// read, in bytes. Beyond that it closes the connection. The limit holds for the
+	// agent, too, and must hold most of what 1000 hosts send that report their
+	// versions at once.
 	maxPending = 8 * maxPayload
-	// maxConnections is how many there may be of all hosts, beyond which none is
-	// let in, maxPerKey how many of one key: a worker has one, and those of a
-	// host that lost its power are there until they do not answer a ping.
+	// maxConnections is the number of connections of all hosts, maxPerKey that of
+	// one key: a worker has one, and the connections of a host that lost its power
+	// stay until they fail to answer a ping.
 	maxConnections, maxPerKey = 1 << 16, 8
-	// maxLine bounds a line of the protocol, in bytes: the longest is a call by a
-	// host with the longest name, which is in it twice.
+	// maxLine is the longest line of the protocol, in bytes: a call by a host with
+	// the longest name contains that name twice.
 	maxLine = 2048
-	// pingInterval is how often a connection is asked whether it is still there
-	// that says nothing by itself: hosts say something each minute.
+	// pingInterval is how often the server pings a connection. Hosts send a
+	// heartbeat every minute, so it need not be often.
 	pingInterval = 5 * time.Minute
-	// letInWithin is how long a connection may take until it is let in. With the
-	// server's own two seconds ten thousand hosts that come back at once are all
-	// cut off before their handshakes are done, and never get in.
+	// letInWithin is how long a connection may take to authenticate. With the
+	// server's default of two seconds, ten thousand hosts that reconnect at once are
+	// all disconnected before their handshakes end, and never get in.
 	letInWithin = 15 * time.Second
-	// dropsEach is how often it is logged that something of a tenant's hosts was
-	// dropped, receiveAgain how long the agent does not hear hosts after it was
-	// cut off from them.
+	// dropsEach is how often dropped messages of a tenant's hosts are logged,
+	// receiveAgain how long the agent waits before it reconnects to its hosts.
 	dropsEach, receiveAgain = 10 * time.Second, 100 * time.Millisecond
 	// errorsEach is how often errors of a connection of the agent are logged.
 	errorsEach = 2 * time.Second
@@ -114,14 +115,14 @@ const (
 // clusterName is the name that the members of a site have in common.
 const clusterName = "osupgrade"
 
-// Server is a running embedded server. Whoever is connected from inside of the
-// process connects again by himself when the store is opened again.
+// Server is a running embedded server. Connections from inside of the process
+// reconnect by themselves when the store is reopened.
 type Server struct {
 	o    Options
 	lock *durable.Lock
 	own  nkeys.KeyPair
 	dir  string
-	// address is where it listens, also once it was opened again.
+	// address is where it listens; it stays the same when the store is reopened.
 	address string
 	// stop ends the watch over the store.
 	stop     context.CancelFunc
@@ -129,13 +130,13 @@ type Server struct {
 	mu       sync.RWMutex
 	nats     *server.Server
 	auth     *authenticator
-	// marks are kept while the server runs.
+	// marks keeps the high-water marks while the server runs.
 	marks *marker
-	// disk and opening are the watch's troubles with the disk and with opening the
-	// store again, why is why that failed the last time.
+	// disk and opening throttle the log lines about the disk and about reopening
+	// the store, why is the last error of reopening.
 	disk, opening throttle.Failing
 	why           string
-	// closed tells that the folder may be somebody else's.
+	// closed is set once the folder may belong to another process.
 	closed atomic.Bool
 }
 
@@ -244,7 +245,7 @@ func (s *Server) start(ctx context.Context, listen string) error {
 	return err
 }
 
-// mark begins to keep marks.
+// mark begins to keep high-water marks.
 func (s *Server) mark(log *slog.Logger) (*marker, error) {
 	conn, err := s.connectOwn("osupgrade-agent marks")
 	if err != nil {
@@ -252,7 +253,7 @@ func (s *Server) mark(log *slog.Logger) (*marker, error) {
 	}
 	var keeping throttle.Failing
 	m, err := startMarker(s.current(), s.dir, conn, func(err error) {
-		keeping.Note(log, time.Now(), err, "cannot keep how far the store has come; trying again", "how far the store has come can be kept again")
+		keeping.Note(log, time.Now(), err, "cannot write the high-water marks of the store; trying again", "the high-water marks of the store can be written again")
 	})
 	if err != nil {
 		conn.Close()
@@ -260,7 +261,7 @@ func (s *Server) mark(log *slog.Logger) (*marker, error) {
 	return m, err
 }
 
-// options sets every value that the agent depends on (agent.md 2.1).
+// options sets every value that the agent relies on (agent.md 2.1).
 func options(o Options, auth server.Authentication) (*server.Options, error) {
 	options := &server.Options{
 		ServerName: cmp.Or(o.Name, "osupgrade-agent"), NoSigs: true, NoLog: true, DontListen: o.Listen == "",
@@ -346,10 +347,10 @@ func (s *Server) Connect() (*nats.Conn, error) {
 	return s.connectOwn("osupgrade-agent")
 }
 
-// Receive connects the agent as Connect does, for what the hosts of one tenant
-// send. It is to be used for nothing else: whatever they send without end keeps
-// this connection busy, and that of no other tenant, nor the one to the log.
-// What is larger than anything that a host has to say does not come through.
+// Receive connects the agent as Connect does, to receive what the hosts of one
+// tenant send. Use it for nothing else: hosts that flood it keep only this
+// connection busy, not that of another tenant nor the one to the log. Messages
+// that are larger than any of an honest host are dropped.
 func (s *Server) Receive(tenant string) (*nats.Conn, error) {
 	from := receiver{server: s, log: throttle.Log(s.o.Log.With("tenant", tenant), 1, dropsEach)}
 	return s.connectOwn("osupgrade-agent hosts of "+tenant, nats.InProcessServer(from), nats.ReconnectWait(receiveAgain))
@@ -387,7 +388,7 @@ func (s *Server) connect(name string, key nkeys.KeyPair, more ...nats.Option) (*
 // Close stops the server, seals the store folder and gives it up. Damage that
 // was done while it ran is an error.
 func (s *Server) Close() error {
-	// Whoever closes twice may not touch what is somebody else's by then.
+	// After the first Close the folder may belong to another process.
 	if !s.closed.CompareAndSwap(false, true) {
 		return nil
 	}

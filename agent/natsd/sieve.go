@@ -10,9 +10,11 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// Bounds of what the agent takes from a host, in bytes: the largest thing that
-// an honest host has to say are its versions, and its one header is the
-// worker's name. What is a little too large goes on, so that the host is told.
+// Limits of a message from a host, in bytes. The largest message of an honest host
+// is its versions, and its headers are short. A message that is a little too large
+// is passed on, so that the host gets an error. The server's own max_payload cannot
+// do this: it holds for an account as a whole, to which the agent belongs, too, and
+// it does not limit headers.
 const (
 	maxHeaders  = 512
 	maxFromHost = 2 * message.MaxVersionsBody
@@ -33,16 +35,16 @@ func (r receiver) InProcessConn() (net.Conn, error) {
 	return &sieve{Conn: conn, in: bufio.NewReaderSize(conn, 64<<10), log: r.log}, nil
 }
 
-// sieve is a connection to the server that leaves out each message that is
-// larger than any of an honest host, before nats.go looks at it: that reads
-// headers in the loop that reads the connection, and 4 MiB of them keep it busy
-// for so long that the server cuts the connection off.
+// sieve is a connection to the server that drops each message that is larger than
+// any of an honest host, before nats.go sees it: nats.go parses headers in the loop
+// that reads the connection, and 4 MiB of them keep it busy for so long that the
+// server closes the connection.
 type sieve struct {
 	net.Conn
 	in  *bufio.Reader
 	log *slog.Logger
-	// line is what is left to hand over of a line of the protocol, body how
-	// many bytes follow it that are none.
+	// line is the rest of a line of the protocol to return, body the number of bytes
+	// of the message's body after it.
 	line []byte
 	body int
 }
@@ -67,7 +69,7 @@ func (s *sieve) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// next reads the next line that is to be handed over.
+// next reads the next line that is passed on.
 func (s *sieve) next() error {
 	line, err := s.in.ReadSlice('\n')
 	if err != nil {
@@ -86,15 +88,15 @@ func (s *sieve) next() error {
 	return err
 }
 
-// drop tells of a message that is left out.
+// drop logs a dropped message.
 func (s *sieve) drop(line []byte, headers, size int) {
 	s.log.Warn("dropped a message of a host: it is larger than any that a host has to send",
 		"subject", short(string(bytes.Fields(line)[1])), "bytes", size, "header-bytes", headers)
 }
 
-// sizes returns those of a message that a line of the server announces: "MSG
-// SUBJECT SID [REPLY] SIZE" or "HMSG SUBJECT SID [REPLY] HEADERS SIZE"; false
-// when it announces none.
+// sizes returns the sizes of the message that a line of the protocol announces:
+// "MSG SUBJECT SID [REPLY] SIZE" or "HMSG SUBJECT SID [REPLY] HEADERS SIZE"; false
+// for any other line.
 func sizes(line []byte) (headers, size int, ok bool) {
 	with := bytes.HasPrefix(line, []byte("HMSG "))
 	if !with && !bytes.HasPrefix(line, []byte("MSG ")) {

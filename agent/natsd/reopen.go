@@ -15,71 +15,71 @@ import (
 )
 
 const (
-	// lookEach is the time between two looks at the store, and ill how many in a
-	// row must find it ill before it is opened again: far less than the minute in
-	// which all must be well again once there is space.
-	lookEach = 4 * time.Second
-	ill      = 3
-	// leastSpace is with how many free bytes the disk counts as full: a record
-	// must fit, and what a recovery writes.
+	// checkInterval is the time between two health checks of the store, and
+	// maxUnhealthy how many in a row may fail before it is reopened: together far
+	// less than the minute in which a site must work again once there is space.
+	checkInterval = 4 * time.Second
+	maxUnhealthy  = 3
+	// leastSpace is the number of free bytes below which the disk counts as full: a
+	// record must fit, and what a recovery writes.
 	leastSpace = 1 << 20
-	// probe is how many bytes must find room before the store is opened again.
+	// probe is how many bytes must fit on the disk before the store is reopened.
 	probe = 256 << 10
 )
 
-// watch opens the store again after the disk was full or ill. NATS itself
-// refuses each record of a stream from its first failed write on, also when the
-// disk is well again.
+// watch reopens the store after the disk was full or failed. NATS itself refuses
+// every record of a stream after its first failed write, also once the disk works
+// again.
 func (s *Server) watch(ctx context.Context) {
-	looks := time.NewTicker(lookEach)
-	defer looks.Stop()
-	for found := 0; ; {
+	checks := time.NewTicker(checkInterval)
+	defer checks.Stop()
+	for unhealthy := 0; ; {
 		select {
 		case <-ctx.Done():
 			return
-		case <-looks.C:
+		case <-checks.C:
 		}
 		err := healthy(s.current().Healthz)
 		if err == nil {
-			found = 0
+			unhealthy = 0
 			continue
 		}
-		if found++; found == ill {
-			s.o.Log.Error("ALARM: the store takes no records; it is opened again once the disk can be written to", "store", s.o.Dir, "error", err)
+		if unhealthy++; unhealthy == maxUnhealthy {
+			s.o.Log.Error("ALARM: the store takes no records; it is reopened once the disk can be written to", "store", s.o.Dir, "error", err)
 		}
-		if found >= ill {
-			s.mend(ctx)
+		if unhealthy >= maxUnhealthy {
+			s.tryReopen(ctx)
 		}
 	}
 }
 
-// mend opens the store again if the disk can be written to.
-func (s *Server) mend(ctx context.Context) {
+// tryReopen reopens the store if the disk can be written to.
+func (s *Server) tryReopen(ctx context.Context) {
 	err := s.writable()
 	s.disk.Note(s.o.Log, time.Now(), err, "the disk of the store cannot be written to", "the disk of the store can be written to again", "store", s.o.Dir)
 	if err != nil {
 		return
 	}
 	if err := s.reopen(ctx); err != nil {
-		// Another reason may be one that does not pass by itself.
+		// Another error may be one that does not pass by itself.
 		if s.opening.Due(time.Now()) || err.Error() != s.why {
-			s.o.Log.Error("cannot open the store again; trying on", "store", s.o.Dir, "error", err)
+			s.o.Log.Error("cannot reopen the store; trying again", "store", s.o.Dir, "error", err)
 		}
 		s.why = err.Error()
 		return
 	}
 	s.opening.Over()
-	s.o.Log.Warn("the store was opened again and takes records", "store", s.o.Dir)
+	s.o.Log.Warn("the store was reopened and takes records", "store", s.o.Dir)
 }
 
-// writable tries to write to the disk.
+// writable returns an error when the disk cannot be written to.
 func (s *Server) writable() error {
 	path := filepath.Join(s.o.Dir, "probe")
 	return errors.Join(durable.WriteFile(path, make([]byte, probe), 0o600), os.RemoveAll(path))
 }
 
-// reopen puts a new server in the place of the one that runs. Whoever was
-// connected connects again by himself.
+// reopen replaces the server that runs by a new one. Clients reconnect by
+// themselves.
 func (s *Server) reopen(ctx context.Context) error {
 	s.marks.close()
 	shutDown(s.current())
@@ -106,13 +106,13 @@ func shutDown(s *server.Server) {
 	s.WaitForShutdown()
 }
 
-// space returns an error when the disk is full, also while nobody writes.
+// space returns an error when the disk is full, even if nobody writes.
 func (s *Server) space() error {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(s.o.Dir, &disk); err != nil {
-		return fmt.Errorf("cannot look at the disk of the store: %w", err)
+		return fmt.Errorf("cannot read the free space of the disk of the store: %w", err)
 	}
-	// Some file systems do not tell.
+	// Some file systems report no size.
 	if free := disk.Bavail * uint64(disk.Bsize); disk.Blocks > 0 && free < leastSpace { //nolint:gosec // a size is positive
 		return fmt.Errorf("its store is on a disk that is full: %d bytes are free in %s", free, s.o.Dir)
 	}
