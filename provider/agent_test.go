@@ -28,9 +28,9 @@ resource "osupgrade_config" "acme" {
 }
 `
 
-// TestAgentConfig walks through the life of a configuration on the real agent:
-// created, read back without a difference, otherForm, changed, changed behind
-// Terraform's back, imported, destroyed.
+// TestAgentConfig creates a configuration on the real agent, reads it back without a
+// difference, writes it in another form, changes it, has somebody else change it,
+// imports and destroys it.
 func TestAgentConfig(t *testing.T) {
 	t.Parallel()
 	server, _ := realagent.Start(t, 0)

@@ -105,19 +105,20 @@ func TestProblemsOfICS(t *testing.T) {
 	}
 }
 
-// Real exports hold events that never happen and earlier revisions of others.
+// Exports of real programs contain events that never happen and earlier revisions of
+// events.
 func TestLeftOutOfICS(t *testing.T) {
 	t.Parallel()
-	const real = "2026-06-05T18:00 4h"
+	const other = "2026-06-05T18:00 4h"
 	with := func(lines ...string) string {
 		return vcalendar(append([]string{"UID:real", "DTSTART:20260605T180000Z", "DURATION:PT4H", "END:VEVENT", "BEGIN:VEVENT"}, lines...)...)
 	}
 	for _, row := range []struct{ name, text, spans, want string }{
-		{"nothing", with("UID:other", "DTSTART:20260606T180000Z", "DURATION:PT1H"), real + ", 2026-06-06T18:00 1h", ""},
-		{"a reminder", with("DTSTART:20260606T180000Z"), real, `ics.VEVENT[1].DTSTART: "20260606T180000Z" has neither DTEND nor DURATION, and so no length; the event is left out`},
-		{"an end at the start", with("DTSTART:20260606T180000Z", "DTEND;TZID=Europe/Stockholm:20260606T200000"), real, `ics.VEVENT[1].DTEND: "20260606T200000" is the start, so the event has no length; the event is left out`},
-		{"no length", with("DTSTART:20260606T180000Z", "DURATION:PT0S"), real, `ics.VEVENT[1].DURATION: "PT0S" is no length; the event is left out`},
-		{"a series split at its first occurrence", with("DTSTART:20260606T180000Z", "DURATION:PT4H", "RRULE:FREQ=WEEKLY;UNTIL=20260606T175959Z"), real, `ics.VEVENT[1].RRULE: "FREQ=WEEKLY;UNTIL=20260606T175959Z" ends before the event starts (UNTIL); the event is left out`},
+		{"nothing", with("UID:other", "DTSTART:20260606T180000Z", "DURATION:PT1H"), other + ", 2026-06-06T18:00 1h", ""},
+		{"a reminder", with("DTSTART:20260606T180000Z"), other, `ics.VEVENT[1].DTSTART: "20260606T180000Z" has neither DTEND nor DURATION, and so no length; the event is left out`},
+		{"an end at the start", with("DTSTART:20260606T180000Z", "DTEND;TZID=Europe/Stockholm:20260606T200000"), other, `ics.VEVENT[1].DTEND: "20260606T200000" is the start, so the event has no length; the event is left out`},
+		{"no length", with("DTSTART:20260606T180000Z", "DURATION:PT0S"), other, `ics.VEVENT[1].DURATION: "PT0S" is no length; the event is left out`},
+		{"a series split at its first occurrence", with("DTSTART:20260606T180000Z", "DURATION:PT4H", "RRULE:FREQ=WEEKLY;UNTIL=20260606T175959Z"), other, `ics.VEVENT[1].RRULE: "FREQ=WEEKLY;UNTIL=20260606T175959Z" ends before the event starts (UNTIL); the event is left out`},
 		{"such a series with another date", with("DTSTART:20260606T180000Z", "DURATION:PT4H", "RRULE:FREQ=WEEKLY;UNTIL=20260606T175959Z", "RDATE:20260609T180000Z"), "", ""},
 		{"an earlier revision", with("UID:real", "SEQUENCE:1", "DTSTART:20260607T180000Z", "DURATION:PT1H"), "2026-06-07T18:00 1h", `ics.VEVENT[0].UID: "real" is an earlier revision of VEVENT[1]; the event is left out`},
 		{"a later stamp", with("UID:real", "DTSTAMP:20260101T000000Z", "DTSTART:20260607T180000Z", "DURATION:PT1H"), "2026-06-07T18:00 1h", `ics.VEVENT[0].UID: "real" is an earlier revision of VEVENT[1]; the event is left out`},
@@ -127,7 +128,7 @@ func TestLeftOutOfICS(t *testing.T) {
 			vcalendar("UID:a", "DTSTART:20260605T180000Z", "DURATION:PT4H", "RRULE:FREQ=DAILY;COUNT=2",
 				"END:VEVENT", "BEGIN:VEVENT", "UID:a", "SEQUENCE:3", "RECURRENCE-ID;TZID=Europe/Stockholm:20260606T200000", "DTSTART:20260606T100000Z", "DURATION:PT1H",
 				"END:VEVENT", "BEGIN:VEVENT", "UID:a", "SEQUENCE:2", "RECURRENCE-ID:20260606T180000Z", "DTSTART:20260606T120000Z", "DURATION:PT1H"),
-			real + ", 2026-06-06T10:00 1h", `ics.VEVENT[2].UID: "a" is an earlier revision of VEVENT[1]; the event is left out`,
+			other + ", 2026-06-06T10:00 1h", `ics.VEVENT[2].UID: "a" is an earlier revision of VEVENT[1]; the event is left out`,
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {

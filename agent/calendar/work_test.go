@@ -9,8 +9,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
 
-// alwaysFrozen is a daily window and the most freezes that a calendar may have
-// in force at once: 25 events a day since 1970, each for a year.
+// alwaysFrozen returns a daily window and a calendar with the largest number of
+// freezes in force at once: 25 events a day since 1970, each for a year.
 func alwaysFrozen(t testing.TB) window.Schedule {
 	t.Helper()
 	text := Text{Kind: string(Freeze)}
@@ -24,9 +24,10 @@ func alwaysFrozen(t testing.TB) window.Schedule {
 	return window.Schedule{Windows: []window.Window{w}, Freezes: []window.Calendar{mustParse(t, text)}}
 }
 
-// Such a calendar had blocked its tenant's API for 15 to 45 s, because each
-// window of ten years copied each freeze in force: 3 GB (issue 11). Not
-// parallel: it measures what the process allocates.
+// Such a calendar blocked its tenant's API for 15 to 45 s, because each window of ten
+// years copied each freeze in force: 3 GB (issue 11).
+//
+//nolint:paralleltest // It measures the allocations of the process.
 func TestMemoryForManyFreezesInForce(t *testing.T) {
 	p := alwaysFrozen(t)
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
