@@ -21,7 +21,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/connection"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostic"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/privatestate"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/wait"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/runwait"
 )
 
 // Create starts a run and waits for its end. A started run is always stored in
@@ -59,11 +59,11 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 func begin(ctx context.Context, api *client.Client, tenant string, start v1.Start) (v1.Run, error) {
 	for {
 		run, err := api.Start(ctx, tenant, start)
-		id := wait.BlockingRun(err)
+		id := runwait.BlockingRun(err)
 		if id == 0 {
 			return run, err
 		}
-		if err := wait.UntilUnblocked(ctx, api, tenant, id); err != nil {
+		if err := runwait.UntilUnblocked(ctx, api, tenant, id); err != nil {
 			return v1.Run{}, err
 		}
 	}
@@ -80,7 +80,7 @@ func follow(ctx context.Context, api *client.Client, tenant string, run v1.Run) 
 		seen = next
 	}
 	logChanges(run)
-	_, err := wait.ForRun(ctx, api, tenant, run.ID, logChanges)
+	_, err := runwait.ForRun(ctx, api, tenant, run.ID, logChanges)
 	return seen, err
 }
 

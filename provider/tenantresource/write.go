@@ -14,7 +14,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostic"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/wait"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/runwait"
 )
 
 // tries is how often a write starts over because somebody else changed a part
@@ -69,9 +69,9 @@ func (w write[T]) do(ctx context.Context) (etag string, err error) {
 		if !client.HasStatus(err, http.StatusPreconditionFailed) {
 			return etag, err
 		}
-		if id := wait.BlockingRun(err); id != 0 {
+		if id := runwait.BlockingRun(err); id != 0 {
 			try--
-			if err := wait.UntilUnblocked(ctx, w.api, w.at.Tenant, id); err != nil {
+			if err := runwait.UntilUnblocked(ctx, w.api, w.at.Tenant, id); err != nil {
 				return "", err
 			}
 			continue

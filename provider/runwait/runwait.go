@@ -1,8 +1,8 @@
-// Package wait follows a run to its end.
+// Package runwait follows a run to its end.
 //
 // It decides when a run has ended and which errors to retry. It never starts,
 // changes or ends a run.
-package wait
+package runwait
 
 import (
 	"context"

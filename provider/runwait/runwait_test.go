@@ -1,4 +1,4 @@
-package wait
+package runwait
 
 import (
 	"context"
