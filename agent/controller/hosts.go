@@ -198,7 +198,7 @@ func (h *hosts) listed(applications []v1.WorkerApplication, only map[string]bool
 		if listed[host.Application] {
 			fleet = append(fleet, plan.Host{
 				Name: name, Application: host.Application, Role: host.Role, Labels: host.Labels, Silent: !h.present.online(name),
-				Aside: only != nil && !only[name],
+				NonMember: only != nil && !only[name],
 			})
 		}
 	}

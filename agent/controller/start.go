@@ -99,7 +99,7 @@ func (s *state) start(ctx context.Context, by string, request v1.Start, only map
 // only names, if it can start now.
 func (s *state) planStart(now time.Time, request v1.Start, only map[string]bool) (plan.Plan, error) {
 	fleet := s.fleet(only)
-	if only != nil && !slices.ContainsFunc(fleet, func(h plan.Host) bool { return !h.Aside }) {
+	if only != nil && !slices.ContainsFunc(fleet, func(h plan.Host) bool { return !h.NonMember }) {
 		return plan.Plan{}, &run.Refused{Run: request.RetryOf, Message: fmt.Sprintf(
 			"none of the %d hosts that run %d left is known any more under a listed worker application", len(only), request.RetryOf)}
 	}

@@ -8,12 +8,12 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// matcher is a v1.Match made ready for many hosts: a set for each list, which
-// may name every host of the fleet. A nil one matches no host.
+// matcher is a v1.Match with a set in place of each list, because a list may name
+// every host of the fleet. A nil matcher matches no host.
 type matcher struct {
 	hosts, roles, applications set
 	labels                     map[string]string
-	// keys are those of labels, in order.
+	// keys are the sorted keys of labels.
 	keys []string
 }
 
@@ -37,13 +37,13 @@ func newSet(list []string) set {
 	return s
 }
 
-// fits reports whether an entry is the text; an empty list is as good as none.
+// fits reports whether the set has the text. Every text fits an empty set.
 func (s set) fits(text string) bool {
 	_, has := s[text]
 	return has || len(s) == 0
 }
 
-// matches reports whether each member that is given fits the host.
+// matches reports whether the host fits each member of the match.
 func (m *matcher) matches(h Host) bool {
 	if m == nil || !m.hosts.fits(h.Name) || !m.roles.fits(h.Role) || !m.applications.fits(h.Application) {
 		return false
@@ -56,7 +56,7 @@ func (m *matcher) matches(h Host) bool {
 	return true
 }
 
-// words say what of a host it is that matches.
+// words names the properties of a host that match.
 func (m *matcher) words(h Host) string {
 	var parts []string
 	if len(m.hosts) > 0 {

@@ -1,9 +1,9 @@
-// Package plan resolves a tenant's rollout for the fleet as it is when a run
-// is opened: which hosts go, in which order, which are left out and why, and
-// the policy that the run keeps to its end.
+// Package plan applies a rollout to the fleet when a run is opened: it decides
+// which hosts are members, in which order they go, which hosts are left out and
+// why, and the policy of the run.
 //
-// It decides, and touches nothing: a changed rollout or fleet counts for the
-// next run, because what New returns is written down with the run.
+// It does no I/O. The log holds what New returns, so that a change of the rollout
+// or of the fleet has an effect on the next run only.
 package plan
 
 import (
@@ -17,42 +17,41 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// Host is what a rollout may choose a host by.
+// Host has the properties by which a rollout chooses a host.
 type Host struct {
 	Name        string
 	Application string
 	Role        string
 	Labels      map[string]string
-	// Silent hosts are not heard of. They are members all the same.
+	// Silent says that the host has not been heard of. It is a member all the same.
 	Silent bool
-	// Aside are hosts that are not to be members: they count in their stage
-	// while they are out of service.
-	Aside bool
+	// NonMember says that the run leaves the host alone, as a retry does with those
+	// that were upgraded. It counts in its stage while it is out of service.
+	NonMember bool
 }
 
-// Plan is what a run is opened with.
+// Plan has what a run is opened with.
 type Plan struct {
-	// Hosts are the members in the order in which they go: stage by stage, by
-	// name within a stage.
+	// Hosts are the members in their order: by stage, and by name within a stage.
 	Hosts []string
-	// Silent are the members that are not heard of.
+	// Silent are the members that have not been heard of.
 	Silent []string
-	// Others are the hosts that count in a stage and are no members.
+	// Others are the non-members that count in a stage.
 	Others []message.Entry
-	// Exempt are the hosts that are left out, by name, and why.
+	// Exempt are the hosts that the run leaves out, by name, each with the reason.
 	Exempt []policy.Exempt
 	Policy policy.Resolved
 }
 
-// Reserve is how long before the end of its window the run ends.
+// Reserve returns how long before the end of its window the run ends.
 func (p Plan) Reserve() time.Duration { return p.Policy.Reserve.Duration() }
 
-// NoStage is the reason of a host that is left out because there is no place
-// for it.
+// NoStage is the reason for leaving out a host that is in no stage.
 const NoStage = "no stage of the rollout matches it"
 
-// New resolves a rollout for hosts, whose names differ. A nil rollout is one
-// with nothing but defaults. The error is a rollout that v1 would not accept.
+// New applies a rollout to hosts, whose names differ. A nil rollout has the
+// defaults only. The error names the first value of the rollout that cannot be
+// read.
 func New(r *v1.Rollout, hosts []Host) (Plan, error) {
 	if r == nil {
 		r = &v1.Rollout{}
@@ -70,7 +69,7 @@ func New(r *v1.Rollout, hosts []Host) (Plan, error) {
 	return planned, nil
 }
 
-// count turns shares of hosts into numbers.
+// count resolves each count of the rollout to a number of hosts.
 func (p *Plan) count(full v1.Rollout, stages [][]Host) {
 	size := 0
 	for i, hosts := range stages {
@@ -83,8 +82,8 @@ func (p *Plan) count(full v1.Rollout, stages [][]Host) {
 	p.Policy.MinPrepared = min(size, full.MinPrepared.Of(size, policy.Up))
 }
 
-// divide puts each host into the first stage that matches it, or leaves it out.
-// Stages in which nobody is a member are empty.
+// divide assigns each host to the first stage that matches it, or leaves it out.
+// A stage without members is empty.
 func divide(r v1.Rollout, hosts []Host) (stages [][]Host, exempt []policy.Exempt) {
 	out := compile(r.Exempt)
 	matchers := make([]*matcher, len(r.Stages))
@@ -95,7 +94,7 @@ func divide(r v1.Rollout, hosts []Host) (stages [][]Host, exempt []policy.Exempt
 	for _, host := range hosts {
 		stage := slices.IndexFunc(matchers, func(m *matcher) bool { return m.matches(host) })
 		switch {
-		case host.Aside && (stage < 0 || out.matches(host)):
+		case host.NonMember && (stage < 0 || out.matches(host)):
 		case out.matches(host):
 			exempt = append(exempt, policy.Exempt{Host: host.Name, Reason: "the rollout's exempt matches " + out.words(host)})
 		case stage < 0:
@@ -112,27 +111,27 @@ func divide(r v1.Rollout, hosts []Host) (stages [][]Host, exempt []policy.Exempt
 	return stages, exempt
 }
 
-// members counts the hosts of a stage that are not aside.
+// members counts the members of a stage.
 func members(stage []Host) (n int) {
 	for _, host := range stage {
-		if !host.Aside {
+		if !host.NonMember {
 			n++
 		}
 	}
 	return n
 }
 
-// enlist writes down who takes part, stage by stage.
+// enlist adds the members and the non-members, stage by stage.
 func (p *Plan) enlist(stages [][]Host, noReboot *matcher) {
 	named := 0
 	for _, stage := range stages {
 		if len(stage) > 0 {
-			p.setAside(named, stage)
+			p.addOthers(named, stage)
 			named++
 		}
 	}
 	for _, host := range slices.Concat(stages...) {
-		if host.Aside {
+		if host.NonMember {
 			continue
 		}
 		p.Hosts = append(p.Hosts, host.Name)
@@ -147,10 +146,10 @@ func (p *Plan) enlist(stages [][]Host, noReboot *matcher) {
 	}
 }
 
-// setAside writes down which hosts of a stage are no members.
-func (p *Plan) setAside(stage int, hosts []Host) {
+// addOthers adds the non-members of a stage.
+func (p *Plan) addOthers(stage int, hosts []Host) {
 	for _, host := range hosts {
-		if host.Aside {
+		if host.NonMember {
 			p.Others = append(p.Others, message.Entry{Host: host.Name, Stage: p.Policy.Stages[stage].Name, Silent: host.Silent})
 		}
 	}

@@ -2,9 +2,9 @@ package policy
 
 import "fmt"
 
-// Resolved is the rollout of one run: as it was declared, with its defaults,
-// and applied to the fleet when the run was opened. A number of hosts stands in
-// place of each declared Count, and what chooses hosts is left out.
+// Resolved is the rollout of one run: the declared rollout with its defaults,
+// applied to the fleet when the run was opened. It has a number of hosts in place
+// of each declared Count, and no Match.
 type Resolved struct {
 	Rollout
 	// Stages are those that have hosts.
@@ -12,30 +12,29 @@ type Resolved struct {
 	// MaxFailures is at least 1.
 	MaxFailures int `json:"max-failures"`
 	MinPrepared int `json:"min-prepared"`
-	// NoReboot are members that are not rebooted, each with the reason.
+	// NoReboot are the members that are not rebooted.
 	NoReboot []Exempt `json:"no-reboot,omitempty"`
 }
 
-// ResolvedStage is a stage and its hosts. The members of a run stand in the
-// order of its stages, so that a stage needs to say only how many are its own.
+// ResolvedStage is a stage and the number of its members. The members of a run
+// are ordered by stage, so a stage needs no list of their names.
 type ResolvedStage struct {
 	Stage
-	// Size is how many of the members, after those of the stages before, are
-	// of this stage; at least 1.
+	// Size is the number of members; at least 1.
 	Size int `json:"size"`
 	// MaxUnavailable is at least 1.
 	MaxUnavailable int `json:"max-unavailable"`
 }
 
-// Exempt is a host that is left out, or its reboot, and why.
+// Exempt is a host that is not upgraded, or not rebooted, and the reason.
 type Exempt struct {
 	Host   string `json:"host"`
 	Reason string `json:"reason"`
 }
 
-// Resolve returns the rollout with its defaults for a run, which has no stages
-// yet, and whose counts are to be resolved. The error names the first value that
-// means nothing.
+// Resolve returns the rollout of a run with its defaults. The caller adds the
+// stages and the numbers of hosts. The error names the first value that cannot
+// be read.
 func (r Rollout) Resolve() (Resolved, error) {
 	if err := r.unreadable(); err != nil {
 		return Resolved{}, err
@@ -45,16 +44,16 @@ func (r Rollout) Resolve() (Resolved, error) {
 	return Resolved{Rollout: r}, nil
 }
 
-// Resolve returns the stage for so many hosts, of which others that are aside
-// count for what may be out of service as they count when they are. A stage
-// that nobody needs to approve has no time to be approved in.
-func (s Stage) Resolve(size, aside int) ResolvedStage {
-	most := max(1, s.MaxUnavailable.Of(size+aside, Down))
+// Resolve returns the stage for a number of members and non-members. A
+// percentage of MaxUnavailable is of both, because both count while they are out
+// of service. Without approval a stage has no approval timeout.
+func (s Stage) Resolve(members, others int) ResolvedStage {
+	most := max(1, s.MaxUnavailable.Of(members+others, Down))
 	s.Match, s.MaxUnavailable = nil, ""
 	if !s.Approval {
 		s.ApprovalTimeout = ""
 	}
-	return ResolvedStage{Stage: s, Size: size, MaxUnavailable: most}
+	return ResolvedStage{Stage: s, Size: members, MaxUnavailable: most}
 }
 
 // Default is the policy of a tenant without a rollout, for so many hosts: one
@@ -70,9 +69,9 @@ func Default(hosts int) Resolved {
 	return r
 }
 
-// Check returns what is wrong with the policy of a run of so many members, as
-// it was read from the log; its parts must be there. It checks what a run relies on, not each bound of
-// the API: a record may be older than those.
+// Check returns an error for a policy from the log that a run of so many members
+// cannot rely on. AddParts must have been called. The bounds of the API are not
+// checked again, because a record may be older than they are.
 func (r *Resolved) Check(members int) error {
 	size := 0
 	for i, s := range r.Stages {

@@ -144,8 +144,8 @@ func getIntent[T any](ctx context.Context, i *intent, k intentKey) (T, Revision,
 	return value, i.revision(entry.Revision()), err
 }
 
-// put writes an object if the one there still has the revision base; the zero
-// Revision means that there must be none. Otherwise it is ErrConflict.
+// put writes an object if the stored object still has the revision base; the zero
+// Revision means that there must be none. Otherwise the error is ErrConflict.
 func (i *intent) put(ctx context.Context, k intentKey, value any, base Revision) (Revision, error) {
 	body, err := format.Config.Encode(value)
 	if err != nil {
@@ -166,9 +166,9 @@ func (i *intent) put(ctx context.Context, k intentKey, value any, base Revision)
 	return i.revision(number), nil
 }
 
-// remove deletes an object if it still has the revision base, or fails with
-// ErrConflict. It returns the revision of the deletion, which KeyValue.Delete
-// does not; the message is the one that it would send (NATS ADR-8).
+// remove deletes an object if it still has the revision base; otherwise the error
+// is ErrConflict. It returns the revision of the deletion. KeyValue.Delete does
+// not, so remove sends the same message itself (NATS ADR-8).
 func (i *intent) remove(ctx context.Context, k intentKey, base Revision) (Revision, error) {
 	if base.Bucket != i.made {
 		return Revision{}, fmt.Errorf("cannot delete the %s: %w", k, ErrConflict)
@@ -249,12 +249,12 @@ func (s *Store) Rollout(ctx context.Context, tenant string) (v1.Rollout, Revisio
 	return getIntent[v1.Rollout](ctx, s.intent, rolloutOf(tenant))
 }
 
-// PutRollout writes it as PutConfig does a configuration.
+// PutRollout writes a rollout as PutConfig writes a configuration.
 func (s *Store) PutRollout(ctx context.Context, tenant string, rollout v1.Rollout, base Revision) (Revision, error) {
 	return s.intent.put(ctx, rolloutOf(tenant), rollout, base)
 }
 
-// DeleteRollout removes it as DeleteConfig does a configuration.
+// DeleteRollout removes a rollout as DeleteConfig removes a configuration.
 func (s *Store) DeleteRollout(ctx context.Context, tenant string, base Revision) (Revision, error) {
 	return s.intent.remove(ctx, rolloutOf(tenant), base)
 }
@@ -269,8 +269,8 @@ func (s *Store) Calendar(ctx context.Context, tenant, name string) (v1.Calendar,
 	return getIntent[v1.Calendar](ctx, s.intent, calendarOf(tenant, name))
 }
 
-// PutCalendar writes a calendar as PutConfig does a configuration. It is
-// ErrFull when a tenant has v1.MaxCalendars others.
+// PutCalendar writes a calendar as PutConfig writes a configuration. The error is
+// ErrFull when the tenant has v1.MaxCalendars others.
 func (s *Store) PutCalendar(ctx context.Context, tenant, name string, calendar v1.Calendar, base Revision) (Revision, error) {
 	if base == (Revision{}) {
 		s.intent.counting.Lock()
@@ -291,7 +291,7 @@ func (s *Store) RoomForCalendar(ctx context.Context, tenant string) error {
 	return err
 }
 
-// DeleteCalendar removes a calendar as DeleteConfig does a configuration.
+// DeleteCalendar removes a calendar as DeleteConfig removes a configuration.
 func (s *Store) DeleteCalendar(ctx context.Context, tenant, name string, base Revision) (Revision, error) {
 	return s.intent.remove(ctx, calendarOf(tenant, name), base)
 }

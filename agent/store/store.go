@@ -1,10 +1,9 @@
-// Package store keeps what is not a fact of a run: the configuration, the
-// rollout and the calendars of each tenant, the hosts that are known and their
-// versions, in JetStream key-value buckets.
+// Package store keeps, in JetStream key-value buckets and streams, what is not in
+// the log of a tenant: its intent (configuration, rollout and calendars), its
+// hosts, their versions and leases, and the history of its runs.
 //
-// Every write of a configuration, a rollout or a calendar names the revision
-// that it is based on (design.md 5, invariant 6). It decides nothing about what
-// it keeps.
+// Every write of an object of the intent names the revision on which it is based
+// (design.md 5, invariant 6). The package decides nothing about the objects.
 package store
 
 import (
@@ -107,8 +106,7 @@ func creation(ctx context.Context, js jetstream.JetStream, stream string) (time.
 	return s.CachedInfo().Created, nil
 }
 
-// translate turns the errors of the key-value layer into those of this
-// package.
+// translate converts errors of the key-value layer to errors of this package.
 func translate(err error) error {
 	switch {
 	case err == nil:
@@ -141,9 +139,9 @@ func wrongRevision(err error) bool { return hasCode(err, wrongLastSequence) }
 
 var errWatchEnded = errors.New("the watch has ended")
 
-// watch hands over the entries of some keys as they are now, nil after them,
-// and then each that changes, until take has had enough. Its error is that of
-// ctx, or that the store is gone.
+// watch calls take with the current entries of some keys, with nil after them,
+// and then with each entry that changes, until take returns false. The error is
+// that of ctx, or errWatchEnded when the store is gone.
 func watch(ctx context.Context, kv jetstream.KeyValue, keys string, take func(jetstream.KeyValueEntry) (more bool), options ...jetstream.WatchOpt) error {
 	watcher, err := kv.Watch(ctx, keys, options...)
 	if err != nil {
