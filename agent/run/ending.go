@@ -73,8 +73,6 @@ func (s *State) whyOver() string {
 	return "not-after " + stamp(s.NotAfter) + " has passed"
 }
 
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
 // enough stops the run when each host has answered prepare or its time is up, and too
 // few hosts are prepared (AV-79).
 func (s *State) enough(at time.Time) {

@@ -10,7 +10,8 @@
 // the next step of a run, ending.go and timeout.go how it ends and what it stops
 // waiting for, request.go what people may ask, waiting.go tells what it waits for,
 // forecast.go when it will end. fold.go applies records, stage.go and queue.go hold
-// the order of hosts, edit.go keeps the counts, member.go is one host.
+// the order of hosts, edit.go keeps the counts, service.go asks the roster, task.go
+// makes tasks, member.go is one host.
 //
 // # What holds
 //

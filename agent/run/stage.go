@@ -149,13 +149,6 @@ func (s *State) listCandidates() {
 	}
 }
 
-func later(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
-}
-
 // blocker is what keeps the next host from starting.
 type blocker int
 

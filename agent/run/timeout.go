@@ -204,11 +204,3 @@ func (s *State) namesAt(at step) []string {
 	}
 	return names
 }
-
-// sooner is the earlier of two times; the zero time is none.
-func sooner(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
-}

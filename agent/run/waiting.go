@@ -2,7 +2,6 @@ package run
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -207,15 +206,4 @@ func (s *State) names(fits func(Status) bool) string {
 		}
 	}
 	return list(names)
-}
-
-// maxNames bounds how many hosts a sentence names.
-const maxNames = 3
-
-// list is names as people read them.
-func list(names []string) string {
-	if len(names) <= maxNames {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), len(names)-maxNames)
 }
