@@ -50,13 +50,42 @@ func newAppender(o Options) appender {
 	return appender{log: o.Log, tenant: o.Tenant, logger: o.Logger, now: o.Now, at: o.At}
 }
 
-// append writes a record after all that a ledger has folded. The label says what
-// it is. It reports whether the record is on the log.
-func (a *appender) append(ctx context.Context, r message.Record, label string, after *run.Ledger) bool {
-	a.at("before " + label)
-	seq, err := a.write(ctx, r, label, after)
+// entry is a record that is to be appended.
+type entry struct {
+	message.Record
+	// label is what tests know the append by.
+	label string
+	// afterAll tells that the record depends on every record before it, replies
+	// included.
+	afterAll bool
+}
+
+func commandEntry(current *run.State, c message.Command) entry {
+	kind := message.CommandHost
+	if c.Action == message.Prepare {
+		kind = message.CommandAll
+	}
+	return entry{
+		Record: message.Record{Kind: kind, Host: c.Host, Run: current.ID, Epoch: current.Epoch(c.Host), Body: c.Encode()}, label: string(c.Action),
+	}
+}
+
+// eventEntry is an event of a run; 0 is none. What opens a run depends on who is
+// out of service, and so on every answer before it.
+func eventEntry(id uint64, e message.Event) entry {
+	_, opens := e.(message.Opened)
+	return entry{
+		Record: message.Record{Kind: message.EventRecord, Run: id, Body: message.EncodeEvent(e)}, label: message.Name(e), afterAll: opens,
+	}
+}
+
+// append writes an entry after all that a ledger has folded, and reports whether it
+// is on the log.
+func (a *appender) append(ctx context.Context, e entry, after *run.Ledger) bool {
+	a.at("before " + e.label)
+	seq, err := a.write(ctx, e, after)
 	if err == nil {
-		a.at("after " + label)
+		a.at("after " + e.label)
 		a.last = seq
 		a.works()
 		return true
@@ -71,16 +100,11 @@ func (a *appender) append(ctx context.Context, r message.Record, label string, a
 	return false
 }
 
-// opened labels the record that opens a run.
-var opened = message.Name(message.Opened{})
-
-// write appends a record. What opens a run depends on who is out of service, and
-// so on every answer before it.
-func (a *appender) write(ctx context.Context, r message.Record, label string, after *run.Ledger) (seq uint64, err error) {
-	if label == opened {
-		seq, err = a.log.AppendNext(ctx, r, after.LastCommand, after.LastSeq)
+func (a *appender) write(ctx context.Context, e entry, after *run.Ledger) (seq uint64, err error) {
+	if e.afterAll {
+		seq, err = a.log.AppendNext(ctx, e.Record, after.LastCommand, after.LastSeq)
 	} else {
-		seq, err = a.log.Append(ctx, r, after.LastCommand)
+		seq, err = a.log.Append(ctx, e.Record, after.LastCommand)
 	}
 	if !errors.Is(err, log.ErrBehind) {
 		a.writing.Note(a.logger, a.now(), err, "cannot write to the log; trying again", "the log can be written to again", "tenant", a.tenant)

@@ -65,9 +65,9 @@ func (s *state) take(ctx context.Context, now time.Time, step run.Step, q *reque
 	newest := s.ledger.Newest()
 	switch step.Act {
 	case run.Send:
-		return s.appendCommand(ctx, newest, step.Command)
+		return s.append(ctx, commandEntry(newest, step.Command))
 	case run.Note:
-		retryAt := s.appendEvent(ctx, newest, step.Event)
+		retryAt := s.append(ctx, eventEntry(newest.Key(), step.Event))
 		switch {
 		case q == nil:
 		case retryAt.IsZero():
@@ -83,18 +83,6 @@ func (s *state) take(ctx context.Context, now time.Time, step run.Step, q *reque
 	case run.Refuse: // next has answered the request.
 	}
 	return step.Until
-}
-
-func (s *state) appendCommand(ctx context.Context, current *run.State, c message.Command) time.Time {
-	kind := message.CommandHost
-	if c.Action == message.Prepare {
-		kind = message.CommandAll
-	}
-	return s.append(ctx, message.Record{Kind: kind, Host: c.Host, Run: current.ID, Epoch: current.Epoch(c.Host), Body: c.Encode()}, string(c.Action))
-}
-
-func (s *state) appendEvent(ctx context.Context, current *run.State, e message.Event) time.Time {
-	return s.append(ctx, message.Record{Kind: message.EventRecord, Run: current.Key(), Body: message.EncodeEvent(e)}, message.Name(e))
 }
 
 // nextRequest returns the first request that is not decided and whose caller still

@@ -113,7 +113,7 @@ func (s *state) act(ctx context.Context, now time.Time) time.Time {
 func (s *state) idleWork(ctx context.Context, now time.Time) time.Time {
 	if e, some := s.missed(now); some {
 		s.Logger.Warn("a window was missed", "tenant", s.Tenant, "opened", e.Window, "closed", e.WindowEnd, "reason", e.Reason)
-		return s.append(ctx, message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(e)}, message.Name(e))
+		return s.append(ctx, eventEntry(0, e))
 	}
 	next := s.openWhenDue(ctx, now)
 	if s.ledger.LastSeq < s.log.last {

@@ -74,7 +74,7 @@ func (s *state) open(ctx context.Context, e message.Opened, planned plan.Plan) t
 	e.Members, e.Exempt, e.Policy = planned.Hosts, planned.Exempt, planned.Policy
 	e.Roster = s.ledger.Opening(planned.Silent, planned.Others)
 	e.Considered = s.ledger.Considered()
-	return s.append(ctx, message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(e)}, message.Name(e))
+	return s.append(ctx, eventEntry(0, e))
 }
 
 // moment is what is known of an opening but for the fleet.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -87,10 +86,10 @@ type shown struct {
 	at  time.Time
 }
 
-// append writes a record, and returns when to try again if that failed.
-func (s *state) append(ctx context.Context, r message.Record, label string) (retryAt time.Time) {
+// append appends an entry, and returns when to try again if that failed.
+func (s *state) append(ctx context.Context, e entry) (retryAt time.Time) {
 	worked := s.log.failing.IsZero()
-	if s.log.append(ctx, r, label, &s.ledger) {
+	if s.log.append(ctx, e, &s.ledger) {
 		return time.Time{}
 	}
 	if worked && !s.log.failing.IsZero() {

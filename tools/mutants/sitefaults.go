@@ -4,28 +4,28 @@ package main
 var siteFaults = []fault{
 	{
 		name: "controller-appends-though-it-is-behind", in: "agent/controller.appender.append",
-		old: `seq, err := a.write(ctx, r, label, after)`,
-		new: `seq, err := a.write(ctx, r, label, after)
+		old: `seq, err := a.write(ctx, e, after)`,
+		new: `seq, err := a.write(ctx, e, after)
 	for n := uint64(1); n < 1000 && errors.Is(err, log.ErrBehind); n++ {
-		seq, err = a.log.Append(ctx, r, after.LastCommand+n)
+		seq, err = a.log.Append(ctx, e.Record, after.LastCommand+n)
 	}`,
 		by: simulated(),
 	},
 	{
 		name: "controller-does-not-read-what-it-appended", in: "agent/controller.appender.append",
-		old: `seq, err := a.write(ctx, r, label, after)
+		old: `seq, err := a.write(ctx, e, after)
 	if err == nil {
-		a.at("after " + label)
+		a.at("after " + e.label)
 		a.last = seq`,
-		new: `seq, err := a.log.Append(ctx, r, max(after.LastCommand, a.last))
+		new: `seq, err := a.log.Append(ctx, e.Record, max(after.LastCommand, a.last))
 	if err == nil {
-		a.at("after " + label)
+		a.at("after " + e.label)
 		a.last, after.LastSeq = seq, seq`,
 		by: simulated(),
 	},
 	{
 		name: "run-is-opened-before-an-answer-is-seen", in: "agent/controller.appender.write",
-		old: `if label == opened {`, new: `if label == opened && after.LastSeq == 0 {`,
+		old: `if e.afterAll {`, new: `if e.afterAll && after.LastSeq == 0 {`,
 		by: tests("agent/controller", "TestOpeningBehindAnAnswer"),
 	},
 	{
