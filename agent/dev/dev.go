@@ -20,7 +20,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
 )
 
-// What is there when nobody says otherwise.
+// Defaults of a site with simulated hosts.
 const (
 	Tenant      = "demo"
 	Application = "os-upgrade-simulated"
@@ -29,7 +29,7 @@ const (
 
 // Options say how many hosts there are and where.
 type Options struct {
-	// Dir holds all state; the same folder goes on where it was.
+	// Dir holds all data; a site that is started again on it goes on where it was.
 	Dir string
 	// Tenant is the name of the one tenant; empty is Tenant.
 	Tenant string
@@ -43,11 +43,11 @@ type Options struct {
 	// Zone is the site's time zone; nil is UTC.
 	Zone    *time.Location
 	Version string
-	// Log takes what happens; nil drops it.
+	// Log takes the log lines; nil drops them.
 	Log *slog.Logger
 }
 
-// Dev is a site with simulated hosts that runs.
+// Dev is a running site with simulated hosts.
 type Dev struct {
 	// Endpoint, Token and Tenant are what a client needs.
 	Endpoint, Token, Tenant string
@@ -161,7 +161,7 @@ func (d *Dev) gather(ctx context.Context, want int) error {
 	}
 }
 
-// ownToken returns the token of this folder, made at its first start.
+// ownToken returns the token of this folder, which the first start makes.
 func ownToken(tokens *api.Tokens, path, tenant string) (string, error) {
 	if kept, err := os.ReadFile(path); err == nil {
 		return string(kept), nil
@@ -180,8 +180,8 @@ func (d *Dev) WriteEnv(path string) error {
 	return durable.WriteFile(path, []byte(text), 0o600)
 }
 
-// Failed tells of the site or a host that has stopped by itself; the whole
-// must then be closed.
+// Failed delivers the error of the site or a host that has stopped by itself; the
+// Dev must then be closed.
 func (d *Dev) Failed() <-chan error { return d.lost }
 
 // Close stops the hosts and then the site.

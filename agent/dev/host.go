@@ -53,7 +53,7 @@ func (d *Dev) openHost(_ context.Context, o Options, name string) (*host, error)
 	return &host{tenant: o.Tenant, name: name, dir: dir, version: o.Version, machine: machine, key: key, server: d.site.Server(), log: o.Log}, nil
 }
 
-// ownKey returns the key of a host, made at its first start.
+// ownKey returns the key of a host, which its first start makes.
 func ownKey(hosts *natsd.Hosts, path string, id natsd.Identity) (nkeys.KeyPair, error) {
 	seed, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -67,8 +67,8 @@ func ownKey(hosts *natsd.Hosts, path string, id natsd.Identity) (nkeys.KeyPair, 
 	return nkeys.FromSeed(seed)
 }
 
-// live keeps the host up until ctx ends: whenever the worker is stopped by a
-// reboot or a crash, it starts the next one.
+// live keeps the host up until ctx ends: when a reboot or a crash stops the worker,
+// live starts the next one.
 func (h *host) live(ctx context.Context) error {
 	for ctx.Err() == nil {
 		event, err := h.up(ctx)
@@ -108,8 +108,8 @@ func (h *host) up(ctx context.Context) (simulated.Event, error) {
 	return event, errors.Join(err, w.Close())
 }
 
-// ring is the value of the label that a rollout may choose simulated hosts by:
-// the first one goes ahead.
+// ring is the value of the label by which a rollout may choose simulated hosts: the
+// first host is in ring 0.
 func ring(name string) string {
 	if name == "h01" {
 		return "0"

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/net/netutil"
 )
 
-// maxCallers is how many connections the REST API has at a time: those that
-// follow events stay. Others wait until one ends.
+// maxCallers is the number of open connections to the REST API: those that follow
+// events stay open. Further connections wait.
 const maxCallers = 4096
 
 // Endpoint is an address to listen on, with the certificate that is needed
@@ -23,8 +23,8 @@ type Endpoint struct {
 	CertFile, KeyFile string
 }
 
-// tls returns the settings of the endpoint, nil for plain text, which only
-// loopback may use. prefix stands before the names of its options.
+// tls returns the settings of the endpoint; nil means plain text, which is allowed
+// on loopback alone. prefix precedes the names of its options in errors.
 func (e Endpoint) tls(prefix string) (*tls.Config, error) {
 	cert, key := prefix+"tls-cert", prefix+"tls-key"
 	if (e.CertFile == "") != (e.KeyFile == "") {
@@ -47,8 +47,8 @@ func (e Endpoint) tls(prefix string) (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, nil
 }
 
-// loopback reports whether an address is reached from this machine alone. An
-// empty one is an error: net.Listen would take any port on all of them.
+// loopback reports whether only this machine reaches an address. An empty address
+// is an error: net.Listen would take any port on all interfaces.
 func loopback(listen string) (bool, error) {
 	host, port, err := net.SplitHostPort(listen)
 	if err == nil {
@@ -61,7 +61,7 @@ func loopback(listen string) (bool, error) {
 	return host == "localhost" || ip != nil && ip.IsLoopback(), nil
 }
 
-// listen takes the address.
+// listen listens on the address.
 func (e Endpoint) listen(ctx context.Context, config *tls.Config) (net.Listener, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", e.Listen)
 	if err != nil {

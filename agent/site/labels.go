@@ -11,7 +11,7 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// at returns what to tell of the labels of one role; nil when nobody is told.
+// at returns the function that takes the labels of one role; nil when nobody does.
 func (o Options) at(role string) func(label string) {
 	if o.At == nil {
 		return nil
@@ -19,8 +19,8 @@ func (o Options) at(role string) func(label string) {
 	return func(label string) { o.At(role + " " + label) }
 }
 
-// labelled returns a log and a store that tell of their labels, where somebody
-// is told.
+// labelled returns the log and the store, with labels around their writes when
+// somebody takes them.
 func (o Options) labelled(log log.Log, kept *store.Store) (log.Log, controller.Store, gate.Keeper) {
 	at := o.at("server")
 	if at == nil {
@@ -29,8 +29,8 @@ func (o Options) labelled(log log.Log, kept *store.Store) (log.Log, controller.S
 	return labelledLog{log, at}, labelledStore{kept, at}, labelledKeeper{kept, at}
 }
 
-// labelledLog tells of each append before and after, and of each reply that it
-// delivers.
+// labelledLog has a label before and after each append, and before each reply that
+// it delivers.
 type labelledLog struct {
 	log.Log
 	at func(label string)
@@ -52,7 +52,7 @@ func (l labelledLog) Follow(ctx context.Context, from uint64, deliver func(messa
 	})
 }
 
-// labelledStore tells of each write that a controller does beside a run.
+// labelledStore has a label before and after each write of a controller.
 type labelledStore struct {
 	controller.Store
 	at func(label string)
@@ -70,7 +70,7 @@ func (s labelledStore) PutRun(ctx context.Context, tenant string, r v1.Run, asOf
 	return s.Store.PutRun(ctx, tenant, r, asOf)
 }
 
-// labelledKeeper tells of each write that the gate does for a host.
+// labelledKeeper has a label before and after each write of the gate.
 type labelledKeeper struct {
 	gate.Keeper
 	at func(label string)

@@ -10,25 +10,25 @@ import (
 )
 
 const (
-	// reachTimeout is how long the store may take to answer, reachFresh how long
-	// an answer counts: anybody may ask.
+	// reachTimeout is how long the log may take to answer, reachFresh how long the
+	// answer is cached: anybody may ask.
 	reachTimeout, reachFresh = 2 * time.Second, time.Second
 )
 
-// reach is what was found out last about the way to the log.
+// reach is the cached result of the last check of the connection to the log.
 type reach struct {
 	mu  sync.Mutex
 	at  time.Time
 	err error
 }
 
-// reaches returns why the agent does not reach its own log, or nil. The server
-// may be well while the connection to it is not.
+// reaches returns an error when the agent does not reach its own log. The server
+// may be healthy while the connection to it is not.
 func (s *Site) reaches(ctx context.Context) error {
 	s.reach.mu.Lock()
 	defer s.reach.mu.Unlock()
 	if time.Since(s.reach.at) >= reachFresh {
-		// Whoever asks may be gone before the answer counts for others.
+		// The caller may be gone before the result is used for others.
 		s.reach.err = s.ask(context.WithoutCancel(ctx))
 		s.reach.at = time.Now()
 	}

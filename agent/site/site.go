@@ -48,12 +48,12 @@ type Options struct {
 	// Holder says in words who runs the site.
 	Holder string
 	Log    *slog.Logger
-	// At is told the label of each step before it is taken and after it was,
-	// with its role in front (tests crash there); nil means nobody.
+	// At is called before and after each step with the role and the label of the
+	// step (tests crash there); nil means nobody.
 	At func(label string)
 }
 
-// Site is a site that runs.
+// Site is a running site.
 type Site struct {
 	server   *natsd.Server
 	hosts    *natsd.Hosts
@@ -63,7 +63,7 @@ type Site struct {
 	listener net.Listener
 	http     *http.Server
 	nats     *nats.Conn
-	// receivers are where the hosts of each tenant are heard.
+	// receivers are the connections on which the hosts of each tenant are received.
 	receivers []*nats.Conn
 	reach     reach
 	stop      context.CancelFunc
@@ -111,8 +111,8 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	// Only now that the folder is ours: a second site on it is to say so, and not
-	// that its port is taken.
+	// After the lock of the folder: a second site on the folder reports the folder,
+	// not the port.
 	if s.listener, err = o.API.listen(ctx, apiTLS); err != nil {
 		return err
 	}
@@ -138,8 +138,8 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	return nil
 }
 
-// tls returns the settings of both endpoints and tells what is wrong with
-// them, before anything runs.
+// tls returns the settings of both endpoints, or what is wrong with them, before
+// anything runs.
 func (o Options) tls() (api, nats *tls.Config, err error) {
 	if api, err = o.API.tls(""); err != nil {
 		return nil, nil, err
@@ -191,15 +191,15 @@ func (s *Site) control(ctx, running context.Context, o Options, kept *store.Stor
 	return c, nil
 }
 
-// Times of the REST server. A request is small and its answer ready, so a
-// client that takes longer is slow or hostile.
+// Timeouts of the REST server. A request is small and its response is ready at
+// once, so a client that takes longer is slow or hostile.
 const (
 	headerTimeout = 10 * time.Second
 	readTimeout   = 30 * time.Second
 	writeTimeout  = time.Minute
 	idleTimeout   = 2 * time.Minute
-	// goodbye is how long requests under way may take when the site stops.
-	goodbye = 2 * time.Second
+	// shutdownTimeout is how long requests under way may take when the site stops.
+	shutdownTimeout = 2 * time.Second
 )
 
 func (s *Site) serve(running context.Context, handler http.Handler) {
@@ -225,8 +225,8 @@ func (s *Site) fail(err error) {
 	}
 }
 
-// Failed tells of a part that has stopped by itself; the site must then be
-// closed.
+// Failed delivers the error of a part that has stopped by itself; the site must
+// then be closed.
 func (s *Site) Failed() <-chan error { return s.failed }
 
 // Address is where the REST API listens, host:port.
@@ -241,7 +241,7 @@ func (s *Site) Server() *natsd.Server { return s.server }
 // Controller is the controller of one of the site's tenants.
 func (s *Site) Controller(tenant string) api.Controller { return s.tenants[tenant] }
 
-// Store is what the site keeps beside the log.
+// Store is what the site stores beside the log.
 func (s *Site) Store() *store.Store { return s.store }
 
 // Hosts are the hosts that this site lets in.
@@ -257,7 +257,7 @@ func (s *Site) Close() error {
 		s.stop()
 	}
 	if s.http != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), goodbye)
+		ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 		defer cancel()
 		if err := s.http.Shutdown(ctx); err != nil {
 			errs = append(errs, s.http.Close())
