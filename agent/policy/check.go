@@ -52,13 +52,13 @@ var CheckKinds = []Kind[Check]{
 	{
 		Type: Exec, Does: "runs a script",
 		Members: []Member{
-			{"script", "the name of a script in the folder that `--checks` of the worker names; of a check of the fleet, `--checks` of `serve`"},
+			{"script", "the name of a script in the folder of the worker's option `--checks`; for a fleet check, of the option `--checks` of `serve`"},
 			{"args", "the arguments of the script"},
 		},
 		inspect: func(i *inspector, field string, c Check) { i.script(field, c.Script, c.Args) },
 	},
 	{
-		Type: HTTP, Does: "asks for a URL",
+		Type: HTTP, Does: "requests a URL",
 		Members: []Member{
 			{"url", "the URL to get, with `http` or `https`"},
 			{"status", "the status that passes, from `100` to `599`; any of 200 to 299 by default"},
@@ -72,19 +72,19 @@ var CheckKinds = []Kind[Check]{
 		},
 	},
 	{
-		Type: TCP, Does: "connects",
+		Type: TCP, Does: "opens a TCP connection",
 		Members: []Member{{"address", "host and port, such as `127.0.0.1:22`"}},
 		inspect: func(i *inspector, field string, c Check) { i.address(field+".address", c.Address) },
 	},
 	{
-		Type: Systemd, Does: "looks at a unit",
+		Type: Systemd, Does: "checks that a unit is active",
 		Members: []Member{{"unit", "the unit that must be active, such as `nginx.service`"}},
 		inspect: func(i *inspector, field string, c Check) { i.unit(field+".unit", c.Unit) },
 	},
 	{
-		Type: Disk, Does: "looks at free space",
+		Type: Disk, Does: "checks the free space of a file system",
 		Members: []Member{
-			{"path", "a path on the file system that is looked at, such as `/var`"},
+			{"path", "a path on the file system, such as `/var`"},
 			{"min-free", "how much must be free, such as `500MB`, `2GiB` or `10%`"},
 		},
 		inspect: func(i *inspector, field string, c Check) {
@@ -161,7 +161,7 @@ var HookKinds = []Kind[Hook]{
 	{
 		Type: Exec, Does: "runs a script, which finds the host's name in `OSUPGRADE_HOST`",
 		Members: []Member{
-			{"script", "the name of a script in the folder that `--checks` of the worker names; at the site, `--checks` of `serve`"},
+			{"script", "the name of a script in the folder of the worker's option `--checks`; at the site, of the option `--checks` of `serve`"},
 			{"args", "the arguments of the script"},
 		},
 		inspect: func(i *inspector, field string, h Hook) { i.script(field, h.Script, h.Args) },
