@@ -31,7 +31,7 @@ var unwellFaults = []fault{
 	{
 		name: "who-does-not-know-does-not-say-so", in: "agent/gate.Client.Reply",
 		old: `if reply.Unknown {`, new: `if reply.Unknown && run == 0 {`,
-		by: simulated(tests("agent/log/jetstream", "TestNewRun")...),
+		by: tests("agent/log/jetstream", "TestNewRun"),
 	},
 	{
 		name: "reply-of-another-worker-is-believed", in: "agent/run.State.replyOf",
