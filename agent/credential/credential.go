@@ -1,7 +1,7 @@
-// Package credential keeps what lets hosts and clients in: one entry for each key
-// and each token.
+// Package credential stores the keys of hosts and the tokens of clients, one entry
+// each.
 //
-// It decides nothing about who may do what, and never looks into an entry.
+// It never decides who may do what and never interprets an entry.
 package credential
 
 import (

@@ -1,9 +1,9 @@
-// Package log is the log as the rest of the agent sees it: append to it,
-// follow it from a position, reply on it. Its folders carry it over NATS, keep it
-// in memory for tests, and watch that it is the one that was there before.
+// Package log defines the interfaces of the log: append a record, follow the records
+// from a position, reply. Its folders carry the log over NATS, keep it in memory for
+// tests, and check that it is still the same log.
 //
-// It decides the subjects and who may write to which. It never looks into a
-// body and knows nothing of runs.
+// It decides the subjects and who may write to which. It never interprets a body and
+// knows nothing about runs.
 package log
 
 import (

@@ -1,6 +1,6 @@
-// Package names says what names there may be: of tenants, applications, calendars
-// and stages, of hosts, and of labels. API, log and command line share it, so
-// that a name which one of them takes is one for all.
+// Package names decides which names are valid: of tenants, applications, calendars
+// and stages, of hosts, and of labels. API, log and command line share it, so they
+// accept the same names.
 package names
 
 import (

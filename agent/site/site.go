@@ -2,7 +2,7 @@
 // the store, a controller for each tenant and the REST API.
 //
 // It decides in which order they start and stop, and refuses to listen beyond
-// loopback without TLS. What they do is theirs.
+// loopback without TLS. It decides nothing else.
 package site
 
 import (

@@ -1,10 +1,10 @@
-// Package text shortens texts. A text that was cut is still valid UTF-8.
+// Package text truncates texts. A truncated text is still valid UTF-8.
 package text
 
 import "unicode/utf8"
 
-// Cut returns a text of at most limit bytes as it is, and the beginning of a
-// longer one with mark behind it.
+// Cut truncates a text to limit bytes and appends mark. It returns a shorter text
+// unchanged.
 func Cut(s string, limit int, mark string) string {
 	if len(s) <= limit {
 		return s
@@ -16,7 +16,7 @@ func Cut(s string, limit int, mark string) string {
 	return s[:end] + mark
 }
 
-// Fit is Cut to limit bytes with mark among them.
+// Fit is Cut to limit bytes including mark.
 func Fit(s string, limit int, mark string) string {
 	if len(s) <= limit {
 		return s

@@ -1,7 +1,7 @@
-// Package throttle keeps lines that repeat, or that others can cause, from
-// filling a log: a flood of hosts, or a disk that is full for a night.
+// Package throttle limits how often a line is logged that repeats or that others can
+// cause, such as during a flood of hosts or while a disk is full.
 //
-// It decides which lines are written. It never changes what they say.
+// It decides which lines are written and never changes them.
 package throttle
 
 import (

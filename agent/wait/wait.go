@@ -1,7 +1,6 @@
-// Package wait is how goroutines of this program wait: for some time (Sleep),
-// for word that something has changed (Signal), or for the latest values of
-// something that changes faster than it can be dealt with (Queue). Whoever
-// signals or queues never waits for the reader.
+// Package wait lets goroutines wait: for some time (Sleep), for a change (Signal), or
+// for the latest values of something that changes faster than it can be handled
+// (Queue). The sender of a signal or value never waits for the reader.
 package wait
 
 import (

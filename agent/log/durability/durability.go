@@ -1,8 +1,8 @@
-// Package durability is how all streams and buckets are kept: on how many servers,
-// on which, and when a write counts as on disk. What one of them promises is worth
-// as much as what the others remember of it, so there is one value for all.
+// Package durability defines how all streams and buckets are kept: the number of
+// replicas, their placement, and when a write counts as on disk. Each stream relies on
+// what the others have stored, so there is one value for all.
 //
-// It decides nothing else, and does no I/O.
+// It decides nothing else and does no I/O.
 package durability
 
 import "github.com/nats-io/nats.go/jetstream"

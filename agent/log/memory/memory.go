@@ -1,9 +1,8 @@
-// Package memory is the log and the store of leases in memory, for tests: what a
-// gate and a controller need, without a server and without faults. Whoever
-// tests faults puts them before it, with Before and After.
+// Package memory is the log and the store of leases in memory, for tests: what a gate
+// and a controller need, without a server. Tests inject faults with Before and After.
 //
-// It decides what package jetstream has the server decide: who appends, and
-// which of two replies counts.
+// It decides what the server decides for package jetstream: whether an append
+// succeeds, and which of two replies counts.
 package memory
 
 import (
