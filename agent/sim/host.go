@@ -70,7 +70,7 @@ func (c *hostConn) Call(ctx context.Context, q gate.Request) ([]byte, error) {
 	if c.up() {
 		w.transit("call", name, func() {
 			if g := w.anyGate(name); g != nil && !w.isDown() && c.m.link.up() {
-				go c.answer(g, q, done)
+				c.answer(g, q, done)
 			}
 		})
 	}
