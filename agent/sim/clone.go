@@ -24,7 +24,7 @@ func (w *World) clone(m *machine) *machine {
 	ofWorker, from := m.worker(1)
 	worker, to := c.worker(1)
 	w.must(os.Mkdir(to, 0o700))
-	for _, file := range []string{"identity", "journal.json"} {
+	for _, file := range []string{"identity.json", "journal.json"} {
 		body, err := os.ReadFile(filepath.Join(from, file))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

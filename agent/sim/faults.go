@@ -232,7 +232,7 @@ func Expected() []string {
 		"upgrades resumed", "upgrades that outlived their worker", "upgrades rolled back", "reboots inside upgrades",
 		"leases taken over", "leases given back", "leases given back late", "leases that come back to the worker that gave them back",
 		"leases that another worker has after they were given back", "leases renewed by a process that was started again",
-		"lease write refused: the lease has changed", "lease writes that come too late", "workers refused that do not hold the lease",
+		"lease write refused: the lease has changed", "workers refused that do not hold the lease",
 		"machines cloned", "machines removed", "cloned machines refused", "leases taken over by a cloned machine",
 		"false replies to commands", "messages that nobody asked for", "replies that come late", "tasks at the site",
 		"windows judged", "event missed", "event frozen", "operator: freeze", "operator: thaw", "operator: release", "operator: delete", "operator: retry", "operator: rollout", "operator: approve", "operator: pause", "operator: resume", "operator: abort",

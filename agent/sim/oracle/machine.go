@@ -50,6 +50,7 @@ type journal struct {
 	Phase  string         `json:"phase"`
 	Asked  bool           `json:"asked"`
 	Epoch  uint64         `json:"epoch"`
+	Away   bool           `json:"away"`
 }
 
 // Enlist adds a machine. A byzantine one has no worker.
@@ -256,7 +257,7 @@ func (o *Oracle) Journal(host, worker string, data []byte) uint64 {
 	was, known := t.journals[worker]
 	t.journals[worker] = now
 	o.count("journal: " + now.Phase)
-	moved, same := known && now.Seq != was.Seq, now.Epoch == was.Epoch
+	moved, same := known && now.Seq != was.Seq, now.Epoch == was.Epoch && !was.Away
 	switch {
 	case !known:
 	case now.Seq < was.Seq:
