@@ -17,8 +17,13 @@ func TestCut(t *testing.T) {
 		limit     int
 		cut, fits string
 	}{
-		{"", 0, "", ""}, {"abc", 3, "abc", "abc"}, {"abcdef", 5, "abcde...", "ab..."},
-		{"aååå", 4, "aå...", "a..."}, {"aååå", 5, "aåå...", "a..."}, {"aååå", 7, "aååå", "aååå"}, {"abc", 0, "...", "..."},
+		{"", 0, "", ""},
+		{"abc", 3, "abc", "abc"},
+		{"abcdef", 5, "abcde...", "ab..."},
+		{"aååå", 4, "aå...", "a..."},
+		{"aååå", 5, "aåå...", "a..."},
+		{"aååå", 7, "aååå", "aååå"},
+		{"abc", 0, "...", "..."},
 	} {
 		if got := Cut(c.s, c.limit, "..."); got != c.cut {
 			t.Errorf("Cut(%q, %d) is %q, not %q", c.s, c.limit, got, c.cut)
