@@ -103,9 +103,11 @@ func (s *State) follow(now time.Time) {
 }
 
 func (s *State) setBack(now time.Time) {
-	s.NotAfter = now.Add(s.NotAfter.Sub(s.newest))
+	s.Deadline.setBack(s.newest, now)
+	s.Control.setBack(now)
+	s.fleet.setBack(now)
 	s.roster.Earlier(now)
-	times := []*time.Time{&s.sentAt, &s.preparedAt, &s.changed, &s.fleet.passedAt, &s.fleet.ranAt}
+	times := []*time.Time{&s.sentAt, &s.preparedAt, &s.changed}
 	for i := range s.members {
 		m := &s.members[i]
 		times = append(times, &m.since, &m.takenAt, &m.ranAt, &m.passedAt)
@@ -116,11 +118,6 @@ func (s *State) setBack(now time.Time) {
 	for _, queue := range s.queues {
 		for i := range queue {
 			times = append(times, &queue[i].since)
-		}
-	}
-	for _, p := range []*Pausing{s.Paused, s.aborted} {
-		if p != nil {
-			times = append(times, &p.At)
 		}
 	}
 	for _, t := range times {

@@ -14,14 +14,14 @@ func (s *State) ending(now time.Time) (Result, bool) {
 	switch {
 	case s.aborted != nil:
 		return IsAborted, true
-	case s.halt != "":
+	case s.failures.halt != "":
 		return Failed, true
 	case s.overAt(now):
 		return TimedOut, true
 	case s.Phase == Open || s.unprepared > 0 || s.stages[s.current].left == 0:
 		return "", false
 	}
-	return Partial, s.expired(now) || s.underWay == 0 && !s.fits(now)
+	return Partial, s.expired(now) || s.underWay == 0 && !s.fits(now, s.pace.usual)
 }
 
 // why is the reason of a run that ends early, for people.
@@ -33,9 +33,9 @@ func (s *State) why(result Result, now time.Time) string {
 	case result == TimedOut:
 		return s.timedOut()
 	case result == Failed && s.overAt(s.changed): // It was still at work then.
-		return s.halt + "; " + s.whyOver()
+		return s.failures.halt + "; " + s.whyOver()
 	case result == Failed:
-		return s.halt
+		return s.failures.halt
 	case s.expired(now):
 		return fmt.Sprintf("stage %s was not approved within %s", g.Name, g.ApprovalTimeout.Duration())
 	}
@@ -65,14 +65,6 @@ func (s *State) timedOut() string {
 	return reason
 }
 
-// whyOver is the reason why no command is sent any more, for people.
-func (s *State) whyOver() string {
-	if s.frozen != "" {
-		return fmt.Sprintf("freeze %s began at %s", s.frozen, stamp(s.NotAfter))
-	}
-	return "not-after " + stamp(s.NotAfter) + " has passed"
-}
-
 // enough stops the run when each host has answered prepare or its time is up, and too
 // few hosts are prepared (AV-79).
 func (s *State) enough(at time.Time) {
@@ -86,8 +78,8 @@ func (s *State) enough(at time.Time) {
 // stop lets no further host start because of failures. After not-after the run ends
 // anyway, as timed out.
 func (s *State) stop(why string, at time.Time) {
-	if s.halt == "" && !s.overAt(at) {
-		s.halt = why
+	if !s.overAt(at) {
+		s.failures.stop(why)
 	}
 }
 

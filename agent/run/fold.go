@@ -165,7 +165,7 @@ func (s *State) replyOf(m *member, r message.Decoded) message.Reply {
 }
 
 func (s *State) needsReboot(i int, at time.Time) {
-	reason, skip := s.noReboot[s.members[i].Name]
+	reason, skip := s.policy.noReboot[s.members[i].Name]
 	if !skip {
 		_ = s.move(i, rebootDue, at)
 		return
@@ -202,8 +202,9 @@ func (s *State) isWell(i int, at time.Time) {
 // has given the answer that it owes, it is undrained, and its checks pass. It is
 // undrained at once.
 func (s *State) fail(i int, text string, at time.Time) {
-	s.failures++
-	s.judge(s.members[i].Name, text, at)
+	if why := s.failures.add(s.members[i].Name, text); why != "" {
+		s.onFailure(why, at)
+	}
 	s.fleet.stale()
 	s.edit(i, at, func(m *member) {
 		if m.step == checkingBefore && !m.Held() {
@@ -229,29 +230,13 @@ func (s *State) proof(m *member) message.TaskKind {
 	return ""
 }
 
-// judge stops or pauses the run once too many hosts have failed (AV-77).
-func (s *State) judge(host, text string, at time.Time) {
-	if s.failures-s.forgiven < s.policy.MaxFailures || s.halt != "" {
-		return
-	}
-	why := fmt.Sprintf("host %s failed: %s", host, text)
-	if s.policy.MaxFailures > 1 {
-		why = fmt.Sprintf("%d hosts failed, the last one was %s: %s", s.failures-s.forgiven, host, text)
-	}
-	s.onFailure(why, at)
-}
-
 // onFailure does what the policy says about failures.
 func (s *State) onFailure(why string, at time.Time) {
 	switch s.policy.OnFailure {
 	case policy.Stop:
 		s.stop(why, at)
 	case policy.Pause:
-		// A person who has paused the run sees the failure before resuming it; the
-		// rollout and the agent do not.
-		if s.Paused == nil || message.GoesOn(s.Paused.By) {
-			s.Paused = &Pausing{By: byPolicy, Why: message.CleanText(why), At: at}
-		}
+		s.pauseOnFailure(why, at)
 	}
 }
 
@@ -449,7 +434,7 @@ func (s *State) resume(e message.Resumed, at time.Time) error {
 	}
 	s.Paused, s.changed = nil, at
 	if !message.GoesOn(e.By) {
-		s.forgiven = s.failures
+		s.failures.reset()
 	}
 	for _, t := range s.queues[ready] {
 		s.members[t.host].passedAt = time.Time{}

@@ -34,12 +34,6 @@ func (p *pace) add(took time.Duration) {
 	p.usual = sorted[(n*9+9)/10-1]
 }
 
-// fits reports whether a host that starts now will be done by not-after, as
-// far as is known.
-func (s *State) fits(now time.Time) bool {
-	return !now.Add(s.pace.usual).After(s.NotAfter)
-}
-
 // Forecast is when a run is expected to end, if hosts go on to take as long as
 // those before.
 type Forecast struct {
@@ -140,8 +134,8 @@ func (p *forecaster) step() bool {
 
 // start has the next host upgraded, unless the checks of the fleet have failed.
 func (p *forecaster) start() bool {
-	if _, wanted := p.fleetTask(p.now); wanted && p.fleet.text != "" {
-		p.f.Waits, p.ending = p.fleetWaits().Detail, true
+	if _, wanted := p.fleetTask(p.now); wanted && p.fleet.trouble != "" {
+		p.f.Waits, p.ending = p.fleet.waiting(p.changed).Detail, true
 		return true
 	}
 	i := p.next()

@@ -154,22 +154,6 @@ func (s *State) tellFreeze(seen Seen) message.Event {
 	return *seen.Freeze
 }
 
-// tellHold returns the event that pauses the run for what holds up every run, or
-// resumes it; nil when it is paused, or not, for what holds it up now. What
-// somebody has paused is left to them.
-func (s *State) tellHold(seen Seen) message.Event {
-	hold, now := seen.Hold, s.Paused
-	switch {
-	case s.IsAborting():
-	case now == nil && hold != nil:
-		return *hold
-	case now == nil || !message.GoesOn(now.By):
-	case hold == nil || hold.By != now.By || hold.By == message.ByAgent && hold.Why != now.Why:
-		return message.Resumed{By: now.By}
-	}
-	return nil
-}
-
 // tellOutcome returns the event of an outcome that is not on the log yet; nil when
 // there is none that the run waits for.
 func (s *State) tellOutcome(seen Seen) message.Event {
@@ -245,7 +229,7 @@ func (s *State) begin(now time.Time) Step {
 		return Step{Until: s.unblocks(now)}
 	}
 	if task, wanted := s.fleetTask(now); wanted {
-		step := Step{Until: s.unblocks(now), Fleet: &task, FleetFrom: s.fleetFrom()}
+		step := Step{Until: s.unblocks(now), Fleet: &task, FleetFrom: s.fleet.from()}
 		if now.Before(step.FleetFrom) {
 			step.Until = sooner(step.Until, step.FleetFrom)
 		}
@@ -272,7 +256,7 @@ func (s *State) next() int {
 // pass anew.
 func (s *State) unchecked(i int, now time.Time) bool {
 	m := &s.members[i]
-	return len(s.policy.Checks.BeforeHost) > 0 && (m.step != ready || !s.stillCounts(m.passedAt, now))
+	return len(s.policy.Checks.BeforeHost) > 0 && (m.step != ready || !s.policy.stillCounts(m.passedAt, now))
 }
 
 // takeOut gives a host its slot, last of all that comes before its upgrade.
@@ -281,13 +265,6 @@ func (s *State) takeOut(i int) Step {
 		return note(message.Slot{Host: s.members[i].Name})
 	}
 	return send(message.Command{Action: message.Upgrade, Host: s.members[i].Name})
-}
-
-func (s *State) fleetFrom() time.Time {
-	if s.fleet.ranAt.IsZero() {
-		return time.Time{}
-	}
-	return s.fleet.ranAt.Add(recheck)
 }
 
 func send(c message.Command) Step { return Step{Act: Send, Command: c} }

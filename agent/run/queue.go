@@ -48,7 +48,7 @@ func (s *State) enter(i int, from, to step, at time.Time) {
 	switch {
 	case to == undraining:
 		if from == draining { // The drain hook ends first, though nobody waits for it.
-			t.since = later(at, m.takenAt.Add(s.taskLimit(message.Drain)))
+			t.since = later(at, m.takenAt.Add(s.policy.taskLimit(message.Drain)))
 		}
 		s.queues[to] = slices.Insert(s.queues[to], s.queues.undrainIndex(t), t)
 	case to == ready && m.Held(): // The host needs no slot, so it does not wait for one.

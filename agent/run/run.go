@@ -90,38 +90,45 @@ const (
 	TimedOut Result = "timed-out"
 )
 
-// State is one run. It changes by Fold alone.
-type State struct {
-	// ID is the sequence of the run's prepare; 0 before it.
-	ID uint64
+// Origin is how a run began: who opened it, when and why.
+type Origin struct {
 	// OpenedSeq is the sequence of the event that opened the run.
 	OpenedSeq uint64
 	OpenedAt  time.Time
-	// LastSeq is the sequence of the last record that changed the run, also after
-	// its end.
-	LastSeq uint64
-	Trigger string
-	By, Why string
+	Trigger   string
+	By, Why   string
 	// RetryOf is the run whose failed and skipped hosts these are; 0 for none.
-	RetryOf  uint64
-	NotAfter time.Time
+	RetryOf uint64
 	// Window is when the window of the run opened, WindowEnd when that closes; zero
 	// for a run outside of all windows.
 	Window, WindowEnd time.Time
+	// Exempt are the hosts that the rollout left out.
+	Exempt []policy.Exempt
+}
 
-	Phase  Phase
+// End is how a run ended; zero while it has not.
+type End struct {
 	Result Result
 	Reason string
 	// EndedSeq and EndedAt are of the event that finished it.
 	EndedSeq uint64
 	EndedAt  time.Time
-	// Exempt are the hosts that the rollout left out.
-	Exempt []policy.Exempt
-	// Paused says who has paused the run; nil while it is not paused.
-	Paused *Pausing
+}
 
-	policy   policy.Resolved
-	noReboot map[string]string
+// State is one run. It changes by Fold alone.
+type State struct {
+	Origin
+	Control
+	Deadline
+	End
+	// ID is the sequence of the run's prepare; 0 before it.
+	ID    uint64
+	Phase Phase
+	// LastSeq is the sequence of the last record that changed the run, also after
+	// its end.
+	LastSeq uint64
+
+	policy rules
 	// roster knows which hosts are out of service: members come first in it, in their
 	// order, then hosts that are no members.
 	roster  *roster.Roster
@@ -142,43 +149,27 @@ type State struct {
 	unprepared, unstarted, underWay int
 	sentAt                          time.Time
 	preparedAt                      time.Time
-	// failures counts the hosts that failed, forgiven the failures up to when a person
-	// last resumed the run.
-	failures, forgiven int
-	// halt is why failures stop the run; empty while they do not.
-	halt string
-	// frozen is the freeze that ends the run at NotAfter; empty when its window does.
-	frozen string
-	// aborted says who has aborted the run; nil when nobody has.
-	aborted *Pausing
-	fleet   fleet
-	pace    pace
+	failures                        failures
+	fleet                           fleet
+	pace                            pace
 	// changed is the time of the last record that changed the run, newest the time
 	// of the last record.
 	changed, newest time.Time
 }
 
-// Pausing is who paused or aborted a run, why and when.
-type Pausing struct {
-	By, Why string
-	At      time.Time
-}
-
-// byPolicy is who pauses a run when too many hosts have failed.
-const byPolicy = "on-failure"
-
 // open makes the run that an event opened. Members go in the order given.
 func open(r message.Record, e message.Opened) *State {
 	s := &State{
-		OpenedSeq: r.Seq, OpenedAt: r.Time, LastSeq: r.Seq, Trigger: e.Trigger, By: e.By, Why: e.Why, RetryOf: e.RetryOf,
-		Window: e.Window, WindowEnd: e.WindowEnd, NotAfter: e.NotAfter, Phase: Open, Exempt: e.Exempt, changed: r.Time, newest: r.Time,
-		policy: e.Policy, statuses: map[Status]int{}, queues: queues{}, noReboot: map[string]string{},
+		Origin: Origin{
+			OpenedSeq: r.Seq, OpenedAt: r.Time, Trigger: e.Trigger, By: e.By, Why: e.Why, RetryOf: e.RetryOf,
+			Window: e.Window, WindowEnd: e.WindowEnd, Exempt: e.Exempt,
+		},
+		Deadline: Deadline{NotAfter: e.NotAfter}, Phase: Open, LastSeq: r.Seq, changed: r.Time, newest: r.Time,
+		policy: newRules(e.Policy, len(e.Members)), failures: failures{most: e.Policy.MaxFailures},
+		statuses: map[Status]int{}, queues: queues{},
 	}
 	if s.policy.Paused {
 		s.Paused = &Pausing{By: message.ByRollout, At: r.Time}
-	}
-	for _, n := range s.policy.NoReboot {
-		s.noReboot[n.Host] = n.Reason
 	}
 	s.enlist(e.Members)
 	for _, entry := range e.Roster {
@@ -215,7 +206,7 @@ func (s *State) addEntry(e message.Entry, at time.Time) {
 	owes := e.Owes
 	if s.isMember(i) {
 		owes.Undrain = owes.Undrain && s.policy.Hooks.Undrain != nil
-		if len(s.task(owes.Checks).Checks) == 0 {
+		if len(s.policy.task(owes.Checks).Checks) == 0 {
 			owes.Checks = ""
 		}
 	}
@@ -253,7 +244,7 @@ func (s *State) Count(status Status) int { return s.statuses[status] }
 func (s *State) Size() int { return len(s.members) }
 
 // Policy is what the run was opened with.
-func (s *State) Policy() policy.Resolved { return s.policy }
+func (s *State) Policy() policy.Resolved { return s.policy.Resolved }
 
 // Key identifies the run to people: its ID, or the sequence at which it was
 // opened for one that ended before its prepare.

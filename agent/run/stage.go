@@ -185,7 +185,7 @@ func (s *State) blocker(now time.Time) blocker {
 		return soak
 	case !s.approved(g):
 		return approval
-	case !s.fits(now):
+	case !s.fits(now, s.pace.usual):
 		return noTime
 	}
 	return s.stageBlocker(now, g)

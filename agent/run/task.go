@@ -22,12 +22,18 @@ func (s *State) Task(host string) (task message.Task, from time.Time, wanted boo
 	if kind == "" {
 		return message.Task{}, time.Time{}, false
 	}
-	task = s.task(kind)
-	task.Host, task.Attempt = m.Name, m.attempt
+	task = s.hostTask(m, kind)
 	if !m.ranAt.IsZero() {
 		from = m.ranAt.Add(recheck)
 	}
 	return task, from, true
+}
+
+// hostTask makes the next task of a host.
+func (s *State) hostTask(m *member, kind message.TaskKind) message.Task {
+	t := s.policy.task(kind)
+	t.Run, t.Host, t.Attempt = s.ID, m.Name, m.attempt
+	return t
 }
 
 // wants returns the kind of the task that the host waits for; empty for none.
@@ -50,24 +56,6 @@ func (m *member) wants() message.TaskKind {
 		}
 	}
 	return ""
-}
-
-// task makes a task of a kind, without its host.
-func (s *State) task(kind message.TaskKind) message.Task {
-	t := message.Task{Run: s.ID, Kind: kind}
-	switch kind {
-	case message.BeforeHost:
-		t.Checks = s.policy.Checks.BeforeHost
-	case message.AfterHost:
-		t.Checks = s.policy.Checks.AfterHost
-	case message.Fleet:
-		t.Checks = s.policy.Checks.Fleet
-	case message.Drain:
-		t.Hook = s.policy.Hooks.Drain
-	case message.Undrain:
-		t.Hook = s.policy.Hooks.Undrain
-	}
-	return t
 }
 
 // Awaits reports whether the run waits for an outcome.
@@ -151,47 +139,15 @@ func problem(o message.Outcome) string {
 	return fmt.Sprintf("%s failed: %s", taskWords[o.Kind], o.Text)
 }
 
-// fleet is what a run knows of the checks of the whole fleet.
-type fleet struct {
-	// passedAt is when they passed last, zero when they have to pass anew.
-	passedAt time.Time
-	attempt  int
-	ranAt    time.Time
-	// text is why they failed last.
-	text string
-}
-
-// validFor is how long the result of checks is valid, in addition to the time that
-// checks take.
-const validFor = 10 * time.Minute
-
-// stillCounts reports whether the result of checks that have passed is still valid.
-// The time that other checks take does not count: otherwise the checks before a host
-// and those of the fleet could invalidate each other for ever.
-func (s *State) stillCounts(passed, now time.Time) bool {
-	valid := validFor + s.task(message.BeforeHost).Limit() + s.task(message.Fleet).Limit()
-	return !passed.IsZero() && now.Sub(passed) <= valid
-}
-
-// stale invalidates the checks of the fleet, because the fleet has changed. The result
-// of checks that are under way does not count either.
-func (f *fleet) stale() {
-	f.passedAt = time.Time{}
-	f.attempt++
-}
-
 func (s *State) fleetRan(o message.Outcome, at time.Time) error {
 	if !s.awaitsFleet(o) {
 		return fmt.Errorf("nobody waits for the outcome of fleet %d", o.Attempt)
 	}
 	s.changed = at
-	s.fleet.attempt++
-	if o.OK {
-		s.fleet.passedAt, s.fleet.ranAt, s.fleet.text = at, time.Time{}, ""
-		return nil
+	s.fleet.ended(o, at)
+	if !o.OK {
+		s.onFailure(problem(o), at)
 	}
-	s.fleet.ranAt, s.fleet.text = at, o.Text
-	s.onFailure(problem(o), at)
 	return nil
 }
 
@@ -205,10 +161,10 @@ func (s *State) awaitsFleet(o message.Outcome) bool {
 // next host starts; false when they have, or there are none.
 func (s *State) fleetTask(now time.Time) (message.Task, bool) {
 	passed := s.fleet.passedAt
-	if len(s.policy.Checks.Fleet) == 0 || s.stillCounts(passed, now) && !passed.Before(s.reached()) {
+	if len(s.policy.Checks.Fleet) == 0 || s.policy.stillCounts(passed, now) && !passed.Before(s.reached()) {
 		return message.Task{}, false
 	}
-	t := s.task(message.Fleet)
-	t.Attempt = s.fleet.attempt
+	t := s.policy.task(message.Fleet)
+	t.Run, t.Attempt = s.ID, s.fleet.attempt
 	return t, true
 }

@@ -21,29 +21,6 @@ var awaited = []struct {
 	{undraining, message.Awaited{Task: message.Undrain}},
 }
 
-// limit is the longest that the run waits for something.
-func (s *State) limit(a message.Awaited) time.Duration {
-	switch a.Action {
-	case message.Prepare:
-		return s.policy.Timeouts.Prepare.Duration()
-	case message.Upgrade:
-		return s.policy.Timeouts.Upgrade.Duration()
-	case message.Reboot:
-		return s.policy.Timeouts.Reboot.Duration()
-	}
-	return s.taskLimit(a.Task)
-}
-
-// taskLimit is the longest wait for the outcome of a task. A task at the site may
-// have to wait until the tasks of other hosts there have ended.
-func (s *State) taskLimit(kind message.TaskKind) time.Duration {
-	t := s.task(kind)
-	if t.OnSite() {
-		return t.Limit() * time.Duration(1+(len(s.members)-1)/message.SiteTasks)
-	}
-	return t.Limit()
-}
-
 // overdue returns the event of the hosts whose time is up; nil, and when to look
 // again, when there are none.
 func (s *State) overdue(now time.Time) (e message.Event, until time.Time) {
@@ -52,7 +29,7 @@ func (s *State) overdue(now time.Time) (e message.Event, until time.Time) {
 		if !waits {
 			continue
 		}
-		limit := s.limit(a.Awaited)
+		limit := s.policy.limit(a.Awaited)
 		if end := since.Add(limit); now.Before(end) {
 			until = sooner(until, end)
 			continue
@@ -114,9 +91,9 @@ func (s *State) timeOut(i int, a message.Awaited, at time.Time) bool {
 	case a.Action == message.Prepare && m.step <= preparing && s.ID != 0:
 		s.notPrepared(i, at)
 	case m.waitsFor(a.Action):
-		s.noAnswer(i, a.Action, fmt.Sprintf("it did not answer %s within %s", a.Action, s.limit(a)), at)
+		s.noAnswer(i, a.Action, fmt.Sprintf("it did not answer %s within %s", a.Action, s.policy.limit(a)), at)
 	case a.Task.Known() && m.wants() == a.Task && m.step != done:
-		s.taskEnded(i, s.noOutcome(m, a.Task, fmt.Sprintf("no outcome within %s", s.limit(a))), at)
+		s.taskEnded(i, s.noOutcome(m, a.Task, fmt.Sprintf("no outcome within %s", s.policy.limit(a))), at)
 	default:
 		return false
 	}
@@ -169,9 +146,7 @@ func (m *member) isBeforeUpgrade(task message.TaskKind) bool {
 
 // noOutcome is the outcome that stands in place of one that did not come.
 func (s *State) noOutcome(m *member, kind message.TaskKind, why string) message.Outcome {
-	t := s.task(kind)
-	t.Host, t.Attempt = m.Name, m.attempt
-	return t.Outcome(false, why)
+	return s.hostTask(m, kind).Outcome(false, why)
 }
 
 // notPrepared notes that a host has not answered prepare: it is not upgraded
@@ -192,8 +167,6 @@ func (s *State) noAnswer(i int, action message.Action, text string, at time.Time
 	s.edit(i, at, func(m *member) { m.Owes.Answer = action })
 	s.fail(i, text, at)
 }
-
-func (s *State) overAt(now time.Time) bool { return !now.Before(s.NotAfter) }
 
 func (s *State) namesAt(at step) []string {
 	var names []string

@@ -40,7 +40,7 @@ func (s *State) blocked(now time.Time) (Waiting, bool) {
 	case answers:
 		return Waiting{ForHost, s.names(func(st Status) bool { return st == Pending || st == HostPreparing }) + " to answer prepare", s.sentAt}, true
 	case pausing:
-		return s.pausing(), true
+		return s.Paused.waiting(), true
 	case soak:
 		before := &s.stages[s.soaks]
 		return Waiting{ForSoak, fmt.Sprintf("stage %s to soak until %s", before.Name, stamp(s.soakEnds)), before.doneAt}, true
@@ -56,25 +56,6 @@ func (s *State) blocked(now time.Time) (Waiting, bool) {
 	case noneLeft, noTime:
 	}
 	return s.anyBusy()
-}
-
-// pausing returns who has to resume a paused run.
-func (s *State) pausing() Waiting {
-	p := s.Paused
-	switch p.By {
-	case message.ByAgent:
-		return Waiting{ForResume, "what cannot be read to be mended: " + p.Why, p.At}
-	case message.ByRollout:
-		return Waiting{ForResume, `the rollout to let it go on: its member "paused" is true` + reason(p.Why), p.At}
-	}
-	return Waiting{ForResume, fmt.Sprintf("somebody to resume it: it was paused by %s%s", p.By, reason(p.Why)), p.At}
-}
-
-func reason(why string) string {
-	if why == "" {
-		return ""
-	}
-	return " (" + why + ")"
 }
 
 // noSlot returns which hosts hold the slots. A host under way is named first, because
@@ -166,25 +147,16 @@ func (s *State) waitingAt(now time.Time) (Waiting, bool) {
 		return Waiting{}, false
 	}
 	// What comes to its end waits for nothing but what has begun.
-	if s.underWay > 0 && (s.aborted != nil || s.halt != "" || s.overAt(now)) {
+	if s.underWay > 0 && (s.aborted != nil || s.failures.halt != "" || s.overAt(now)) {
 		return s.anyBusy()
 	}
 	if s.blocker(now) != nothing {
 		return s.blocked(now)
 	}
 	if _, wanted := s.fleetTask(now); wanted {
-		return s.fleetWaits(), true
+		return s.fleet.waiting(s.changed), true
 	}
 	return Waiting{}, false
-}
-
-// fleetWaits says that the run waits for the checks of the fleet.
-func (s *State) fleetWaits() Waiting {
-	w := Waiting{ForCheck, taskWords[message.Fleet], s.changed}
-	if s.fleet.text != "" {
-		w.Detail += ", which failed: " + s.fleet.text
-	}
-	return w
 }
 
 // anyBusy returns what the first host under way waits for.

@@ -19,8 +19,8 @@ var besideFaults = []fault{
 		by: tests("agent/controller", "TestUndrainAfterTheDrain"),
 	},
 	{
-		name: "hook-is-given-up-while-it-waits-for-its-place", in: "agent/run.State.taskLimit",
-		old: `time.Duration(1+(len(s.members)-1)/message.SiteTasks)`, new: `time.Duration(min(1, 1+(len(s.members)-1)/message.SiteTasks))`,
+		name: "hook-is-given-up-while-it-waits-for-its-place", in: "agent/run.rules.taskLimit",
+		old: `time.Duration(1+(r.members-1)/message.SiteTasks)`, new: `time.Duration(min(1, 1+(r.members-1)/message.SiteTasks))`,
 		by: tests("agent/controller", "TestManyHooksAtTheSite"),
 	},
 	{

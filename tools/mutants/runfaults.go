@@ -28,8 +28,8 @@ var runFaults = []fault{
 		by: simulated(scripts, invariants),
 	},
 	{
-		name: "minute-after-not-after", in: "agent/run.State.overAt",
-		old: `return !now.Before(s.NotAfter)`, new: `return !now.Add(-time.Minute).Before(s.NotAfter)`,
+		name: "minute-after-not-after", in: "agent/run.Deadline.overAt",
+		old: `return !now.Before(d.NotAfter)`, new: `return !now.Add(-time.Minute).Before(d.NotAfter)`,
 		by: []suite{scripts, invariants},
 	},
 	{
@@ -53,8 +53,8 @@ var runFaults = []fault{
 		by: []suite{scripts, invariants},
 	},
 	{
-		name: "one-failure-too-many", in: "agent/run.State.judge",
-		old: `s.failures-s.forgiven < s.policy.MaxFailures`, new: `s.failures-s.forgiven <= s.policy.MaxFailures`,
+		name: "one-failure-too-many", in: "agent/run.failures.add",
+		old: `f.count < f.most`, new: `f.count <= f.most`,
 		by: simulated(scripts, invariants),
 	},
 	{
@@ -63,18 +63,18 @@ var runFaults = []fault{
 		by: []suite{scripts},
 	},
 	{
-		name: "damage-of-a-paused-rollout-is-not-told", in: "agent/run.State.tellHold",
+		name: "damage-of-a-paused-rollout-is-not-told", in: "agent/run.Control.tellHold",
 		old: `case hold == nil || hold.By != now.By ||`, new: `case hold == nil ||`,
 		by: tests("agent/controller", "TestUnreadableRolloutIsTold"),
 	},
 	{
 		name: "late-failure-stops-the-run", in: "agent/run.State.stop",
-		old: `s.halt == "" && !s.overAt(at)`, new: `s.halt == ""`,
+		old: `if !s.overAt(at) {`, new: `if true {`,
 		by: []suite{scripts},
 	},
 	{
 		name: "stopped-run-is-timed-out", in: "agent/run.State.ending",
-		old: `case s.halt != "":`, new: `case s.halt != "" && !s.overAt(now):`,
+		old: `case s.failures.halt != "":`, new: `case s.failures.halt != "" && !s.overAt(now):`,
 		by: []suite{scripts},
 	},
 	{
@@ -114,7 +114,7 @@ var runFaults = []fault{
 	},
 	{
 		name: "checks-before-host-never-go-stale", in: "agent/run.State.unchecked",
-		old: `(m.step != ready || !s.stillCounts(m.passedAt, now))`, new: `m.step != ready`,
+		old: `(m.step != ready || !s.policy.stillCounts(m.passedAt, now))`, new: `m.step != ready`,
 		by: []suite{scripts, invariants},
 	},
 	{
@@ -124,7 +124,7 @@ var runFaults = []fault{
 	},
 	{
 		name: "checks-of-fleet-never-go-stale", in: "agent/run.State.fleetTask",
-		old: `s.stillCounts(passed, now) && !passed.Before`, new: `!passed.IsZero() && !passed.Before`,
+		old: `s.policy.stillCounts(passed, now) && !passed.Before`, new: `!passed.IsZero() && !passed.Before`,
 		by: []suite{scripts},
 	},
 	{
@@ -143,8 +143,8 @@ var runFaults = []fault{
 		by: []suite{scripts, invariants},
 	},
 	{
-		name: "host-starts-that-will-be-late", in: "agent/run.State.fits",
-		old: `return !now.Add(s.pace.usual).After(s.NotAfter)`, new: `return !now.After(s.NotAfter)`,
+		name: "host-starts-that-will-be-late", in: "agent/run.Deadline.fits",
+		old: `return !now.Add(took).After(d.NotAfter)`, new: `return !now.After(d.NotAfter)`,
 		by: []suite{scripts},
 	},
 	{

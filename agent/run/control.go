@@ -1,0 +1,76 @@
+package run
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// Control is who has paused or aborted a run.
+type Control struct {
+	// Paused says who has paused the run; nil while it is not paused.
+	Paused *Pausing
+	// aborted says who has aborted the run; nil when nobody has.
+	aborted *Pausing
+}
+
+// Pausing is who paused or aborted a run, why and when.
+type Pausing struct {
+	By, Why string
+	At      time.Time
+}
+
+// byPolicy is who pauses a run when too many hosts have failed.
+const byPolicy = "on-failure"
+
+// pauseOnFailure pauses the run because of failures. A person who has paused the run
+// sees the failure before resuming it; the rollout and the agent do not.
+func (c *Control) pauseOnFailure(why string, at time.Time) {
+	if c.Paused == nil || message.GoesOn(c.Paused.By) {
+		c.Paused = &Pausing{By: byPolicy, Why: message.CleanText(why), At: at}
+	}
+}
+
+// tellHold returns the event that pauses the run for what holds up every run, or
+// resumes it; nil when it is paused, or not, for what holds it up now. What
+// somebody has paused is left to them.
+func (c *Control) tellHold(seen Seen) message.Event {
+	hold, now := seen.Hold, c.Paused
+	switch {
+	case c.aborted != nil:
+	case now == nil && hold != nil:
+		return *hold
+	case now == nil || !message.GoesOn(now.By):
+	case hold == nil || hold.By != now.By || hold.By == message.ByAgent && hold.Why != now.Why:
+		return message.Resumed{By: now.By}
+	}
+	return nil
+}
+
+// waiting returns who has to resume the run that is paused.
+func (p *Pausing) waiting() Waiting {
+	switch p.By {
+	case message.ByAgent:
+		return Waiting{ForResume, "what cannot be read to be mended: " + p.Why, p.At}
+	case message.ByRollout:
+		return Waiting{ForResume, `the rollout to let it go on: its member "paused" is true` + reason(p.Why), p.At}
+	}
+	return Waiting{ForResume, fmt.Sprintf("somebody to resume it: it was paused by %s%s", p.By, reason(p.Why)), p.At}
+}
+
+func reason(why string) string {
+	if why == "" {
+		return ""
+	}
+	return " (" + why + ")"
+}
+
+// setBack follows the log's clock that was set back.
+func (c *Control) setBack(now time.Time) {
+	for _, p := range []*Pausing{c.Paused, c.aborted} {
+		if p != nil {
+			p.At = earlier(p.At, now)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package run
+
+import (
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
+)
+
+// rules are the policy of a run, and the tasks and time limits that follow from it.
+// They never change.
+type rules struct {
+	policy.Resolved
+	// members counts the members of the run.
+	members int
+	// noReboot says why each host that is not rebooted is not.
+	noReboot map[string]string
+	// validFor is how long the result of checks is valid.
+	validFor time.Duration
+}
+
+// baseValidity is how long the result of checks is valid, in addition to the time
+// that checks take.
+const baseValidity = 10 * time.Minute
+
+func newRules(p policy.Resolved, members int) rules {
+	r := rules{Resolved: p, members: members, noReboot: map[string]string{}}
+	for _, n := range p.NoReboot {
+		r.noReboot[n.Host] = n.Reason
+	}
+	// The time that other checks take does not count: otherwise the checks before a
+	// host and those of the fleet could invalidate each other for ever.
+	r.validFor = baseValidity + r.task(message.BeforeHost).Limit() + r.task(message.Fleet).Limit()
+	return r
+}
+
+// stillCounts reports whether the result of checks that have passed is still valid.
+func (r *rules) stillCounts(passed, now time.Time) bool {
+	return !passed.IsZero() && now.Sub(passed) <= r.validFor
+}
+
+// task makes a task of a kind, without its run and its host.
+func (r *rules) task(kind message.TaskKind) message.Task {
+	t := message.Task{Kind: kind}
+	switch kind {
+	case message.BeforeHost:
+		t.Checks = r.Checks.BeforeHost
+	case message.AfterHost:
+		t.Checks = r.Checks.AfterHost
+	case message.Fleet:
+		t.Checks = r.Checks.Fleet
+	case message.Drain:
+		t.Hook = r.Hooks.Drain
+	case message.Undrain:
+		t.Hook = r.Hooks.Undrain
+	}
+	return t
+}
+
+// limit is the longest that the run waits for something.
+func (r *rules) limit(a message.Awaited) time.Duration {
+	switch a.Action {
+	case message.Prepare:
+		return r.Timeouts.Prepare.Duration()
+	case message.Upgrade:
+		return r.Timeouts.Upgrade.Duration()
+	case message.Reboot:
+		return r.Timeouts.Reboot.Duration()
+	}
+	return r.taskLimit(a.Task)
+}
+
+// taskLimit is the longest wait for the outcome of a task. A task at the site may
+// have to wait until the tasks of other hosts there have ended.
+func (r *rules) taskLimit(kind message.TaskKind) time.Duration {
+	t := r.task(kind)
+	if t.OnSite() {
+		return t.Limit() * time.Duration(1+(r.members-1)/message.SiteTasks)
+	}
+	return t.Limit()
+}
