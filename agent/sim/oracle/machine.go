@@ -30,6 +30,8 @@ type machine struct {
 	journals map[string]journal
 	// host is the host that it is; a clone is the same host as its original.
 	host string
+	// cloned tells that another machine is the same host: either may be in service.
+	cloned bool
 	// replied are the answers on the log, honest the machines whose worker sent one.
 	// Those of a clone are its host's.
 	replied map[answer]bool
@@ -74,6 +76,7 @@ func (o *Oracle) Clone(name, of, worker, ofWorker string) {
 		c.journals[worker] = j
 	}
 	o.machines[name] = &c
+	t.cloned = true
 }
 
 // Prepared notes that a machine is prepared for a run.
@@ -179,7 +182,7 @@ func (o *Oracle) memberOf(host string, run uint64) *member {
 
 // outNow holds that no more machines are out of service for a run than their stage
 // allows (invariant 1), whatever the log says. A byzantine host is in service as it
-// likes.
+// likes, and so is a host with a clone, which answers for its original.
 func (o *Oracle) outNow(host string, run uint64) {
 	m := o.memberOf(host, run)
 	if m == nil || m.removed {
@@ -187,7 +190,7 @@ func (o *Oracle) outNow(host string, run uint64) {
 	}
 	out, limit := 0, o.run.stages[m.stage].MaxUnavailable
 	for _, other := range o.run.members {
-		if t := o.machines[other.name]; other.stage == m.stage && !other.removed && !t.byzantine && t.out(other) {
+		if t := o.machines[other.name]; other.stage == m.stage && !other.removed && !t.byzantine && !t.cloned && t.out(other) {
 			out++
 		}
 	}
