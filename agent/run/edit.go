@@ -3,6 +3,7 @@ package run
 import (
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/roster"
 )
 
@@ -11,18 +12,18 @@ import (
 // fleet, so that the checks of the fleet have to pass again.
 func (s *State) edit(i int, at time.Time, change func(*member)) {
 	m := &s.members[i]
+	g := &s.stages.list[m.Group]
 	from, status, left := m.step, m.status(), m.left()
-	held, goes := m.Held(), m.mayGo()
-	s.count(m, -1)
+	held, candidate := m.Held(), m.isCandidate()
+	s.counts.add(m, -1)
+	g.add(m, -1)
 	s.roster.Edit(i, at, func(*roster.Host) { change(m) })
-	s.count(m, 1)
-	if to := m.status(); to != status {
-		s.statuses[status]--
-		s.statuses[to]++
-	}
+	s.counts.add(m, 1)
+	g.add(m, 1)
+	s.counts.change(status, m.status())
 	s.changed = at
-	if goes != m.mayGo() || held != m.Held() {
-		s.relist(i)
+	if candidate != m.isCandidate() || held != m.Held() {
+		g.candidates.update(s.members, i)
 	}
 	if held && !m.Held() {
 		s.fleet.stale()
@@ -31,13 +32,17 @@ func (s *State) edit(i int, at time.Time, change func(*member)) {
 		return
 	}
 	m.moves++
-	s.enter(i, from, m.step, at)
+	since := at
+	if from == draining && m.step == undraining { // The drain hook ends first, though nobody waits for it.
+		since = later(at, m.takenAt.Add(s.policy.taskLimit(message.Drain)))
+	}
+	s.queues.enter(s.members, i, since)
 	s.queues.leave(s.members, from)
 	if from <= preparing {
 		s.settle(at)
 	}
 	if left && !m.left() {
-		s.advance(at)
+		s.stages.advance(at)
 	}
 }
 
@@ -51,42 +56,10 @@ func (s *State) editHost(i int, at time.Time, change func(*roster.Host)) {
 	s.changed = at
 }
 
-// count adds a member to what is counted, or takes it away.
-func (s *State) count(m *member, n int) {
-	g := &s.stages[m.Group]
-	if m.underWay() {
-		s.underWay += n
-	}
-	if m.step <= preparing {
-		s.unprepared += n
-	}
-	if m.step <= ready {
-		s.unstarted += n
-	}
-	if m.Held() && !m.takenAt.IsZero() {
-		g.taken += n
-	}
-	if m.hasTurn() {
-		g.turns += n
-		if !m.Held() {
-			g.waiting += n
-		}
-	}
-	if m.left() {
-		g.left += n
-	}
-	switch m.final {
-	case Upgraded:
-		g.upgraded += n
-	case HostFailed:
-		g.failed += n
-	}
-}
-
 // settle notes that all members have answered prepare, or that their time is up.
 func (s *State) settle(at time.Time) {
-	if s.unprepared == 0 && s.ID != 0 && s.preparedAt.IsZero() && !s.Over() {
-		s.preparedAt = at
+	if s.counts.unprepared == 0 && s.ID != 0 && s.stages.preparedAt.IsZero() && !s.Over() {
+		s.stages.preparedAt = at
 		s.enough(at)
 	}
 }
@@ -105,25 +78,12 @@ func (s *State) follow(now time.Time) {
 func (s *State) setBack(now time.Time) {
 	s.Deadline.setBack(s.newest, now)
 	s.Control.setBack(now)
+	s.stages.setBack(now)
+	s.queues.setBack(now)
 	s.fleet.setBack(now)
 	s.roster.Earlier(now)
-	times := []*time.Time{&s.sentAt, &s.preparedAt, &s.changed}
 	for i := range s.members {
-		m := &s.members[i]
-		times = append(times, &m.since, &m.takenAt, &m.ranAt, &m.passedAt)
+		s.members[i].setBack(now)
 	}
-	for i := range s.stages {
-		times = append(times, &s.stages[i].doneAt, &s.stages[i].approvedAt)
-	}
-	for _, queue := range s.queues {
-		for i := range queue {
-			times = append(times, &queue[i].since)
-		}
-	}
-	for _, t := range times {
-		*t = earlier(*t, now)
-	}
-	if s.current > 0 {
-		s.soakEnds = earlier(s.soakEnds, now.Add(s.stages[s.soaks].Soak.Duration()))
-	}
+	s.sentAt, s.changed = earlier(s.sentAt, now), earlier(s.changed, now)
 }

@@ -18,15 +18,15 @@ func (s *State) ending(now time.Time) (Result, bool) {
 		return Failed, true
 	case s.overAt(now):
 		return TimedOut, true
-	case s.Phase == Open || s.unprepared > 0 || s.stages[s.current].left == 0:
+	case s.Phase == Open || s.counts.unprepared > 0 || s.stages.current().left == 0:
 		return "", false
 	}
-	return Partial, s.expired(now) || s.underWay == 0 && !s.fits(now, s.pace.usual)
+	return Partial, s.expired(now) || s.counts.underWay == 0 && !s.fits(now, s.pace.usual)
 }
 
 // why is the reason of a run that ends early, for people.
 func (s *State) why(result Result, now time.Time) string {
-	g := &s.stages[s.current]
+	g := s.stages.current()
 	switch {
 	case result == IsAborted:
 		return fmt.Sprintf("aborted by %s: %s", s.aborted.By, s.aborted.Why)
@@ -45,16 +45,7 @@ func (s *State) why(result Result, now time.Time) string {
 
 // expired reports whether the time to approve the current stage is up.
 func (s *State) expired(now time.Time) bool {
-	g := &s.stages[s.current]
-	return !s.approved(g) && !now.Before(s.approvalEnds(g))
-}
-
-// approvalEnds is until when a stage may be approved.
-func (s *State) approvalEnds(g *stage) time.Time {
-	if g.ApprovalTimeout.Duration() == 0 {
-		return s.NotAfter
-	}
-	return sooner(s.reached().Add(g.ApprovalTimeout.Duration()), s.NotAfter)
+	return !s.stages.current().approved() && !now.Before(s.stages.approvalEnds(s.NotAfter))
 }
 
 func (s *State) timedOut() string {
@@ -69,9 +60,9 @@ func (s *State) timedOut() string {
 // few hosts are prepared (AV-79).
 func (s *State) enough(at time.Time) {
 	// Nobody waits for what an operator has left out.
-	if n := s.statuses[Prepared]; n+s.statuses[Skipped] < s.policy.MinPrepared {
+	if n := s.counts.status[Prepared]; n+s.counts.status[Skipped] < s.policy.MinPrepared {
 		s.stop(fmt.Sprintf("%d of %d hosts prepared, and min-prepared is %d; not prepared: %s",
-			n, len(s.members), s.policy.MinPrepared, s.names(func(st Status) bool { return st != Prepared })), at)
+			n, len(s.members), s.policy.MinPrepared, s.members.list(func(st Status) bool { return st != Prepared })), at)
 	}
 }
 
@@ -105,7 +96,7 @@ func (s *State) windDown(now time.Time, result Result, until time.Time) Step {
 			}
 		}
 	}
-	if s.underWay == 0 {
+	if s.counts.underWay == 0 {
 		return finish(result, s.why(result, now))
 	}
 	if !s.overAt(now) {

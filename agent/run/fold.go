@@ -74,12 +74,23 @@ func (s *State) foldPrepare(r message.Decoded, command *message.Command) error {
 		}
 	}
 	s.ID, s.Phase, s.sentAt = r.Seq, Preparing, r.Time
-	s.listCandidates()
+	s.order()
 	for _, host := range command.Hosts {
 		// A host named twice has gone there already.
 		_ = s.move(s.indexOf(host), preparing, r.Time)
 	}
 	return nil
+}
+
+// order puts the hosts of each stage into order.
+func (s *State) order() {
+	for i := range s.members {
+		s.members[i].hash = hashOf(s.ID, s.members[i].Name)
+	}
+	for n := range s.stages.list {
+		g := &s.stages.list[n]
+		g.candidates = newCandidates(s.members, g.first, g.Size, s.policy.Splay.Duration() > 0)
+	}
 }
 
 // foldReply counts a reply only as the answer to the host's last command
@@ -270,7 +281,7 @@ func (s *State) foldEvent(r message.Decoded) error {
 	case message.Recovered:
 		return s.each(e, r.Time, s.recover)
 	case message.Turn:
-		return s.each(e, r.Time, s.turn)
+		return s.each(e, r.Time, s.admit)
 	case message.Slot:
 		return s.each(e, r.Time, s.slot)
 	case message.Ran:
@@ -315,13 +326,13 @@ func (s *State) each(e message.Event, at time.Time, change func(i int, at time.T
 }
 
 // fallSilent notes that a host is silent. A host that is being checked before its
-// upgrade loses its turn, and is a candidate again once it is heard of.
+// upgrade is not admitted any more, and is a candidate again once it is heard of.
 func (s *State) fallSilent(i int, at time.Time) bool {
 	if h := s.roster.Host(i); h.IsSilent() || h.Removed || h.Group == roster.NoGroup {
 		return false
 	}
 	s.editHost(i, at, func(h *roster.Host) { h.Silent = at })
-	if s.isMember(i) && s.members[i].hasTurn() {
+	if s.isMember(i) && s.members[i].isAdmitted() {
 		s.edit(i, at, func(m *member) { m.step, m.since, m.attempt, m.InHand = idle, at, m.attempt+1, false })
 	}
 	return true
@@ -338,7 +349,7 @@ func (s *State) recover(i int, at time.Time) bool {
 // delete removes a host that was deleted: the run waits neither for the host nor for
 // its undrain hook.
 func (s *State) delete(i int, at time.Time) bool {
-	if (!s.isMember(i) || s.members[i].step == done) && !s.counts(i) {
+	if (!s.isMember(i) || s.members[i].step == done) && !s.countsAsOut(i) {
 		return false
 	}
 	s.remove(i, "it was deleted", at)
@@ -373,11 +384,11 @@ func (s *State) remove(i int, text string, at time.Time) {
 	})
 }
 
-// turn starts the checks before a host, or starts them again when their result is
-// not valid any more. A host that is out of service stays so during its turn:
+// admit starts the checks before a host, or starts them again when their result is
+// not valid any more. A host that is out of service stays so during these checks:
 // otherwise it would need a slot at once.
-func (s *State) turn(i int, at time.Time) bool {
-	if !s.mayHaveTurn(i) || s.move(i, checkingBefore, at) != nil {
+func (s *State) admit(i int, at time.Time) bool {
+	if !s.mayBeAdmitted(i) || s.move(i, checkingBefore, at) != nil {
 		return false
 	}
 	s.edit(i, at, func(m *member) { m.InHand = m.Held() })
@@ -387,7 +398,7 @@ func (s *State) turn(i int, at time.Time) bool {
 // slot takes a host out of service. It is drained next, if there is a drain hook, and
 // undrained in the end, whatever happens.
 func (s *State) slot(i int, at time.Time) bool {
-	if !s.mayHaveTurn(i) || s.move(i, draining, at) != nil {
+	if !s.mayBeAdmitted(i) || s.move(i, draining, at) != nil {
 		return false
 	}
 	s.takeSlot(i, at)
@@ -398,21 +409,16 @@ func (s *State) slot(i int, at time.Time) bool {
 	return true
 }
 
-// mayHaveTurn reports whether a host is a member that may have its turn.
-func (s *State) mayHaveTurn(i int) bool {
-	return s.isMember(i) && s.unprepared == 0 && s.members[i].Group == s.current && !s.members[i].IsSilent()
+// mayBeAdmitted reports whether a host is a member that may be admitted.
+func (s *State) mayBeAdmitted(i int) bool {
+	return s.isMember(i) && s.counts.unprepared == 0 && s.members[i].Group == s.stages.index && !s.members[i].IsSilent()
 }
 
 func (s *State) approve(e message.Approved, at time.Time) error {
 	if err := s.refusesApproval(e.Stage); err != nil {
 		return err
 	}
-	for n := range s.stages {
-		if g := &s.stages[n]; g.Name == e.Stage {
-			g.approvedAt, s.changed = at, at
-			break
-		}
-	}
+	s.stages.named(e.Stage).approvedAt, s.changed = at, at
 	return nil
 }
 

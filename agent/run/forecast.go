@@ -1,7 +1,6 @@
 package run
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -54,10 +53,10 @@ type Forecast struct {
 // and nobody does anything else. Its cost grows with the number of hosts.
 func (s *State) Forecast(now time.Time) (Forecast, bool) {
 	took := s.pace.usual
-	if took == 0 || s.Over() || s.unprepared > 0 {
+	if took == 0 || s.Over() || s.counts.unprepared > 0 {
 		return Forecast{}, false
 	}
-	p := &forecaster{State: s.clone(), now: now, took: took, f: Forecast{Hosts: make(map[string]time.Time, s.unstarted+s.underWay)}}
+	p := &forecaster{State: s.clone(), now: now, took: took, f: Forecast{Hosts: make(map[string]time.Time, s.counts.unstarted+s.counts.underWay)}}
 	_, p.ending = s.ending(now)
 	p.pace.usual = 0 // A host that will be late starts all the same, and is counted.
 	p.resume()
@@ -107,7 +106,7 @@ func (p *forecaster) expect(i int, at time.Time) {
 // next thing happens. False means that nothing more will happen.
 func (p *forecaster) step() bool {
 	var until time.Time
-	if !p.ending && p.unstarted > 0 {
+	if !p.ending && p.counts.unstarted > 0 {
 		if p.blocker(p.now) == nothing {
 			return p.start()
 		}
@@ -125,7 +124,7 @@ func (p *forecaster) step() bool {
 		p.now = until
 		return true
 	}
-	if !p.ending && p.unstarted > 0 {
+	if !p.ending && p.counts.unstarted > 0 {
 		w, _ := p.blocked(p.now)
 		p.f.Waits = w.Detail
 	}
@@ -140,7 +139,7 @@ func (p *forecaster) start() bool {
 	}
 	i := p.next()
 	p.edit(i, p.now, func(m *member) { m.step, m.takenAt, m.InHand, m.Before = upgrading, p.now, true, false })
-	p.stages[p.members[i].Group].begun = true
+	p.stages.list[p.members[i].Group].begun = true
 	p.working = append(p.working, i)
 	p.expect(i, p.now.Add(p.took))
 	return true
@@ -161,16 +160,6 @@ func (s *State) clone() *State {
 	for i := range c.members {
 		c.members[i].Host = c.roster.Host(i)
 	}
-	c.stages = slices.Clone(s.stages)
-	for n := range c.stages {
-		for k := range c.stages[n].candidates {
-			c.stages[n].candidates[k] = slices.Clone(c.stages[n].candidates[k])
-		}
-	}
-	c.queues = queues{}
-	for at, tickets := range s.queues {
-		c.queues[at] = slices.Clone(tickets)
-	}
-	c.statuses = maps.Clone(s.statuses)
+	c.stages, c.queues, c.counts = s.stages.clone(), s.queues.clone(), s.counts.clone()
 	return &c
 }

@@ -41,7 +41,7 @@ const (
 	// unasked is before its prepare, preparing before its answer to that.
 	unasked step = iota
 	preparing
-	// idle is prepared and before its turn.
+	// idle is prepared and not admitted.
 	idle
 	// checkingBefore is before the outcome of the checks before it, ready
 	// before its slot; one that is ready for too long is checked anew.
@@ -146,11 +146,11 @@ type member struct {
 
 	// moves counts the steps of the host: a ticket of an earlier step is void.
 	moves int
-	// lot orders the hosts of a stage with a splay. position is that of the host in
-	// the order of its stage; listed says in which lists of candidates it stands.
-	lot      uint64
+	// hash orders the hosts of a stage with a splay. position is that of the host in
+	// the order of its stage; queued says in which queues of candidates it stands.
+	hash     uint64
 	position int
-	listed   [2]bool
+	queued   [2]bool
 }
 
 // status is what people see.
@@ -161,14 +161,14 @@ func (m *member) status() Status {
 	return statuses[m.step]
 }
 
-// mayGo reports whether the host is a candidate: it is prepared and has not had its
-// turn. A silent host keeps its position until it is heard of again. A host of
+// isCandidate reports whether the host may be admitted: it is prepared and was not
+// admitted yet. A silent host keeps its position until it is heard of again. A host of
 // which nobody knows what it did is no candidate before somebody releases it.
-func (m *member) mayGo() bool { return m.step == idle && !m.IsSilent() && !m.Owes.Look }
+func (m *member) isCandidate() bool { return m.step == idle && !m.IsSilent() && !m.Owes.Look }
 
-// hasTurn reports whether the host is being checked before its upgrade, or has
+// isAdmitted reports whether the host is being checked before its upgrade, or has
 // passed these checks and has no slot yet.
-func (m *member) hasTurn() bool { return m.step == checkingBefore || m.step == ready }
+func (m *member) isAdmitted() bool { return m.step == checkingBefore || m.step == ready }
 
 // underWay reports whether a run has to wait for the host before it can end: for
 // the answer to a command, for its checks or for its undrain hook. Each of these
@@ -205,13 +205,20 @@ func (m *member) ends(status Status, text string, at time.Time) {
 	m.step = done
 }
 
+// setBack follows the log's clock that was set back.
+func (m *member) setBack(now time.Time) {
+	for _, t := range []*time.Time{&m.since, &m.takenAt, &m.ranAt, &m.passedAt} {
+		*t = earlier(*t, now)
+	}
+}
+
 func (s *State) view(m *member) Host {
 	reason := m.Reason()
 	if reason != "" && m.final != "" && !strings.Contains(m.text, m.trouble) {
 		reason += ": " + m.trouble
 	}
 	return Host{
-		Name: m.Name, Stage: s.stages[m.Group].Name, Status: m.status(), Since: m.since, Error: m.text, Note: m.note,
+		Name: m.Name, Stage: s.stages.list[m.Group].Name, Status: m.status(), Since: m.since, Error: m.text, Note: m.note,
 		Slot: m.OutSince(), SlotReason: reason, Took: m.took,
 	}
 }
@@ -249,10 +256,48 @@ func (s *State) move(i int, to step, at time.Time) error {
 	if !m.step.mayBecome(to) {
 		return fmt.Errorf("host %s cannot go from %s to %s", m.Name, m.status(), statuses[to])
 	}
-	g := &s.stages[m.Group]
+	g := &s.stages.list[m.Group]
 	if to == checkingBefore || to == draining || to == upgrading {
 		g.begun, s.Phase = true, Upgrading
 	}
 	s.edit(i, at, func(m *member) { m.step, m.since = to, at })
 	return nil
+}
+
+// members are the members of a run, in the order of their stages.
+type members []member
+
+// of returns the members of a stage.
+func (all members) of(g *stage) members { return all[g.first : g.first+g.Size] }
+
+// at returns the names of the hosts at a step.
+func (all members) at(at step) []string {
+	var names []string
+	for i := range all {
+		if all[i].step == at {
+			names = append(names, all[i].Name)
+		}
+	}
+	return names
+}
+
+// list lists the hosts whose status matches, as people read it.
+func (all members) list(matches func(Status) bool) string {
+	var names []string
+	for i := range all {
+		if m := &all[i]; matches(m.status()) {
+			names = append(names, m.Name)
+		}
+	}
+	return list(names)
+}
+
+// busy returns what the first host under way waits for; false when no host is.
+func (all members) busy() (Waiting, bool) {
+	for i := range all {
+		if w, busy := busyWith(&all[i]); busy {
+			return w, true
+		}
+	}
+	return Waiting{}, false
 }

@@ -193,16 +193,16 @@ func (s *State) proceed(now time.Time) Step {
 // done reports whether the run has nothing left to do. Whoever notices that
 // after not-after only does not make it late.
 func (s *State) done(result Result, ends bool) bool {
-	last := &s.stages[len(s.stages)-1]
-	if s.current+1 < len(s.stages) || last.left > 0 || s.underWay > 0 {
+	doneAt, done := s.stages.doneAt()
+	if !done || s.counts.underWay > 0 {
 		return false
 	}
-	return !ends || result == TimedOut && last.doneAt.Before(s.NotAfter)
+	return !ends || result == TimedOut && doneAt.Before(s.NotAfter)
 }
 
 // prepare begins a run, if there is anybody to prepare.
 func (s *State) prepare(now time.Time, result Result, ends bool) Step {
-	hosts := s.namesAt(unasked)
+	hosts := s.members.at(unasked)
 	switch {
 	case ends:
 		return finish(result, s.why(result, now))
@@ -242,16 +242,6 @@ func (s *State) begin(now time.Time) Step {
 	return s.takeOut(i)
 }
 
-// next is the host that starts next, while nothing keeps it from that: a host that
-// has passed its checks, or else the first candidate.
-func (s *State) next() int {
-	i, some := s.queues.front(ready)
-	if !some || !s.mayTake(i) {
-		i, _ = s.firstCandidate()
-	}
-	return i
-}
-
 // unchecked reports whether the checks before a host have yet to pass, or to
 // pass anew.
 func (s *State) unchecked(i int, now time.Time) bool {
@@ -278,17 +268,17 @@ func finish(result Result, reason string) Step {
 // end finishes a run that has nothing left to do. One in which hosts failed and
 // none was upgraded has failed, whatever the rollout does at a failure.
 func (s *State) end() Step {
-	reason := fmt.Sprintf("%d of %d hosts upgraded", s.statuses[Upgraded], len(s.members))
-	if s.statuses[Upgraded] == len(s.members) {
+	reason := fmt.Sprintf("%d of %d hosts upgraded", s.counts.status[Upgraded], len(s.members))
+	if s.counts.status[Upgraded] == len(s.members) {
 		return finish(Completed, reason)
 	}
-	if s.statuses[HostFailed] > 0 {
-		reason += "; failed: " + s.names(func(st Status) bool { return st == HostFailed })
+	if s.counts.status[HostFailed] > 0 {
+		reason += "; failed: " + s.members.list(func(st Status) bool { return st == HostFailed })
 	}
-	if s.statuses[HostFailed]+s.statuses[Upgraded] < len(s.members) {
-		reason += "; left out: " + s.names(func(st Status) bool { return st != Upgraded && st != HostFailed })
+	if s.counts.status[HostFailed]+s.counts.status[Upgraded] < len(s.members) {
+		reason += "; left out: " + s.members.list(func(st Status) bool { return st != Upgraded && st != HostFailed })
 	}
-	if s.statuses[Upgraded] == 0 && s.statuses[HostFailed] > 0 {
+	if s.counts.status[Upgraded] == 0 && s.counts.status[HostFailed] > 0 {
 		return finish(Failed, reason)
 	}
 	return finish(Partial, reason)

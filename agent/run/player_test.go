@@ -412,7 +412,7 @@ func (p *player) poke() {
 		run.Next(p.now, Seen{Request: &Request{Ask: Release, Host: h.Name}})
 	}
 	for _, ask := range []Ask{Pause, Resume, Abort, Approve} {
-		run.Next(p.now, Seen{Request: &Request{Ask: ask, Stage: run.stages[0].Name}})
+		run.Next(p.now, Seen{Request: &Request{Ask: ask, Stage: run.stages.list[0].Name}})
 	}
 }
 

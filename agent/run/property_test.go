@@ -429,7 +429,7 @@ func foreseen(s *State, now time.Time) error {
 	}
 	w, _ := s.Waiting(now)
 	_, ends := s.ending(now)
-	stuck := !ends && (w.What == ForSlot || w.What == ForApproval || w.What == ForResume && s.unstarted > 0)
+	stuck := !ends && (w.What == ForSlot || w.What == ForApproval || w.What == ForResume && s.counts.unstarted > 0)
 	if stuck && (f.Waits == "" || !f.End.IsZero()) {
 		return fmt.Errorf("the run ends at %s, and waits for %s", f.End, w.Detail)
 	}

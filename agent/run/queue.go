@@ -1,15 +1,8 @@
 package run
 
 import (
-	"container/heap"
-	"crypto/sha256"
-	"encoding/binary"
-	"math/bits"
 	"slices"
-	"strconv"
 	"time"
-
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
 // ticket is a host in a queue. It is void once the host has moved on.
@@ -41,20 +34,17 @@ func (q queues) front(at step) (int, bool) {
 	return 0, false
 }
 
-// enter adds a host to the queue of a step.
-func (s *State) enter(i int, from, to step, at time.Time) {
-	m := &s.members[i]
-	t := ticket{host: i, move: m.moves, since: at}
-	switch {
-	case to == undraining:
-		if from == draining { // The drain hook ends first, though nobody waits for it.
-			t.since = later(at, m.takenAt.Add(s.policy.taskLimit(message.Drain)))
-		}
-		s.queues[to] = slices.Insert(s.queues[to], s.queues.undrainIndex(t), t)
-	case to == ready && m.Held(): // The host needs no slot, so it does not wait for one.
-		s.queues[to] = slices.Insert(s.queues[to], 0, t)
-	case queued[to]:
-		s.queues[to] = append(s.queues[to], t)
+// enter adds a host to the queue of its step, where it is since a time.
+func (q queues) enter(members []member, i int, since time.Time) {
+	m := &members[i]
+	t := ticket{host: i, move: m.moves, since: since}
+	switch at := m.step; {
+	case at == undraining:
+		q[at] = slices.Insert(q[at], q.undrainIndex(t), t)
+	case at == ready && m.Held(): // The host needs no slot, so it does not wait for one.
+		q[at] = slices.Insert(q[at], 0, t)
+	case queued[at]:
+		q[at] = append(q[at], t)
 	}
 }
 
@@ -97,90 +87,19 @@ func (q queues) hosts(members []member, at step, before time.Time) []string {
 	return names
 }
 
-// positions is a heap of positions with lazy deletion: a host that is no candidate
-// any more is removed when it reaches the top, and regains its old position when it
-// is a candidate again. Each step is O(log n).
-type positions []int
-
-// Len implements heap.Interface.
-func (l positions) Len() int { return len(l) }
-
-// Less implements heap.Interface.
-func (l positions) Less(i, j int) bool { return l[i] < l[j] }
-
-// Swap implements heap.Interface.
-func (l positions) Swap(i, j int) { l[i], l[j] = l[j], l[i] }
-
-// Push implements heap.Interface.
-func (l *positions) Push(position any) { *l = append(*l, position.(int)) } //nolint:forcetypeassert // only relist pushes
-
-// Pop implements heap.Interface.
-func (l *positions) Pop() any {
-	last := (*l)[len(*l)-1]
-	*l = (*l)[:len(*l)-1]
-	return last
-}
-
-// The lists of candidates of a stage: hosts that need a slot, and hosts that are out
-// of service already, since an earlier run.
-const (
-	needsSlot = iota
-	hasSlot
-)
-
-// candidateList returns the list in which the host belongs; false when the host is no
-// candidate.
-func (m *member) candidateList() (int, bool) {
-	if m.Held() {
-		return hasSlot, m.mayGo()
-	}
-	return needsSlot, m.mayGo()
-}
-
-// relist updates the lists after a host has become a candidate, is none any more,
-// or belongs in the other list.
-func (s *State) relist(i int) {
-	m := &s.members[i]
-	g := &s.stages[m.Group]
-	if n, goes := m.candidateList(); goes && !m.listed[n] {
-		heap.Push(&g.candidates[n], m.position)
-		m.listed[n] = true
-	}
-	for n := range g.candidates {
-		for l := &g.candidates[n]; len(*l) > 0; {
-			first := &s.members[g.order[(*l)[0]]]
-			if of, goes := first.candidateList(); goes && of == n {
-				break
-			}
-			first.listed[n] = false
-			heap.Pop(l)
+// setBack follows the log's clock that was set back.
+func (q queues) setBack(now time.Time) {
+	for _, queue := range q {
+		for i := range queue {
+			queue[i].since = earlier(queue[i].since, now)
 		}
 	}
 }
 
-// firstCandidate returns the candidate of the current stage that goes next; false
-// when there is none. A host that is out of service goes first, if there is room for
-// it now.
-func (s *State) firstCandidate() (int, bool) {
-	g := &s.stages[s.current]
-	for _, n := range []int{hasSlot, needsSlot} {
-		if l := g.candidates[n]; len(l) > 0 {
-			if i := g.order[l[0]]; n == needsSlot || len(g.candidates[needsSlot]) == 0 || s.roomFor(i) {
-				return i, true
-			}
-		}
+func (q queues) clone() queues {
+	clone := queues{}
+	for at, queue := range q {
+		clone[at] = slices.Clone(queue)
 	}
-	return 0, false
-}
-
-// draw is the lot of a host in a run: random, and the same in each controller.
-func draw(run uint64, host string) uint64 {
-	sum := sha256.Sum256([]byte(strconv.FormatUint(run, 10) + "/" + host))
-	return binary.BigEndian.Uint64(sum[:])
-}
-
-// share is the part of a span that a lot stands for; it grows with the lot.
-func share(lot uint64, span time.Duration) time.Duration {
-	part, _ := bits.Mul64(lot, uint64(span))
-	return time.Duration(part)
+	return clone
 }

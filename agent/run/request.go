@@ -91,19 +91,15 @@ func (s *State) refusesResume() error {
 }
 
 func (s *State) refusesApproval(name string) error {
-	for i := range s.stages {
-		g := &s.stages[i]
-		switch {
-		case g.Name != name:
-		case !g.Approval:
-			return s.refused("stage %s of run %d needs no approval", name, s.Key())
-		case !g.approvedAt.IsZero():
-			return s.refused("stage %s of run %d is approved already", name, s.Key())
-		default:
-			return nil
-		}
+	switch g := s.stages.named(name); {
+	case g == nil:
+		return s.refused("run %d has no stage %q", s.Key(), name)
+	case !g.Approval:
+		return s.refused("stage %s of run %d needs no approval", name, s.Key())
+	case !g.approvedAt.IsZero():
+		return s.refused("stage %s of run %d is approved already", name, s.Key())
 	}
-	return s.refused("run %d has no stage %q", s.Key(), name)
+	return nil
 }
 
 // refusesRelease protects a host that is at work: its slot is not free, whoever
@@ -111,7 +107,7 @@ func (s *State) refusesApproval(name string) error {
 func (s *State) refusesRelease(host string) error {
 	i, known := s.roster.Index(host)
 	switch {
-	case s.Over() && (!known || !s.counts(i)):
+	case s.Over() && (!known || !s.countsAsOut(i)):
 		return s.refused("no run is under way, and host %s holds no slot since run %d", host, s.Key())
 	case !known:
 		return s.refused("host %s is not in run %d", host, s.Key())

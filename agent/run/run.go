@@ -7,11 +7,17 @@
 // that is in package roster.
 //
 // The files, from the top down: ledger.go folds a log of many runs, next.go decides
-// the next step of a run, ending.go and timeout.go how it ends and what it stops
-// waiting for, request.go what people may ask, waiting.go tells what it waits for,
-// forecast.go when it will end. fold.go applies records, stage.go and queue.go hold
-// the order of hosts, edit.go keeps the counts, service.go asks the roster, task.go
-// makes tasks, member.go is one host.
+// the next step of a run, start.go what keeps the next host from starting, ending.go
+// and timeout.go how the run ends and what it stops waiting for, request.go what
+// people may ask, waiting.go tells what it waits for, forecast.go when it will end.
+// fold.go applies records, task.go makes tasks, edit.go keeps the parts together when
+// a host changes, service.go asks the roster.
+//
+// The parts know nothing of State and can be read alone: rules.go is the policy and
+// what follows from it, deadline.go the end at the latest, control.go who paused or
+// aborted the run, failures.go the failures against max-failures, fleet.go the checks
+// of the fleet, stage.go the stages, candidates.go the order of their hosts, queue.go
+// the hosts at each step, counts.go the numbers of hosts, member.go is one host.
 //
 // # What holds
 //
@@ -132,26 +138,15 @@ type State struct {
 	// roster knows which hosts are out of service: members come first in it, in their
 	// order, then hosts that are no members.
 	roster  *roster.Roster
-	members []member
-	stages  []stage
-	// current is the index of the first stage that has hosts left.
-	current int
-	// soakEnds is when the soak of the stages before the current one ends, soaks the
-	// index of the stage that soaks longest.
-	soakEnds time.Time
-	soaks    int
-	queues   queues
-	// statuses counts the hosts in each status.
-	statuses map[Status]int
-	// unprepared counts the hosts that have not answered prepare, unstarted the hosts
-	// that have not had a slot, underWay the hosts that the run waits for before it
-	// can end.
-	unprepared, unstarted, underWay int
-	sentAt                          time.Time
-	preparedAt                      time.Time
-	failures                        failures
-	fleet                           fleet
-	pace                            pace
+	members members
+	stages  stages
+	queues  queues
+	counts  counts
+	// sentAt is when prepare was sent.
+	sentAt   time.Time
+	failures failures
+	fleet    fleet
+	pace     pace
 	// changed is the time of the last record that changed the run, newest the time
 	// of the last record.
 	changed, newest time.Time
@@ -166,7 +161,7 @@ func open(r message.Record, e message.Opened) *State {
 		},
 		Deadline: Deadline{NotAfter: e.NotAfter}, Phase: Open, LastSeq: r.Seq, changed: r.Time, newest: r.Time,
 		policy: newRules(e.Policy, len(e.Members)), failures: failures{most: e.Policy.MaxFailures},
-		statuses: map[Status]int{}, queues: queues{},
+		counts: newCounts(len(e.Members)), queues: queues{},
 	}
 	if s.policy.Paused {
 		s.Paused = &Pausing{By: message.ByRollout, At: r.Time}
@@ -181,18 +176,16 @@ func open(r message.Record, e message.Opened) *State {
 // enlist makes the members and their stages.
 func (s *State) enlist(hosts []string) {
 	s.roster = roster.New(len(s.policy.Stages), len(hosts))
-	s.members = make([]member, 0, len(hosts))
+	s.members = make(members, 0, len(hosts))
 	first := 0
 	for n, planned := range s.policy.Stages {
-		s.stages = append(s.stages, stage{ResolvedStage: planned, first: first, left: planned.Size})
+		s.stages.list = append(s.stages.list, stage{ResolvedStage: planned, first: first, left: planned.Size})
 		for _, name := range hosts[first : first+planned.Size] {
 			i := s.roster.Add(name, n)
 			s.members = append(s.members, member{Host: s.roster.Host(i)})
 		}
 		first += planned.Size
 	}
-	s.unprepared, s.unstarted = len(s.members), len(s.members)
-	s.statuses[Pending] = len(s.members)
 }
 
 // addEntry adds what was known of a host when the run was opened. A member does not
@@ -238,7 +231,7 @@ func (s *State) Host(name string) (Host, bool) {
 }
 
 // Count returns how many members are in a status.
-func (s *State) Count(status Status) int { return s.statuses[status] }
+func (s *State) Count(status Status) int { return s.counts.status[status] }
 
 // Size returns how many members there are.
 func (s *State) Size() int { return len(s.members) }

@@ -40,9 +40,9 @@ func (s *State) Watched() []string {
 	return names
 }
 
-// counts reports whether a host counts as out of service. Silence counts only while
+// countsAsOut reports whether a host counts as out of service. Silence counts only while
 // the run is under way.
-func (s *State) counts(i int) bool {
+func (s *State) countsAsOut(i int) bool {
 	h := s.roster.Host(i)
 	return h.Held() || h.IsSilent() && !s.Over()
 }
@@ -51,7 +51,7 @@ func (s *State) counts(i int) bool {
 // waits for the host, or counts it as out of service.
 func (s *State) Minds(host string) bool {
 	i, known := s.roster.Index(host)
-	return known && (s.counts(i) || s.isMember(i) && s.members[i].final == "")
+	return known && (s.countsAsOut(i) || s.isMember(i) && s.members[i].final == "")
 }
 
 // silence tells whether a member counts as silent; matters is false for a host

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -13,20 +12,168 @@ type stage struct {
 	policy.ResolvedStage
 	// first is the index of its first host.
 	first int
-	// order holds its hosts in the order in which they go, candidates those that may
-	// have their turn now.
-	order      []int
-	candidates [2]positions
+	// candidates are its hosts that may be admitted now.
+	candidates candidates
 	// left counts the hosts that are not done, taken those that this run has taken
-	// out of service, turns those that had their turn and were not taken out yet.
-	// waiting counts the hosts among turns that are in service.
-	left, waiting, taken, turns int
-	upgraded, failed            int
+	// out of service, admitted those that were admitted and not taken out yet.
+	// waiting counts the admitted hosts that are in service.
+	left, waiting, taken, admitted int
+	upgraded, failed               int
 	// doneAt is when the last of its hosts was done.
 	doneAt     time.Time
 	approvedAt time.Time
-	// begun tells that one of its hosts had its turn.
+	// begun tells that one of its hosts was admitted.
 	begun bool
+}
+
+// add adds a member to what is counted, or takes it away.
+func (g *stage) add(m *member, n int) {
+	if m.Held() && !m.takenAt.IsZero() {
+		g.taken += n
+	}
+	if m.isAdmitted() {
+		g.admitted += n
+		if !m.Held() {
+			g.waiting += n
+		}
+	}
+	if m.left() {
+		g.left += n
+	}
+	switch m.final {
+	case Upgraded:
+		g.upgraded += n
+	case HostFailed:
+		g.failed += n
+	}
+}
+
+func (g *stage) approved() bool { return !g.Approval || !g.approvedAt.IsZero() }
+
+// roomFor reports whether a host may be admitted while so many hosts of the stage are
+// out of service: there is a free slot for it. A host that is out of service since an
+// earlier run needs none, but no more of these are upgraded at once than may be out of
+// service.
+func (g *stage) roomFor(held bool, out int) bool {
+	if held {
+		return g.taken+g.admitted < g.MaxUnavailable
+	}
+	return out+g.waiting < g.MaxUnavailable
+}
+
+// mayTake reports whether a host that was admitted may be taken out of service while
+// so many hosts of the stage are.
+func (g *stage) mayTake(held bool, out int) bool {
+	if held {
+		return g.taken < g.MaxUnavailable
+	}
+	return out < g.MaxUnavailable
+}
+
+// firstCandidate returns the candidate that goes next while so many hosts of the stage
+// are out of service; false when there is none. A host that is out of service goes
+// first, if there is room for it now.
+func (g *stage) firstCandidate(out int) (int, bool) {
+	held, some := g.candidates.first(hasSlot)
+	free, others := g.candidates.first(needsSlot)
+	if some && (!others || g.roomFor(true, out)) {
+		return held, true
+	}
+	return free, others
+}
+
+// stages are the stages of a run. A run goes through them one after the other, and
+// each begins after the soak of those before.
+type stages struct {
+	list []stage
+	// index is that of the current stage: the first that has hosts left.
+	index int
+	// preparedAt is when all members had answered prepare or their time was up; zero
+	// before.
+	preparedAt time.Time
+	// soakEnds is when the soak of the stages before the current one ends, soaks the
+	// index of the stage that soaks longest.
+	soakEnds time.Time
+	soaks    int
+}
+
+// current returns the current stage.
+func (s *stages) current() *stage { return &s.list[s.index] }
+
+// named returns the stage of a name; nil when there is none.
+func (s *stages) named(name string) *stage {
+	for n := range s.list {
+		if s.list[n].Name == name {
+			return &s.list[n]
+		}
+	}
+	return nil
+}
+
+// reached is when the current stage may begin, apart from its approval: all hosts
+// have answered prepare, and the stages before have soaked.
+func (s *stages) reached() time.Time { return later(s.preparedAt, s.soakEnds) }
+
+// soaking reports whether the current stage has to wait for the soak of those
+// before.
+func (s *stages) soaking(now time.Time) bool {
+	return s.current().left > 0 && now.Before(s.soakEnds)
+}
+
+// approvalEnds is until when the current stage may be approved, in a run that ends at
+// not-after.
+func (s *stages) approvalEnds(notAfter time.Time) time.Time {
+	timeout := s.current().ApprovalTimeout.Duration()
+	if timeout == 0 {
+		return notAfter
+	}
+	return sooner(s.reached().Add(timeout), notAfter)
+}
+
+// advance moves on to the first stage that has hosts left. A stage in which no host
+// was admitted has changed nothing, so it does not soak.
+func (s *stages) advance(at time.Time) {
+	for s.current().left == 0 {
+		g := s.current()
+		if g.doneAt.IsZero() {
+			g.doneAt = at
+		}
+		if s.index+1 == len(s.list) {
+			return
+		}
+		if ends := g.doneAt.Add(g.Soak.Duration()); g.begun && ends.After(s.soakEnds) {
+			s.soakEnds, s.soaks = ends, s.index
+		}
+		s.index++
+	}
+}
+
+// doneAt is when the last stage was done; false when a stage has hosts left.
+func (s *stages) doneAt() (time.Time, bool) {
+	g := s.current()
+	return g.doneAt, s.index+1 == len(s.list) && g.left == 0
+}
+
+// setBack follows the log's clock that was set back.
+func (s *stages) setBack(now time.Time) {
+	s.preparedAt = earlier(s.preparedAt, now)
+	for n := range s.list {
+		g := &s.list[n]
+		g.doneAt, g.approvedAt = earlier(g.doneAt, now), earlier(g.approvedAt, now)
+	}
+	if s.index > 0 {
+		s.soakEnds = earlier(s.soakEnds, now.Add(s.list[s.soaks].Soak.Duration()))
+	}
+}
+
+// clone copies the stages, but for what never changes.
+func (s *stages) clone() stages {
+	c := *s
+	c.list = slices.Clone(s.list)
+	for n := range c.list {
+		c.list[n].candidates = s.list[n].candidates.clone()
+	}
+	return c
 }
 
 // Stage is a stage as others see it.
@@ -48,210 +195,27 @@ const (
 
 // Stages returns the stages as they stand at a time.
 func (s *State) Stages(now time.Time) []Stage {
-	views := make([]Stage, len(s.stages))
-	for i := range s.stages {
-		g := &s.stages[i]
+	views := make([]Stage, len(s.stages.list))
+	for i := range s.stages.list {
+		g := &s.stages.list[i]
 		views[i] = Stage{ResolvedStage: g.ResolvedStage, Phase: s.stagePhase(i, now), OutOfService: s.roster.Out(i), Upgraded: g.upgraded, Failed: g.failed}
 	}
 	return views
 }
 
 func (s *State) stagePhase(i int, now time.Time) string {
-	g := &s.stages[i]
+	g := &s.stages.list[i]
 	switch {
-	case g.left == 0 && i == s.soaks && s.soaking(now) && !s.Over():
+	case g.left == 0 && i == s.stages.soaks && s.stages.soaking(now) && !s.Over():
 		return stageSoaking
 	case g.left == 0:
 		return stageDone
-	case i > s.current || s.Over():
+	case i > s.stages.index || s.Over():
 		return stagePending
 	case g.begun:
 		return stageRunning
-	case s.unprepared == 0 && !s.soaking(now) && !s.approved(g):
+	case s.counts.unprepared == 0 && !s.stages.soaking(now) && !g.approved():
 		return stageApproval
 	}
 	return stagePending
-}
-
-func (s *State) approved(g *stage) bool { return !g.Approval || !g.approvedAt.IsZero() }
-
-// reached is when the current stage may begin, apart from its approval: all hosts
-// have answered prepare, and the stages before have soaked.
-func (s *State) reached() time.Time { return later(s.preparedAt, s.soakEnds) }
-
-// soaking reports whether the current stage has to wait for the soak of those
-// before.
-func (s *State) soaking(now time.Time) bool {
-	return s.stages[s.current].left > 0 && now.Before(s.soakEnds)
-}
-
-// advance moves on to the first stage that has hosts left. A stage in which no host
-// had its turn has changed nothing, so it does not soak.
-func (s *State) advance(at time.Time) {
-	for s.stages[s.current].left == 0 {
-		g := &s.stages[s.current]
-		if g.doneAt.IsZero() {
-			g.doneAt = at
-		}
-		if s.current+1 == len(s.stages) {
-			return
-		}
-		if ends := g.doneAt.Add(g.Soak.Duration()); g.begun && ends.After(s.soakEnds) {
-			s.soakEnds, s.soaks = ends, s.current
-		}
-		s.current++
-	}
-}
-
-// starts is the earliest start of a host by the splay: its lot decides how long after
-// the beginning of its stage.
-func (s *State) starts(i int) time.Time {
-	m := &s.members[i]
-	return s.splays(m, later(s.reached(), s.stages[m.Group].approvedAt))
-}
-
-// splays is when a host may start whose stage begins at a time.
-func (s *State) splays(m *member, begins time.Time) time.Time {
-	// A splay that is longer than half of what is left would waste the window; for
-	// a host that is out of service anyway there is none.
-	if left := s.NotAfter.Sub(begins) / 2; s.policy.Splay.Duration() > 0 && left > 0 && !m.Held() {
-		return begins.Add(share(m.lot, min(s.policy.Splay.Duration(), left)))
-	}
-	return begins
-}
-
-// listCandidates puts the hosts of each stage into order: as they were given, or
-// with a splay by lot. Hosts that are out of service since an earlier run go first,
-// because their upgrade takes no other host out of service.
-func (s *State) listCandidates() {
-	for n := range s.stages {
-		g := &s.stages[n]
-		g.order = make([]int, g.Size)
-		for k := range g.order {
-			g.order[k] = g.first + k
-			s.members[g.first+k].lot = draw(s.ID, s.members[g.first+k].Name)
-		}
-		if s.policy.Splay.Duration() > 0 {
-			slices.SortStableFunc(g.order, func(a, b int) int { return cmp.Compare(s.members[a].lot, s.members[b].lot) })
-		}
-		held, free := make([]int, 0, g.Size), make([]int, 0, g.Size)
-		for _, i := range g.order {
-			if s.members[i].Held() {
-				held = append(held, i)
-			} else {
-				free = append(free, i)
-			}
-		}
-		g.order = append(held, free...)
-		for k, i := range g.order {
-			s.members[i].position = k
-		}
-	}
-}
-
-// blocker is what keeps the next host from starting.
-type blocker int
-
-const (
-	nothing blocker = iota
-	// answers: members have yet to answer prepare, or to be given up.
-	answers
-	// noneLeft: no host is left to start.
-	noneLeft
-	pausing
-	soak
-	approval
-	// noTime: a host that starts now would not be done by not-after.
-	noTime
-	// slots: as many hosts as may be are out of service.
-	slots
-	// allBusy: the hosts that are left are under way, or silent.
-	allBusy
-	splay
-)
-
-// blocker returns what keeps the next host from starting. Next, Waiting and the
-// forecast all ask it, so that a run never waits for anything but what it says.
-func (s *State) blocker(now time.Time) blocker {
-	g := &s.stages[s.current]
-	switch {
-	case s.unprepared > 0:
-		return answers
-	case s.unstarted == 0:
-		return noneLeft
-	case s.Paused != nil:
-		return pausing
-	case s.soaking(now):
-		return soak
-	case !s.approved(g):
-		return approval
-	case !s.fits(now, s.pace.usual):
-		return noTime
-	}
-	return s.stageBlocker(now, g)
-}
-
-// stageBlocker returns what keeps the next host of a stage from starting because of
-// other hosts. A slot is reserved for a host that is being checked.
-func (s *State) stageBlocker(now time.Time, g *stage) blocker {
-	if i, checked := s.queues.front(ready); checked && s.mayTake(i) {
-		return nothing
-	}
-	i, some := s.firstCandidate()
-	switch {
-	case !some && s.roster.Out(s.current)+g.waiting >= g.MaxUnavailable, some && !s.roomFor(i):
-		return slots
-	case !some:
-		return allBusy
-	case now.Before(s.starts(i)):
-		return splay
-	}
-	return nothing
-}
-
-// roomFor reports whether a host may have its turn: there is a free slot for it. A
-// host that is out of service since an earlier run needs none, but no more of these
-// are upgraded at once than may be out of service.
-func (s *State) roomFor(i int) bool {
-	m := &s.members[i]
-	g := &s.stages[m.Group]
-	if m.Held() {
-		return g.taken+g.turns < g.MaxUnavailable
-	}
-	return s.roster.Out(m.Group)+g.waiting < g.MaxUnavailable
-}
-
-// mayTake reports whether a host that had its turn may be taken out of service now.
-func (s *State) mayTake(i int) bool {
-	m := &s.members[i]
-	g := &s.stages[m.Group]
-	if m.Held() {
-		return g.taken < g.MaxUnavailable
-	}
-	return s.roster.Out(m.Group) < g.MaxUnavailable
-}
-
-// unblocks is when time alone may change what keeps the next host from
-// starting; zero when it does not.
-func (s *State) unblocks(now time.Time) time.Time {
-	g := &s.stages[s.current]
-	if s.unprepared > 0 || s.unstarted == 0 {
-		return time.Time{}
-	}
-	var at time.Time
-	if s.soaking(now) {
-		at = s.reached()
-	} else if !s.approved(g) {
-		at = s.approvalEnds(g)
-	}
-	if i, some := s.firstCandidate(); some && now.Before(s.starts(i)) {
-		at = sooner(at, s.starts(i))
-	}
-	if took := s.pace.usual; took > 0 {
-		// From then on no host fits any more, which may end the run.
-		if last := s.NotAfter.Add(-took); !now.After(last) {
-			at = sooner(at, last.Add(1))
-		}
-	}
-	return at
 }

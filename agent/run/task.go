@@ -161,7 +161,7 @@ func (s *State) awaitsFleet(o message.Outcome) bool {
 // next host starts; false when they have, or there are none.
 func (s *State) fleetTask(now time.Time) (message.Task, bool) {
 	passed := s.fleet.passedAt
-	if len(s.policy.Checks.Fleet) == 0 || s.policy.stillCounts(passed, now) && !passed.Before(s.reached()) {
+	if len(s.policy.Checks.Fleet) == 0 || s.policy.stillCounts(passed, now) && !passed.Before(s.stages.reached()) {
 		return message.Task{}, false
 	}
 	t := s.policy.task(message.Fleet)

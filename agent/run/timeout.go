@@ -46,7 +46,7 @@ func (s *State) overdue(now time.Time) (e message.Event, until time.Time) {
 // longest is since when the first host is at a step; false when no host is.
 func (s *State) longest(at step) (time.Time, bool) {
 	if at == preparing {
-		return s.sentAt, s.unprepared > 0
+		return s.sentAt, s.counts.unprepared > 0
 	}
 	if queue := s.queues[at]; len(queue) > 0 {
 		return queue[0].since, true
@@ -55,7 +55,9 @@ func (s *State) longest(at step) (time.Time, bool) {
 }
 
 // unanswering returns the hosts that have not answered prepare, or were not sent it.
-func (s *State) unanswering() []string { return append(s.namesAt(unasked), s.namesAt(preparing)...) }
+func (s *State) unanswering() []string {
+	return append(s.members.at(unasked), s.members.at(preparing)...)
+}
 
 // awaitedAt is what the run waits for at a step, or has waited for just before it.
 func awaitedAt(at step) message.Awaited {
@@ -136,7 +138,7 @@ func (m *member) waitsFor(action message.Action) bool {
 func (m *member) isBeforeUpgrade(task message.TaskKind) bool {
 	switch task {
 	case message.BeforeHost:
-		return m.hasTurn()
+		return m.isAdmitted()
 	case message.Drain:
 		return m.step == draining || m.step == drained
 	case message.AfterHost, message.Undrain, message.Fleet:
@@ -166,14 +168,4 @@ func (s *State) notPrepared(i int, at time.Time) {
 func (s *State) noAnswer(i int, action message.Action, text string, at time.Time) {
 	s.edit(i, at, func(m *member) { m.Owes.Answer = action })
 	s.fail(i, text, at)
-}
-
-func (s *State) namesAt(at step) []string {
-	var names []string
-	for i := range s.members {
-		if s.members[i].step == at {
-			names = append(names, s.members[i].Name)
-		}
-	}
-	return names
 }

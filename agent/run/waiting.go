@@ -33,29 +33,29 @@ type Waiting struct {
 
 // blocked returns why no host starts; false when one may start.
 func (s *State) blocked(now time.Time) (Waiting, bool) {
-	g := &s.stages[s.current]
+	g := s.stages.current()
 	switch s.blocker(now) {
 	case nothing:
 		return Waiting{}, false
 	case answers:
-		return Waiting{ForHost, s.names(func(st Status) bool { return st == Pending || st == HostPreparing }) + " to answer prepare", s.sentAt}, true
+		return Waiting{ForHost, s.members.list(func(st Status) bool { return st == Pending || st == HostPreparing }) + " to answer prepare", s.sentAt}, true
 	case pausing:
 		return s.Paused.waiting(), true
 	case soak:
-		before := &s.stages[s.soaks]
-		return Waiting{ForSoak, fmt.Sprintf("stage %s to soak until %s", before.Name, stamp(s.soakEnds)), before.doneAt}, true
+		before := &s.stages.list[s.stages.soaks]
+		return Waiting{ForSoak, fmt.Sprintf("stage %s to soak until %s", before.Name, stamp(s.stages.soakEnds)), before.doneAt}, true
 	case approval:
-		return Waiting{ForApproval, fmt.Sprintf("stage %s to be approved until %s", g.Name, stamp(s.approvalEnds(g))), s.reached()}, true
+		return Waiting{ForApproval, fmt.Sprintf("stage %s to be approved until %s", g.Name, stamp(s.stages.approvalEnds(s.NotAfter))), s.stages.reached()}, true
 	case slots:
 		return s.noSlot(g)
 	case allBusy:
 		return s.waitingHosts(g)
 	case splay:
 		i, _ := s.firstCandidate()
-		return Waiting{ForSplay, fmt.Sprintf("the splay of %s until %s", s.members[i].Name, stamp(s.starts(i))), later(s.reached(), g.approvedAt)}, true
+		return Waiting{ForSplay, fmt.Sprintf("the splay of %s until %s", s.members[i].Name, stamp(s.starts(i))), later(s.stages.reached(), g.approvedAt)}, true
 	case noneLeft, noTime:
 	}
-	return s.anyBusy()
+	return s.members.busy()
 }
 
 // noSlot returns which hosts hold the slots. A host under way is named first, because
@@ -63,8 +63,9 @@ func (s *State) blocked(now time.Time) (Waiting, bool) {
 func (s *State) noSlot(g *stage) (Waiting, bool) {
 	var holders []string
 	var since time.Time
-	for i := g.first; i < g.first+g.Size; i++ {
-		m := &s.members[i]
+	hosts := s.members.of(g)
+	for i := range hosts {
+		m := &hosts[i]
 		if w, busy := busyWith(m); busy {
 			return w, true
 		}
@@ -74,7 +75,7 @@ func (s *State) noSlot(g *stage) (Waiting, bool) {
 		}
 	}
 	for _, h := range s.nonMembers() {
-		if h.Out() && h.Group == s.current {
+		if h.Out() && h.Group == s.stages.index {
 			holders = append(holders, h.Name+" ("+h.Reason()+")")
 			since = sooner(since, h.OutSince())
 		}
@@ -87,8 +88,9 @@ func (s *State) waitingHosts(g *stage) (Waiting, bool) {
 	var silent []string
 	var since time.Time
 	until := " to be released or to be deleted"
-	for i := g.first; i < g.first+g.Size; i++ {
-		m := &s.members[i]
+	hosts := s.members.of(g)
+	for i := range hosts {
+		m := &hosts[i]
 		if w, busy := busyWith(m); busy {
 			return w, true
 		}
@@ -147,8 +149,8 @@ func (s *State) waitingAt(now time.Time) (Waiting, bool) {
 		return Waiting{}, false
 	}
 	// What comes to its end waits for nothing but what has begun.
-	if s.underWay > 0 && (s.aborted != nil || s.failures.halt != "" || s.overAt(now)) {
-		return s.anyBusy()
+	if s.counts.underWay > 0 && (s.aborted != nil || s.failures.halt != "" || s.overAt(now)) {
+		return s.members.busy()
 	}
 	if s.blocker(now) != nothing {
 		return s.blocked(now)
@@ -157,25 +159,4 @@ func (s *State) waitingAt(now time.Time) (Waiting, bool) {
 		return s.fleet.waiting(s.changed), true
 	}
 	return Waiting{}, false
-}
-
-// anyBusy returns what the first host under way waits for.
-func (s *State) anyBusy() (Waiting, bool) {
-	for i := range s.members {
-		if w, busy := busyWith(&s.members[i]); busy {
-			return w, true
-		}
-	}
-	return Waiting{}, false
-}
-
-// names lists the hosts whose status matches.
-func (s *State) names(fits func(Status) bool) string {
-	var names []string
-	for i := range s.members {
-		if m := &s.members[i]; fits(m.status()) {
-			names = append(names, m.Name)
-		}
-	}
-	return list(names)
 }

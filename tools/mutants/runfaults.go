@@ -23,8 +23,8 @@ var runFaults = []fault{
 		by: simulated(scripts, invariants),
 	},
 	{
-		name: "one-slot-too-many", in: "agent/run.State.roomFor",
-		old: `return s.roster.Out(m.Group)+g.waiting < g.MaxUnavailable`, new: `return s.roster.Out(m.Group)+g.waiting <= g.MaxUnavailable`,
+		name: "one-slot-too-many", in: "agent/run.stage.roomFor",
+		old: `return out+g.waiting < g.MaxUnavailable`, new: `return out+g.waiting <= g.MaxUnavailable`,
 		by: simulated(scripts, invariants),
 	},
 	{
@@ -44,12 +44,12 @@ var runFaults = []fault{
 	},
 	{
 		name: "host-starts-before-all-are-prepared", in: "agent/run.State.blocker",
-		old: `case s.unprepared > 0:`, new: `case s.unprepared == len(s.members):`,
+		old: `case s.counts.unprepared > 0:`, new: `case s.counts.unprepared == len(s.members):`,
 		by: simulated(scripts, invariants),
 	},
 	{
 		name: "one-prepared-too-few", in: "agent/run.State.enough",
-		old: `n+s.statuses[Skipped] < s.policy.MinPrepared`, new: `n+s.statuses[Skipped]+1 < s.policy.MinPrepared`,
+		old: `n+s.counts.status[Skipped] < s.policy.MinPrepared`, new: `n+s.counts.status[Skipped]+1 < s.policy.MinPrepared`,
 		by: []suite{scripts, invariants},
 	},
 	{
@@ -89,16 +89,16 @@ var runFaults = []fault{
 	},
 	{
 		name: "pause-is-ignored", in: "agent/run.State.blocker",
-		old: `case s.Paused != nil:`, new: `case s.Paused != nil && s.unstarted == len(s.members):`,
+		old: `case s.Paused != nil:`, new: `case s.Paused != nil && s.counts.unstarted == len(s.members):`,
 		by: []suite{scripts, invariants},
 	},
 	{
-		name: "approval-is-ignored", in: "agent/run.State.approved",
+		name: "approval-is-ignored", in: "agent/run.stage.approved",
 		body: `return true`,
 		by:   []suite{scripts, invariants},
 	},
 	{
-		name: "soak-is-ignored", in: "agent/run.State.soaking",
+		name: "soak-is-ignored", in: "agent/run.stages.soaking",
 		body: `return false`,
 		by:   []suite{scripts},
 	},
@@ -138,8 +138,8 @@ var runFaults = []fault{
 		by: simulated(scripts),
 	},
 	{
-		name: "host-of-later-stage-starts", in: "agent/run.State.advance",
-		old: `for s.stages[s.current].left == 0 {`, new: `for s.stages[s.current].left <= 1 {`,
+		name: "host-of-later-stage-starts", in: "agent/run.stages.advance",
+		old: `for s.current().left == 0 {`, new: `for s.current().left <= 1 {`,
 		by: []suite{scripts, invariants},
 	},
 	{
@@ -163,8 +163,8 @@ var runFaults = []fault{
 		by: []suite{scripts},
 	},
 	{
-		name: "forecast-without-soak", in: "agent/run.State.clone",
-		old: `c.stages = slices.Clone(s.stages)`, new: `c.stages = slices.Clone(s.stages); for n := range c.stages { c.stages[n].Soak = "" }`,
+		name: "forecast-without-soak", in: "agent/run.stages.clone",
+		old: `c.list = slices.Clone(s.list)`, new: `c.list = slices.Clone(s.list); for n := range c.list { c.list[n].Soak = "" }`,
 		by: []suite{scripts},
 	},
 	{

@@ -19,13 +19,13 @@ var unwellFaults = []fault{
 		by: simulated(scripts, invariants),
 	},
 	{
-		name: "unwell-host-does-not-go-first", in: "agent/run.State.listCandidates",
+		name: "unwell-host-does-not-go-first", in: "agent/run.newCandidates",
 		old: `append(held, free...)`, new: `append(free, held...)`,
 		by: []suite{scripts},
 	},
 	{
-		name: "unwell-hosts-go-all-at-once", in: "agent/run.State.roomFor",
-		old: `return g.taken+g.turns < g.MaxUnavailable`, new: `return true`,
+		name: "unwell-hosts-go-all-at-once", in: "agent/run.stage.roomFor",
+		old: `return g.taken+g.admitted < g.MaxUnavailable`, new: `return true`,
 		by: []suite{scripts},
 	},
 	{
@@ -49,7 +49,7 @@ var unwellFaults = []fault{
 		by: append(tests("agent/controller", "TestRetryBesideOthers"), scripts),
 	},
 	{
-		name: "who-does-not-know-goes", in: "agent/run.member.mayGo",
+		name: "who-does-not-know-goes", in: "agent/run.member.isCandidate",
 		old: `!m.IsSilent() && !m.Owes.Look`, new: `!m.IsSilent()`,
 		by: simulated(scripts, invariants),
 	},

@@ -1,0 +1,134 @@
+package run
+
+import (
+	"cmp"
+	"container/heap"
+	"crypto/sha256"
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// candidates are the hosts of a stage that may be admitted now.
+type candidates struct {
+	// order holds all hosts of the stage in the order in which they go.
+	order []int
+	// queues hold the positions of the candidates in that order: of those that need a
+	// slot, and of those that are out of service already, since an earlier run.
+	queues [2]positions
+}
+
+// The queues of candidates.
+const (
+	needsSlot = iota
+	hasSlot
+)
+
+// newCandidates puts the hosts of a stage into order: as they were given, or by their
+// hash. Hosts that are out of service since an earlier run go first, because their
+// upgrade takes no other host out of service.
+func newCandidates(members []member, first, size int, byHash bool) candidates {
+	order := make([]int, size)
+	for k := range order {
+		order[k] = first + k
+	}
+	if byHash {
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(members[a].hash, members[b].hash) })
+	}
+	held, free := make([]int, 0, size), make([]int, 0, size)
+	for _, i := range order {
+		if members[i].Held() {
+			held = append(held, i)
+		} else {
+			free = append(free, i)
+		}
+	}
+	c := candidates{order: append(held, free...)}
+	for k, i := range c.order {
+		members[i].position = k
+	}
+	return c
+}
+
+// candidateQueue returns the queue in which the host belongs; false when the host is
+// no candidate.
+func (m *member) candidateQueue() (int, bool) {
+	if m.Held() {
+		return hasSlot, m.isCandidate()
+	}
+	return needsSlot, m.isCandidate()
+}
+
+// update updates the queues after a host has become a candidate, is none any more,
+// or belongs in the other queue.
+func (c *candidates) update(members []member, i int) {
+	m := &members[i]
+	if n, is := m.candidateQueue(); is && !m.queued[n] {
+		heap.Push(&c.queues[n], m.position)
+		m.queued[n] = true
+	}
+	for n := range c.queues {
+		for q := &c.queues[n]; len(*q) > 0; {
+			first := &members[c.order[(*q)[0]]]
+			if of, is := first.candidateQueue(); is && of == n {
+				break
+			}
+			first.queued[n] = false
+			heap.Pop(q)
+		}
+	}
+}
+
+// first returns the first host of a queue; false when the queue is empty.
+func (c *candidates) first(queue int) (int, bool) {
+	if q := c.queues[queue]; len(q) > 0 {
+		return c.order[q[0]], true
+	}
+	return 0, false
+}
+
+func (c *candidates) clone() candidates {
+	clone := candidates{order: c.order}
+	for n := range c.queues {
+		clone.queues[n] = slices.Clone(c.queues[n])
+	}
+	return clone
+}
+
+// positions is a heap of positions with lazy deletion: a host that is no candidate
+// any more is removed when it reaches the top, and regains its old position when it
+// is a candidate again. Each step is O(log n).
+type positions []int
+
+// Len implements heap.Interface.
+func (p positions) Len() int { return len(p) }
+
+// Less implements heap.Interface.
+func (p positions) Less(i, j int) bool { return p[i] < p[j] }
+
+// Swap implements heap.Interface.
+func (p positions) Swap(i, j int) { p[i], p[j] = p[j], p[i] }
+
+// Push implements heap.Interface.
+func (p *positions) Push(position any) { *p = append(*p, position.(int)) } //nolint:forcetypeassert // only update pushes
+
+// Pop implements heap.Interface.
+func (p *positions) Pop() any {
+	last := (*p)[len(*p)-1]
+	*p = (*p)[:len(*p)-1]
+	return last
+}
+
+// hashOf is a random number of a host in a run, the same in each controller.
+func hashOf(run uint64, host string) uint64 {
+	sum := sha256.Sum256([]byte(strconv.FormatUint(run, 10) + "/" + host))
+	return binary.BigEndian.Uint64(sum[:])
+}
+
+// share is the part of a span that a hash stands for; it grows with the hash.
+func share(hash uint64, span time.Duration) time.Duration {
+	part, _ := bits.Mul64(hash, uint64(span))
+	return time.Duration(part)
+}

@@ -1,0 +1,46 @@
+package run
+
+import "maps"
+
+// counts are the numbers of the members of a run, so that no step has to look at all
+// of them.
+type counts struct {
+	// status counts the hosts in each status.
+	status map[Status]int
+	// unprepared counts the hosts that have not answered prepare, unstarted the hosts
+	// that have not had a slot, underWay the hosts that the run waits for before it
+	// can end.
+	unprepared, unstarted, underWay int
+}
+
+// newCounts counts members that have not been asked to prepare.
+func newCounts(members int) counts {
+	return counts{status: map[Status]int{Pending: members}, unprepared: members, unstarted: members}
+}
+
+// add adds a member to what is counted, or takes it away, apart from its status.
+func (c *counts) add(m *member, n int) {
+	if m.underWay() {
+		c.underWay += n
+	}
+	if m.step <= preparing {
+		c.unprepared += n
+	}
+	if m.step <= ready {
+		c.unstarted += n
+	}
+}
+
+// change counts a member that goes from one status to another.
+func (c *counts) change(from, to Status) {
+	if from != to {
+		c.status[from]--
+		c.status[to]++
+	}
+}
+
+func (c *counts) clone() counts {
+	clone := *c
+	clone.status = maps.Clone(c.status)
+	return clone
+}

@@ -1,0 +1,121 @@
+package run
+
+import "time"
+
+// blocker is what keeps the next host from starting.
+type blocker int
+
+const (
+	nothing blocker = iota
+	// answers: members have yet to answer prepare, or to be given up.
+	answers
+	// noneLeft: no host is left to start.
+	noneLeft
+	pausing
+	soak
+	approval
+	// noTime: a host that starts now would not be done by not-after.
+	noTime
+	// slots: as many hosts as may be are out of service.
+	slots
+	// allBusy: the hosts that are left are under way, or silent.
+	allBusy
+	splay
+)
+
+// blocker returns what keeps the next host from starting. Next, Waiting and the
+// forecast all ask it, so that a run never waits for anything but what it says.
+func (s *State) blocker(now time.Time) blocker {
+	switch {
+	case s.counts.unprepared > 0:
+		return answers
+	case s.counts.unstarted == 0:
+		return noneLeft
+	case s.Paused != nil:
+		return pausing
+	case s.stages.soaking(now):
+		return soak
+	case !s.stages.current().approved():
+		return approval
+	case !s.fits(now, s.pace.usual):
+		return noTime
+	}
+	return s.stageBlocker(now)
+}
+
+// stageBlocker returns what keeps the next host of the current stage from starting
+// because of other hosts. A slot is reserved for a host that is being checked.
+func (s *State) stageBlocker(now time.Time) blocker {
+	if _, some := s.nextReady(); some {
+		return nothing
+	}
+	i, some := s.firstCandidate()
+	switch g, out := s.stages.current(), s.roster.Out(s.stages.index); {
+	case !some && !g.roomFor(false, out), some && !g.roomFor(s.members[i].Held(), out):
+		return slots
+	case !some:
+		return allBusy
+	case now.Before(s.starts(i)):
+		return splay
+	}
+	return nothing
+}
+
+// nextReady returns the host that has passed the checks before it, and may be taken
+// out of service now; false when there is none.
+func (s *State) nextReady() (int, bool) {
+	i, some := s.queues.front(ready)
+	return i, some && s.stages.current().mayTake(s.members[i].Held(), s.roster.Out(s.stages.index))
+}
+
+// firstCandidate returns the candidate of the current stage that goes next; false
+// when there is none.
+func (s *State) firstCandidate() (int, bool) {
+	return s.stages.current().firstCandidate(s.roster.Out(s.stages.index))
+}
+
+// next is the host that starts next, while nothing keeps it from that: a host that
+// has passed its checks, or else the first candidate.
+func (s *State) next() int {
+	i, some := s.nextReady()
+	if !some {
+		i, _ = s.firstCandidate()
+	}
+	return i
+}
+
+// starts is the earliest start of a host of the current stage by the splay: its hash
+// decides how long after the beginning of the stage.
+func (s *State) starts(i int) time.Time {
+	m, begins := &s.members[i], later(s.stages.reached(), s.stages.current().approvedAt)
+	// A splay that is longer than half of what is left would waste the window; for
+	// a host that is out of service anyway there is none.
+	if left := s.NotAfter.Sub(begins) / 2; s.policy.Splay.Duration() > 0 && left > 0 && !m.Held() {
+		return begins.Add(share(m.hash, min(s.policy.Splay.Duration(), left)))
+	}
+	return begins
+}
+
+// unblocks is when time alone may change what keeps the next host from
+// starting; zero when it does not.
+func (s *State) unblocks(now time.Time) time.Time {
+	if s.counts.unprepared > 0 || s.counts.unstarted == 0 {
+		return time.Time{}
+	}
+	var at time.Time
+	if s.stages.soaking(now) {
+		at = s.stages.reached()
+	} else if !s.stages.current().approved() {
+		at = s.stages.approvalEnds(s.NotAfter)
+	}
+	if i, some := s.firstCandidate(); some && now.Before(s.starts(i)) {
+		at = sooner(at, s.starts(i))
+	}
+	if took := s.pace.usual; took > 0 {
+		// From then on no host fits any more, which may end the run.
+		if last := s.NotAfter.Add(-took); !now.After(last) {
+			at = sooner(at, last.Add(1))
+		}
+	}
+	return at
+}
