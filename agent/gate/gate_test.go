@@ -62,7 +62,7 @@ func TestGateAfterRestart(t *testing.T) {
 			prepare("h01", "h02"),
 			{Kind: message.CommandHost, Host: "h01", Run: 3, Epoch: 7, Body: []byte(`"upgrade"`)},
 			{Kind: message.CommandHost, Host: "h01", Run: 3, Epoch: 7, Body: []byte(`"reboot"`)},
-			{Kind: message.EventRecord, Body: []byte("turn")},
+			{Kind: message.EventRecord, Body: []byte("admitted")},
 		} {
 			r.add(record)
 		}

@@ -89,8 +89,8 @@ type Released struct {
 	Why  string `json:"why,omitempty"`
 }
 
-// Turn tells that a host has its turn: it is checked before anything else.
-type Turn struct {
+// Admitted tells that a host may go: it is checked before anything else.
+type Admitted struct {
 	Host string `json:"host"`
 }
 
@@ -177,7 +177,7 @@ func (Silent) name() string    { return "silent" }
 func (Recovered) name() string { return "recovered" }
 func (Deleted) name() string   { return "deleted" }
 func (Released) name() string  { return "released" }
-func (Turn) name() string      { return "turn" }
+func (Admitted) name() string  { return "admitted" }
 func (Slot) name() string      { return "slot" }
 func (Ran) name() string       { return "ran" }
 func (TimedOut) name() string  { return "timed-out" }
@@ -193,7 +193,7 @@ func (Finished) name() string  { return "finished" }
 // readers read the members of each event, by its name.
 var readers = map[string]func([]byte) (Event, error){
 	"opened": read[Opened], "silent": read[Silent], "recovered": read[Recovered], "deleted": read[Deleted], "released": read[Released],
-	"turn": read[Turn], "slot": read[Slot], "ran": read[Ran], "timed-out": read[TimedOut], "cancelled": read[Cancelled],
+	"admitted": read[Admitted], "slot": read[Slot], "ran": read[Ran], "timed-out": read[TimedOut], "cancelled": read[Cancelled],
 	"approved": read[Approved], "paused": read[Paused], "resumed": read[Resumed], "aborted": read[Aborted],
 	"frozen": read[Frozen], "missed": read[Missed], "finished": read[Finished],
 }
@@ -217,7 +217,7 @@ func Hosts(e Event) []string {
 		return e.Hosts
 	case Released:
 		return []string{e.Host}
-	case Turn:
+	case Admitted:
 		return []string{e.Host}
 	case Slot:
 		return []string{e.Host}
@@ -284,7 +284,7 @@ func check(e Event) error {
 		return checkAwaited(e.Hosts, e.Awaited)
 	case Cancelled:
 		return checkAwaited(e.Hosts, e.Awaited)
-	case Silent, Recovered, Deleted, Released, Turn, Slot:
+	case Silent, Recovered, Deleted, Released, Admitted, Slot:
 		return checkHosts(Hosts(e))
 	case Approved:
 		return present("stage", e.Stage != "")

@@ -104,7 +104,7 @@ func (s *State) foldReply(r message.Decoded) error {
 		return err
 	}
 	m := &s.members[i]
-	reply := s.replyOf(m, r)
+	reply := m.replyOf(r)
 	paid := r.Action == message.Prepare && s.answersBefore(i, reply, r.Time)
 	if asked := m.asked(); asked == "" || asked != r.Action {
 		if paid {
@@ -153,28 +153,6 @@ func (s *State) answersBefore(i int, reply message.Reply, at time.Time) bool {
 	return true
 }
 
-// replyOf returns what a reply says. A reply that cannot be read is a failure:
-// the host has used up its one answer, so waiting for another is vain. A worker
-// of another epoch than the one that was prepared does not know what that one
-// did, whatever it says.
-func (s *State) replyOf(m *member, r message.Decoded) message.Reply {
-	var reply message.Reply
-	switch {
-	case r.Reply == nil:
-		reply.Result = fmt.Sprintf("its reply to %s cannot be read: %v", r.Action, r.Err)
-	case r.Reply.Action != r.Action:
-		reply.Result = fmt.Sprintf("its reply to %s speaks of %s", r.Action, r.Reply.Action)
-	default:
-		reply = *r.Reply
-	}
-	reply.Unknown = r.Unknown
-	if r.Action != message.Prepare && r.Epoch != m.epoch && !reply.Unknown {
-		reply.Unknown = true
-		reply.Result = fmt.Sprintf("another worker answered in place of the one that was prepared, so what that one did is unknown; the answer was: %s", reply.Result)
-	}
-	return reply
-}
-
 func (s *State) needsReboot(i int, at time.Time) {
 	reason, skip := s.policy.noReboot[s.members[i].Name]
 	if !skip {
@@ -221,24 +199,10 @@ func (s *State) fail(i int, text string, at time.Time) {
 		if m.step == checkingBefore && !m.Held() {
 			m.takenAt = at
 		}
-		m.Owes.Checks = s.proof(m)
+		m.Owes.Checks = s.policy.proof(m)
 		m.Before = m.Before && m.Owes.Answer != ""
 		m.ends(HostFailed, text, at)
 	})
-}
-
-// proof returns the kind of the checks that have to pass after a host has failed;
-// empty when there are no such checks, or nothing was done to the host.
-func (s *State) proof(m *member) message.TaskKind {
-	switch {
-	case m.step <= ready && m.Owes.Checks != "":
-		return m.Owes.Checks // Since an earlier run.
-	case m.step == checkingBefore:
-		return message.BeforeHost
-	case m.Held() && len(s.policy.Checks.AfterHost) > 0:
-		return message.AfterHost
-	}
-	return ""
 }
 
 // onFailure does what the policy says about failures.
@@ -280,7 +244,7 @@ func (s *State) foldEvent(r message.Decoded) error {
 		return s.each(e, r.Time, s.fallSilent)
 	case message.Recovered:
 		return s.each(e, r.Time, s.recover)
-	case message.Turn:
+	case message.Admitted:
 		return s.each(e, r.Time, s.admit)
 	case message.Slot:
 		return s.each(e, r.Time, s.slot)

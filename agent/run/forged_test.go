@@ -73,7 +73,7 @@ func (p *player) forgedEvent(rt *rapid.T, opened message.Opened, run uint64) mes
 		message.Recovered{Hosts: hosts},
 		message.Deleted{Hosts: hosts},
 		message.Released{Host: hosts[0], By: "eve"},
-		message.Turn{Host: hosts[0]},
+		message.Admitted{Host: hosts[0]},
 		message.Slot{Host: hosts[0]},
 		message.Ran{Outcome: outcome},
 		message.TimedOut{Hosts: hosts, Awaited: awaited},

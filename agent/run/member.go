@@ -212,15 +212,43 @@ func (m *member) setBack(now time.Time) {
 	}
 }
 
-func (s *State) view(m *member) Host {
+// replyOf returns what a reply says. A reply that cannot be read is a failure:
+// the host has used up its one answer, so waiting for another is vain. A worker
+// of another epoch than the one that was prepared does not know what that one
+// did, whatever it says.
+func (m *member) replyOf(r message.Decoded) message.Reply {
+	var reply message.Reply
+	switch {
+	case r.Reply == nil:
+		reply.Result = fmt.Sprintf("its reply to %s cannot be read: %v", r.Action, r.Err)
+	case r.Reply.Action != r.Action:
+		reply.Result = fmt.Sprintf("its reply to %s speaks of %s", r.Action, r.Reply.Action)
+	default:
+		reply = *r.Reply
+	}
+	reply.Unknown = r.Unknown
+	if r.Action != message.Prepare && r.Epoch != m.epoch && !reply.Unknown {
+		reply.Unknown = true
+		reply.Result = fmt.Sprintf("another worker answered in place of the one that was prepared, so what that one did is unknown; the answer was: %s", reply.Result)
+	}
+	return reply
+}
+
+// view is the host as others see it, in the stage of a name.
+func (m *member) view(stage string) Host {
 	reason := m.Reason()
 	if reason != "" && m.final != "" && !strings.Contains(m.text, m.trouble) {
 		reason += ": " + m.trouble
 	}
 	return Host{
-		Name: m.Name, Stage: s.stages.list[m.Group].Name, Status: m.status(), Since: m.since, Error: m.text, Note: m.note,
+		Name: m.Name, Stage: stage, Status: m.status(), Since: m.since, Error: m.text, Note: m.note,
 		Slot: m.OutSince(), SlotReason: reason, Took: m.took,
 	}
+}
+
+func (s *State) view(i int) Host {
+	m := &s.members[i]
+	return m.view(s.stages.list[m.Group].Name)
 }
 
 // Epoch is that of the worker of a member that was prepared; 0 when none was.
@@ -280,6 +308,9 @@ func (all members) at(at step) []string {
 	}
 	return names
 }
+
+// unanswering returns the hosts that have not answered prepare, or were not sent it.
+func (all members) unanswering() []string { return append(all.at(unasked), all.at(preparing)...) }
 
 // list lists the hosts whose status matches, as people read it.
 func (all members) list(matches func(Status) bool) string {

@@ -237,7 +237,7 @@ func (s *State) begin(now time.Time) Step {
 	}
 	i := s.next()
 	if s.unchecked(i, now) {
-		return note(message.Turn{Host: s.members[i].Name})
+		return note(message.Admitted{Host: s.members[i].Name})
 	}
 	return s.takeOut(i)
 }

@@ -79,3 +79,17 @@ func (r *rules) taskLimit(kind message.TaskKind) time.Duration {
 	}
 	return t.Limit()
 }
+
+// proof returns the kind of the checks that have to pass after a host has failed;
+// empty when there are no such checks, or nothing was done to the host.
+func (r *rules) proof(m *member) message.TaskKind {
+	switch {
+	case m.step <= ready && m.Owes.Checks != "":
+		return m.Owes.Checks // Since an earlier run.
+	case m.step == checkingBefore:
+		return message.BeforeHost
+	case m.Held() && len(r.Checks.AfterHost) > 0:
+		return message.AfterHost
+	}
+	return ""
+}

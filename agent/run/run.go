@@ -216,7 +216,7 @@ func (s *State) addEntry(e message.Entry, at time.Time) {
 func (s *State) Hosts() []Host {
 	hosts := make([]Host, len(s.members))
 	for i := range s.members {
-		hosts[i] = s.view(&s.members[i])
+		hosts[i] = s.view(i)
 	}
 	return hosts
 }
@@ -227,7 +227,7 @@ func (s *State) Host(name string) (Host, bool) {
 	if err != nil {
 		return Host{}, false
 	}
-	return s.view(&s.members[i]), true
+	return s.view(i), true
 }
 
 // Count returns how many members are in a status.

@@ -36,7 +36,7 @@ func (s *State) overdue(now time.Time) (e message.Event, until time.Time) {
 		}
 		hosts := s.queues.hosts(s.members, a.step, now.Add(-limit))
 		if a.step == preparing {
-			hosts = s.unanswering()
+			hosts = s.members.unanswering()
 		}
 		return message.TimedOut{Hosts: hosts, Awaited: a.Awaited}, time.Time{}
 	}
@@ -52,11 +52,6 @@ func (s *State) longest(at step) (time.Time, bool) {
 		return queue[0].since, true
 	}
 	return time.Time{}, false
-}
-
-// unanswering returns the hosts that have not answered prepare, or were not sent it.
-func (s *State) unanswering() []string {
-	return append(s.members.at(unasked), s.members.at(preparing)...)
 }
 
 // awaitedAt is what the run waits for at a step, or has waited for just before it.

@@ -34,7 +34,7 @@ var unwellFaults = []fault{
 		by: tests("agent/log/jetstream", "TestNewRun"),
 	},
 	{
-		name: "reply-of-another-worker-is-believed", in: "agent/run.State.replyOf",
+		name: "reply-of-another-worker-is-believed", in: "agent/run.member.replyOf",
 		old: `r.Epoch != m.epoch && !reply.Unknown`, new: `r.Epoch < m.epoch && !reply.Unknown`,
 		by: tests("agent/run", "TestReplyOfAnotherWorker"),
 	},

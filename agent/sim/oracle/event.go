@@ -79,7 +79,7 @@ func (p *run) changesMember(m *member, e message.Event) bool {
 		return !m.ended || m.phase != over || m.out()
 	case message.Released:
 		return true
-	case message.Turn:
+	case message.Admitted:
 		return mayBegin && has(follows[checking], m.phase)
 	case message.Slot:
 		return mayBegin && has(follows[draining], m.phase)
@@ -255,7 +255,7 @@ func (o *Oracle) hostEvent(r message.Decoded, e message.Event, name string, sent
 		}
 		h.remove()
 		o.stagesDone(r.Time)
-	case message.Turn:
+	case message.Admitted:
 		o.mayBegin(m, r, sent)
 		o.run.stages[m.stage].begun = true
 		m.phase, m.keeps = checking, m.held()

@@ -83,11 +83,11 @@ func (o *Oracle) checkUpgrade(r message.Decoded, m *member, sent time.Time) {
 	o.mayTakeSlot(m, r, sent)
 }
 
-// mayBegin holds what must be so when a host has its turn, its slot or its upgrade,
+// mayBegin holds what must be so when a host is admitted, takes its slot or its upgrade,
 // whichever comes first (invariant 3).
 func (o *Oracle) mayBegin(m *member, r message.Decoded, sent time.Time) {
 	p, s := o.run, &o.run.stages[m.stage]
-	what := "the turn of " + m.name
+	what := "the admission of " + m.name
 	switch {
 	case !m.prepared || m.removed || m.ended:
 		o.violated("invariant 3: %s, record %d, and it is not prepared", what, r.Seq)

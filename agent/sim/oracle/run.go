@@ -34,7 +34,7 @@ type stage struct {
 	// hosts are its members, and the other hosts that count in it.
 	hosts    []*host
 	approved bool
-	// begun tells that one of its hosts had its turn; doneAt is since when no host is
+	// begun tells that one of its hosts was admitted; doneAt is since when no host is
 	// left in it and in the stages before.
 	begun  bool
 	doneAt time.Time
@@ -96,7 +96,7 @@ type member struct {
 	phase phase
 	// ended tells that it has its final status, upgraded that this is "upgraded".
 	ended, upgraded bool
-	// keeps tells that it was out of service when its turn came: it keeps its slot,
+	// keeps tells that it was out of service when it was admitted: it keeps its slot,
 	// whatever it pays of its debts.
 	keeps bool
 	// drainGivenUp tells that nobody waits for its drain hook any more.
