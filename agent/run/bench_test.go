@@ -18,7 +18,7 @@ func BenchmarkRun(b *testing.B) {
 		name   string
 		change func(p *policy.Resolved)
 		silent bool
-		unwell bool
+		owing  bool
 	}{
 		{name: "serial", change: func(*policy.Resolved) {}},
 		{name: "all-at-once", change: func(p *policy.Resolved) { p.Stages[0].MaxUnavailable = p.Stages[0].Size }},
@@ -27,7 +27,7 @@ func BenchmarkRun(b *testing.B) {
 			p.Checks = &policy.Checks{BeforeHost: check, AfterHost: check, Fleet: check}
 			p.Hooks = &policy.Hooks{Drain: hook, Undrain: hook}
 		}},
-		{name: "unwell", unwell: true, change: func(p *policy.Resolved) {
+		{name: "owing", owing: true, change: func(p *policy.Resolved) {
 			p.Checks, p.Stages[0].MaxUnavailable = &policy.Checks{BeforeHost: check, AfterHost: check}, p.Stages[0].Size
 		}},
 		{name: "splay", change: func(p *policy.Resolved) {
@@ -40,7 +40,7 @@ func BenchmarkRun(b *testing.B) {
 				for b.Loop() {
 					policy := policy.Default(hosts)
 					shape.change(&policy)
-					wholeRun(b, policy, shape.silent, shape.unwell)
+					wholeRun(b, policy, shape.silent, shape.owing)
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*hosts), "ns/host")
 			})
@@ -49,8 +49,8 @@ func BenchmarkRun(b *testing.B) {
 }
 
 // wholeRun plays a run whose hosts do everything at once. When half of them
-// are silent, these are deleted at the end; unwell has none be well at first.
-func wholeRun(b *testing.B, policy policy.Resolved, silent, unwell bool) {
+// are silent, these are deleted at the end; owing has each of them owe checks at first.
+func wholeRun(b *testing.B, policy policy.Resolved, silent, owing bool) {
 	b.Helper()
 	p := newPlayer(b)
 	e := message.Opened{Trigger: message.TriggerWindow, NotAfter: epoch.Add(4 * time.Hour), Policy: policy}
@@ -62,7 +62,7 @@ func wholeRun(b *testing.B, policy policy.Resolved, silent, unwell bool) {
 			gone = append(gone, host)
 			e.Roster = append(e.Roster, message.Entry{Host: host, Silent: true})
 		}
-		if unwell {
+		if owing {
 			e.Roster = append(e.Roster, message.Entry{Host: host, Since: epoch, Owes: message.Debt{Checks: message.AfterHost}})
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/roster"
 )
 
-// edit changes a member, and updates all counts, queues and lists of candidates:
+// edit changes a member, and updates all counts, queues and candidates:
 // no step has to look at all hosts. A host that is back in service has changed the
 // fleet, so that the checks of the fleet have to pass again.
 func (s *State) edit(i int, at time.Time, change func(*member)) {
@@ -39,7 +39,7 @@ func (s *State) edit(i int, at time.Time, change func(*member)) {
 	s.queues.enter(s.members, i, since)
 	s.queues.leave(s.members, from)
 	if from <= preparing {
-		s.settle(at)
+		s.endPreparing(at)
 	}
 	if left && !m.left() {
 		s.stages.advance(at)
@@ -56,8 +56,8 @@ func (s *State) editHost(i int, at time.Time, change func(*roster.Host)) {
 	s.changed = at
 }
 
-// settle notes that all members have answered prepare, or that their time is up.
-func (s *State) settle(at time.Time) {
+// endPreparing notes that all members have answered prepare, or that their time is up.
+func (s *State) endPreparing(at time.Time) {
 	if s.counts.unprepared == 0 && s.ID != 0 && s.stages.preparedAt.IsZero() && !s.Over() {
 		s.stages.preparedAt = at
 		s.enough(at)

@@ -18,14 +18,14 @@ func (s *State) Fold(r message.Decoded) error {
 	if !s.Over() {
 		s.follow(r.Time)
 	}
-	err := s.takeIn(r)
+	err := s.apply(r)
 	if err == nil {
 		s.LastSeq = r.Seq
 	}
 	return err
 }
 
-func (s *State) takeIn(r message.Decoded) error {
+func (s *State) apply(r message.Decoded) error {
 	switch {
 	case r.Kind == message.ReplyRecord:
 		return s.foldReply(r)

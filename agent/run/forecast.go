@@ -56,9 +56,9 @@ func (s *State) Forecast(now time.Time) (Forecast, bool) {
 	if took == 0 || s.Over() || s.counts.unprepared > 0 {
 		return Forecast{}, false
 	}
-	p := &forecaster{State: s.clone(), now: now, took: took, f: Forecast{Hosts: make(map[string]time.Time, s.counts.unstarted+s.counts.underWay)}}
+	p := &forecaster{run: s.clone(), now: now, took: took, f: Forecast{Hosts: make(map[string]time.Time, s.counts.unstarted+s.counts.underWay)}}
 	_, p.ending = s.ending(now)
-	p.pace.usual = 0 // A host that will be late starts all the same, and is counted.
+	p.run.pace.usual = 0 // A host that will be late starts all the same, and is counted.
 	p.resume()
 	for p.step() {
 	}
@@ -70,8 +70,10 @@ func (s *State) Forecast(now time.Time) (Forecast, bool) {
 
 // forecaster plays a run to its end.
 type forecaster struct {
-	*State
-	now  time.Time
+	// run is a copy of the run, now the virtual time in it.
+	run *State
+	now time.Time
+	// took is how long each host takes.
 	took time.Duration
 	f    Forecast
 	// ending means that no host starts any more.
@@ -83,21 +85,21 @@ type forecaster struct {
 
 // resume adds the hosts that are at work already.
 func (p *forecaster) resume() {
-	for i := range p.members {
-		if m := &p.members[i]; m.final == "" && m.underWay() {
+	for i := range p.run.members {
+		if m := &p.run.members[i]; m.final == "" && m.underWay() {
 			p.working = append(p.working, i)
 		}
 	}
-	slices.SortStableFunc(p.working, func(a, b int) int { return p.members[a].takenAt.Compare(p.members[b].takenAt) })
+	slices.SortStableFunc(p.working, func(a, b int) int { return p.run.members[a].takenAt.Compare(p.run.members[b].takenAt) })
 	for _, i := range p.working {
-		p.expect(i, later(p.now, p.members[i].takenAt.Add(p.took)))
+		p.expect(i, later(p.now, p.run.members[i].takenAt.Add(p.took)))
 	}
 }
 
 // expect notes when a host will be done.
 func (p *forecaster) expect(i int, at time.Time) {
-	p.f.Hosts[p.members[i].Name] = at
-	if at.After(p.NotAfter) {
+	p.f.Hosts[p.run.members[i].Name] = at
+	if at.After(p.run.NotAfter) {
 		p.f.Left++
 	}
 }
@@ -106,15 +108,15 @@ func (p *forecaster) expect(i int, at time.Time) {
 // next thing happens. False means that nothing more will happen.
 func (p *forecaster) step() bool {
 	var until time.Time
-	if !p.ending && p.counts.unstarted > 0 {
-		if p.blocker(p.now) == nothing {
+	if !p.ending && p.run.counts.unstarted > 0 {
+		if p.run.blocker(p.now) == nothing {
 			return p.start()
 		}
-		until = p.unblocks(p.now)
+		until = p.run.unblocks(p.now)
 	}
 	if len(p.working) > 0 {
 		i := p.working[0]
-		if end := p.f.Hosts[p.members[i].Name]; until.IsZero() || !end.After(until) {
+		if end := p.f.Hosts[p.run.members[i].Name]; until.IsZero() || !end.After(until) {
 			p.now, p.working = end, p.working[1:]
 			p.finishHost(i)
 			return true
@@ -124,8 +126,8 @@ func (p *forecaster) step() bool {
 		p.now = until
 		return true
 	}
-	if !p.ending && p.counts.unstarted > 0 {
-		w, _ := p.blocked(p.now)
+	if !p.ending && p.run.counts.unstarted > 0 {
+		w, _ := p.run.blocked(p.now)
 		p.f.Waits = w.Detail
 	}
 	return false
@@ -133,13 +135,13 @@ func (p *forecaster) step() bool {
 
 // start has the next host upgraded, unless the checks of the fleet have failed.
 func (p *forecaster) start() bool {
-	if _, wanted := p.fleetTask(p.now); wanted && p.fleet.trouble != "" {
-		p.f.Waits, p.ending = p.fleet.waiting(p.changed).Detail, true
+	if _, wanted := p.run.fleetTask(p.now); wanted && p.run.fleet.trouble != "" {
+		p.f.Waits, p.ending = p.run.fleet.waiting(p.run.changed).Detail, true
 		return true
 	}
-	i := p.next()
-	p.edit(i, p.now, func(m *member) { m.step, m.takenAt, m.InHand, m.Before = upgrading, p.now, true, false })
-	p.stages.list[p.members[i].Group].begun = true
+	i := p.run.next()
+	p.run.edit(i, p.now, func(m *member) { m.step, m.takenAt, m.InHand, m.Before = upgrading, p.now, true, false })
+	p.run.stages.list[p.run.members[i].Group].begun = true
 	p.working = append(p.working, i)
 	p.expect(i, p.now.Add(p.took))
 	return true
@@ -147,7 +149,7 @@ func (p *forecaster) start() bool {
 
 // finishHost has a host be upgraded and back in service.
 func (p *forecaster) finishHost(i int) {
-	p.edit(i, p.now, func(m *member) {
+	p.run.edit(i, p.now, func(m *member) {
 		m.step, m.final, m.InHand, m.Owes = done, Upgraded, false, message.Debt{}
 	})
 }

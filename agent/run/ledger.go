@@ -73,7 +73,7 @@ func (l *Ledger) Current() *State {
 // Ended returns the last run that has ended, or nil.
 func (l *Ledger) Ended() *State { return l.ended }
 
-// Fold takes in the next record. An error means that it changed no run, and
+// Fold applies the next record. An error means that it changed no run, and
 // says why. A record that was folded before is passed over in silence: a
 // reader that starts again may deliver it twice.
 func (l *Ledger) Fold(r message.Decoded) error {

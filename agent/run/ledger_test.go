@@ -47,7 +47,7 @@ func TestLastSeq(t *testing.T) {
 		{"reply h01 prepare done", true},
 		{"reply h01 prepare done", false},
 		{"silent h02", false},
-		{"at 2h", true}, // It is given up, and the run ends.
+		{"at 2h", true}, // It times out, and the run ends.
 		{"silent h01", false},
 		{"reply h01 upgrade done", true},
 		{"reply h01 upgrade done", false},

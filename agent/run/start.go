@@ -7,7 +7,7 @@ type blocker int
 
 const (
 	nothing blocker = iota
-	// answers: members have yet to answer prepare, or to be given up.
+	// answers: members have yet to answer prepare, or to time out.
 	answers
 	// noneLeft: no host is left to start.
 	noneLeft

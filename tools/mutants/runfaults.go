@@ -159,7 +159,7 @@ var runFaults = []fault{
 	},
 	{
 		name: "forecast-without-splay", in: "agent/run.forecaster.step",
-		old: `if p.blocker(p.now) == nothing {`, new: `if b := p.blocker(p.now); b == nothing || b == splay {`,
+		old: `if p.run.blocker(p.now) == nothing {`, new: `if b := p.run.blocker(p.now); b == nothing || b == splay {`,
 		by: []suite{scripts},
 	},
 	{
