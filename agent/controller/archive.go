@@ -12,24 +12,25 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
-// rearchiveAfter is the wait until a run that has changed after its end is
-// written anew: many hosts may answer then, and each time all of it is written.
+// rearchiveAfter is the wait until a run that has changed after its end is written
+// again. Many hosts may reply at about the same time, and each write is of the whole
+// run.
 const rearchiveAfter = time.Second
 
-// archiver writes ended runs to the history beside the loop, oldest first, and
-// tries until each is there: only then a run is trimmed from the log.
+// archiver writes ended runs to the history beside the loop, oldest first, and tries
+// again until each is written: only then may a run be trimmed from the log.
 type archiver struct {
 	tenant string
 	store  Store
 	logger *slog.Logger
 	at     func(string)
 	queue  *wait.Queue[uint64, endedRun]
-	// newest is the newest run that is in the history.
+	// newest is the id of the newest run in the history.
 	newest  atomic.Uint64
 	failing throttle.Failing
 }
 
-// endedRun is a run as of a record of the log.
+// endedRun is an ended run, and the last record that it contains.
 type endedRun struct {
 	v1.Run
 	asOf uint64
@@ -39,7 +40,7 @@ func newArchiver(o Options) *archiver {
 	return &archiver{tenant: o.Tenant, store: o.Store, logger: o.Logger, at: o.At, queue: wait.NewQueue[uint64, endedRun]()}
 }
 
-// load finds out which run is the newest in the history; 0 when there is none.
+// load reads the id of the newest run in the history; 0 when there is none.
 func (a *archiver) load(ctx context.Context) (id uint64, err error) {
 	err = a.store.Runs(ctx, a.tenant, func(r v1.Run) bool {
 		id = r.ID
@@ -49,7 +50,7 @@ func (a *archiver) load(ctx context.Context) (id uint64, err error) {
 	return id, err
 }
 
-// put has a run written soon.
+// put queues a run for writing.
 func (a *archiver) put(r v1.Run, asOf uint64) { a.queue.Put(r.ID, endedRun{r, asOf}) }
 
 // complete reports whether a run and all before it are in the history.
@@ -58,7 +59,7 @@ func (a *archiver) complete(id uint64) bool {
 	return !some && a.newest.Load() >= id
 }
 
-// queued are the runs that are not in the history yet, newest first.
+// queued returns the runs that are not in the history yet, newest first.
 func (a *archiver) queued() []v1.Run {
 	var runs []v1.Run
 	for _, item := range slices.Backward(a.queue.Items()) {
@@ -67,8 +68,8 @@ func (a *archiver) queued() []v1.Run {
 	return runs
 }
 
-// run writes what is queued until ctx ends, and what is left then if last says
-// so.
+// run writes the queued runs until ctx ends. It then writes the rest if last
+// returns true.
 func (a *archiver) run(ctx context.Context, last func() bool) {
 	pause := firstPause
 	for a.queue.Wait(ctx) == nil {
@@ -86,7 +87,7 @@ func (a *archiver) run(ctx context.Context, last func() bool) {
 	}
 }
 
-// write writes all that is queued, and reports whether it could.
+// write writes all queued runs, and reports whether all were written.
 func (a *archiver) write(ctx context.Context) bool {
 	for first, some := a.queue.First(); some; first, some = a.queue.First() {
 		a.at("before history")

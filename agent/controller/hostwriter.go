@@ -26,8 +26,8 @@ type hostWriter struct {
 	store  Store
 	logger *slog.Logger
 	queue  *wait.Queue[string, store.Host]
-	// writing is held while the store is written to, so that no earlier write
-	// of a host comes after its deletion.
+	// writing is held during a write to the store, so that no earlier write of a
+	// host arrives after its deletion.
 	writing sync.Mutex
 	failing throttle.Failing
 }
@@ -36,11 +36,11 @@ func newHostWriter(o Options) *hostWriter {
 	return &hostWriter{store: o.Store, logger: o.Logger, queue: wait.NewQueue[string, store.Host]()}
 }
 
-// put has a host written soon.
+// put queues a host for writing.
 func (w *hostWriter) put(h store.Host) { w.queue.Put(h.Name, h) }
 
-// run writes what is queued until ctx ends, and what is left then if last says
-// so.
+// run writes the queued hosts until ctx ends. It then writes the rest if last
+// returns true.
 func (w *hostWriter) run(ctx context.Context, last func() bool) {
 	for w.queue.Wait(ctx) == nil {
 		w.write(ctx)
@@ -53,8 +53,8 @@ func (w *hostWriter) run(ctx context.Context, last func() bool) {
 	}
 }
 
-// write writes all that is queued. A host that fails stays queued for the next
-// round, and so do those after it: the store is slow to fail.
+// write writes all queued hosts. After a write that failed, the rest waits for the
+// next round: each failing write takes long.
 func (w *hostWriter) write(ctx context.Context) {
 	for {
 		h, found, err := w.writeFirst(ctx)
@@ -77,7 +77,7 @@ func (w *hostWriter) writeFirst(ctx context.Context) (h store.Host, found bool, 
 		return h, false, nil
 	}
 	if err = w.store.PutHost(ctx, log.Token(first.Key), first.Value); err != nil {
-		w.queue.Defer(first) // What is wrong may be wrong with this one only.
+		w.queue.Defer(first) // The fault may concern this host alone.
 	} else {
 		w.queue.Done(first)
 	}

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// trimAfter is how many records the log may have before the newest run's
-	// until those are removed.
+	// trimAfter is how many records the log may have before the newest run: if there
+	// are more, they are removed.
 	trimAfter = 50_000
 	// trimPause is the wait before a failed trim is tried again.
 	trimPause = time.Minute
@@ -15,28 +15,28 @@ const (
 	trimTimeout = 30 * time.Second
 )
 
-// trimmer removes from the log what is before the newest run, once the log is
+// trimmer removes the records before the newest run from the log, once the log is
 // long and all runs are in the history.
 type trimmer struct {
 	Options
-	// post has a function run in the loop.
+	// post runs a function in the loop.
 	post func(context.Context, func())
-	// first is the oldest record that the log has.
+	// first is the sequence of the oldest record of the log.
 	first uint64
-	// running tells that a trim is under way, retryAt when one that has failed is
-	// tried again.
+	// running means that a trim is under way; retryAt is when a failed trim is tried
+	// again.
 	running bool
 	retryAt time.Time
 }
 
-// mayTrim reports whether a log whose newest run was opened at a record is long
-// enough.
+// mayTrim reports whether the log is long enough, given the sequence at which its
+// newest run was opened.
 func (t *trimmer) mayTrim(opened uint64) bool { return opened > t.first+trimAfter }
 
-// trim removes the records up to one beside the loop: how long that takes is up to
-// the disk. It returns when to look again if an earlier try has failed. It is for
-// when no run is under way; a run that is opened in the meantime stands behind
-// what is removed.
+// trim removes the records up to a sequence. It does so beside the loop, because the
+// disk may take long. If an earlier trim has failed, trim returns when to call it
+// again. It is called while no run is under way; the records of a run that is opened
+// in the meantime come after the removed ones.
 func (t *trimmer) trim(ctx context.Context, now time.Time, upTo uint64) time.Time {
 	switch {
 	case t.running:
@@ -45,7 +45,8 @@ func (t *trimmer) trim(ctx context.Context, now time.Time, upTo uint64) time.Tim
 		return t.retryAt
 	}
 	t.At("before trim")
-	// The guard goes first: a log that begins later than it knows is damaged.
+	// The guard is told first: it takes a log that begins later than expected for
+	// damaged.
 	if err := t.Guard.Trim(upTo); err != nil {
 		t.ended(upTo, err)
 		return t.retryAt
@@ -61,7 +62,7 @@ func (t *trimmer) trim(ctx context.Context, now time.Time, upTo uint64) time.Tim
 	return time.Time{}
 }
 
-// ended notes how a trim came out.
+// ended notes the result of a trim.
 func (t *trimmer) ended(upTo uint64, err error) {
 	t.running = false
 	if err != nil {

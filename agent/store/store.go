@@ -1,9 +1,10 @@
-// Package store keeps, in JetStream key-value buckets and streams, what is not in
-// the log of a tenant: its intent (configuration, rollout and calendars), its
-// hosts, their versions and leases, and the history of its runs.
+// Package store keeps what is stored beside the log of a tenant: its intent
+// (configuration, rollout and calendars), its hosts, their versions and leases, and
+// the history of its runs. All of it is in JetStream key-value buckets and streams.
 //
-// Every write of an object of the intent names the revision on which it is based
-// (design.md 5, invariant 6). The package decides nothing about the objects.
+// Each write of the intent names the revision on which it is based (design.md 5,
+// invariant 6); a write that is based on an older revision fails with ErrConflict.
+// The package decides nothing about the objects, and never resolves a conflict.
 package store
 
 import (
@@ -18,25 +19,25 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/durability"
 )
 
-// Errors on which somebody decides.
+// The errors that callers distinguish.
 var (
 	// ErrNotFound means that there is no such entry.
 	ErrNotFound = errors.New("not found")
-	// ErrConflict means that the entry has another revision than the one that
-	// the write was based on.
+	// ErrConflict means that the entry has changed since the revision on which the
+	// write was based.
 	ErrConflict = errors.New("changed in the meantime")
 	// ErrUnknown means that another write of the entry is under way, and that
-	// nobody knows yet whether it counts: the write may be tried again.
+	// its result is not known yet: the write may be tried again.
 	ErrUnknown = errors.New("is being changed; try again")
-	// ErrDamaged means that what is there cannot be read. It can be replaced.
+	// ErrDamaged means that the entry cannot be read. It can be replaced.
 	ErrDamaged = errors.New("is damaged")
-	// ErrFull means that there may be no more of the kind.
+	// ErrFull means that the tenant has as many objects of the kind as are allowed.
 	ErrFull = errors.New("there are too many")
 )
 
-// Revision identifies one write of one bucket, never two: it holds the time
-// at which the bucket was made, so that a bucket made anew cannot repeat one
-// (design.md 7). The zero value means "no entry".
+// Revision identifies one write of a bucket. It includes the time at which the
+// bucket was created, so that a bucket that was deleted and created again never
+// repeats a revision (design.md 7). The zero value means "no entry".
 type Revision struct {
 	Bucket int64
 	Number uint64

@@ -13,7 +13,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// Phase is what the journal says the worker is at.
+// Phase is how far the worker has come with a command.
 type Phase string
 
 // The phases of a command.
@@ -35,39 +35,41 @@ const (
 	Answered Phase = "answered"
 )
 
-// Journal is what a worker remembers over crashes and boots: the command in
-// hand and how far it is. It is on disk before each action (design.md 6).
+// Journal is what a worker remembers over crashes and boots: its current command
+// and how far that has come. It is on disk before each step (design.md 6).
 type Journal struct {
-	// Log identifies the log that the rest speaks of; empty before the first
-	// command was seen.
+	// Log identifies the log on which Run and Seq are sequences; empty before the
+	// first command.
 	Log string `json:"log,omitempty"`
-	// Run is the run in hand, the sequence of its prepare; 0 before the first.
+	// Run is the id of the current run, the sequence of its prepare; 0 before the
+	// first run.
 	Run uint64 `json:"run"`
-	// NotAfter is when that run ends at the latest.
+	// NotAfter is when the current run ends at the latest.
 	NotAfter time.Time `json:"not-after"`
-	// Seq is the sequence of the command in hand, or of the newest one that
-	// this host left alone before its first. It is the worker's position: no
-	// command up to it is taken up again.
+	// Seq is the worker's position: the sequence of its current command or, before
+	// its first command, of the newest command that it has passed over. The worker
+	// executes no command up to its position again.
 	Seq    uint64         `json:"seq"`
 	Action message.Action `json:"action"`
 	Phase  Phase          `json:"phase"`
-	// BootID is the boot id at the time when the phase began.
+	// BootID is the id of the boot in which the phase began.
 	BootID string `json:"boot-id"`
-	// Asked tells that the reboot in hand is being asked for, or was.
+	// Asked means that the worker is requesting the reboot of this command, or has
+	// requested it.
 	Asked bool `json:"asked,omitempty"`
-	// Epoch is that of the lease under which the rest was written (AV-15).
+	// Epoch is the epoch of the lease under which the journal was written (AV-15).
 	Epoch uint64 `json:"epoch,omitempty"`
-	// Away tells that another worker held the lease since.
+	// Away means that another worker has held the lease since then.
 	Away bool `json:"away,omitempty"`
-	// Result is the text of the reply, once known; while rolling back, that of
-	// what went wrong.
+	// Result is the text of the reply once it is known; during a rollback it is
+	// the fault that caused the rollback.
 	Result string `json:"result,omitempty"`
 }
 
 // ReadJournal reads a journal file. A file that does not exist is
-// os.ErrNotExist. A damaged file is an error: what the host was doing is then
-// unknown, and a guess could upgrade it twice. So is the journal of a version
-// that is too new for this one, but that journal is as it should be.
+// os.ErrNotExist. A damaged file is an error: nobody knows what the host was doing,
+// and a guess could upgrade the host twice. The journal of a newer format is an
+// error as well, but never called damaged.
 func ReadJournal(path string) (Journal, error) {
 	body, err := os.ReadFile(path)
 	if err != nil {
@@ -83,8 +85,8 @@ func ReadJournal(path string) (Journal, error) {
 	return journal, nil
 }
 
-// sealed is the form of a journal file. The sum is of the journal's own bytes:
-// a disk that flips a bit must not turn one journal into another.
+// sealed is the form of a journal file. The sum is over the bytes of the journal:
+// a bit that a disk has flipped must not turn one journal into another.
 type sealed struct {
 	Journal json.RawMessage `json:"journal"`
 	Sum     string          `json:"sum"`
@@ -110,7 +112,7 @@ func decodeJournal(body []byte) (Journal, error) {
 	return journal, journal.check()
 }
 
-// encode returns what a journal file holds.
+// encode returns the content of the journal file.
 func (j Journal) encode() ([]byte, error) {
 	body, err := json.Marshal(j)
 	if err != nil {
@@ -120,7 +122,7 @@ func (j Journal) encode() ([]byte, error) {
 	return append(file, '\n'), err
 }
 
-// check refuses a journal that no worker writes.
+// check returns an error for a journal that no worker writes.
 func (j Journal) check() error {
 	switch j.Phase {
 	case Idle:

@@ -16,10 +16,10 @@ import (
 type leaseState int
 
 const (
-	// requesting means that the lease was asked for and the answer may come any
-	// moment.
+	// requesting means that the worker has asked for the lease and the response
+	// may come at any moment.
 	requesting leaseState = iota
-	// unanswered means that no answer came: the site cannot be reached.
+	// unanswered means that the site has not responded: it cannot be reached.
 	unanswered
 	// taken means that another worker holds the lease.
 	taken
@@ -27,38 +27,39 @@ const (
 	held
 )
 
-// What there is to do because of the lease.
+// The steps that only the lease calls for.
 const (
 	// DoWait waits until the state of the lease changes.
 	DoWait Do = "wait"
-	// DoTakeOver begins anew after another worker, or without a journal.
+	// DoTakeOver writes the first journal of a host that has none, or a new
+	// journal after another worker has held the lease.
 	DoTakeOver Do = "take over"
 )
 
-// allow returns what a worker may do of what its journal says that there is to
-// do. away tells that another worker has held the lease since the journal's run
-// was taken up, or may have.
+// allow returns the step that a worker may take, given the next step of its
+// journal. away means that another worker has held the lease since this worker
+// received the prepare of the journal's run, or may have held it.
 //
-// That two workers of a host never both upgrade it in one run (design.md 5,
-// invariant 2) rests on this: only the worker that took up the run's prepare
-// as its own and replied to it under the lease goes on to the upgrade.
+// This function keeps two workers of a host from both upgrading it in one run
+// (design.md 5, invariant 2): only the worker that has received the run's prepare
+// and replied to it under the lease executes the upgrade.
 //
-//   - A worker takes nothing up that was on the log when the lease last came to
-//     it from another worker (DoTakeOver); it replies to that with an error, and
-//     so to all that follows in the same run.
-//   - So two workers that both take up one prepare both had the lease before
-//     the prepare was sent. The one that had it first had lost it by then,
-//     without knowing: its reply to the prepare is refused with ErrTaken, and
-//     from there on it is away and never comes to the upgrade.
-//   - A gate that is behind may take that reply. The upgrade then bears the epoch
+//   - A worker that gets the lease from another worker executes no command that
+//     was on the log by then (DoTakeOver). It replies to that command, and to all
+//     later commands of the same run, with an error.
+//   - If two workers both execute one prepare, both therefore had the lease before
+//     the prepare was sent. The earlier holder has lost the lease without knowing:
+//     its reply to the prepare is refused with ErrTaken. From then on it is away,
+//     and does not execute the upgrade.
+//   - A gate that is behind may accept that reply. The upgrade then has the epoch
 //     of that reply, and the worker that holds the lease in another epoch does not
-//     carry it out (Journal.Receive).
-//   - A worker that did come to the upgrade is therefore the only one, and may
-//     finish what it has begun whoever holds the lease now. It must: a host is
-//     not left half upgraded.
+//     execute it (Journal.Receive).
+//   - A worker that has begun the upgrade is therefore the only worker that has,
+//     and finishes the upgrade even if another worker holds the lease now: a host
+//     is not left half upgraded.
 //
-// What was begun is known from the journal alone, so a host that the site does
-// not answer goes on with it (design.md 6), but takes nothing up.
+// The journal alone says what was begun. A host therefore finishes its step while
+// the site cannot be reached (design.md 6), but begins no other.
 func (j Journal) allow(do Do, s leaseState, away bool) Do {
 	switch {
 	case s == requesting:
@@ -68,7 +69,7 @@ func (j Journal) allow(do Do, s leaseState, away bool) Do {
 	case s == taken || s == unanswered && (away || do == Nothing || do == DoReply):
 		return DoWait
 	case away && do == DoReply && j.Action != message.Prepare:
-		// The reply is true, and nobody else can give it.
+		// The reply is true, and no other worker can give it.
 		return do
 	case away:
 		return DoTakeOver
@@ -76,8 +77,8 @@ func (j Journal) allow(do Do, s leaseState, away bool) Do {
 	return do
 }
 
-// begun reports whether a step goes on with what has had an effect, or may
-// have. An upgrade that is known not to have begun is not resumed but begun.
+// begun reports whether a step continues work that has had an effect, or may have
+// had one. DoUpgrade is not such a step: it begins an upgrade.
 func (j Journal) begun(do Do) bool {
 	switch do {
 	case DoResume, DoVerify, DoRollback, DoBooted:
@@ -89,15 +90,15 @@ func (j Journal) begun(do Do) bool {
 	}
 }
 
-// over reports whether a worker that ends may give the lease back: nothing is
-// in hand, and no command can come that only this journal allows. Between two
-// steps of a run, as long as the next one may be sent, the lease is kept:
-// another worker can only reply that it does not know, which fails the host for
-// this run, when this one may be back in a moment.
+// over reports whether a worker that ends may give the lease back: no step is in
+// progress, and the run has no further command for this journal. Between two
+// commands of a run the worker keeps the lease, as long as the next command may
+// be sent. Another worker could only reply that it does not know what was done,
+// which fails the host in this run, while this worker may be back in a moment.
 //
-// Whatever this says does no harm to invariant 2: a worker that gives the lease
-// back has ended, and when it is started again it goes on from here only if
-// the epoch tells that no other worker has held the lease meanwhile.
+// Invariant 2 does not depend on this answer: a worker that gives the lease back
+// has ended. When it is started again it continues this journal only if the epoch
+// of the lease shows that no other worker has held the lease in between.
 func (j Journal) over(now time.Time) bool {
 	switch j.Phase {
 	case Idle:
@@ -118,29 +119,29 @@ func after(a message.Action) message.Action {
 	return message.Reboot
 }
 
-// leaseWait is how long a worker with work in hand waits at its start for the
-// site to say who holds the lease.
+// leaseWait is how long a worker with a step in progress waits at its start for
+// the site to say which worker holds the lease.
 const leaseWait = message.Heartbeat
 
 // giveBackWait is how long a worker that ends waits for the site to take the
 // lease back.
 const giveBackWait = 5 * time.Second
 
-// errMoved means that a call to the site was given up because the state of the
+// errMoved means that a call to the site was cancelled because the state of the
 // lease has changed.
 var errMoved = errors.New("the lease has changed")
 
 // leaseTerm is a time in which the state of the lease does not change.
 type leaseTerm struct {
 	state leaseState
-	// epoch is that of the lease, while it is held.
+	// epoch is the epoch of the lease while this worker holds it.
 	epoch uint64
 	// ctx ends with the term.
 	ctx context.Context
 	end context.CancelFunc
 }
 
-// lease is what the loop and what runs background it know of the lease.
+// lease is the state of the lease. The loop and the jobs beside it share it.
 type lease struct {
 	mu  sync.Mutex
 	run context.Context
@@ -159,8 +160,9 @@ func (s *lease) now() leaseTerm {
 	return s.is
 }
 
-// change begins a new term, if the state is one of from, or if the lease is held
-// in another epoch: another worker held it meanwhile, and this one was not told.
+// change begins a new term if the current state is in from, or if this worker holds
+// the lease in another epoch: then another worker held the lease in between, and
+// this worker did not notice.
 func (s *lease) change(to leaseState, epoch uint64, from ...leaseState) (now leaseTerm, changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,7 +178,8 @@ func (s *lease) change(to leaseState, epoch uint64, from ...leaseState) (now lea
 	return s.is, changed
 }
 
-// hold asks for the lease and works under it; when it is lost, again.
+// hold asks for the lease and works under it. When the lease is lost, hold asks
+// again.
 func (w *Worker) hold(ctx context.Context) error {
 	wait := time.AfterFunc(leaseWait, func() { w.lease.change(unanswered, 0, requesting) })
 	defer wait.Stop()
@@ -209,7 +212,8 @@ func (w *Worker) acquire(ctx context.Context) (leaseTerm, error) {
 		case errors.Is(err, log.ErrTaken):
 			w.standBy(err)
 		case errors.Is(err, log.ErrProtocol):
-			// What was begun goes on without the site, as while it is not there.
+			// A step that has begun is finished without the site, as if the site
+			// could not be reached.
 			w.lease.change(unanswered, 0, requesting)
 			if failing.Due(w.Now()) {
 				w.Log.Error("cannot work for the site; asking again every "+message.Heartbeat.String(), "host", w.Host, "error", err)
@@ -234,10 +238,9 @@ func (w *Worker) await(ctx context.Context) error {
 	return nil
 }
 
-// giveBack gives the lease back when this worker ends with nothing in hand, so
-// that a worker that takes over need not wait until this one is silent for long
-// enough. Nothing depends on it: a lease that is not given back is free some
-// time later.
+// giveBack gives the lease back when this worker ends with no step in progress, so
+// that the next worker need not wait until this worker is silent. Nothing depends
+// on it: a lease that is not given back is free after message.Silence.
 func (w *Worker) giveBack(ctx context.Context) {
 	if w.lease.now().state != held || !w.journal.over(w.Now()) {
 		return
@@ -252,7 +255,7 @@ func (w *Worker) giveBack(ctx context.Context) {
 	w.At("after give-back")
 }
 
-// standBy gives way to another worker and says so once.
+// standBy notes that another worker holds the lease, and logs that once.
 func (w *Worker) standBy(reason error) {
 	if _, changed := w.lease.change(taken, 0, requesting, unanswered, held); changed {
 		w.Log.Warn("another worker works for host "+w.Host+"; standing by, and asking for the lease again every "+message.Heartbeat.String(),
@@ -261,11 +264,11 @@ func (w *Worker) standBy(reason error) {
 	}
 }
 
-// serve does what is done beside the loop, for as long as the worker holds the
-// lease. It returns nil when that is over.
+// serve runs the jobs beside the loop for as long as the worker holds the lease.
+// When the lease is lost it returns nil.
 func (w *Worker) serve(now leaseTerm) error {
-	// Nothing of this host is heard before it has a journal, so that no run
-	// begins with it that it would then know nothing of.
+	// The host is silent until it has a journal. Otherwise a run could begin with
+	// a host whose first journal then starts after the run's prepare.
 	select {
 	case <-now.ctx.Done():
 		return nil

@@ -12,23 +12,23 @@ import (
 // pastUnknown ends the text of both answers below.
 const pastUnknown = "what it did before is unknown"
 
-// unknownPast is what a host answers when it cannot know whether it carried
-// out a command.
+// unknownPast is the reply of a host that cannot know whether it has executed a
+// command, because it has no journal.
 const unknownPast = "this host has no journal, so " + pastUnknown
 
-// anothersPast is what a host answers when another of its workers may have
-// carried out a command.
+// anothersPast is the reply of a host when another of its workers may have executed
+// a command.
 const anothersPast = "another worker worked for this host meanwhile, so " + pastUnknown
 
-// unknown reports whether a result tells that what was done in a run is not
-// known. Such a run is not gone on with.
+// unknown reports whether a result says that the host does not know what was done
+// in a run. The host executes no further command of such a run.
 func unknown(result string) bool { return result == unknownPast || result == anothersPast }
 
-// Blank returns the first journal of a host that has none, because it is new or
-// because its journal is lost, from what the log holds for it (log.HostLog.Newest). None
-// of those commands is carried out: the host may have done so before
-// (design.md 5, invariant 2). Where one of them may still wait for its answer,
-// the answer is an error, which the log refuses if there is one already.
+// Blank returns the first journal of a host that is new or has lost its journal.
+// records are the newest commands to the host on the log (log.HostLog.Newest). The
+// host executes none of them, because it may have executed them before (design.md 5,
+// invariant 2). If a run may still wait for the host's reply, the reply is an error;
+// the log refuses it if the host has replied already.
 func Blank(records []message.Record, host string, now time.Time) Journal {
 	var position Journal
 	for _, r := range records {
@@ -45,9 +45,9 @@ func Blank(records []message.Record, host string, now time.Time) Journal {
 	return open
 }
 
-// TakeOver returns the journal of a worker that takes the lease over when another
-// one may have held it meanwhile: that of a host without a journal, because what
-// the other worker did is not known either. No position is given up.
+// TakeOver returns the journal of a worker that gets the lease when another worker
+// may have held it in between. It is the journal of a host without one, because this
+// worker does not know what the other worker did. The position never goes back.
 func (j Journal) TakeOver(records []message.Record, host string, now time.Time) Journal {
 	next := Blank(records, host, now)
 	if next.Phase != Idle {
@@ -62,8 +62,8 @@ func (j Journal) TakeOver(records []message.Record, host string, now time.Time) 
 	return next
 }
 
-// takeOver begins anew: it writes the first journal of a host that has none, or
-// the first one after another worker.
+// takeOver writes the first journal of a host that has none, or the first journal
+// after another worker.
 func (w *Worker) takeOver(ctx context.Context, now leaseTerm) error {
 	w.At("before newest")
 	newest, err := w.HostLog.Newest(now.ctx)
@@ -92,7 +92,7 @@ func (w *Worker) takeOver(ctx context.Context, now leaseTerm) error {
 	return nil
 }
 
-// takeOverReason is the reason to begin anew, for an error.
+// takeOverReason is the reason to take over, for an error.
 func (w *Worker) takeOverReason() string {
 	if w.blank {
 		return ", which has no journal,"
@@ -100,8 +100,8 @@ func (w *Worker) takeOverReason() string {
 	return ", which had another worker,"
 }
 
-// openRun returns the run among the records that this host is a member of and
-// that has not ended, with the host's newest command.
+// openRun returns the journal of the newest run if this host is a member and the
+// run has not ended; its action is that of the host's newest command.
 func openRun(records []message.Record, host string, now time.Time) (run Journal, ok bool) {
 	for _, r := range records {
 		command, err := message.DecodeCommand(r.Body)
