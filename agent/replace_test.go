@@ -35,7 +35,7 @@ func TestReplacedWorker(t *testing.T) {
 	waiting := time.Since(begun)
 	t.Logf("ready after the stop of the first: %s when it is started then, %s when it stands by", after.Round(time.Millisecond), waiting.Round(time.Millisecond))
 	if after > inTime || waiting > inTime {
-		t.Errorf("the seat is not given back: a worker that was never silenced is waited for")
+		t.Errorf("the lease is not given back: the next worker waits for one that was never silent")
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// shelf is a store of one tenant's calendars.
-type shelf struct {
+// calendarStore is a store of one tenant's calendars.
+type calendarStore struct {
 	memory
 
 	calendars map[string]v1.Calendar
@@ -23,18 +23,18 @@ type shelf struct {
 	most      int
 }
 
-func newShelf() *shelf {
-	return &shelf{calendars: map[string]v1.Calendar{}, revisions: map[string]store.Revision{}, most: 3}
+func newCalendarStore() *calendarStore {
+	return &calendarStore{calendars: map[string]v1.Calendar{}, revisions: map[string]store.Revision{}, most: 3}
 }
 
-func (s *shelf) Calendar(_ context.Context, _, name string) (v1.Calendar, store.Revision, error) {
+func (s *calendarStore) Calendar(_ context.Context, _, name string) (v1.Calendar, store.Revision, error) {
 	if c, ok := s.calendars[name]; ok {
 		return c, s.revisions[name], nil
 	}
 	return v1.Calendar{}, store.Revision{}, store.ErrNotFound
 }
 
-func (s *shelf) Calendars(context.Context, string) ([]store.NamedCalendar, error) {
+func (s *calendarStore) Calendars(context.Context, string) ([]store.NamedCalendar, error) {
 	var all []store.NamedCalendar
 	for _, name := range slices.Sorted(maps.Keys(s.calendars)) {
 		all = append(all, store.NamedCalendar{Name: name, Calendar: s.calendars[name], Revision: s.revisions[name]})
@@ -42,19 +42,19 @@ func (s *shelf) Calendars(context.Context, string) ([]store.NamedCalendar, error
 	return all, nil
 }
 
-func (s *shelf) RoomForCalendar(context.Context, string) error {
+func (s *calendarStore) RoomForCalendar(context.Context, string) error {
 	if len(s.calendars) >= s.most {
 		return fmt.Errorf("tenant acme has %d calendars: %w", s.most, store.ErrFull)
 	}
 	return nil
 }
 
-func (s *shelf) next() store.Revision {
+func (s *calendarStore) next() store.Revision {
 	s.last += 10
 	return store.Revision{Bucket: 1, Number: s.last}
 }
 
-func (s *shelf) PutCalendar(_ context.Context, _, name string, c v1.Calendar, base store.Revision) (store.Revision, error) {
+func (s *calendarStore) PutCalendar(_ context.Context, _, name string, c v1.Calendar, base store.Revision) (store.Revision, error) {
 	if s.revisions[name] != base {
 		return store.Revision{}, store.ErrConflict
 	}
@@ -62,7 +62,7 @@ func (s *shelf) PutCalendar(_ context.Context, _, name string, c v1.Calendar, ba
 	return s.revisions[name], nil
 }
 
-func (s *shelf) DeleteCalendar(_ context.Context, _, name string, base store.Revision) (store.Revision, error) {
+func (s *calendarStore) DeleteCalendar(_ context.Context, _, name string, base store.Revision) (store.Revision, error) {
 	if s.revisions[name] != base {
 		return store.Revision{}, store.ErrConflict
 	}
@@ -71,7 +71,7 @@ func (s *shelf) DeleteCalendar(_ context.Context, _, name string, base store.Rev
 	return s.next(), nil
 }
 
-func (s *shelf) Seen(_ context.Context, number uint64) error {
+func (s *calendarStore) Seen(_ context.Context, number uint64) error {
 	s.seenOnes = append(s.seenOnes, number)
 	return nil
 }
@@ -81,7 +81,7 @@ const calendarsPath = "/v1/config/tenants/acme/os-upgrade/calendars"
 // TestCalendarObject walks through the lives of two calendars.
 func TestCalendarObject(t *testing.T) {
 	t.Parallel()
-	m := newShelf()
+	m := newCalendarStore()
 	s := serve(t, m, Read, Write)
 	const xmas = calendarsPath + "/xmas"
 	const body = `{"kind":"freeze","events":[{"start":"2026-12-24T00:00:00","duration":"1440m","rrule":"FREQ=YEARLY"}]}`
@@ -148,7 +148,7 @@ func TestWrongCalendarIsNotStored(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := newShelf()
+			m := newCalendarStore()
 			s := serve(t, m, Write)
 			status := 400
 			if name == "too large" {
@@ -167,7 +167,7 @@ func TestWrongCalendarIsNotStored(t *testing.T) {
 // TestRoomForCalendars checks that one too many is refused, and told of before.
 func TestRoomForCalendars(t *testing.T) {
 	t.Parallel()
-	m := newShelf()
+	m := newCalendarStore()
 	s := serve(t, m, Write)
 	const body = `{"kind":"freeze"}`
 	for _, name := range []string{"/a", "/b", "/c"} {

@@ -136,8 +136,8 @@ func TestTaskAfterARestart(t *testing.T) {
 	})
 }
 
-// TestRecheck checks that a host that is unwell is checked again half a minute
-// later, and frees its slot once it is well.
+// TestRecheck checks that an unhealthy host is checked again half a minute later,
+// and frees its slot once it is healthy.
 func TestRecheck(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

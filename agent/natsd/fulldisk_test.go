@@ -107,10 +107,9 @@ func TestFullDisk(t *testing.T) {
 			s.stop()
 			s.watching.Wait()
 			w.refused(t, s, dir)
-			// There is space, and the store is not open again: the marks may be
-			// written by now.
+			// There is space, but the store is not open again.
 			if err := s.marks.mark(); err == nil {
-				t.Error("marks are written while a stream is ill")
+				t.Error("the high-water marks are written while a stream cannot store")
 			}
 			if err := s.reopen(t.Context()); err != nil {
 				t.Fatal(err)

@@ -157,7 +157,7 @@ func TestLogRepeats(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		if lines := n.lines(); len(lines) != 3 {
-			t.Errorf("three streams are ill: %q", lines)
+			t.Errorf("three streams fail to store: %q", lines)
 		}
 		time.Sleep(throttle.Again)
 		synctest.Wait()
@@ -168,7 +168,7 @@ func TestLogRepeats(t *testing.T) {
 		}
 		l.Errorf("JetStream failed to store a msg on stream %d", 0)
 		if lines := n.lines(); len(lines) != 3+3+1 {
-			t.Errorf("one is ill still: %q", lines)
+			t.Errorf("one stream still fails to store: %q", lines)
 		}
 		for other := range 1000 {
 			l.Errorf("other %d", other)

@@ -103,7 +103,7 @@ func (w *World) freeze() {
 	w.oracle.Freeze(now, start, start.Add(lasts))
 	w.mu.Unlock()
 	w.note("a freeze is written, from %s on for %s", start, lasts)
-	w.shelf.setCalendar(stop, &v1.Calendar{Kind: "freeze", Events: []v1.Event{{
+	w.store.setCalendar(stop, &v1.Calendar{Kind: "freeze", Events: []v1.Event{{
 		Start: start.Format("2006-01-02T15:04"), Duration: fmt.Sprintf("%dm", int(lasts.Minutes())), Timezone: "UTC",
 	}}})
 }
@@ -114,7 +114,7 @@ func (w *World) thaw() {
 	w.oracle.Thaw()
 	w.mu.Unlock()
 	w.note("the freeze is removed")
-	w.shelf.setCalendar(stop, nil)
+	w.store.setCalendar(stop, nil)
 }
 
 // announce tells the oracle of the windows of the first day.

@@ -16,7 +16,7 @@
 //	log, store of leases                  log/memory, behind the faults of log.go, sitelog.go, gate.go
 //	what a host sends and is sent         host.go
 //	network                               net.go
-//	store                                 shelf.go
+//	store                                 store.go
 //	machines, package manager, reboots    machine.go, system.go
 //	operator, configuration, rollouts     operator.go, config.go
 //	byzantine hosts                       byzantine.go

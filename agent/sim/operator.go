@@ -56,7 +56,7 @@ func (w *World) act(ctx context.Context, c *controller.Controller) {
 	case "thaw":
 		w.thaw()
 	case "rollout":
-		w.shelf.setRollout(w.drawRollout("rollout"))
+		w.store.setRollout(w.drawRollout("rollout"))
 	}
 	w.answered(what, host, err)
 }

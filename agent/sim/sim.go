@@ -54,7 +54,7 @@ type World struct {
 	// conns are the connections of each host's workers.
 	conns    map[string][]*hostConn
 	oracle   *oracle.Oracle
-	shelf    *shelf
+	store    *simStore
 	sites    []*site
 	clocks   []*clock
 	machines map[string]*machine
@@ -92,7 +92,7 @@ func Play(seed uint64, o Options) Report {
 func newWorld(ctx context.Context, seed uint64, o Options) *World {
 	w := &World{
 		trace: trace{print: o.Print, counts: map[string]int{}}, o: o, rng: newRNG(seed), begun: time.Now(), strength: map[string]float64{}, ctx: ctx,
-		conns: map[string][]*hostConn{}, shelf: newShelf(), machines: map[string]*machine{},
+		conns: map[string][]*hostConn{}, store: newSimStore(), machines: map[string]*machine{},
 	}
 	w.log = w.newServer()
 	w.oracle = oracle.New(w.violated, w.count)
@@ -114,8 +114,8 @@ func newWorld(ctx context.Context, seed uint64, o Options) *World {
 	}
 	c := w.drawConfig()
 	w.announce(c)
-	w.shelf.setConfig(c)
-	w.shelf.setRollout(w.drawRollout("first rollout"))
+	w.store.setConfig(c)
+	w.store.setRollout(w.drawRollout("first rollout"))
 	return w
 }
 
@@ -209,7 +209,7 @@ func (w *World) startQuietPhase() {
 	w.reconnect("")
 	c := w.drawConfig()
 	c.MaintenanceWindows = c.MaintenanceWindows[:0]
-	w.shelf.setConfig(c)
+	w.store.setConfig(c)
 }
 
 // awaitEnd waits until no run is under way (design.md 5, invariant 7).

@@ -112,7 +112,7 @@ func (s *site) run() {
 	}
 	log := siteLog{w, s, p}
 	c := controller.New(controller.Options{
-		Tenant: tenant, Zone: time.UTC, Log: log, HostEvents: log, Guard: g, Store: siteStore{w.shelf, w, p},
+		Tenant: tenant, Zone: time.UTC, Log: log, HostEvents: log, Guard: g, Store: siteStore{w.store, w, p},
 		Site: siteRunner{w, p}, Logger: w.logger(p.name), Now: s.clock.now, At: p.at,
 	})
 	s.mu.Lock()

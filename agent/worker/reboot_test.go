@@ -18,13 +18,13 @@ func rebooting(r *rig, asked bool) Journal {
 	return Journal{Run: 10, NotAfter: time.Now().Add(time.Hour), Seq: 12, Action: message.Reboot, Phase: Rebooting, BootID: boot, Asked: asked}
 }
 
-// switchboard is a machine with another way to reboot.
-type switchboard struct {
+// rebooter is a machine with another way to reboot.
+type rebooter struct {
 	Machine
 	reboot func(ctx context.Context) error
 }
 
-func (s switchboard) Reboot(ctx context.Context) error { return s.reboot(ctx) }
+func (s rebooter) Reboot(ctx context.Context) error { return s.reboot(ctx) }
 
 // TestReboot checks that a reboot is requested at most once and that the host replies
 // in any case (design.md 5, invariants 2 and 7).
@@ -49,7 +49,7 @@ func TestReboot(t *testing.T) {
 			inBubble(t, func(r *rig) {
 				asks := 0
 				r.change = func(o *Options) {
-					o.Machine = switchboard{o.Machine, func(ctx context.Context) error {
+					o.Machine = rebooter{o.Machine, func(ctx context.Context) error {
 						asks++
 						return c.reboot(ctx)
 					}}

@@ -3,7 +3,7 @@ package main
 // runFaults are faults in what a run decides.
 var runFaults = []fault{
 	{
-		name: "slot-freed-while-unwell", in: "agent/message.Debt.Any",
+		name: "slot-freed-while-unhealthy", in: "agent/message.Debt.Any",
 		old: `return d != Debt{}`, new: `d.Checks = ""; return d != Debt{}`,
 		by: simulated(scripts, invariants),
 	},

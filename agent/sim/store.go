@@ -13,8 +13,8 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// shelf is the store: what is in it survives everything.
-type shelf struct {
+// simStore is the simulated store. Its content survives every fault.
+type simStore struct {
 	mu      sync.Mutex
 	changed chan struct{}
 	number  uint64
@@ -23,17 +23,17 @@ type shelf struct {
 	hosts    map[string]store.Host
 	versions map[string]store.Reported
 	reported uint64
-	// runs are the history, runsAsOf how far each goes.
+	// runs are the history; runsAsOf is the last record that each run contains.
 	runs     []v1.Run
 	runsAsOf map[uint64]uint64
 }
 
-func newShelf() *shelf {
-	return &shelf{changed: make(chan struct{}), intent: map[store.Object]store.Seen{}, hosts: map[string]store.Host{}, versions: map[string]store.Reported{}, runsAsOf: map[uint64]uint64{}}
+func newSimStore() *simStore {
+	return &simStore{changed: make(chan struct{}), intent: map[store.Object]store.Seen{}, hosts: map[string]store.Host{}, versions: map[string]store.Reported{}, runsAsOf: map[uint64]uint64{}}
 }
 
-// change changes what is on the shelf.
-func (s *shelf) change(f func()) {
+// change changes the content of the store and wakes its watches.
+func (s *simStore) change(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.number++
@@ -42,14 +42,14 @@ func (s *shelf) change(f func()) {
 	s.changed = make(chan struct{})
 }
 
-func (s *shelf) setConfig(c *v1.OSUpgrade) {
+func (s *simStore) setConfig(c *v1.OSUpgrade) {
 	s.change(func() {
 		of := store.Object{Kind: store.Config}
 		s.intent[of] = store.Seen{Object: of, Config: c, Number: s.number, At: time.Now()}
 	})
 }
 
-func (s *shelf) setRollout(r *v1.Rollout) {
+func (s *simStore) setRollout(r *v1.Rollout) {
 	s.change(func() {
 		of := store.Object{Kind: store.Rollout}
 		s.intent[of] = store.Seen{Object: of, Rollout: r, Number: s.number, At: time.Now()}
@@ -57,14 +57,14 @@ func (s *shelf) setRollout(r *v1.Rollout) {
 }
 
 // setCalendar writes a calendar; nil deletes it.
-func (s *shelf) setCalendar(name string, c *v1.Calendar) {
+func (s *simStore) setCalendar(name string, c *v1.Calendar) {
 	s.change(func() {
 		of := store.Object{Kind: store.Calendar, Name: name}
 		s.intent[of] = store.Seen{Object: of, Calendar: c, Number: s.number, At: time.Now()}
 	})
 }
 
-func (s *shelf) putVersions(host string, body []byte) {
+func (s *simStore) putVersions(host string, body []byte) {
 	s.change(func() {
 		s.reported++
 		key := log.Token(host)
@@ -72,7 +72,7 @@ func (s *shelf) putVersions(host string, body []byte) {
 	})
 }
 
-func (s *shelf) lastVersions(host string) []byte {
+func (s *simStore) lastVersions(host string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.versions[log.Token(host)].Body
@@ -80,15 +80,15 @@ func (s *shelf) lastVersions(host string) []byte {
 
 // siteStore is the store as one controller sees it.
 type siteStore struct {
-	*shelf
+	*simStore
 	w *World
 	p *process
 }
 
 var errStore = errors.New("sim: the store does not answer")
 
-// write takes no time: a controller holds a mutex over some writes, and whoever
-// waits for a mutex keeps the time of a bubble from passing.
+// write takes no simulated time: a controller holds a mutex during some writes, and
+// the time of a synctest bubble does not pass while a goroutine waits for a mutex.
 func (s siteStore) write() error {
 	switch {
 	case s.p.dead():
@@ -133,8 +133,8 @@ func (s siteStore) watch(ctx context.Context, look func()) error {
 	}
 }
 
-// WatchIntent implements controller.Store. It tells of each object at first and
-// when it has another number.
+// WatchIntent implements controller.Store. It calls see with each object, first as it
+// is and then after each change.
 func (s siteStore) WatchIntent(ctx context.Context, _ string, see func(store.Seen)) error {
 	last, started := map[store.Object]uint64{}, false
 	return s.watch(ctx, func() {
@@ -242,7 +242,7 @@ func (s siteStore) PutRun(_ context.Context, _ string, r v1.Run, asOf uint64) er
 		if kept.ID == r.ID {
 			if s.runsAsOf[r.ID] < asOf {
 				s.runs[i], s.runsAsOf[r.ID] = r, asOf
-				s.w.count("runs kept anew in the history")
+				s.w.count("runs kept again in the history")
 			}
 			return nil
 		}

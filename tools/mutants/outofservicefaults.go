@@ -1,12 +1,12 @@
 package main
 
-// unwellFaults are faults in what becomes of hosts that are not well when a run
-// ends.
-var unwellFaults = []fault{
+// outOfServiceFaults are faults in how hosts are treated that are out of service when
+// a run ends.
+var outOfServiceFaults = []fault{
 	{
 		name: "next-run-takes-all-for-well", in: "agent/controller.state.open",
 		old: `s.ledger.Opening(planned.Silent, planned.Others)`, new: `s.ledger.Opening(planned.Silent, planned.Others)[:len(planned.Silent)+len(planned.Others)]`,
-		by: simulated(tests("agent/controller", "TestUnwellInTheNextRun")...),
+		by: simulated(tests("agent/controller", "TestOutOfServiceInTheNextRun")...),
 	},
 	{
 		name: "stranded-host-is-well", in: "agent/run.State.addEntry",
@@ -19,12 +19,12 @@ var unwellFaults = []fault{
 		by: simulated(scripts, invariants),
 	},
 	{
-		name: "unwell-host-does-not-go-first", in: "agent/run.newCandidates",
+		name: "unhealthy-host-does-not-go-first", in: "agent/run.newCandidates",
 		old: `append(held, free...)`, new: `append(free, held...)`,
 		by: []suite{scripts},
 	},
 	{
-		name: "unwell-hosts-go-all-at-once", in: "agent/run.stage.roomFor",
+		name: "unhealthy-hosts-go-all-at-once", in: "agent/run.stage.roomFor",
 		old: `return g.taken+g.admitted < g.MaxUnavailable`, new: `return true`,
 		by: []suite{scripts},
 	},
@@ -74,9 +74,9 @@ var unwellFaults = []fault{
 		by: tests("agent/store", "TestRunThatChangesAfterItsEnd"),
 	},
 	{
-		name: "unwell-host-is-upgraded-though-silent", in: "agent/run.State.silence",
+		name: "unhealthy-host-is-upgraded-though-silent", in: "agent/run.State.silence",
 		old: `(!h.Held() || m.step <= ready) && m.final != Skipped`, new: `!h.Held() && m.final != Skipped`,
-		by: tests("agent/controller", "TestUnwellAndSilent"),
+		by: tests("agent/controller", "TestUnhealthyAndSilent"),
 	},
 	{
 		name: "window-is-missed-after-a-trim", in: "agent/run.Ledger.open",

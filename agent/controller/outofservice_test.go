@@ -39,9 +39,10 @@ func (m *memory) slotOfH01(t *testing.T, c *Controller) string {
 	return r.Hosts[0].SlotReason
 }
 
-// TestUnwellInTheNextRun checks that who is out of service at the end of a run
-// still is in the next one, also for a controller that has just started.
-func TestUnwellInTheNextRun(t *testing.T) {
+// TestOutOfServiceInTheNextRun checks that a host that is out of service at the end
+// of a run is out of service in the next run too, also for a controller that has
+// just started.
+func TestOutOfServiceInTheNextRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m, _, _ := lostUpgrade(t)
@@ -53,8 +54,9 @@ func TestUnwellInTheNextRun(t *testing.T) {
 	})
 }
 
-// TestReleaseAfterTheEnd checks that a slot can be freed while no run is under
-// way, who did that being in the run's story, and only one that is held.
+// TestReleaseAfterTheEnd checks that a held slot can be released while no run is
+// under way, that a slot that is not held cannot, and that the run's story names the
+// operator.
 func TestReleaseAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -81,8 +83,8 @@ func TestReleaseAfterTheEnd(t *testing.T) {
 	})
 }
 
-// TestDeletedAfterTheEnd checks that a host which is deleted while no run is
-// under way holds no slot any more.
+// TestDeletedAfterTheEnd checks that a host that is deleted while no run is under
+// way no longer holds a slot.
 func TestDeletedAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -102,9 +104,9 @@ func TestDeletedAfterTheEnd(t *testing.T) {
 	})
 }
 
-// TestUnwellBeyondTheRun checks that a host which holds a slot and is left out
-// of the next run is shown with its slot there, and still has it after that.
-func TestUnwellBeyondTheRun(t *testing.T) {
+// TestOutOfServiceBeyondTheRun checks that a host that holds a slot and is no member
+// of the next run is shown with its slot there, and still holds it afterwards.
+func TestOutOfServiceBeyondTheRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m, c, _ := lostUpgrade(t)
@@ -127,9 +129,9 @@ func TestUnwellBeyondTheRun(t *testing.T) {
 	})
 }
 
-// TestUnwellAndSilent checks that nothing is sent to a host that is not well
-// and falls silent between its answer to prepare and its turn.
-func TestUnwellAndSilent(t *testing.T) {
+// TestUnhealthyAndSilent checks that no command is sent to an unhealthy host that
+// falls silent between its reply to prepare and its admission.
+func TestUnhealthyAndSilent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory("h01", "h02")
