@@ -136,7 +136,9 @@ func TestRebootCommandPrintsWithoutEnd(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	log := filepath.Join(t.TempDir(), "log")
-	err := computer{rebootCommand: "yes", rebootLog: log}.Reboot(ctx)
+	// Some 3 MB in its time: far more than is kept, and not so fast that the file
+	// has to be emptied all the time.
+	err := computer{rebootCommand: "while :; do printf '%65536s\\n' x; sleep 0.02; done", rebootLog: log}.Reboot(ctx)
 	if took := time.Since(deadlineOf(t, ctx)); !errors.Is(err, context.DeadlineExceeded) || took > testTimeout/4 {
 		t.Errorf("it ended %s after its time, with %v", took, err)
 	}

@@ -148,3 +148,16 @@ func parseLabels(texts []string) (map[string]string, error) {
 	}
 	return labels, nil
 }
+
+// runID is the id of a run. Id 0 is none: it would mean every run, or a new one.
+type runID uint64
+
+// UnmarshalText reads an id from the command line.
+func (id *runID) UnmarshalText(text []byte) error {
+	n, err := strconv.ParseUint(string(text), 10, 64)
+	if err != nil || n == 0 {
+		return fmt.Errorf("%q is not the id of a run; osupgrade-agent runs lists them", text)
+	}
+	*id = runID(n)
+	return nil
+}

@@ -135,6 +135,10 @@ func TestRuns(t *testing.T) {
 		{"one with its story", []string{"runs", "5"}, exitOK, "paused by ann: lunch", true},
 		{"as JSON", []string{"runs", "--output", "json"}, exitOK, `"result": "failed"`, true},
 		{"one that is not there", []string{"runs", "77"}, exitFailed, "404 Not Found", true},
+		{"run 0", []string{"runs", "0"}, exitUsage, `"0" is not the id of a run; osupgrade-agent runs lists them`, true},
+		{"no id", []string{"runs", "last"}, exitUsage, `"last" is not the id of a run`, true},
+		{"watch run 0", []string{"watch", "0"}, exitUsage, `"0" is not the id of a run`, true},
+		{"retry run 0", []string{"retry", "0", "--override-window", "--reason", "again"}, exitUsage, `"0" is not the id of a run`, true},
 		{"retry", []string{"retry", "5", "--override-window", "--reason", "again"}, exitFailed, "under way", true},
 	} {
 		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", c.args...)...)

@@ -16,7 +16,7 @@ import (
 // runsCommand lists the runs, or shows one with its story.
 type runsCommand struct {
 	operator
-	ID     uint64 `arg:"" optional:"" help:"Id of one run, to show it with its hosts and its story."`
+	ID     runID  `arg:"" optional:"" help:"Id of one run, to show it with its hosts and its story."`
 	Result string `help:"Only runs that ended so: completed, partial, failed, aborted or timed-out."`
 	Host   string `help:"Only runs with this host."`
 	Since  string `help:"Only runs that were opened at this time or later, such as 2026-11-21, which begins at midnight in UTC, or 2026-11-21T01:00:00Z." placeholder:"TIME"`
@@ -35,7 +35,7 @@ func (c *runsCommand) Run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	if c.ID != 0 {
-		run, err := api.Run(ctx, c.Tenant, c.ID)
+		run, err := api.Run(ctx, c.Tenant, uint64(c.ID))
 		if err != nil {
 			return err
 		}

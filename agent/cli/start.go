@@ -56,8 +56,10 @@ func (c *startCommand) start(ctx context.Context, out io.Writer, retryOf uint64)
 // retryCommand starts a run of the hosts that an earlier run did not upgrade.
 type retryCommand struct {
 	startCommand
-	ID uint64 `arg:"" help:"Id of the run whose failed and skipped hosts are tried again."`
+	ID runID `arg:"" help:"Id of the run whose failed and skipped hosts are tried again."`
 }
 
 // Run implements the command.
-func (c *retryCommand) Run(ctx context.Context, out io.Writer) error { return c.start(ctx, out, c.ID) }
+func (c *retryCommand) Run(ctx context.Context, out io.Writer) error {
+	return c.start(ctx, out, uint64(c.ID))
+}

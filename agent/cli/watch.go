@@ -15,7 +15,7 @@ import (
 // watchCommand follows a run.
 type watchCommand struct {
 	operator
-	ID uint64 `arg:"" optional:"" help:"Id of the run (default: the one under way, or else the next one)."`
+	ID runID `arg:"" optional:"" help:"Id of the run (default: the one under way, or else the next one)."`
 }
 
 // Run implements the command.
@@ -27,7 +27,7 @@ func (c *watchCommand) Run(ctx context.Context, out io.Writer) error {
 	if c.Output == "text" && c.ID == 0 {
 		_, _ = fmt.Fprintf(out, "Following the runs of tenant %s; Ctrl-C ends this.\n", c.Tenant)
 	}
-	return follow(ctx, out, &c.operator, api, c.ID)
+	return follow(ctx, out, &c.operator, api, uint64(c.ID))
 }
 
 // follow prints what changes in a run until it ends. id 0 is the run under

@@ -72,7 +72,7 @@ func tellEvent(e v1.RunEvent, event message.Event) v1.RunEvent {
 	case message.TimedOut:
 		texts = []string{string(event.Action) + string(event.Task)}
 	case message.Cancelled:
-		texts = []string{string(event.Action) + string(event.Task)}
+		texts = []string{string(event.Action) + string(event.Task), "the run ends"}
 	case message.Approved:
 		e.By, texts = event.By, []string{event.Stage, event.Why}
 	case message.Released:
