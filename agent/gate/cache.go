@@ -9,28 +9,28 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// cache is what hosts ask for, in memory: the newest prepare and the commands
-// to each host that came after it. Ten thousand hosts ask at once.
+// cache is the command cache: the newest prepare, and the newest command to each host
+// since then. It is in memory because ten thousand hosts ask at once.
 type cache struct {
 	gate *Gate
-	// followed tells that the cache was up to date once.
+	// followed means that the cache was up to date once.
 	followed bool
 	mu       sync.Mutex
 	// seen is the sequence up to which the cache knows all commands and events.
 	seen uint64
-	// prepare is the newest; its body is made for each host that asks. raw is
-	// the body of one that cannot be read, which no controller writes.
+	// prepare is the newest prepare; each host gets a body of its own. raw is the
+	// body of a prepare that cannot be read, which no controller writes.
 	prepare message.Record
 	raw     []byte
 	command message.Command
 	members map[string]struct{}
-	// toHost are the newest commands by host. Those before the prepare are of no
-	// use: their run takes no more replies.
+	// toHost are the newest commands by host, without those before the prepare: their
+	// run accepts no more replies.
 	toHost map[string]message.Record
 }
 
-// follow keeps the cache as the log is until ctx ends. It calls loaded once
-// the cache holds what was on the log when it began.
+// follow keeps the cache up to date until ctx ends. It calls loaded once the cache
+// has the records that were on the log at the start.
 func (c *cache) follow(ctx context.Context, loaded func()) error {
 	last, err := c.gate.Log.NewestCommand(ctx)
 	if err != nil {
@@ -47,7 +47,7 @@ func (c *cache) follow(ctx context.Context, loaded func()) error {
 	caughtUp := sync.OnceFunc(func() {
 		loaded()
 		if c.followed {
-			// Commands that came meanwhile were not pushed.
+			// Commands that were appended meanwhile were not pushed.
 			c.gate.hint()
 		}
 		c.followed = true
@@ -67,8 +67,8 @@ func (c *cache) follow(ctx context.Context, loaded func()) error {
 	})
 }
 
-// add takes a record into the cache. One that is older than what the cache
-// holds, after it was followed anew, changes nothing.
+// add adds a record to the cache. After the log is followed again, records that the
+// cache has already change nothing.
 func (c *cache) add(r message.Record) {
 	c.saw(r.Seq)
 	c.mu.Lock()
@@ -97,7 +97,7 @@ func (c *cache) saw(seq uint64) {
 	c.seen = max(c.seen, seq)
 }
 
-// current fails unless the cache holds all that is on the log now.
+// current returns an error unless the cache has all commands that are on the log now.
 func (c *cache) current(ctx context.Context) error {
 	last, err := c.gate.Log.NewestCommand(ctx)
 	if err != nil {
@@ -111,8 +111,8 @@ func (c *cache) current(ctx context.Context) error {
 	return nil
 }
 
-// push sends a new command to its host, and has all hosts ask for their part of
-// a prepare.
+// push sends a new command to its host. For a prepare it sends a hint, so that each
+// host asks for its part.
 func (c *cache) push(r message.Record) {
 	switch r.Kind {
 	case message.CommandAll:
@@ -123,8 +123,8 @@ func (c *cache) push(r message.Record) {
 	}
 }
 
-// newest returns the newest prepare as one host needs it, and the newest
-// command to that host.
+// newest returns a host's part of the newest prepare, and the newest command to that
+// host.
 func (c *cache) newest(host string) []Command {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,13 +138,13 @@ func (c *cache) newest(host string) []Command {
 	return all
 }
 
-// placeholders are names that stand in the place of all other hosts; for a host
-// of one of these names the other.
+// placeholders are two names for a host other than the one that asks: the second is
+// for a host that has the first name itself.
 var placeholders = [2]string{"another-host", "some-other-host"}
 
-// part is the body of the prepare with no host but the one that asks. For one
-// that is no member a placeholder stands there, because a prepare names at least
-// one host, and a host must see that it is not meant.
+// part returns the body of the prepare with the asking host alone. For a host that is
+// no member it names a placeholder: a prepare names at least one host, and the host
+// must see that it is no member.
 func (c *cache) part(host string) []byte {
 	if c.raw != nil {
 		return c.raw
@@ -162,7 +162,7 @@ func (c *cache) part(host string) []byte {
 	return command.Encode()
 }
 
-// run is the newest run's number.
+// run is the id of the newest run.
 func (c *cache) run() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,12 +19,12 @@ import (
 const (
 	firstPause = 50 * time.Millisecond
 	longPause  = 5 * time.Second
-	// maxPushed is how many pushes may wait for their reader. A host with more
-	// asks for the newest commands.
+	// maxPushed is how many pushes may wait for the worker. When there are more, the
+	// host asks for the newest commands.
 	maxPushed = 64
 )
 
-// Telemetry is what a host says beside the log; it may be lost.
+// Telemetry is a message that a host sends beside the log. It may be lost.
 type Telemetry int
 
 // The kinds of telemetry.
@@ -34,11 +34,11 @@ const (
 	OutcomeTelemetry
 )
 
-// Conn is a host's connection to the gates. It hands what comes by itself to
-// the Client: Pushed, Pinged, Tasked, and Missed when something may be lost.
+// Conn is a host's connection to the gates. It calls Pushed, Pinged and Tasked of the
+// Client for messages that arrive unasked, and Missed when some may be lost.
 type Conn interface {
-	// Call sends a request once and returns the response. log.ErrRefused means
-	// that it can never be sent.
+	// Call sends a request once and returns the response. log.ErrRefused means that
+	// this request can never be sent.
 	Call(ctx context.Context, q Request) ([]byte, error)
 	// Send sends telemetry of this process.
 	Send(kind Telemetry, incarnation string, body []byte) error
@@ -46,10 +46,10 @@ type Conn interface {
 	Connected() bool
 }
 
-// ClientOptions say for whom a Client calls.
+// ClientOptions name the host, worker and process for which a Client calls.
 type ClientOptions struct {
 	Host string
-	// Incarnation tells this process from all others of its worker.
+	// Incarnation identifies this process among all processes of its worker.
 	Incarnation string
 	// Jitter returns a random duration below a limit; nil means rand.N.
 	Jitter func(limit time.Duration) time.Duration
@@ -59,17 +59,18 @@ type ClientOptions struct {
 type Client struct {
 	ClientOptions
 	conn Conn
-	// stale is told when pushes may have been missed, vacated when another worker
+	// stale is signalled when pushes may have been lost, vacated when another worker
 	// has given the lease back.
 	stale, vacated wait.Signal
 	pushed         chan Push
 	mu             sync.Mutex
-	// log identifies the log that was reached last.
+	// log is the identity of the log in the latest response.
 	log string
-	// lease is what was granted; nil before. other is the lease that has taken it
-	// away; nil while none has.
+	// lease is the lease that was granted; nil before. other is the lease that has
+	// displaced it; nil while none has.
 	lease, other *Lease
-	// task and ping are who wants tasks and pings; nil while nobody does.
+	// task and ping receive the tasks and pings; nil while no call of Tasks or Pings
+	// is under way.
 	task func(message.Task)
 	ping func()
 }
@@ -90,9 +91,9 @@ func NewClient(o ClientOptions, conn Conn) *Client {
 // Missed is called when pushes or pings may have been lost.
 func (c *Client) Missed() { c.stale.Set() }
 
-// Pushed takes what a gate has pushed, in the order in which it was sent to the
-// host. A lease counts at once, so that a worker that has lost it knows before
-// any command to the next holder.
+// Pushed takes a push. The Conn calls it in the order in which a gate has sent the
+// pushes. A lease counts at once, so that a worker that has lost its lease knows this
+// before it sees a command to the next holder.
 func (c *Client) Pushed(body []byte) {
 	var p Push
 	if json.Unmarshal(body, &p) != nil {
@@ -118,8 +119,8 @@ func (c *Client) Pinged() {
 	}
 }
 
-// Tasked takes a task of a controller. One that cannot be read has no outcome,
-// and the site times it out.
+// Tasked takes a task of a controller. A task that cannot be read is dropped; the
+// controller times it out.
 func (c *Client) Tasked(body []byte) {
 	t, err := message.DecodeTask(body)
 	c.mu.Lock()
@@ -130,7 +131,8 @@ func (c *Client) Tasked(body []byte) {
 	}
 }
 
-// displaced takes in who holds the lease now.
+// displaced notes a lease that was pushed: it may be vacant now, or end the lease of
+// this process.
 func (c *Client) displaced(now Lease) {
 	if now.Vacant {
 		c.vacated.Set()
@@ -165,8 +167,8 @@ func (c *Client) Lease(ctx context.Context, worker string) (epoch uint64, err er
 	}
 }
 
-// granted takes in that this process holds a lease, unless it has been told
-// meanwhile of a later one.
+// granted notes the lease that this process was granted, unless a later lease was
+// pushed meanwhile.
 func (c *Client) granted(mine Lease) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -197,7 +199,8 @@ func (c *Client) GiveBack(ctx context.Context) error {
 // Vacated implements log.HostLog.
 func (c *Client) Vacated() <-chan struct{} { return c.vacated }
 
-// taken is the error of a worker that has lost the lease; nil while it holds it.
+// taken returns the error for a worker that has lost its lease; nil while it holds
+// the lease.
 func (c *Client) taken() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -207,7 +210,7 @@ func (c *Client) taken() error {
 	return fmt.Errorf("%w: %s", log.ErrTaken, c.other.refusal(c.lease.Worker))
 }
 
-// ask calls the gate in the name of the worker that holds the lease.
+// ask calls the gate, unless this process has lost the lease.
 func (c *Client) ask(ctx context.Context, body []byte, verb ...string) (Response, error) {
 	if err := c.taken(); err != nil {
 		return Response{}, fmt.Errorf("%s: %w", verb[0], err)
@@ -236,7 +239,7 @@ func (c *Client) call(ctx context.Context, q Request) (Response, error) {
 
 func (c *Client) once(ctx context.Context, q Request) (Response, error) {
 	verb := q.Verb[0]
-	// The site does not even look at what is much larger.
+	// The site drops a much larger message unread.
 	if len(q.Body) > message.MaxVersionsBody {
 		return Response{}, fmt.Errorf("%s: %w: %d bytes; at most %d", verb, log.ErrRefused, len(q.Body), message.MaxVersionsBody)
 	}
@@ -262,8 +265,8 @@ func (c *Client) once(ctx context.Context, q Request) (Response, error) {
 	return r, nil
 }
 
-// Newest implements log.HostLog. Older commands are of no use: a controller
-// sends the next one only after the reply to the last.
+// Newest implements log.HostLog. Older commands need no reply: a controller sends the
+// next command only after the reply to the last one.
 func (c *Client) Newest(ctx context.Context) ([]message.Record, error) {
 	return c.newest(ctx, verbNewest, current)
 }
@@ -283,7 +286,7 @@ func (c *Client) newest(ctx context.Context, verb ...string) ([]message.Record, 
 	return newest, nil
 }
 
-// record turns a command that arrives into a record.
+// record converts a command from the gate to a record.
 func (c *Client) record(in Command) message.Record {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -296,13 +299,13 @@ func (c *Client) record(in Command) message.Record {
 
 // Commands implements log.HostLog.
 func (c *Client) Commands(ctx context.Context, deliver func(message.Record)) error {
-	// What was pushed while this worker did not hold the lease was for another.
-	// Whichever gate answers pushes all that comes after its answer.
+	// A command that was pushed while this worker did not hold the lease was for
+	// another worker. The gate that answers pushes each later command.
 	for len(c.pushed) > 0 {
 		<-c.pushed
 	}
 	for {
-		// What the gate does not know yet it pushes later.
+		// The gate pushes later what it has not read yet.
 		newest, err := c.newest(ctx, verbNewest)
 		if err != nil {
 			return err
@@ -316,8 +319,7 @@ func (c *Client) Commands(ctx context.Context, deliver func(message.Record)) err
 	}
 }
 
-// listen delivers the commands that are pushed until there is a hint, or
-// something may be missing.
+// listen delivers the pushed commands until a hint arrives or pushes may be lost.
 func (c *Client) listen(ctx context.Context, deliver func(message.Record)) error {
 	for {
 		select {
@@ -339,8 +341,8 @@ func (c *Client) listen(ctx context.Context, deliver func(message.Record)) error
 	}
 }
 
-// Reply implements log.HostLog. A reply whose acknowledgement is lost is sent
-// again; the log takes only one.
+// Reply implements log.HostLog. When the acknowledgement is lost the reply is sent
+// again; the log accepts only one.
 func (c *Client) Reply(ctx context.Context, run uint64, reply message.Reply) error {
 	verb := replyVerb(run, reply.Action)
 	if reply.Unknown {
@@ -378,8 +380,8 @@ func (c *Client) LastVersions(ctx context.Context) ([]byte, error) {
 	return r.Body, err
 }
 
-// Alive implements log.HostLog. A worker that has lost the lease says it as
-// well: the gate then tells it who holds the lease.
+// Alive implements log.HostLog. A worker that has lost the lease sends heartbeats as
+// well: the gate then pushes the lease to it.
 func (c *Client) Alive(a message.Alive) error {
 	a.Protocol = format.Protocol
 	return c.conn.Send(AliveTelemetry, c.Incarnation, a.Encode())
@@ -403,8 +405,9 @@ func (c *Client) Pings(ctx context.Context, deliver func()) error {
 	c.mu.Lock()
 	c.ping = deliver
 	c.mu.Unlock()
-	// A controller that pinged before this was not heard, nor may it have heard a
-	// heartbeat of before: it listens first and pings second, as is done here.
+	// A ping from before this subscription was missed. The controller may also have
+	// missed earlier heartbeats: it listens before it pings. So one ping is delivered
+	// now.
 	deliver()
 	<-ctx.Done()
 	c.mu.Lock()

@@ -1,11 +1,11 @@
-// Package gate lets hosts in: it answers their calls in their name, keeps the
-// lease of each host and the newest commands, and is the host's side of those
-// calls as well (Client). It knows no transport: package jetstream carries it
-// over NATS, the simulation over a network of its own.
+// Package gate admits hosts to a site: the gate answers their calls, keeps the lease
+// of each host, and caches the newest commands. Client is the host's side of the
+// calls. The package knows no transport: package jetstream carries it over NATS, the
+// simulation over a simulated network.
 //
-// It decides who may work for a host, and what a host may write. It never
-// decides what a host is to do, and it keeps nothing that decides in memory
-// alone: several gates serve one log, and each may be behind.
+// It decides who may work for a host, and what a host may write. It never decides
+// what a host does, and never keeps the state for a decision in memory alone:
+// several gates serve one log, and each may be behind.
 package gate
 
 import (
@@ -32,42 +32,44 @@ const CallTimeout = 5 * time.Second
 
 // Log is what a gate needs of a tenant's log.
 type Log interface {
-	// Identity tells this log from one that was made anew in its place.
+	// Identity returns the identity of the log; a log that was deleted and created
+	// again has another identity.
 	Identity() string
-	// AppendReply writes a reply; log.ErrAnswered means that there is one.
+	// AppendReply writes a reply; log.ErrAnswered means that the log
+	// has a reply of this host to this command.
 	AppendReply(ctx context.Context, r message.Record) error
 	// NewestCommand returns the sequence of the newest command or event, and
-	// NewestPrepare that of the newest prepare, 0 for none: what is on the log,
-	// however far this gate has followed it.
+	// NewestPrepare that of the newest prepare; 0 when there is none. Both ask the
+	// log itself, because this gate may be behind.
 	NewestCommand(ctx context.Context) (uint64, error)
 	NewestPrepare(ctx context.Context) (uint64, error)
 	// FollowCommands delivers each command and event from a sequence on, in
-	// order, then those to come. log.ErrStale means that some may be missing.
+	// order, then each later one. log.ErrStale means that some may be missing.
 	FollowCommands(ctx context.Context, from uint64, deliver func(message.Record)) error
 }
 
-// Keeper keeps what a host has one entry of, so that it cannot fill the log:
-// the versions that it reports, and its lease. The key is a host's name as one
+// Keeper stores the versions and the lease of each host. Each is a single entry per
+// host, so that a host cannot fill the store. The key is the host's name as one
 // subject token.
 type Keeper interface {
 	PutVersions(ctx context.Context, tenant, key string, body []byte) error
 	Versions(ctx context.Context, tenant, key string) ([]byte, error)
-	// PutLease writes an entry if the one there still has a revision, 0 when
-	// there never was one, and returns the new revision. An error means that the
-	// write was refused, or that nobody knows whether it counts: whoever writes
-	// again reads before.
+	// PutLease writes an entry if its revision is still base (0: there never was an
+	// entry), and returns the new revision. An error means that the write was
+	// refused, or that its result is unknown: the caller reads the entry before it
+	// writes again.
 	PutLease(ctx context.Context, tenant, key string, body []byte, base uint64) (revision uint64, err error)
-	// Lease reads an entry and its revision from where they are written, not
-	// from a copy that may be behind; with no body when there is none.
+	// Lease reads an entry and its revision as they were last written, not from a
+	// copy that may be behind. The body is empty when there is no entry.
 	Lease(ctx context.Context, tenant, key string) (body []byte, revision uint64, err error)
-	// WatchLeases calls see with each entry, now and after each change; with an
-	// empty key at the end of what was there, with no body when it is gone. It
-	// returns when ctx ends or the store cannot be watched any more; log.ErrStale
-	// means that some changes may be missing.
+	// WatchLeases calls see with each entry, now and after each change. It calls see
+	// with an empty key after the entries that existed at the start, and with no
+	// body when an entry was deleted. It returns when ctx ends or the watch fails;
+	// log.ErrStale means that some changes may be missing.
 	WatchLeases(ctx context.Context, tenant string, see func(key string, body []byte, revision uint64)) error
 }
 
-// Options say what a gate works with.
+// Options are the parts that a gate needs.
 type Options struct {
 	Tenant string
 	Log    Log
@@ -75,14 +77,15 @@ type Options struct {
 	// Push sends a Push to all workers of a host, or to all hosts if it names
 	// none. It may be lost.
 	Push func(host string, body []byte)
-	// Warn is told why the gate follows something anew; nil means nobody.
+	// Warn is called with the reason when the gate starts a watch again; it may be
+	// nil.
 	Warn func(error)
-	// Incompatible is told of a host whose worker speaks a protocol that this site
-	// does not; nil means nobody.
+	// Incompatible is called for a host whose worker has no protocol in common with
+	// this site; it may be nil.
 	Incompatible func(host string, why error)
 }
 
-// Gate is where hosts are let in.
+// Gate is a gate of one tenant.
 type Gate struct {
 	Options
 	leases leases
@@ -101,10 +104,11 @@ func New(o Options) *Gate {
 	return g
 }
 
-// Ready is closed once the gate knows what was there before it.
+// Ready is closed once the gate has read the leases and commands that existed when it
+// started.
 func (g *Gate) Ready() <-chan struct{} { return g.ready }
 
-// Run keeps what the gate knows up to date until ctx ends.
+// Run keeps the leases and the command cache up to date until ctx ends.
 func (g *Gate) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -124,15 +128,15 @@ func (g *Gate) Run(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// Reconnected is called when hosts can be reached again that could not be for a
-// while: the gate has not heard them, and they may have missed what was pushed.
+// Reconnected is called when the connection to the hosts is back after it was lost:
+// the gate has not heard the hosts in between, and they may have missed pushes.
 func (g *Gate) Reconnected() {
 	g.leases.deaf()
 	g.hint()
 }
 
-// Heard notes a heartbeat and reports whether it counts. A worker that does not
-// hold the lease is told who does.
+// Heard notes a heartbeat and reports whether it counts. To a worker without the
+// lease it pushes the lease.
 func (g *Gate) Heard(host, worker, incarnation string) bool {
 	l, holds := g.leases.check(host, worker, incarnation)
 	if !holds {
@@ -141,8 +145,8 @@ func (g *Gate) Heard(host, worker, incarnation string) bool {
 	return holds
 }
 
-// Answer does what a host calls for. Only the holder of the host's lease is
-// listened to (AV-15).
+// Answer carries out a call of a host. Calls other than lease are refused unless the
+// caller holds the host's lease (AV-15).
 func (g *Gate) Answer(ctx context.Context, host string, q Request) Response {
 	verb := q.Verb[0]
 	if verb == verbLease && len(q.Verb) == 2 {
@@ -177,8 +181,7 @@ func (g *Gate) Answer(ctx context.Context, host string, q Request) Response {
 	return refused("there is no call %q", strings.Join(q.Verb, "."))
 }
 
-// acquire asks for the lease in the name of a worker whose protocol this site
-// speaks.
+// acquire grants the lease if this site speaks a protocol of the worker.
 func (g *Gate) acquire(ctx context.Context, host string, q Request) Response {
 	r := Response{Refused: true}
 	if _, err := format.Agree(q.Protocol); err == nil {
@@ -218,8 +221,8 @@ func (g *Gate) reply(ctx context.Context, r message.Record, run string) Response
 	return Response{}
 }
 
-// isNewest reports whether a run is the newest. The cache may be behind, but
-// it is never ahead, so only a run that it does not know yet is looked up.
+// isNewest reports whether a run is the newest. The cache may be behind but is never
+// ahead, so only a run that the cache does not know yet is looked up on the log.
 func (g *Gate) isNewest(ctx context.Context, run uint64) (bool, error) {
 	if known := g.cache.run(); run <= known {
 		return run == known && known != 0, nil
@@ -246,11 +249,11 @@ func (g *Gate) lastVersions(ctx context.Context, host string) Response {
 	return Response{Body: body}
 }
 
-// push sends something to the workers of a host, or of all. One that is lost is
-// made up for: hosts ask again when they are connected again, and when a gate is.
+// push sends a push to the workers of a host, or of all hosts. A push may be lost:
+// each host asks for its commands again when it or a gate has reconnected.
 func (g *Gate) push(host string, p Push) { g.Push(host, p.encode()) }
 
-// hint has all hosts ask for the newest commands.
+// hint makes all hosts ask for the newest commands.
 func (g *Gate) hint() { g.push("", Push{Hint: true}) }
 
 func failed(err error) Response { return Response{Error: err.Error()} }

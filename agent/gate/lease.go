@@ -23,18 +23,18 @@ const maxReplaced = 8
 
 // Lease is the one record of who may work for a host.
 type Lease struct {
-	// Worker holds the lease; empty when nobody ever did. Vacant tells that it
-	// has given the lease back.
+	// Worker is the holder of the lease; empty when no worker ever held it. Vacant
+	// means that the worker has given the lease back.
 	Worker string `json:"worker"`
 	Vacant bool   `json:"vacant,omitempty"`
 	// Epoch is the fencing token. It grows each time the lease passes to another
 	// worker, or to another machine with the same worker, and only then.
 	Epoch uint64 `json:"epoch"`
-	// Incarnation is the process of the worker that holds the lease. Replaced are
-	// earlier ones of this worker, the newest last.
+	// Incarnation is the process of the worker that holds the lease. Replaced are the
+	// earlier incarnations of this worker, the newest last.
 	Incarnation string   `json:"incarnation,omitempty"`
 	Replaced    []string `json:"replaced,omitempty"`
-	// Since is when the lease came to the worker, or was given back.
+	// Since is when the worker got the lease, or gave it back.
 	Since time.Time `json:"since"`
 }
 
@@ -43,21 +43,21 @@ func (l Lease) holds(worker, incarnation string) bool {
 	return l.Worker == worker && l.Incarnation == incarnation && !l.Vacant
 }
 
-// cloned reports whether a process of the holder was replaced by a newer one. If
-// such a process still calls, it is none that ended before the newer one began:
-// they run on two machines, of which one is a clone of the other.
+// cloned reports whether a process of the holder was replaced by a newer process. If
+// the replaced process still calls, it did not end before the newer process began:
+// the two run on two machines, and one machine is a clone of the other.
 func (l Lease) cloned(worker, incarnation string) bool {
 	return l.Worker == worker && slices.Contains(l.Replaced, incarnation)
 }
 
-// acquire returns the lease as it is when it passes to a process of a worker;
-// false when it is held by another. silent tells that the holder was not heard
-// of for message.Silence.
+// acquire returns the lease as granted to a process of a worker; false when another
+// process may keep it. silent means that the holder was not heard of for
+// message.Silence.
 //
-// A new process of the same worker has the lease at once: the worker was started
-// again. One that was replaced waits until the newer one is silent; then it gets
-// the lease in a new epoch, because its machine does not know what the other
-// machine did.
+// A new process of the same worker gets the lease at once: the worker was started
+// again. A process that was replaced waits until the newer process is silent. It
+// then gets the lease in a new epoch, because its machine does not know what the
+// other machine did.
 func (l Lease) acquire(worker, incarnation string, silent bool, now time.Time) (next Lease, ok bool) {
 	same, cloned := l.Worker == worker, l.cloned(worker, incarnation)
 	switch {
@@ -79,8 +79,8 @@ func (l Lease) acquire(worker, incarnation string, silent bool, now time.Time) (
 	return next, true
 }
 
-// replace returns the replaced incarnations after the holder is replaced by
-// another one.
+// replace returns the replaced incarnations after another incarnation has replaced
+// the holder's.
 func (l Lease) replace(by string) []string {
 	if l.Incarnation == by {
 		return l.Replaced
@@ -100,7 +100,7 @@ func (l Lease) giveBack(worker, incarnation string, epoch uint64, now time.Time)
 	return l, true
 }
 
-// refusal says in words why a worker is refused.
+// refusal returns the error text for a worker that is refused.
 func (l Lease) refusal(worker string) string {
 	switch {
 	case l.Worker == "" || l.Vacant:
@@ -112,9 +112,9 @@ func (l Lease) refusal(worker string) string {
 	return fmt.Sprintf("worker %s holds the lease of this host since %s", l.Worker, l.Since.UTC().Format(time.RFC3339))
 }
 
-// displaces reports whether this lease, which was pushed, takes a lease away
-// that was granted. What is pushed may come late: a lease of an earlier epoch,
-// or of a process that was replaced, takes nothing away.
+// displaces reports whether this lease, which was pushed to a host, ends the lease
+// that the host was granted. A push may arrive late: the lease of an earlier epoch, or
+// of a process that was replaced, ends nothing.
 func (l Lease) displaces(mine Lease) bool {
 	if l.Epoch != mine.Epoch {
 		return l.Epoch > mine.Epoch
@@ -126,39 +126,40 @@ func (l Lease) displaces(mine Lease) bool {
 type held struct {
 	Lease
 	revision uint64
-	// heard is when its holder was heard of last, or when the gate learned of it.
+	// heard is when the gate last heard of the holder, or first read the lease.
 	heard time.Time
 }
 
-// leases are who works for which host, in memory: each call is checked against
-// it. It may be behind, so that a worker which was displaced may still be
-// listened to: the epoch of what it says tells. Whatever is granted is decided
-// upon the entry itself.
+// leases is a cache of all leases, against which each call is checked. The cache may
+// be behind, so a displaced worker may still be accepted for a moment; the epoch of
+// its reply shows that it was displaced. A lease is granted by the stored entry, never
+// by the cache.
 type leases struct {
 	gate   *Gate
 	mu     sync.Mutex
 	byHost map[string]*held
-	// listening is since when this gate hears hosts without a break.
+	// listening is the time since which this gate has heard hosts without a break.
 	listening time.Time
 }
 
-// follow keeps the leases as the store has them until ctx ends. It calls loaded
-// once it has what was there at first.
+// follow keeps the cache equal to the store until ctx ends. It calls loaded once the
+// leases that existed at the start are read.
 func (s *leases) follow(ctx context.Context, loaded func()) error {
 	return s.gate.Keeper.WatchLeases(ctx, s.gate.Tenant, func(key string, body []byte, revision uint64) {
 		if key == "" {
 			loaded()
 		} else if host, ok := log.Host(key); ok {
-			// A lease of another format is nobody's here; whoever asks for it is told.
+			// A lease of an unknown format counts as vacant here; acquire returns the
+			// error.
 			l, _ := decodeLease(body, revision)
 			s.learn(host, l, revision)
 		}
 	})
 }
 
-// decodeLease reads an entry. One that is gone or damaged is nobody's. No epoch
-// is greater than the revision of the entry that holds it, so the next one is
-// new even then.
+// decodeLease reads an entry. A deleted or damaged entry is a lease that no worker
+// holds, with the revision of the entry as its epoch. No epoch is greater than the
+// revision of its entry, so the next epoch is new even then.
 func decodeLease(body []byte, revision uint64) (Lease, error) {
 	var l Lease
 	err := format.Lease.Decode(body, &l)
@@ -171,8 +172,8 @@ func decodeLease(body []byte, revision uint64) (Lease, error) {
 	return l, nil
 }
 
-// learn notes a lease unless a newer one is known, and tells the host's workers
-// when it has another holder.
+// learn puts a lease into the cache unless the cache has a newer revision, and pushes
+// it to the host's workers when the holder has changed.
 func (s *leases) learn(host string, l Lease, revision uint64) {
 	s.mu.Lock()
 	old := s.byHost[host]
@@ -203,8 +204,8 @@ func (s *leases) check(host, worker, incarnation string) (Lease, bool) {
 	return at.Lease, true
 }
 
-// holder is check, but refuses nobody before it has looked at the lease itself:
-// this gate may be behind, and a worker that is refused gives its work up.
+// holder is check, but reads the stored lease before it refuses a worker: the cache
+// may be behind, and a worker that is refused stops its work.
 func (s *leases) holder(ctx context.Context, host, worker, incarnation string) (Lease, bool, error) {
 	if l, holds := s.check(host, worker, incarnation); holds {
 		return l, true, nil
@@ -216,15 +217,15 @@ func (s *leases) holder(ctx context.Context, host, worker, incarnation string) (
 	return l, holds, nil
 }
 
-// deaf notes that hosts were not heard for a while.
+// deaf notes that this gate has not heard hosts for a while.
 func (s *leases) deaf() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listening = time.Now()
 }
 
-// silentAt returns when the holder of a lease has been silent for so long that
-// another worker may have it, if it is not heard of again.
+// silentAt returns the time from which another worker may have the lease, if the
+// holder is not heard of until then.
 func (s *leases) silentAt(host string) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -235,10 +236,10 @@ func (s *leases) silentAt(host string) time.Time {
 	return last.Add(message.Silence)
 }
 
-// acquire grants the lease to a process of a worker, if nobody else holds it or
-// its holder has been silent for too long. The process names the revision of the
-// lease that it wants: it asks twice, and what comes late from a process that has
-// ended takes the lease from nobody who got it since.
+// acquire grants the lease to a process of a worker if no other worker holds the lease
+// or the holder is silent. The process names the revision of the lease that it wants.
+// It learns the revision by a first call. A late call of a process that has ended
+// names an old revision, and so takes the lease from no later holder.
 func (s *leases) acquire(ctx context.Context, host, worker, incarnation, base string) Response {
 	for what, name := range map[string]string{"worker": worker, "process": incarnation} {
 		if name == "" || len(name) > maxIdentity || message.CleanText(name) != name {
@@ -267,8 +268,8 @@ func (s *leases) acquire(ctx context.Context, host, worker, incarnation, base st
 	return Response{Lease: &next}
 }
 
-// giveBack makes the lease vacant for whoever asks next. A call that comes late
-// is refused: the lease has another epoch or another incarnation by then.
+// giveBack makes the lease vacant, so that the next caller gets it. A late call is
+// refused: the lease has another epoch or incarnation by then.
 func (s *leases) giveBack(ctx context.Context, host, worker, incarnation, epoch string) Response {
 	number, err := strconv.ParseUint(epoch, 10, 64)
 	if err != nil {
@@ -288,7 +289,7 @@ func (s *leases) giveBack(ctx context.Context, host, worker, incarnation, epoch 
 	return Response{}
 }
 
-// read reads a lease from where it is written.
+// read reads the stored lease.
 func (s *leases) read(ctx context.Context, host string) (Lease, uint64, error) {
 	body, revision, err := s.gate.Keeper.Lease(ctx, s.gate.Tenant, log.Token(host))
 	if err != nil {
@@ -299,8 +300,8 @@ func (s *leases) read(ctx context.Context, host string) (Lease, uint64, error) {
 	return l, revision, err
 }
 
-// write writes a lease based on a revision. When that fails the host calls again,
-// and the next call reads whether it was written.
+// write writes a lease based on a revision. After an error the host calls again, and
+// that call reads whether the lease was written.
 func (s *leases) write(ctx context.Context, host string, next Lease, base uint64) error {
 	body, err := format.Lease.Encode(next)
 	if err != nil {

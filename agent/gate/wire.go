@@ -26,39 +26,40 @@ const current = "current"
 
 // Request is one call of a host.
 type Request struct {
-	// Verb is what the host wants, with what belongs to it.
+	// Verb is the verb of the call and its arguments.
 	Verb []string
 	// Worker identifies the worker that calls, Incarnation its process.
 	Worker, Incarnation string
-	// Protocol is the newest one that the worker speaks (package format).
+	// Protocol is the newest protocol that the worker speaks (package format).
 	Protocol int
 	Body     []byte
 }
 
-// Quick reports whether a call is answered from memory, so that it need not
-// wait behind those that are written to disk.
+// Quick reports whether a call is answered from memory, so that it need not wait
+// behind calls that write to disk.
 func (q Request) Quick() bool { return q.Verb[0] == verbNewest && len(q.Verb) == 1 }
 
-// Response is what the gate says to a call.
+// Response is the response of the gate to a call.
 type Response struct {
-	// Answered tells that the log has a reply to the command already.
+	// Answered means that the log has a reply to the command already.
 	Answered bool `json:"answered,omitempty"`
-	// Taken tells that another worker holds the lease, Refused that asking again
-	// is vain, Error why a call failed.
+	// Taken means that another worker holds the lease; Refused, that a retry would
+	// fail again. Error is why the call failed.
 	Taken   bool   `json:"taken,omitempty"`
 	Refused bool   `json:"refused,omitempty"`
 	Error   string `json:"error,omitempty"`
-	// Protocol is the newest one that the site speaks, in a response to lease,
-	// which is a worker's first call.
+	// Protocol is the newest protocol that the site speaks. It is in the response to
+	// lease, which is a worker's first call.
 	Protocol int `json:"protocol,omitempty"`
-	// Lease is what the caller was granted. Otherwise Revision is that of the lease,
-	// which the caller may have if it asks again for this revision.
+	// Lease is the lease that was granted. If it is absent, Revision is the revision
+	// of a lease that the caller gets if it calls again and names this revision.
 	Lease    *Lease `json:"lease,omitempty"`
 	Revision uint64 `json:"revision,omitempty"`
-	// Commands are those of newest, Log identifies the log.
+	// Commands are the newest commands, in the response to newest; Log identifies
+	// the log.
 	Commands []Command `json:"commands,omitempty"`
 	Log      string    `json:"log,omitempty"`
-	// Body is that of last-versions.
+	// Body is the body of the versions, in the response to last-versions.
 	Body json.RawMessage `json:"body,omitempty"`
 }
 
@@ -66,28 +67,28 @@ type Response struct {
 func (r Response) Encode() []byte {
 	body, err := json.Marshal(r)
 	if err != nil {
-		// A command on the log that is no JSON, which no controller writes.
+		// A command on the log is not JSON. No controller writes such a command.
 		body, _ = json.Marshal(Response{Refused: true, Error: err.Error()})
 	}
 	return body
 }
 
-// Push is what the gate sends by itself: one of three.
+// Push is a message that a gate sends unasked; exactly one of its members is set.
 type Push struct {
-	// Hint tells that there is a new prepare. It names all hosts, so that to
-	// send it whole to each would cost the square of their number: each asks for
-	// its own part.
+	// Hint means that there is a new prepare. A prepare names all hosts, so pushing
+	// it to each of them would cost the square of their number. Each host asks for
+	// its part instead.
 	Hint bool `json:"hint,omitempty"`
 	// Command is a new command to the host.
 	Command *Command `json:"command,omitempty"`
-	// Lease tells the host's workers which of them holds it.
+	// Lease is the lease of the host after its holder has changed.
 	Lease *Lease `json:"lease,omitempty"`
 }
 
 func (p Push) encode() []byte {
 	body, err := json.Marshal(p)
 	if err != nil {
-		// A command that is no JSON, as above: who asks for it is told.
+		// The command is not JSON. A host that asks for it gets the error.
 		body, _ = json.Marshal(Push{Hint: true})
 	}
 	return body

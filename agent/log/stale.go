@@ -8,15 +8,15 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
-// ErrStale means that who follows the log, or a store, may have missed something
-// and has to begin anew from what was seen last.
+// ErrStale means that a follower of the log, or a watch of a store, may have missed
+// something and must start again after the last record or entry that it has seen.
 var ErrStale = errors.New("something may be missing; follow anew")
 
-// StaleRest is the wait before something is followed anew.
+// StaleRest is the wait before something is followed again.
 const StaleRest = time.Second
 
-// Again calls follow, and calls it anew each time that it fails with ErrStale.
-// warn is called with that error before; nil is allowed.
+// Again calls follow, and calls it again each time it fails with ErrStale. Before
+// that it calls warn with the error; warn may be nil.
 func Again(ctx context.Context, follow func() error, warn func(error)) error {
 	for {
 		err := follow()

@@ -24,17 +24,17 @@ func (s Subjects) All() []string {
 
 func (s Subjects) root() string { return "osu." + s.Tenant }
 
-// Commands is the subject space that only a controller writes to. It is the one
-// filter with which commands and events are compared and set: servers that are
-// several compare what is under way by filter, so two filters must never be mixed.
+// Commands is the subject space that only a controller writes to. Each append of a
+// command or event is conditional on this one filter: a cluster checks the appends
+// under way by their filter, so two filters would not see each other.
 func (s Subjects) Commands() string { return s.root() + ".cmd.>" }
 
 // CommandAll is where prepare goes.
 func (s Subjects) CommandAll() string { return s.root() + ".cmd.all" }
 
-// CommandHost is where the commands to one host go; which host stands in the
-// record. A subject for each of them would make the check that nobody else has
-// written (design.md 4, "one writer") slower with every host.
+// CommandHost is where a command to one host goes; the record names the host. One
+// subject per host would make each conditional append (design.md 4, "one writer")
+// slower with each host.
 func (s Subjects) CommandHost() string { return s.root() + ".cmd.host" }
 
 // Event is where the facts of a run go.
@@ -45,36 +45,36 @@ func (s Subjects) Reply(run uint64, action message.Action, host string) string {
 	return fmt.Sprintf("%s.reply.%d.%s.%s", s.root(), run, action, Token(host))
 }
 
-// In is the subject space of one host, the only one that it may write to. No
-// stream captures it: JetStream would answer to whatever reply subject a host
-// names, with rights that the host does not have. The gate takes what comes.
+// In is the subject space of one host, the only one to which it may publish. No stream
+// captures the space: JetStream would answer on any reply subject that a host names,
+// with rights that the host does not have. The gate reads it.
 func (s Subjects) In(host string) string { return "osu-in." + s.Tenant + "." + star(host) }
 
 // Call is where a host calls the gate, one verb each.
 func (s Subjects) Call(host, verb string) string { return s.In(host) + ".call." + verb }
 
-// Alive is where a host says that it is there. It is not on the log.
+// Alive is where a host sends its heartbeats. They are not on the log.
 func (s Subjects) Alive(host string) string { return s.In(host) + ".telemetry.alive" }
 
-// Progress is where a host reports on its work. It is not on the log: what only
-// people read costs no fsync.
+// Progress is where a host reports its progress. It is not on the log, because only
+// people read it and a record costs an fsync.
 func (s Subjects) Progress(host string) string { return s.In(host) + ".telemetry.progress" }
 
-// Outcome is where a host reports how a task came out. It is not on the log: the
-// controller sends the task again until it knows.
+// Outcome is where a host sends the outcome of a task. It is not on the log: the
+// controller sends the task again until it has the outcome.
 func (s Subjects) Outcome(host string) string { return s.In(host) + ".telemetry.outcome" }
 
-// PushAll is where a gate pushes something to all hosts.
+// PushAll is where a gate sends a push to all hosts.
 func (s Subjects) PushAll() string { return "osu-push." + s.Tenant + ".all" }
 
-// Push is where a gate pushes something to the workers of one host: on one
-// subject, so that it arrives in order.
+// Push is where a gate sends pushes to the workers of one host. It is one subject, so
+// that they arrive in order.
 func (s Subjects) Push(host string) string { return "osu-push." + s.Tenant + ".host." + Token(host) }
 
 // Task is where a controller sends a task to one host.
 func (s Subjects) Task(host string) string { return "osu-push." + s.Tenant + ".task." + Token(host) }
 
-// Ping is where a controller asks every host to say that it is there.
+// Ping is where a controller asks every host for a heartbeat.
 func (s Subjects) Ping() string { return "osu-push." + s.Tenant + ".ping" }
 
 // Inbox is the prefix of a host's own inboxes.
@@ -105,7 +105,7 @@ func plain(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
 }
 
-// Host undoes Token; false when token is not one that Token makes.
+// Host returns the host name of a token; false when Token never returns this token.
 func Host(token string) (string, bool) {
 	parts := strings.Split(token, "=")
 	var b strings.Builder

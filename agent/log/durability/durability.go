@@ -1,6 +1,6 @@
 // Package durability defines how all streams and buckets are kept: the number of
 // replicas, their placement, and when a write counts as on disk. Each stream relies on
-// what the others have stored, so there is one value for all.
+// the data of the others, so all have the same settings.
 //
 // It decides nothing else and does no I/O.
 package durability
@@ -10,12 +10,12 @@ import "github.com/nats-io/nats.go/jetstream"
 const (
 	// Replicas is how many servers keep each stream and bucket.
 	Replicas = 1
-	// SyncAlways tells that a server acknowledges a write only once it is on disk.
+	// SyncAlways means that a server acknowledges a write only once it is on disk.
 	SyncAlways = true
 )
 
-// tags are what the servers are tagged with that may keep streams and buckets;
-// none means any server.
+// tags are the tags of the servers that may keep streams and buckets; without tags
+// every server may.
 var tags []string
 
 func placement() *jetstream.Placement {
@@ -25,13 +25,13 @@ func placement() *jetstream.Placement {
 	return &jetstream.Placement{Tags: tags}
 }
 
-// Stream returns the configuration of a stream that is kept so.
+// Stream returns the configuration of a stream with these settings.
 func Stream(c jetstream.StreamConfig) jetstream.StreamConfig {
 	c.Storage, c.Replicas, c.Placement = jetstream.FileStorage, Replicas, placement()
 	return c
 }
 
-// Bucket returns the configuration of a bucket that is kept so.
+// Bucket returns the configuration of a bucket with these settings.
 func Bucket(c jetstream.KeyValueConfig) jetstream.KeyValueConfig {
 	c.Storage, c.Replicas, c.Placement = jetstream.FileStorage, Replicas, placement()
 	return c

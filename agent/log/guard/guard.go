@@ -1,10 +1,9 @@
 // Package guard notices a log that went backwards, was cut or was changed: it
-// keeps the last sequence and a running hash of all records outside of the
-// log (design.md 4, "durable"). A damaged block of a stream is otherwise taken
-// for its end, and sequences are given out twice (nats-server #7549).
+// keeps the last sequence and a running hash of all records outside the log
+// (design.md 4, "durable"). Without it, the server takes a damaged block of a stream
+// for the end of the stream, and assigns sequences twice (nats-server #7549).
 //
-// It decides whether the log is the one that was there before. It never
-// repairs anything.
+// It decides whether the log is still the same. It never repairs anything.
 package guard
 
 import (
@@ -21,33 +20,33 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// Mark is a place in the log and the hash of everything up to it.
+// Mark is a sequence of the log and the hash of all records up to it.
 type Mark struct {
 	Seq  uint64 `json:"seq"`
 	Hash string `json:"hash"`
 }
 
-// file is what a Guard keeps: how far the log was known, and up to where its
-// beginning was removed on purpose.
+// file is the content of a Guard's file: how far the log was known, and up to which
+// record its beginning was trimmed.
 type file struct {
 	Mark
 	Trimmed *Mark `json:"trimmed,omitempty"`
 }
 
-// Guard follows the log beside whoever folds it.
+// Guard checks the log while its owner folds it.
 type Guard struct {
 	storage Storage
-	// kept is what the file says, now is how far the log was read.
+	// kept is the content of the file; now is how far the log was read.
 	kept file
 	now  Mark
 	hash [sha256.Size]byte
-	// noted are the places up to which the log may be trimmed, oldest first.
+	// noted are the marks up to which the log may be trimmed, oldest first.
 	noted []Mark
 }
 
 // Storage is where a Guard keeps its file.
 type Storage interface {
-	// Read returns os.ErrNotExist when nothing was written.
+	// Read returns os.ErrNotExist before the first Write.
 	Read() ([]byte, error)
 	// Write replaces the file, and returns once it is durable.
 	Write(body []byte) error
@@ -62,10 +61,10 @@ func (path onDisk) Read() ([]byte, error)   { return os.ReadFile(string(path)) }
 func (path onDisk) Write(body []byte) error { return durable.WriteFile(string(path), body, 0o600) }
 func (path onDisk) String() string          { return string(path) }
 
-// Open reads the file of an earlier Guard. Without one, the log was not seen before.
+// Open reads the file of an earlier Guard. Without a file, the log is new.
 func Open(path string) (*Guard, error) { return OpenStorage(onDisk(path)) }
 
-// OpenStorage is Open for a file that is kept elsewhere.
+// OpenStorage is Open for any Storage.
 func OpenStorage(s Storage) (*Guard, error) {
 	g := &Guard{storage: s}
 	body, err := s.Read()
@@ -85,12 +84,12 @@ func OpenStorage(s Storage) (*Guard, error) {
 	return g, nil
 }
 
-// Anew returns a Guard that knows what the file of this one says, and sees the
-// log from its beginning.
+// Anew returns a Guard with the content of this Guard's file, for reading the log from
+// its beginning again.
 func (g *Guard) Anew() (*Guard, error) { return OpenStorage(g.storage) }
 
-// begin goes to the place from which on the log is there, and reports whether
-// what the file says can be.
+// begin starts at the mark up to which the log was trimmed. It returns an error if the
+// content of the file is impossible.
 func (g *Guard) begin() bool {
 	if !g.kept.possible() {
 		return false
@@ -112,8 +111,7 @@ func (m Mark) possible() bool {
 	return err == nil && len(hash) == sha256.Size && m.Seq > 0
 }
 
-// See takes in the next record. An error means that the log is not the one
-// that was there before.
+// See adds the next record. An error means that the log is no longer the same.
 func (g *Guard) See(r message.Record) error {
 	if r.Seq <= g.now.Seq {
 		return nil
@@ -161,7 +159,7 @@ func chain(hash [sha256.Size]byte, r message.Record) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// Keep makes the place reached durable.
+// Keep makes the current mark durable.
 func (g *Guard) Keep() error {
 	if g.now.Seq <= g.kept.Seq {
 		return nil
@@ -181,12 +179,12 @@ func (g *Guard) write(f file) error {
 	return nil
 }
 
-// maxNoted bounds the places that are remembered; the oldest go first.
+// maxNoted bounds the number of noted marks; the oldest are dropped first.
 const maxNoted = 10_000
 
-// adopt takes a log as it is, from its first record on: nothing is known of it,
-// because it is new, or because somebody has compared it with a backup and
-// removed the file. A log that was trimmed does not begin with record 1.
+// adopt accepts the log as it is, from its first record on. There is no file, because
+// the log is new, or because an operator has compared the log with a backup and removed
+// the file. A log that was trimmed does not begin with record 1.
 func (g *Guard) adopt(first uint64) {
 	if first == 1 {
 		return
@@ -196,8 +194,8 @@ func (g *Guard) adopt(first uint64) {
 	g.kept.Trimmed = &begin
 }
 
-// Note remembers the place reached, the record of the last See, as one up to
-// which the log may be trimmed.
+// Note remembers the current mark, that of the last See: the log may be trimmed up to
+// it.
 func (g *Guard) Note() {
 	if n := len(g.noted); g.now.Seq == 0 || n > 0 && g.noted[n-1].Seq == g.now.Seq {
 		return
@@ -208,9 +206,9 @@ func (g *Guard) Note() {
 	g.noted = append(g.noted, g.now)
 }
 
-// Trim makes durable that the log's records up to a sequence are removed on
-// purpose. It comes before their removal, and only for a place that was noted:
-// from its hash on the rest of the log is checked.
+// Trim makes durable that the log is trimmed up to a sequence. It is called before the
+// records are removed, and only for a noted sequence: the check of the rest of the log
+// continues from its hash.
 func (g *Guard) Trim(seq uint64) error {
 	i := slices.IndexFunc(g.noted, func(m Mark) bool { return m.Seq == seq })
 	switch {
@@ -231,8 +229,8 @@ func (g *Guard) Trim(seq uint64) error {
 	return nil
 }
 
-// Trimmed is the sequence up to which the log was trimmed last; 0 when it
-// never was.
+// Trimmed returns the sequence up to which the log was last trimmed; 0 if it never
+// was.
 func (g *Guard) Trimmed() uint64 {
 	if g.kept.Trimmed == nil {
 		return 0

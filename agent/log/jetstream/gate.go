@@ -16,18 +16,18 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// Bounds of what hosts call for.
+// Bounds of the calls of hosts.
 const (
-	// gateWorkers is how many calls of all hosts are answered at once that wait
-	// for the disk, and quickWorkers how many of the others.
+	// gateWorkers is how many calls that write to disk are answered at once, over
+	// all hosts; quickWorkers is how many of the others.
 	gateWorkers, quickWorkers = 32, 2
-	// callsPerHost is how many calls of one host may be open, maxCalls how many
-	// of all hosts may wait, maxWaiting how many bytes they may have. What comes
-	// beyond that is dropped, and an honest host asks again. 10,000 hosts ask at
-	// once when there is a hint.
+	// callsPerHost is how many calls of one host may be open, maxCalls how many of
+	// all hosts may wait, and maxWaiting how many bytes they may have. A call beyond
+	// that is dropped, and an honest host calls again. After a hint 10,000 hosts
+	// call at once.
 	callsPerHost, maxCalls, maxWaiting = 4, 1 << 16, 128 << 20
-	// maxCall bounds one call with its headers, in bytes. What is larger than
-	// what it may be, but not by much, is refused in words.
+	// maxCall bounds one call with its headers, in bytes. A call that is a little
+	// too large for its verb is within this bound, and is refused with an error.
 	maxCall = 2 * message.MaxVersionsBody
 )
 
@@ -36,12 +36,12 @@ const (
 type Gate struct {
 	*gate.Gate
 	log *Log
-	// quick are the calls that are answered from memory: nobody is to wait with
-	// them behind those that are written to disk.
+	// quick are the calls that are answered from memory: they need not wait behind
+	// calls that write to disk.
 	calls, quick chan *nats.Msg
 	mu           sync.Mutex
-	// open counts the calls of each host that wait or are being answered,
-	// waiting the bytes of all of them.
+	// open is the number of calls of each host that wait or are being answered;
+	// waiting is the bytes of all of them.
 	open    map[string]int
 	waiting int
 }
@@ -58,7 +58,7 @@ func NewGate(log *Log, keeper gate.Keeper) *Gate {
 	return g
 }
 
-// push sends something to the workers of a host, or to all hosts.
+// push sends a push to the workers of a host, or to all hosts.
 func (l *Log) push(host string, body []byte) {
 	subject := l.subjects.PushAll()
 	if host != "" {
@@ -67,7 +67,7 @@ func (l *Log) push(host string, body []byte) {
 	_ = l.nats.Publish(subject, body)
 }
 
-// gateLog is the log as its gate needs it.
+// gateLog implements gate.Log.
 type gateLog struct{ *Log }
 
 var _ gate.Log = gateLog{}
@@ -126,7 +126,7 @@ func (g *Gate) Serve(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// letIn takes calls once the gate knows what was there before it.
+// letIn accepts calls once the gate is ready.
 func (g *Gate) letIn(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -137,7 +137,7 @@ func (g *Gate) letIn(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot let hosts in: %w", err)
 	}
-	// Hosts that are connected already may have missed what came before.
+	// Hosts that are connected already may have missed earlier pushes.
 	g.Reconnected()
 	var workers sync.WaitGroup
 	for range gateWorkers {
@@ -162,8 +162,8 @@ func (g *Gate) call(msg *nats.Msg) (host string, q gate.Request, ok bool) {
 	return host, q, ok && strings.HasPrefix(msg.Reply, g.log.subjects.Inbox(host)+".")
 }
 
-// admit takes a call unless its host has too many open already. It never
-// waits, so that calls do not pile up where nobody counts them.
+// admit queues a call unless its host has too many open calls. It never waits:
+// otherwise calls would pile up in the subscription, uncounted.
 func (g *Gate) admit(msg *nats.Msg) {
 	host, q, ok := g.call(msg)
 	if !ok || msg.Size() > maxCall || !g.begin(host, msg.Size()) {
@@ -210,7 +210,7 @@ func (g *Gate) work(ctx context.Context, calls <-chan *nats.Msg) {
 			limited, cancel := context.WithTimeout(ctx, gate.CallTimeout)
 			response := g.Answer(limited, host, q)
 			cancel()
-			// Who asked and is gone asks again.
+			// A host that missed the response calls again.
 			_ = g.log.nats.Publish(msg.Reply, response.Encode())
 			g.end(host, msg.Size())
 		}

@@ -24,17 +24,17 @@ const (
 	maxQueued, maxQueuedBytes = 1 << 15, 16 << 20
 )
 
-// telemetry is one kind of what hosts say beside the log.
+// telemetry is one kind of telemetry.
 type telemetry struct {
 	subject string
-	// most is how large one may be, in bytes. What is larger is not read: to
-	// decode 4 MiB only to refuse them takes the time of thousands.
+	// most is the largest size of a message, in bytes. A larger message is dropped
+	// unread: decoding 4 MiB takes as long as thousands of honest messages.
 	most int
 	hear func(host string, msg *nats.Msg) error
 }
 
-// Listen implements log.HostEvents. What cannot be read is dropped and counted: the
-// next heartbeat comes soon, and a task is asked for again.
+// Listen implements log.HostEvents. A message that cannot be read is dropped and
+// counted: the next heartbeat follows soon, and the controller sends a task again.
 func (l *Log) Listen(ctx context.Context, to log.Listener) error {
 	for _, kind := range []telemetry{
 		{l.subjects.Alive("*"), maxAlive, func(host string, msg *nats.Msg) error { return l.alive(host, msg, to) }},
@@ -50,7 +50,7 @@ func (l *Log) Listen(ctx context.Context, to log.Listener) error {
 	if err := l.nats.Publish(l.subjects.Ping(), nil); err != nil {
 		return fmt.Errorf("cannot ping the hosts: %w", err)
 	}
-	// What they sent meanwhile was not heard.
+	// Heartbeats that were sent meanwhile are lost.
 	l.whenBack(ctx, func() { _ = l.nats.Publish(l.subjects.Ping(), nil) })
 	<-ctx.Done()
 	return ctx.Err()
@@ -69,10 +69,10 @@ func (l *Log) listen(kind telemetry) (*nats.Subscription, error) {
 	return sub, sub.SetPendingLimits(maxQueued, maxQueuedBytes)
 }
 
-// Dropped counts the telemetry that could not be read.
+// Dropped returns how many messages of telemetry could not be read.
 func (l *Log) Dropped() uint64 { return l.dropped.Load() }
 
-// alive delivers a heartbeat, but not that of a worker without the lease.
+// alive delivers a heartbeat of the worker that holds the lease, and no other.
 func (l *Log) alive(host string, msg *nats.Msg, to log.Listener) error {
 	a, err := message.DecodeAlive(msg.Data)
 	if err != nil {
@@ -121,7 +121,7 @@ func (l *Log) Send(t message.Task) error {
 	return nil
 }
 
-// sender returns the host whose subject it is.
+// sender returns the host to which a subject belongs.
 func sender(subject string) (string, bool) {
 	host, ok := log.Host(strings.Split(subject, ".")[2])
 	return host, ok && names.ValidHost(host)

@@ -25,8 +25,8 @@ type HostLog struct {
 
 var _ log.HostLog = (*HostLog)(nil)
 
-// PingInterval is how often a host asks whether its connection is still there.
-// Its heartbeats find out as well, so it need not ask often.
+// PingInterval is how often a host checks its connection. Its heartbeats detect a
+// lost connection as well, so the interval is long.
 const PingInterval = 5 * time.Minute
 
 // Dial opens the connection of a host; its options name the server and the
@@ -34,7 +34,7 @@ const PingInterval = 5 * time.Minute
 func Dial(tenant, host string, connect func(...nats.Option) (*nats.Conn, error)) (*HostLog, error) {
 	h := &HostLog{conn: hostConn{subjects: log.Subjects{Tenant: tenant}, host: host}}
 	h.Client = gate.NewClient(gate.ClientOptions{Host: host, Incarnation: rand.Text()}, &h.conn)
-	// After a lost connection or a full buffer a push may be gone.
+	// After a lost connection or a full buffer a push may be lost.
 	nc, err := connect(
 		nats.CustomInboxPrefix(h.conn.subjects.Inbox(host)), nats.PingInterval(PingInterval),
 		nats.ReconnectHandler(func(*nats.Conn) { h.Missed() }),
@@ -122,21 +122,21 @@ func (c *hostConn) Send(kind gate.Telemetry, incarnation string, body []byte) er
 func (c *hostConn) Connected() bool { return c.nats.IsConnected() }
 
 const (
-	// connectTimeout is how long a host waits until it is let in. It is longer
-	// than the site gives it: whoever gives up early has the site begin again with
-	// a handshake that it had almost done, and ten thousand of them keep it from
-	// ever finishing one.
+	// connectTimeout is how long a host waits for its connection. It is longer than
+	// the timeout of the site. A host that stopped waiting earlier would make the
+	// site repeat an almost finished handshake, and with ten thousand such hosts the
+	// site would never finish one.
 	connectTimeout = 20 * time.Second
 	// reconnectWait is the least time between two attempts to connect, and
-	// reconnectJitter by how much the first may be longer, so that the hosts of a
-	// site that comes back do not all come at once. It doubles with each attempt
-	// that fails, reconnectDoubled times at most.
+	// reconnectJitter is how much longer the first may be, so that not all hosts
+	// connect at once when their site is back. The wait doubles with each failed
+	// attempt, reconnectDoubled times at most.
 	reconnectWait    = time.Second
 	reconnectJitter  = 2 * time.Second
 	reconnectDoubled = 4
 )
 
-// RetryOptions are the options with which a host connects, again and again.
+// RetryOptions are the options with which a host connects, and retries without end.
 func RetryOptions() []nats.Option {
 	return []nats.Option{nats.MaxReconnects(-1), nats.Timeout(connectTimeout), nats.CustomReconnectDelay(ReconnectDelay)}
 }

@@ -2,8 +2,8 @@
 // stream per tenant, no server-side consumer per host.
 //
 // It decides how a record becomes a NATS message and back, and on which subject and
-// connection it travels. Who may write, and what a host is told, package gate
-// decides; it never looks into a body.
+// connection it travels. It never looks into a body. Package gate decides who may
+// write, and what a host may read.
 package jetstream
 
 import (
@@ -24,18 +24,18 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 )
 
-// Headers of a record that its JSON body has no place for.
+// Headers of a record for members that its JSON body does not have.
 const (
 	headerRun      = "Osu-Run"
 	headerHost     = "Osu-Host"
 	headerProducer = "Osu-Producer"
 	// headerEpoch is the epoch of the lease that a record belongs to.
 	headerEpoch = "Osu-Epoch"
-	// headerUnknown is there when a reply is message.Reply.Unknown.
+	// headerUnknown is set when message.Reply.Unknown is.
 	headerUnknown = "Osu-Unknown"
 )
 
-// Headers of what a host sends: its worker, the process of it, and the newest
+// Headers of a message of a host: its worker, the worker's process, and the newest
 // protocol that this process speaks.
 const (
 	headerWorker      = "Osu-Worker"
@@ -57,12 +57,12 @@ const (
 // Log is one tenant's log for its controller.
 type Log struct {
 	subjects log.Subjects
-	// nats is where hosts are, js the log. They are connections of their own
-	// where hosts are not trusted.
+	// nats is the connection to the hosts, js that to the log. They are two
+	// connections where hosts are not trusted.
 	nats   *nats.Conn
 	js     jetstream.JetStream
 	stream jetstream.Stream
-	// gate knows who holds each host's lease; nil when there is none here.
+	// gate checks who holds a host's lease; nil when this process has no gate.
 	gate atomic.Pointer[Gate]
 	// dropped counts the telemetry that could not be read.
 	dropped atomic.Uint64
@@ -78,10 +78,9 @@ func Open(ctx context.Context, nc *nats.Conn, tenant string) (*Log, error) {
 	return OpenApart(ctx, nc, nc, tenant)
 }
 
-// OpenApart makes the tenant's stream when it is missing, or brings its
-// settings up to date. What hosts send and are sent goes over a connection of
-// its own, so that a flood of theirs leaves the agent's own way to the log, and
-// that of other tenants, as it is.
+// OpenApart creates the tenant's stream, or brings its settings up to date. Messages
+// to and from hosts have a connection of their own, so that a flood of them does not
+// slow down the agent's connection to the log, nor other tenants.
 func OpenApart(ctx context.Context, nc, hosts *nats.Conn, tenant string) (*Log, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {
@@ -150,7 +149,7 @@ func setEpoch(header nats.Header, epoch uint64) {
 
 // rejected reports whether the server has refused an append because the log is
 // not as expected. With several replicas it may also say that another append is
-// under way (10164), which may yet fail: nobody knows then.
+// under way (10164). That append may still fail, so the result is unknown.
 func rejected(err error) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) && api.ErrorCode == wrongLastSequence
@@ -178,9 +177,9 @@ func (l *Log) Last(ctx context.Context) (uint64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("cannot ask for the last record: %w", err)
 	}
-	// Not what the server calls the last one: when the disk is full that may be a
-	// record that it could not write, and nobody would ever read so far. None is
-	// taken out but the oldest.
+	// Not the last sequence of the server: on a full disk that may be a record that
+	// was never written, and no reader would ever reach it. Only the oldest records
+	// are ever removed.
 	if info.State.Msgs == 0 {
 		return 0, nil
 	}
@@ -223,8 +222,8 @@ func (l *Log) last(ctx context.Context, subject string) (*jetstream.RawStreamMsg
 	return msg, err
 }
 
-// whenBack does something each time that the connection to hosts, which may be
-// lost while they have theirs, is there again.
+// whenBack calls a function each time the connection to the hosts is back. It may be
+// lost while the hosts keep theirs.
 func (l *Log) whenBack(ctx context.Context, do func()) {
 	connected := l.nats.StatusChanged(nats.CONNECTED)
 	defer l.nats.RemoveStatusListener(connected)
@@ -241,7 +240,8 @@ func (l *Log) whenBack(ctx context.Context, do func()) {
 	}
 }
 
-// identity tells this log from one that was made anew in its place.
+// identity returns the identity of the log; a log that was deleted and created again
+// has another identity.
 func (l *Log) identity() string {
 	return strconv.FormatInt(l.stream.CachedInfo().Created.UnixNano(), 36)
 }
@@ -251,8 +251,8 @@ func (l *Log) Follow(ctx context.Context, from uint64, deliver func(message.Reco
 	return l.follow(ctx, from, nil, deliver)
 }
 
-// follow delivers the records of some subjects, or of all, with an ordered
-// consumer, which lives in memory and finds its place again by itself.
+// follow delivers the records of some subjects, or of all, by an ordered consumer.
+// That lives in memory and recovers its position by itself.
 func (l *Log) follow(ctx context.Context, from uint64, subjects []string, deliver func(message.Record)) error {
 	consumer, err := l.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: max(from, 1), FilterSubjects: subjects,
@@ -292,8 +292,8 @@ func (l *Log) follow(ctx context.Context, from uint64, subjects []string, delive
 	}
 }
 
-// tellLost looks whether the stream is still there after a consumer had
-// trouble, from which it otherwise recovers by itself.
+// tellLost checks after an error of a consumer whether the stream still exists. If it
+// does, the consumer recovers by itself.
 func (l *Log) tellLost(ctx context.Context, cause error, lost chan<- error) {
 	if _, err := l.stream.Info(ctx); !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return
@@ -304,8 +304,8 @@ func (l *Log) tellLost(ctx context.Context, cause error, lost chan<- error) {
 	}
 }
 
-// Read implements log.Log without a consumer, of which a server has only so
-// many.
+// Read implements log.Log without a consumer: the number of consumers of a server is
+// limited.
 func (l *Log) Read(ctx context.Context, from, to uint64, deliver func(message.Record)) error {
 	for seq := from; seq <= to; seq++ {
 		msg, err := l.stream.GetMsg(ctx, seq)
@@ -321,7 +321,7 @@ func (l *Log) Read(ctx context.Context, from, to uint64, deliver func(message.Re
 	return nil
 }
 
-// record reads a message that a consumer delivers.
+// record converts a message of a consumer to a record.
 func (l *Log) record(msg jetstream.Msg) (message.Record, error) {
 	raw := &jetstream.RawStreamMsg{Subject: msg.Subject(), Header: msg.Headers(), Data: msg.Data()}
 	if meta, err := msg.Metadata(); err == nil {
@@ -330,10 +330,10 @@ func (l *Log) record(msg jetstream.Msg) (message.Record, error) {
 	return l.stored(raw)
 }
 
-// stored reads a message of the stream. A message that no honest writer writes
-// becomes a record of no kind, so that its sequence still counts as seen. A record
-// of a format that this version does not read is an error: who goes on without it
-// would decide by half a log.
+// stored converts a message of the stream to a record. A message that no honest
+// writer writes becomes a record without a kind, so that its sequence counts as seen.
+// A record of a format that this version does not read is an error: without the
+// record, the decisions of this version would be wrong.
 func (l *Log) stored(msg *jetstream.RawStreamMsg) (message.Record, error) {
 	if err := format.Record.CheckHeader(msg.Header.Get(format.Header)); err != nil {
 		return message.Record{}, fmt.Errorf("cannot read record %d of the log of tenant %s: %w", msg.Sequence, l.subjects.Tenant, err)
@@ -349,8 +349,8 @@ func (l *Log) stored(msg *jetstream.RawStreamMsg) (message.Record, error) {
 	return withHeaders(r, msg.Header), nil
 }
 
-// withHeaders takes the run of a command, and what else is told beside the body,
-// from its headers. The run of a reply stands in its subject.
+// withHeaders sets the members of a record that are in the headers, such as the run
+// of a command. The run of a reply is in its subject.
 func withHeaders(r message.Record, header nats.Header) message.Record {
 	if run, err := strconv.ParseUint(header.Get(headerRun), 10, 64); err == nil && r.Kind != message.ReplyRecord {
 		r.Run = run

@@ -10,14 +10,14 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/gate"
 )
 
-// Entry is one lease as it is kept; without a body when it was deleted.
+// Entry is the entry of one lease; without a body when it was deleted.
 type Entry struct {
 	Key      string
 	Body     []byte
 	Revision uint64
 }
 
-// Keeper keeps leases and versions, of one tenant.
+// Keeper stores the leases and versions of one tenant.
 type Keeper struct {
 	mu       sync.Mutex
 	revision uint64
@@ -55,7 +55,7 @@ func (k *Keeper) PutLease(_ context.Context, _, key string, body []byte, base ui
 	return k.put(key, body), nil
 }
 
-// DeleteLease deletes a lease, as whoever deletes a host does.
+// DeleteLease deletes a lease, as the deletion of a host does.
 func (k *Keeper) DeleteLease(key string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -1,8 +1,8 @@
-// Package memory is the log and the store of leases in memory, for tests: what a gate
-// and a controller need, without a server. Tests inject faults with Before and After.
+// Package memory implements the log and the store of leases in memory, so that tests
+// of gates and controllers need no server. Tests inject faults with Before and After.
 //
-// It decides what the server decides for package jetstream: whether an append
-// succeeds, and which of two replies counts.
+// It decides whether an append succeeds, and which of two replies counts, as the
+// server does for package jetstream.
 package memory
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// replyTo is what a host may reply to once.
+// replyTo identifies a command to which a host may reply once.
 type replyTo struct {
 	run    uint64
 	action message.Action
@@ -29,8 +29,8 @@ type Log struct {
 	Name string
 	Now  func() time.Time
 	// Before is called with each record before it is appended, with its sequence
-	// and its time; an error refuses it. After is called once it is on the log; an
-	// error is what the writer is told. Neither may call the log.
+	// and its time; an error refuses the record. After is called once the record is
+	// on the log; its error is returned to the writer. Neither may call the log.
 	Before, After func(r message.Record) error
 
 	mu      sync.Mutex
@@ -77,7 +77,7 @@ func (l *Log) add(r message.Record) (uint64, error) {
 	return r.Seq, nil
 }
 
-// note takes note of what a record is, with the lock held.
+// note updates the newest command, event and prepare, with the lock held.
 func (l *Log) note(r message.Record) {
 	switch r.Kind {
 	case message.CommandAll:
@@ -96,7 +96,8 @@ func (l *Log) Add(r message.Record) (uint64, error) {
 	return l.add(r)
 }
 
-// Damage replaces the records, as a disk does or a server that lost some.
+// Damage replaces the records, as a damaged disk or a server that has lost records
+// does.
 func (l *Log) Damage(f func([]message.Record) []message.Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -151,7 +152,7 @@ func (l *Log) Since(from uint64) ([]message.Record, <-chan struct{}) {
 	return l.records[from-l.first:], l.grew
 }
 
-// All returns all records that are there.
+// All returns all records that were not trimmed.
 func (l *Log) All() []message.Record {
 	all, _ := l.Since(0)
 	return all
