@@ -88,7 +88,7 @@ func OpenStorage(s Storage) (*Guard, error) {
 // its beginning again.
 func (g *Guard) Anew() (*Guard, error) { return OpenStorage(g.storage) }
 
-// begin starts at the mark up to which the log was trimmed. It returns an error if the
+// begin starts at the mark up to which the log was trimmed. It returns false if the
 // content of the file is impossible.
 func (g *Guard) begin() bool {
 	if !g.kept.possible() {

@@ -77,7 +77,8 @@ func (l *Log) add(r message.Record) (uint64, error) {
 	return r.Seq, nil
 }
 
-// note updates the newest command, event and prepare, with the lock held.
+// note updates the newest command and prepare, and the known replies, with the lock
+// held.
 func (l *Log) note(r message.Record) {
 	switch r.Kind {
 	case message.CommandAll:

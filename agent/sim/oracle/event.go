@@ -39,8 +39,8 @@ func (o *Oracle) eventCounts(r message.Decoded, e message.Event) bool {
 	return o.hostsCount(e)
 }
 
-// hostsCount reports whether an event of hosts has an effect: all of them are known,
-// none refuses it, and it changes one of them.
+// hostsCount reports whether an event of hosts has an effect: all hosts are known, the
+// event is possible for each of them, and it changes at least one.
 func (o *Oracle) hostsCount(e message.Event) bool {
 	_, released := e.(message.Released)
 	changes := false
@@ -105,7 +105,7 @@ func (o *Oracle) changesOther(name string, e message.Event) bool {
 	return false
 }
 
-// removes reports whether an event ends all that keeps a host out of service.
+// removes reports whether an event puts a host back in service whatever it owes.
 func removes(e message.Event) bool {
 	switch e.(type) {
 	case message.Released, message.Deleted:
@@ -132,8 +132,8 @@ func (o *Oracle) removalCounts(e message.Event) bool {
 	return changes
 }
 
-// outcomeCounts reports whether the outcome of a task may count: its host waits for
-// a task of this kind.
+// outcomeCounts reports whether the outcome of a task may count: the run waits for a
+// task of this kind of the host.
 func (p *run) outcomeCounts(t message.Outcome) bool {
 	if t.Run != p.id {
 		return false
@@ -173,7 +173,7 @@ func (p *run) cancelsBefore(m *member, a message.Awaited) bool {
 	return false
 }
 
-// allAnswered reports whether each member has answered prepare, or was given up or
+// allAnswered reports whether each member has answered prepare, has timed out, or was
 // removed.
 func (p *run) allAnswered() bool {
 	for _, m := range p.members {
@@ -274,7 +274,7 @@ func (o *Oracle) hostEvent(r message.Decoded, e message.Event, name string, sent
 	}
 }
 
-// stopWaiting applies that nobody waits for a member any more.
+// stopWaiting applies that the run no longer waits for a member.
 func (o *Oracle) stopWaiting(m *member, a message.Awaited, r message.Decoded) {
 	switch {
 	case a.Action == message.Prepare && m.silent:

@@ -4,39 +4,40 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// host is what the log says of a host, over all runs.
+// host is the state of a host by the log, over all runs.
 type host struct {
 	name string
-	// member is its part in the newest run; nil when it is no member.
+	// member is the host's part in the newest run; nil when it is no member.
 	member *member
 	owes   debt
 	silent bool
-	// removed tells that it was deleted or released in the newest run, forced that it
-	// was so in any run.
+	// removed means that the host was deleted or released in the newest run; forced,
+	// in any run.
 	removed, forced bool
 }
 
-// debt is what a host has yet to show before it is back in service.
+// debt is what a host owes: what it must deliver before it is in service again.
 type debt struct {
-	// answer is the command that it has not answered, of the run answerOf.
+	// answer is the command of the run answerOf that the host has not answered.
 	answer   message.Action
 	answerOf uint64
-	// look: it answered that it does not know what it did. Somebody has to look.
+	// look means that the host answered that it does not know what it did. An
+	// operator has to look.
 	look bool
-	// undrain: it was drained and is not undrained.
+	// undrain means that the host was drained and is not undrained.
 	undrain bool
-	// checks is the kind of checks that it has to pass.
+	// checks is the kind of checks that the host has to pass.
 	checks message.TaskKind
 }
 
-// out reports whether a host is out of service: the run under way has it in hand,
-// or it owes something, or it is silent (design.md 5).
+// out reports whether a host is out of service: the run under way has taken it out
+// of service, or it owes something, or it is silent (design.md 5).
 func (h *host) out() bool { return h.member.inHand() || h.owes != (debt{}) || h.silent }
 
-// held reports whether a host is out of service for more than its silence.
+// held reports whether a host is out of service for another reason than silence.
 func (h *host) held() bool { return h.member.inHand() || h.owes != (debt{}) }
 
-// remove ends all that keeps a host out of service: it was deleted or released.
+// remove puts a host back in service whatever it owes: it was deleted or released.
 func (h *host) remove() {
 	h.owes, h.silent, h.removed, h.forced = debt{}, false, true, true
 	if m := h.member; m != nil {
@@ -44,7 +45,7 @@ func (h *host) remove() {
 	}
 }
 
-// host returns a host by its name, and makes it when it is new.
+// host returns a host by its name; a new name makes a host.
 func (o *Oracle) host(name string) *host {
 	h := o.hosts[name]
 	if h == nil {
@@ -54,7 +55,7 @@ func (o *Oracle) host(name string) *host {
 	return h
 }
 
-// announced is what an opening says that hosts owe.
+// announced returns what the hosts owe according to an opening.
 func announced(e message.Opened) map[string]debt {
 	all := map[string]debt{}
 	for _, entry := range e.Roster {
@@ -65,8 +66,8 @@ func announced(e message.Opened) map[string]debt {
 	return all
 }
 
-// open makes a run and its members. A run is opened with all that hosts owe: a debt
-// does not end with the run (invariant 1).
+// open makes a run and its members. The opening lists all that hosts owe: a debt does
+// not end with the run in which it arose (invariant 1).
 func (o *Oracle) open(r message.Decoded, e message.Opened) {
 	if o.run != nil && !o.run.finished {
 		o.violated("run %d is opened while run %d is under way", r.Seq, o.run.id)
@@ -95,7 +96,7 @@ func (o *Oracle) open(r message.Decoded, e message.Opened) {
 	}
 }
 
-// compareDebts holds that an opening announces exactly what hosts owe.
+// compareDebts judges that an opening lists exactly what hosts owe.
 func (o *Oracle) compareDebts(r message.Decoded, announced map[string]debt) {
 	for name, h := range o.hosts {
 		owes := h.owes
@@ -114,8 +115,8 @@ func (o *Oracle) compareDebts(r message.Decoded, announced map[string]debt) {
 	}
 }
 
-// enlist makes the members and stages of a run. A member does not owe what the
-// policy of this run does not have.
+// enlist makes the members and stages of a run. A member does not owe an undrain or
+// checks that the policy of this run does not have.
 func (o *Oracle) enlist(e message.Opened) {
 	p, first := o.run, 0
 	for n, planned := range p.policy.Stages {

@@ -40,7 +40,7 @@ func (o *Oracle) checkCommand(r message.Decoded, c message.Command, sent time.Ti
 	o.checkUpgrade(r, m, sent)
 }
 
-// checkPrepare holds that prepare goes once, and to each member that is left.
+// checkPrepare judges that prepare is sent once, to each remaining member.
 func (o *Oracle) checkPrepare(r message.Decoded, c message.Command) {
 	p := o.run
 	if p.id != 0 {
@@ -83,8 +83,8 @@ func (o *Oracle) checkUpgrade(r message.Decoded, m *member, sent time.Time) {
 	o.mayTakeSlot(m, r, sent)
 }
 
-// mayBegin holds what must be so when a host is admitted, takes its slot or its upgrade,
-// whichever comes first (invariant 3).
+// mayBegin judges the conditions under which a host begins: it is admitted, takes its
+// slot or gets its upgrade command, whichever is first (invariant 3).
 func (o *Oracle) mayBegin(m *member, r message.Decoded, sent time.Time) {
 	p, s := o.run, &o.run.stages[m.stage]
 	what := "the admission of " + m.name
@@ -113,7 +113,7 @@ func (o *Oracle) mayBegin(m *member, r message.Decoded, sent time.Time) {
 	o.soaked(m, what, r, sent)
 }
 
-// othersAllow holds what must be so of the other members when a host begins.
+// othersAllow judges the conditions on the other members when a host begins.
 func (o *Oracle) othersAllow(m *member, what string, r message.Decoded) {
 	ready := 0
 	for _, other := range o.run.members {
@@ -132,10 +132,10 @@ func (o *Oracle) othersAllow(m *member, what string, r message.Decoded) {
 	}
 }
 
-// soaked holds that the stages before a host's own have soaked.
+// soaked judges that the stages before a host's own have soaked.
 func (o *Oracle) soaked(m *member, what string, r message.Decoded, sent time.Time) {
 	at := sent
-	if least := o.least(); at.Before(least) { // A controller whose clock is behind goes by the log's.
+	if least := o.least(); at.Before(least) { // A controller whose clock is behind decides by the clock of the log.
 		at = least
 	}
 	for n := range m.stage {
@@ -146,14 +146,13 @@ func (o *Oracle) soaked(m *member, what string, r message.Decoded, sent time.Tim
 	}
 }
 
-// validity is how long the checks before a host count after they have passed, beside
-// the time that checks take.
+// validity is how long the checks before a host count after they have passed, in
+// addition to the time that checks take.
 const validity = 10 * time.Minute
 
-// mayTakeSlot holds that there is a slot for a host (invariant 1), and that the
-// checks before it have passed. A host that is out of service since an earlier run
-// holds a slot already; but no more hosts of a stage are upgraded at once than may
-// be out of service.
+// mayTakeSlot judges that there is a slot for a host (invariant 1), and that the checks
+// before it have passed. A host that is out of service since an earlier run holds a
+// slot already. Even so, no more hosts of a stage are upgraded at once than its limit.
 func (o *Oracle) mayTakeSlot(m *member, r message.Decoded, sent time.Time) {
 	out, inHand, limit := 0, 0, o.run.stages[m.stage].MaxUnavailable
 	for _, h := range o.run.stages[m.stage].hosts {
@@ -179,8 +178,8 @@ func (o *Oracle) mayTakeSlot(m *member, r message.Decoded, sent time.Time) {
 	}
 }
 
-// checkFinished judges the end of a run: no host is in hand, each drained host was
-// undrained or that was tried, and the result is true.
+// checkFinished judges the end of a run: no step of a host is under way, each drained host
+// was undrained or its undrain was tried, and the result is true.
 func (o *Oracle) checkFinished(e message.Finished) {
 	all := true
 	for _, m := range o.run.members {

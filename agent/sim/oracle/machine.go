@@ -7,38 +7,39 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// machine is the ground truth of a host: what an observer outside of it saw it do.
+// machine is the ground truth of a host: what an observer outside of the host saw.
 type machine struct {
-	// byzantine tells that the host has no worker and sends what it likes.
+	// byzantine means that the host has no worker and sends arbitrary messages.
 	byzantine bool
-	// boot counts its boots; bootAt is its boot at the time of each upgrade, by run.
+	// boot counts the machine's boots; bootAt is the boot in which each upgrade
+	// happened, by run.
 	boot   int
 	bootAt map[uint64]int
-	// prepared are the runs that it prepared, installed counts upgrades by run, undone
-	// are the runs that it rolled back, pending is the run whose upgrade needs a
-	// reboot.
+	// prepared are the runs for which the machine prepared, installed counts upgrades
+	// by run, undone are the runs that it rolled back, and pending is the run whose
+	// upgrade needs a reboot.
 	prepared  map[uint64]bool
 	installed map[uint64]int
 	undone    map[uint64]bool
 	pending   uint64
-	// rebooted counts by run how often a reboot was asked for.
+	// rebooted counts the requests to reboot by run.
 	rebooted map[uint64]int
-	// drained, busy and down are the runs for which it is out of service: it is
-	// drained, its package manager runs, it is down for a reboot.
+	// drained, busy and down are the runs for which the machine is out of service:
+	// it is drained, its package manager runs, or it is down for a reboot.
 	drained, busy, down uint64
-	// journals are what its workers wrote last, by worker.
+	// journals are the last journals of the machine's workers, by worker.
 	journals map[string]journal
-	// host is the host that it is; a clone is the same host as its original.
+	// host is the host of the machine; a clone is the same host as its original.
 	host string
-	// cloned tells that another machine is the same host: either may be in service.
+	// cloned means that another machine is the same host: either may be in service.
 	cloned bool
-	// replied are the answers on the log, honest the machines whose worker sent one.
-	// Those of a clone are its host's.
+	// replied are the answers on the log; honest are the machines whose worker sent
+	// an answer. The answers of a clone are those of its host.
 	replied map[answer]bool
 	honest  map[answer][]string
 }
 
-// answer names what a host may answer once.
+// answer identifies a command that a host may answer once.
 type answer struct {
 	run    uint64
 	action message.Action
@@ -63,9 +64,9 @@ func (o *Oracle) Enlist(name string, byzantine bool) {
 	}
 }
 
-// Clone adds a machine that is a clone of another one, and so the same host. It did
-// what the other one did until now, and has booted since; worker is its worker, the
-// clone of another.
+// Clone adds a machine that is a clone of another machine, and so the same host. It
+// has the history of the original until now, and has booted since. worker is its
+// worker, a clone of the original's worker.
 func (o *Oracle) Clone(name, of, worker, ofWorker string) {
 	t := o.machines[of]
 	c := *t
@@ -85,9 +86,9 @@ func (o *Oracle) Prepared(host string, run uint64) {
 	o.machines[host].prepared[run] = true
 }
 
-// UpgradeBegins judges that the package manager begins to work: the journal said so
-// before, the host was told to, and no other upgrade is at work. A person who
-// releases or deletes a host vouches that none is.
+// UpgradeBegins judges the start of the package manager: the journal was written
+// before, the host has the command, and no other upgrade is under way. An operator who
+// releases or deletes a host vouches for the last.
 func (o *Oracle) UpgradeBegins(host, worker string, run uint64) {
 	o.count("upgrades begun")
 	t := o.machines[host]
@@ -130,8 +131,8 @@ func (o *Oracle) RolledBack(host string, run uint64) {
 	}
 }
 
-// RebootAsked judges that a worker asks for a reboot: the journal said so before, and
-// it happens once per run (invariants 2 and 5).
+// RebootAsked judges that a worker requests a reboot: the journal was written before,
+// and there is one reboot per run (invariants 2 and 5).
 func (o *Oracle) RebootAsked(host, worker string, run uint64) {
 	o.count("reboots asked for")
 	t := o.machines[host]
@@ -143,8 +144,8 @@ func (o *Oracle) RebootAsked(host, worker string, run uint64) {
 	}
 }
 
-// GoesDown notes that a machine goes down for a reboot. A reboot that comes after the
-// worker has answered that there was none takes nobody by surprise but the oracle.
+// GoesDown notes that a machine goes down for a reboot. If the worker has answered
+// the reboot already, a late reboot does not count as out of service.
 func (o *Oracle) GoesDown(host string, run uint64) {
 	if m := o.memberOf(host, run); m != nil && !m.rebootAnswered {
 		o.machines[host].down = run
@@ -159,8 +160,8 @@ func (o *Oracle) Booted(host string) {
 	t.down, t.pending = 0, 0
 }
 
-// Drained notes the effect of a drain hook. Without an undrain hook nobody counts the
-// host as drained.
+// Drained notes the effect of a drain hook. Without an undrain hook in its policy, a run
+// does not count the host as drained.
 func (o *Oracle) Drained(host string, run uint64) {
 	if m := o.memberOf(host, run); m == nil || o.run.policy.Hooks.Undrain == nil {
 		return
@@ -172,7 +173,8 @@ func (o *Oracle) Drained(host string, run uint64) {
 // Undrained notes the effect of an undrain hook.
 func (o *Oracle) Undrained(host string) { o.machines[host].drained = 0 }
 
-// memberOf returns a host's part in a run that is under way; nil when it has none.
+// memberOf returns a host's part in a run that is under way; nil when the host is no
+// member.
 func (o *Oracle) memberOf(host string, run uint64) *member {
 	if o.run == nil || o.run.id != run || o.run.finished {
 		return nil
@@ -180,9 +182,9 @@ func (o *Oracle) memberOf(host string, run uint64) *member {
 	return o.run.member(host)
 }
 
-// outNow holds that no more machines are out of service for a run than their stage
-// allows (invariant 1), whatever the log says. A byzantine host is in service as it
-// likes, and so is a host with a clone, which answers for its original.
+// outNow judges that no more machines are out of service for a run than their stage
+// allows (invariant 1), whatever the log says. Byzantine hosts do not count, nor do
+// hosts with a clone: the clone answers for its original.
 func (o *Oracle) outNow(host string, run uint64) {
 	m := o.memberOf(host, run)
 	if m == nil || m.removed {
@@ -199,8 +201,8 @@ func (o *Oracle) outNow(host string, run uint64) {
 	}
 }
 
-// out reports whether a machine is out of service for a run. A drain that was given
-// up may end later than the undrain that followed it.
+// out reports whether a machine is out of service for a run. A drain that has timed out
+// may end later than the undrain after it.
 func (t *machine) out(m *member) bool {
 	id := m.run.id
 	return t.drained == id && !m.drainGivenUp || t.down == id || t.busy == id
@@ -214,8 +216,8 @@ func (o *Oracle) Honest(host, machine string, run uint64, action message.Action)
 	}
 }
 
-// replied judges that what a worker answers is true (invariant 2). Of a machine and
-// its clone, nobody knows which answered: it must be true of one.
+// replied judges that the answer of a worker is true (invariant 2). It is not known
+// whether a machine or its clone answered: the answer must be true of one of them.
 func (o *Oracle) replied(r message.Decoded) {
 	t, key, result := o.machines[r.Host], answer{r.Run, r.Action}, replyOf(r).Result
 	if t == nil {
@@ -245,9 +247,8 @@ func (t *machine) did(r message.Decoded, result string) bool {
 	return upgraded && t.boot > t.bootAt[r.Run]
 }
 
-// Journal judges what a worker writes down, and returns the run that it is at
-// (invariant 5). A worker that comes back after another one has worked for the host
-// may begin anew.
+// Journal judges a journal that a worker writes, and returns its run (invariant 5). A
+// worker that gets the lease back after another worker may write a new journal.
 func (o *Oracle) Journal(host, worker string, data []byte) uint64 {
 	var file struct {
 		Journal journal `json:"journal"`

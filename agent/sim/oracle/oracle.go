@@ -1,6 +1,6 @@
-// Package oracle restates the invariants of design.md 5, and judges a log and what
-// machines did by them. The simulation and the property tests of package run share
-// it.
+// Package oracle restates the invariants of design.md 5, and judges by them a log and
+// the effects on machines. The simulation and the property tests of package run share
+// the package.
 //
 // It is written from the specification and uses nothing that decides in the
 // product: neither package run nor package roster. It is slow and plain on
@@ -12,21 +12,20 @@
 //  2. A host executes upgrade and reboot at most once per run, and answers "done"
 //     only when that is true: machine.go; by the records, checkCommand.
 //  3. No command after not-after, after an abort, or before each member has
-//     answered prepare or was given up: checkCommand and mayBegin in invariants.go.
+//     answered prepare or has timed out: checkCommand and mayBegin in invariants.go.
 //  4. A reply counts once, and only as the answer to the host's last command:
 //     replyCounts in reply.go.
 //  5. A host moves past a command only after the effect and the reply are on disk:
 //     Journal in machine.go.
 //  6. A configuration write names its revision: not here; package store tests it.
-//  7. A run ends: UnderWay tells until when, and the caller waits. What must hold
-//     at the end is checkFinished in invariants.go.
-//  8. A window that opens while the site is up has its run, or a reason that is told:
+//  7. A run ends: UnderWay returns the deadline, and the caller waits. The conditions
+//     at the end are checkFinished in invariants.go.
+//  8. A window that opens while the site is up has its run, or a reason that is recorded:
 //     WindowsTold in schedule.go.
 //
-// A controller may decide before it has seen the newest replies, because only
-// commands and events are appended in full knowledge of one another. Where a reply
-// forbids what was allowed before it, one record may still follow that its writer
-// decided without knowing the reply; see known.
+// A controller may decide before it has seen the newest replies: the log refuses an
+// append only if the writer has not seen the last command or event. When a reply
+// forbids a step, one record of that step may therefore follow the reply; see known.
 package oracle
 
 import (
@@ -39,8 +38,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
-// Oracle knows what the records of a log and the effects on machines amount to.
-// It is not safe for concurrent use.
+// Oracle holds the state by the records of a log and the effects on machines. It is not
+// safe for concurrent use.
 type Oracle struct {
 	violated func(format string, args ...any)
 	count    func(what string)
@@ -54,14 +53,14 @@ type Oracle struct {
 	seen, written uint64
 	// newest is the time of the last record.
 	newest time.Time
-	// Passed tells how much time has truly passed since the last record: a clock that
-	// is set back holds up no deadline. Nil means none.
+	// Passed returns how much real time has passed since the last record: a clock
+	// that is set back delays no deadline. Nil means none.
 	Passed   func() time.Duration
 	schedule schedule
 }
 
-// New makes an oracle. It calls violated for each violation, and count for each
-// thing that happened.
+// New makes an oracle. It calls violated for each violation, and count for each kind of
+// record and effect.
 func New(violated func(format string, args ...any), count func(what string)) *Oracle {
 	return &Oracle{violated: violated, count: count, hosts: map[string]*host{}, machines: map[string]*machine{}, schedule: schedule{told: map[time.Time]bool{}}}
 }
@@ -89,14 +88,14 @@ func (o *Oracle) Record(record message.Record, sent time.Time) {
 }
 
 // uncertain reports whether a record is a failure of the fleet's checks that a reply
-// has overtaken: it does not count if the reply changed the fleet meanwhile.
+// has overtaken. The record does not count if the reply changed the fleet.
 func (o *Oracle) uncertain(r message.Decoded) bool {
 	ran, is := r.Event.(message.Ran)
 	return is && o.raced() && ran.Outcome.Kind == message.Fleet && !ran.Outcome.OK
 }
 
-// Counts reports whether a record has an effect. What comes twice, too late or
-// from somebody who was not asked has none.
+// Counts reports whether a record has an effect. A repeated reply, a late reply and the
+// reply of a host without a command have none.
 func (o *Oracle) Counts(r message.Decoded) bool {
 	under := o.run != nil && !o.run.finished
 	switch {
@@ -119,7 +118,8 @@ func (o *Oracle) Counts(r message.Decoded) bool {
 // Apply judges a record that counts, and applies it.
 func (o *Oracle) Apply(r message.Decoded, sent time.Time) {
 	if o.clock(r.Time) {
-		// Its writer did not know, and what it knew of is moved as if it had.
+		// The writer did not know that the clock was set back: the time of sending is
+		// moved like all other times.
 		sent = earlier(sent, r.Time)
 	}
 	defer o.saw(r)
@@ -134,7 +134,7 @@ func (o *Oracle) Apply(r message.Decoded, sent time.Time) {
 	}
 }
 
-// Pass notes a record that does not count: only its time matters.
+// Pass notes a record that does not count: only its time has an effect.
 func (o *Oracle) Pass(r message.Decoded) {
 	o.clock(r.Time)
 	o.saw(r)
@@ -170,7 +170,7 @@ func overtaken(e message.Event) bool {
 }
 
 // isOver reports whether a record is of a freeze that was over by the log's clock. The
-// writer may have a clock that is behind, or may have had to wait for the log.
+// writer's clock may be behind, or the append may have taken long.
 func isOver(r message.Decoded) bool {
 	f, frozen := r.Event.(message.Frozen)
 	return frozen && !r.Time.Before(f.Until)
@@ -188,11 +188,11 @@ func (o *Oracle) saw(r message.Decoded) {
 // it has seen all records up to the last command or event.
 func (o *Oracle) known(seq uint64) bool { return seq <= o.written }
 
-// raced reports whether replies lie between the last command or event and now.
+// raced reports whether the log has replies after the last command or event.
 func (o *Oracle) raced() bool { return o.seen > o.written }
 
-// clock notes the time of a record. When it is before that of the last record, the
-// log's clock was set back: what would lie in the future counts as of now.
+// clock notes the time of a record. If that is before the time of the last record, the
+// log's clock was set back: times that would now be in the future become the new time.
 func (o *Oracle) clock(now time.Time) (setBack bool) {
 	if o.run == nil || !now.Before(o.newest) {
 		return false
@@ -208,8 +208,8 @@ func (o *Oracle) clock(now time.Time) (setBack bool) {
 	return true
 }
 
-// least is the least that a controller's clock counts as: the time of the last
-// record, and what has truly passed since.
+// least is the lower bound of the time by which a controller decides: the time of the
+// last record plus the real time since then.
 func (o *Oracle) least() time.Time {
 	if o.Passed == nil {
 		return o.newest
@@ -224,7 +224,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// countKind counts records by what they are.
+// countKind counts records by kind.
 func (o *Oracle) countKind(r message.Decoded) {
 	switch {
 	case r.Command != nil:
@@ -250,8 +250,8 @@ type Deadline struct {
 	// Opened identifies the run: the sequence of its opening.
 	Opened   uint64
 	NotAfter time.Time
-	// Rest is how long the run may last after NotAfter, until it has waited for what
-	// is under way and has put it back into service.
+	// Rest is how long the run may last after NotAfter, until the steps under way
+	// have ended and their hosts are back in service.
 	Rest time.Duration
 }
 
@@ -268,7 +268,7 @@ func (o *Oracle) UnderWay() (Deadline, bool) {
 	return Deadline{p.opened, p.notAfter, rest}, true
 }
 
-// Close judges the end of a log: no run is under way any more.
+// Close judges the end of a log: no run is under way.
 func (o *Oracle) Close() {
 	if _, under := o.UnderWay(); under {
 		o.violated("invariant 7: a run is under way in the end: %s", o.Summary())

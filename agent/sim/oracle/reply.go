@@ -5,9 +5,9 @@ import (
 )
 
 // replyCounts reports whether a reply counts: it is the first answer to the host's
-// last command (invariant 4). A host that never answered a command of an earlier
-// run clears that debt by its answer to this run's prepare, be it too late for the
-// run: a worker does one thing at a time.
+// last command (invariant 4). A host that never answered a command of an earlier run
+// clears that debt by its answer to this run's prepare, even if that answer is too late
+// for the run: a worker does one thing at a time.
 func (p *run) replyCounts(r message.Decoded) bool {
 	m := p.member(r.Host)
 	if m == nil || r.Run != p.id {
@@ -22,8 +22,8 @@ func (m *member) clearsOldDebt(a message.Action) bool {
 	return a == message.Prepare && m.owes.answer != "" && m.owes.answerOf != m.run.id && !m.owes.look
 }
 
-// replyOf is what a reply says. A reply that cannot be read is a failure: it was
-// the host's one answer.
+// replyOf reads a reply. A reply that cannot be read is a failure: a host has only one
+// answer.
 func replyOf(r message.Decoded) message.Reply {
 	if r.Reply == nil || r.Reply.Action != r.Action {
 		return message.Reply{Action: r.Action, Result: "cannot be read"}
@@ -35,7 +35,7 @@ func replyOf(r message.Decoded) message.Reply {
 func (o *Oracle) reply(r message.Decoded) {
 	p, m, reply := o.run, o.run.member(r.Host), replyOf(r)
 	result := reply.Result
-	// Another worker than the one that was prepared does not know what that did.
+	// Another worker was prepared: this worker does not know what the other did.
 	unknown := r.Unknown || r.Action != message.Prepare && r.Epoch != m.epoch
 	if p.finished {
 		o.count("replies that come late")
@@ -49,7 +49,7 @@ func (o *Oracle) reply(r message.Decoded) {
 	case asked != r.Action:
 	case m.phase == preparing:
 		o.prepared(m, r, result == message.Done && !unknown)
-	case m.phase != upgrading && m.phase != rebooting: // Nobody waited for it any more.
+	case m.phase != upgrading && m.phase != rebooting: // The run no longer waited for the answer.
 		m.answered(unknown)
 	case unknown:
 		m.answered(true)
@@ -67,8 +67,8 @@ func (o *Oracle) reply(r message.Decoded) {
 	}
 }
 
-// answered clears the answer that a host owes. A host that answers that it does not
-// know what it did owes a look in its place.
+// answered clears the answer that a host owes. If the answer is that the host does not
+// know what it did, the host owes a look instead.
 func (h *host) answered(unknown bool) {
 	h.owes.answer, h.owes.answerOf, h.owes.look = "", 0, h.owes.look || unknown
 }

@@ -7,59 +7,60 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
-// run is what the log says of one run.
+// run is the state of one run by the log.
 type run struct {
-	// opened is the sequence of its opening, id that of its prepare; 0 before it.
+	// opened is the sequence of the run's opening; id is that of its prepare, 0 before.
 	opened, id uint64
 	policy     policy.Resolved
 	notAfter   time.Time
 	members    []*member
 	stages     []stage
-	// paused and halted are the records since which no further host may begin:
-	// somebody or a failure paused the run, or a failure stopped it. 0 for none.
+	// paused and halted are the records after which no further host may begin: an
+	// operator or a failure paused the run, or a failure stopped it. 0 for none.
 	paused, halted uint64
-	// perhapsPaused tells that a record may have paused the run; see uncertain.
+	// perhapsPaused means that a record may have paused the run; see uncertain.
 	perhapsPaused bool
 	aborted       bool
 	finished      bool
 	// failures counts the hosts that failed since a person resumed the run.
 	failures int
-	// fleetPassed tells that the checks of the fleet have passed.
+	// fleetPassed means that the checks of the fleet have passed.
 	fleetPassed bool
 }
 
 // stage is a stage of the run under way.
 type stage struct {
 	policy.ResolvedStage
-	// hosts are its members, and the other hosts that count in it.
+	// hosts are the stage's members, and the non-members that count in it.
 	hosts    []*host
 	approved bool
-	// begun tells that one of its hosts was admitted; doneAt is since when no host is
-	// left in it and in the stages before.
+	// begun means that a host of the stage was admitted; doneAt is when the last host
+	// of this stage and the stages before it was done.
 	begun  bool
 	doneAt time.Time
-	// soaked tells that it had soaked before the log's clock was set back.
+	// soaked means that the stage had soaked before the log's clock was set back.
 	soaked bool
 }
 
 // phase is how far a member has come.
 type phase string
 
-// The phases of a member. From draining to undraining the run has it in hand.
+// The phases of a member. From draining to undraining the run has taken it out of
+// service.
 const (
 	pending    phase = ""
 	preparing  phase = "preparing"
 	prepared   phase = "prepared"
-	checking   phase = "checking"   // the checks before it run
-	checked    phase = "checked"    // they have passed, and it waits for its slot
+	checking   phase = "checking"   // the checks before its upgrade run
+	checked    phase = "checked"    // the checks have passed, and it waits for its slot
 	draining   phase = "draining"   // it has its slot
 	drained    phase = "drained"    // it waits for its upgrade command
 	upgrading  phase = "upgrading"  // it has yet to answer upgrade
 	rebootDue  phase = "reboot-due" // it waits for its reboot command
 	rebooting  phase = "rebooting"  // it has yet to answer reboot
-	rechecking phase = "rechecking" // the checks after it run
+	rechecking phase = "rechecking" // the checks after its upgrade run
 	undraining phase = "undraining" // its undrain hook runs
-	over       phase = "over"       // nothing follows, but what it owes
+	over       phase = "over"       // the run sends it no further command; it may owe something
 )
 
 // order lists the phases in the order in which a member goes through them.
@@ -94,27 +95,29 @@ type member struct {
 	run   *run
 	stage int
 	phase phase
-	// ended tells that it has its final status, upgraded that this is "upgraded".
+	// ended means that the member has its final status; upgraded, that the status is
+	// "upgraded".
 	ended, upgraded bool
-	// keeps tells that it was out of service when it was admitted: it keeps its slot,
-	// whatever it pays of its debts.
+	// keeps means that the member was out of service when it was admitted: it keeps
+	// its slot even when it no longer owes anything.
 	keeps bool
-	// drainGivenUp tells that nobody waits for its drain hook any more.
+	// drainGivenUp means that the run no longer waits for the drain hook.
 	drainGivenUp bool
-	// epoch is that of the worker that was prepared.
+	// epoch is the epoch of the worker that was prepared.
 	epoch uint64
-	// prepared tells that it answered prepare with "done".
+	// prepared means that the member answered prepare with "done".
 	prepared bool
-	// passedAt is when the checks before it passed; zero when they have to pass anew.
+	// passedAt is when the checks before the upgrade passed; zero when they have to
+	// pass again.
 	passedAt time.Time
-	// upgrade and reboot are the commands to it; 0 for none.
+	// upgrade and reboot are the commands to the member; 0 for none.
 	upgrade, reboot uint64
-	// rebootAnswered tells that it answered reboot.
+	// rebootAnswered means that the member answered reboot.
 	rebootAnswered bool
 }
 
-// inHand reports whether the run has taken a host out of service and is not done
-// with it.
+// inHand reports whether the run has taken a member out of service and has not put it
+// back.
 func (m *member) inHand() bool {
 	switch {
 	case m == nil || m.ended:
@@ -125,12 +128,12 @@ func (m *member) inHand() bool {
 	return !m.phase.before(draining) && m.phase != over
 }
 
-// left reports whether its stage waits for a member.
+// left reports whether the stage of a member waits for it.
 func (m *member) left() bool { return !m.ended || m.phase == undraining }
 
-// asked returns the command whose answer counts: the last one, also when nobody
-// waits for the answer any more. A host that does not know what it did proves
-// nothing by another answer.
+// asked returns the command whose answer counts: the last one, even if the run no
+// longer waits for the answer. No further answer counts of a host that does not know
+// what it did.
 func (m *member) asked() message.Action {
 	switch {
 	case m == nil:
@@ -147,7 +150,7 @@ func (m *member) asked() message.Action {
 	return ""
 }
 
-// wants returns the kind of task that a member has to come through next.
+// wants returns the kind of the member's next task.
 func (m *member) wants() message.TaskKind {
 	switch m.phase {
 	case checking:
@@ -187,7 +190,7 @@ func (p *run) member(name string) *member {
 	return nil
 }
 
-// other returns a host that is no member and counts in a stage, or owes something.
+// other returns a non-member that counts in a stage, or owes something.
 func (o *Oracle) other(name string) (h *host, inStage bool) {
 	for n := range o.run.stages {
 		for _, h := range o.run.stages[n].hosts {
@@ -262,8 +265,8 @@ func (o *Oracle) command(r message.Decoded, c message.Command) {
 	}
 }
 
-// fail gives a member its final status "failed". It stays out of service until the
-// checks pass that show that it is well.
+// fail gives a member its final status "failed". The member stays out of service until
+// its checks pass.
 func (o *Oracle) fail(m *member, seq uint64, at time.Time) {
 	p := o.run
 	switch {
@@ -282,7 +285,7 @@ func (o *Oracle) fail(m *member, seq uint64, at time.Time) {
 	}
 }
 
-// tooMany stops or pauses the run, as the policy says, because too much failed.
+// tooMany stops or pauses the run, by its policy, because too many hosts failed.
 func (p *run) tooMany(seq uint64) {
 	switch {
 	case p.policy.OnFailure == policy.Stop && p.halted == 0:
@@ -292,8 +295,8 @@ func (p *run) tooMany(seq uint64) {
 	}
 }
 
-// end gives a member its final status. If it is drained, its undrain hook is tried
-// at once.
+// end gives a member its final status. The undrain hook of a drained member is tried at
+// once.
 func (o *Oracle) end(m *member, at time.Time) {
 	m.ended, m.keeps = true, false
 	if m.owes.undrain && m.phase != undraining {
@@ -315,7 +318,7 @@ func (o *Oracle) wellAgain(m *member, at time.Time) {
 	o.end(m, at)
 }
 
-// stagesDone notes since when no host is left in a stage and those before it.
+// stagesDone notes when the last host of a stage and the stages before it was done.
 func (o *Oracle) stagesDone(at time.Time) {
 	for n := range o.run.stages {
 		s := &o.run.stages[n]

@@ -6,31 +6,30 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// notice is how long a controller may take to learn what people have written, and to
-// come back after an outage.
+// notice is how long a controller may take to see a change of the configuration, and to
+// recover from an outage.
 const notice = 5 * time.Minute
 
-// span is from a time on and before another one.
+// span is the time from a start, included, to an end, excluded.
 type span struct{ start, end time.Time }
 
 func (s span) contains(t time.Time) bool { return !t.Before(s.start) && t.Before(s.end) }
 
-// freeze is a span in which no run may go on, when people wrote it, and whether they
-// have removed it.
+// freeze is a span in which no run may proceed, when it was written, and whether it was
+// removed.
 type freeze struct {
 	span
 	written time.Time
 	removed bool
 }
 
-// schedule is what people have written down: when there should be runs, and when
-// there must be none. The oracle does not know how wrong a clock is, so it judges by
-// the schedule only while all clocks of the sites are right.
+// schedule is the declared windows and freezes. The oracle does not know how wrong a
+// clock is, so it judges by the schedule only while the clocks of all sites are right.
 type schedule struct {
 	windows []span
 	freezes []freeze
-	// told are the starts of the windows that had their run, or a reason for having
-	// none. wrong tells that a clock was wrong once.
+	// told are the starts of the windows that had their run, or a recorded reason for
+	// having none. wrong means that a clock was wrong once.
 	told  map[time.Time]bool
 	wrong bool
 }
@@ -40,7 +39,7 @@ func (o *Oracle) Window(start, end time.Time) {
 	o.schedule.windows = append(o.schedule.windows, span{start, end})
 }
 
-// Freeze notes that a freeze is written at a time, in place of all earlier ones.
+// Freeze notes that a freeze is written at a time and replaces all earlier freezes.
 func (o *Oracle) Freeze(written, start, end time.Time) {
 	o.Thaw()
 	o.schedule.freezes = append(o.schedule.freezes, freeze{span: span{start, end}, written: written})
@@ -56,7 +55,7 @@ func (o *Oracle) Thaw() {
 // ClockSet notes that the clock of a site is set wrong.
 func (o *Oracle) ClockSet() { o.schedule.wrong = true }
 
-// notFrozen holds that no command is sent inside of a freeze (invariant 3).
+// notFrozen judges that no command is sent during a freeze (invariant 3).
 func (o *Oracle) notFrozen(what string, r message.Decoded, sent time.Time) {
 	if o.schedule.wrong {
 		return
@@ -71,8 +70,8 @@ func (o *Oracle) notFrozen(what string, r message.Decoded, sent time.Time) {
 // windowTold notes that a window had its run, or a reason for having none.
 func (o *Oracle) windowTold(start time.Time) { o.schedule.told[start.UTC()] = true }
 
-// ReasonTold notes that a controller says at a time why it opens no run, or that a
-// run is under way, which the windows of this time share.
+// ReasonTold notes that a controller records at a time why it opens no run, or that a
+// run is under way, which all windows of this time share.
 func (o *Oracle) ReasonTold(now time.Time) {
 	for _, w := range o.schedule.windows {
 		if w.contains(now) {
@@ -81,10 +80,10 @@ func (o *Oracle) ReasonTold(now time.Time) {
 	}
 }
 
-// WindowsTold judges, at a time, that each window that has opened while the site was
-// up, and has closed, had its run or a reason that is told (invariant 8). It leaves out
-// windows that meet others, because they are one window then, and windows that a freeze
-// has met.
+// WindowsTold judges, at a time, that each window that opened while the site was up,
+// and has closed, had its run or a recorded reason (invariant 8). It leaves out windows
+// that meet other windows, because those are then one window, and windows that meet a
+// freeze.
 func (o *Oracle) WindowsTold(up, now time.Time) {
 	if o.schedule.wrong {
 		return
