@@ -103,7 +103,7 @@ func (d *deeds) wrong(format string, args ...any) {
 	d.bad = append(d.bad, fmt.Sprintf(format, args...))
 }
 
-// take takes in a line: HOST DEED RUN.
+// take records a line: HOST DEED RUN.
 func (d *deeds) take(line string) {
 	host, rest, _ := strings.Cut(line, " ")
 	cut := strings.LastIndex(rest, " ")
@@ -135,7 +135,7 @@ func (d *deeds) take(line string) {
 		}
 	}
 	// The limit is that of a stage. h02 has one of its own, which begins once
-	// those before have ended, be it with a failure that is still undrained.
+	// those before have ended, even with a failure that is still undrained.
 	if d.out["h01"] && d.out["h03"] {
 		d.wrong("with %q 2 hosts are out of service", line)
 	}

@@ -110,7 +110,7 @@ func (l deafLog) FollowCommands(ctx context.Context, from uint64, deliver func(m
 	return log.ErrStale
 }
 
-// TestStale checks that a gate which may have missed something follows anew, and
+// TestStale checks that a gate which may have missed something follows again, and
 // that its hosts get what they missed, once.
 func TestStale(t *testing.T) {
 	t.Parallel()

@@ -42,9 +42,9 @@ func TestTakeOver(t *testing.T) {
 	})
 }
 
-// TestLeaseOutlivesTheGate checks that a gate which comes second knows who holds
-// the lease, and does not count as silence what it was not there to hear; nor
-// what it did not hear while no host could reach it.
+// TestLeaseOutlivesTheGate checks that a second gate knows which worker holds the
+// lease, and does not count as silence the time before it started, nor the time in
+// which no host could reach it.
 func TestLeaseOutlivesTheGate(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -63,7 +63,7 @@ func TestLeaseOutlivesTheGate(t *testing.T) {
 	})
 }
 
-// TestLeaseForOneOfMany checks that of many who ask several gates at once one
+// TestLeaseForOneOfMany checks that one of many workers that ask several gates at once
 // gets the lease.
 func TestLeaseForOneOfMany(t *testing.T) {
 	t.Parallel()

@@ -120,10 +120,10 @@ type conn struct {
 	*site
 	client *gate.Client
 	mu     sync.Mutex
-	// killed tells that the worker ends without a word, hangs that the site does
+	// killed means that the worker ends without a word, hangs that the site does
 	// not answer when it gives the lease back.
 	killed, hangs bool
-	// granted tells that the lease was granted to it once, told that it knows
+	// granted means that the lease was granted to it once, told that it knows
 	// that it has lost the lease.
 	granted, told bool
 }

@@ -208,7 +208,7 @@ func TestGiveBackWithoutSite(t *testing.T) {
 	}
 }
 
-// TestLeaseOfDeletedHost checks that whoever deletes a host deletes its lease, and
+// TestLeaseOfDeletedHost checks that the deletion of a host deletes its lease, and
 // that its worker can have it again, in a new epoch.
 func TestLeaseOfDeletedHost(t *testing.T) {
 	t.Parallel()
