@@ -249,7 +249,7 @@ func TestAsks(t *testing.T) {
 	m.asked = nil
 	s.want("POST", acmeState+"/pause", "reason: YAML\n", 200, "", "Content-Type", "application/yaml")
 	s.want("POST", acmeState+"/pause?site=mars", `{"reason":"r"}`, 404, "mars")
-	s.want("POST", acmeState+"/pause", `{"reason":"r","host":"h"}`, 400, "has no meaning here")
+	s.want("POST", acmeState+"/pause", `{"reason":"r","host":"h"}`, 400, "does not apply to this operation")
 	s.want("GET", acmeState+"/pause", "", 405, "use POST")
 	if len(m.asked) != 1 {
 		t.Errorf("the controller was asked %q", m.asked)

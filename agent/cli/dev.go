@@ -15,7 +15,7 @@ import (
 // devCommand runs a site with simulated hosts (design.md 9).
 type devCommand struct {
 	Hosts  int    `help:"How many simulated hosts: h01, h02, ..." default:"3" env:"OSUPGRADE_HOSTS"`
-	Data   string `help:"Folder for all data; a site that is started again on it goes on where it was." required:"" type:"path" env:"OSUPGRADE_DATA" placeholder:"DIR"`
+	Data   string `help:"Folder for all data; a restarted site continues from this folder." required:"" type:"path" env:"OSUPGRADE_DATA" placeholder:"DIR"`
 	Listen string `help:"Where the REST API listens; port 0 takes any that is free." default:"127.0.0.1:4646" env:"OSUPGRADE_LISTEN"`
 	Step   length `help:"How long one simulated action takes." default:"2s" env:"OSUPGRADE_STEP"`
 }
@@ -36,8 +36,8 @@ func (c *devCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger, p
 	if err := d.WriteEnv(env); err != nil {
 		return errors.Join(err, d.Close())
 	}
-	_, _ = fmt.Fprintf(out, "The agent is ready at %s with %d simulated hosts of application %s.\nUse it from another terminal with:  . %s\n",
-		d.Endpoint, c.Hosts, dev.Application, env)
+	_, _ = fmt.Fprintf(out, "The agent is ready at %s with %s of application %s.\nUse it from another terminal with:  . %s\n",
+		d.Endpoint, count(c.Hosts, "simulated host"), dev.Application, env)
 	return errors.Join(wait(ctx, d.Failed()), d.Close())
 }
 

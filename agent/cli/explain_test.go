@@ -87,9 +87,12 @@ func TestDevEndsWithItsHosts(t *testing.T) {
 		_ = writer.Close()
 	}()
 	lines := bufio.NewScanner(reader)
-	for range 2 {
+	for _, want := range []string{" with 1 simulated host of application ", "Use it from another terminal with: "} {
 		if !lines.Scan() {
 			t.Fatalf("dev ended with exit code %d:\n%s", <-ended, stderr.String())
+		}
+		if !strings.Contains(lines.Text(), want) {
+			t.Errorf("dev says %q, without %q", lines.Text(), want)
 		}
 	}
 	endpoint, token := readEnv(t, filepath.Join(dir, "dev.env"))

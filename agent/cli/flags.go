@@ -74,7 +74,7 @@ var hyphenated = regexp.MustCompile(`^--([a-z-]+): expected \S+ value but got "(
 // explainUse tells what is wrong with arguments that could not be parsed.
 func explainUse(err error) string {
 	if found := hyphenated.FindStringSubmatch(err.Error()); found != nil {
-		return fmt.Sprintf("--%s: %s is not possible; no flag takes a number below 0", found[1], found[2])
+		return fmt.Sprintf("--%s: %s is invalid; no flag takes a number below 0", found[1], found[2])
 	}
 	return err.Error()
 }
@@ -136,7 +136,7 @@ func parseLabels(texts []string) (map[string]string, error) {
 	for _, text := range texts {
 		key, value, ok := strings.Cut(text, "=")
 		if !ok || !names.ValidLabel(key) || value != "" && !names.ValidLabel(value) {
-			return nil, fmt.Errorf("label: %.200q is not possible; use key=value, each %s", text, labelLetters)
+			return nil, fmt.Errorf("label: %.200q is invalid; use key=value, each %s", text, labelLetters)
 		}
 		if other, twice := labels[key]; twice {
 			return nil, fmt.Errorf("label: %q is given twice, as %q and as %q; give each key once", key, other, value)

@@ -66,7 +66,7 @@ type resumeCommand struct {
 
 // Run implements the command.
 func (c *resumeCommand) Run(ctx context.Context, out io.Writer) error {
-	return c.do(ctx, out, "resume", v1.Ask{}, (*client.Client).Resume, isNow("goes on; its failure count starts again at 0"))
+	return c.do(ctx, out, "resume", v1.Ask{}, (*client.Client).Resume, isNow("proceeds; its failure count is reset"))
 }
 
 // abortCommand aborts it.
@@ -87,7 +87,9 @@ type approveCommand struct {
 
 // Run implements the command.
 func (c *approveCommand) Run(ctx context.Context, out io.Writer) error {
-	return c.do(ctx, out, "approve", v1.Ask{Stage: c.Stage}, (*client.Client).Approve, isNow("may begin stage "+c.Stage))
+	return c.do(ctx, out, "approve", v1.Ask{Stage: c.Stage}, (*client.Client).Approve, func(r v1.Run) string {
+		return fmt.Sprintf("Stage %s of run %d is approved.", c.Stage, r.ID)
+	})
 }
 
 // releaseCommand frees a slot by force.
@@ -113,5 +115,5 @@ func (c *releaseCommand) released(r v1.Run) string {
 	if r.Finished() {
 		return fmt.Sprintf("The slot of host %s is free, and the host is left as it is. No run is under way.", c.Host)
 	}
-	return fmt.Sprintf("Run %d goes on without %s, which is left as it is.", r.ID, c.Host)
+	return fmt.Sprintf("The slot of %s is free; run %d proceeds and does not touch %[1]s.", c.Host, r.ID)
 }

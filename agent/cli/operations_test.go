@@ -30,9 +30,9 @@ func TestAsk(t *testing.T) {
 		{"a reason of two lines", []string{"resume", "--reason", "a\nb"}, exitUsage, "reason: "},
 		{"no name of a stage", []string{"approve", "A b", "--reason", "x"}, exitUsage, `"A b" is not the name of a stage`},
 		{"no name of a host", []string{"release", "a/b", "--reason", "x"}, exitUsage, `"a/b" is not the name of a host`},
-		{"resume", []string{"resume", "--reason", "lunch is over"}, exitOK, "Run 5 goes on"},
+		{"resume", []string{"resume", "--reason", "lunch is over"}, exitOK, "Run 5 proceeds; its failure count is reset.\n"},
 		{"no stage", []string{"approve", "--reason", "looks well"}, exitUsage, `expected "<stage>"`},
-		{"approve", []string{"approve", "rest", "--reason", "looks well"}, exitOK, "Run 5 may begin stage rest"},
+		{"approve", []string{"approve", "rest", "--reason", "looks well"}, exitOK, "Stage rest of run 5 is approved.\n"},
 		{"as JSON", []string{"abort", "--reason", "fire drill", "--output", "json"}, exitOK, `"id": 5`},
 	} {
 		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", c.args...)...)
@@ -48,7 +48,7 @@ func TestRelease(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
 	for body, want := range map[string]string{
-		`{"id": 46, "phase": "upgrading"}`:                                                 "Run 46 goes on without h02, which is left as it is.\n",
+		`{"id": 46, "phase": "upgrading"}`:                                                 "The slot of h02 is free; run 46 proceeds and does not touch h02.\n",
 		`{"id": 46, "phase": "finished", "result": "failed", "reason": "host h02 failed"}`: "The slot of host h02 is free, and the host is left as it is. No run is under way.\n",
 	} {
 		s.Inject("POST", "/release", fakeapi.Raw(200, "application/json", body))
@@ -103,7 +103,7 @@ func TestNoRunsYet(t *testing.T) {
 	}
 }
 
-// TestRuns checks the list of runs, its filters, and one run with its story.
+// TestRuns checks the list of runs, its filters, and one run with its events.
 func TestRuns(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
@@ -124,15 +124,16 @@ func TestRuns(t *testing.T) {
 		{"all", []string{"runs"}, exitOK, "hand (ann): a try", true},
 		{"by result", []string{"runs", "--result", "completed"}, exitOK, "There is no such run.", true},
 		{"by host", []string{"runs", "--host", "h01"}, exitOK, "9 ", false},
-		{"an unknown result", []string{"runs", "--result", "nope"}, exitUsage, "--result: \"nope\" is not possible; use completed, partial, failed, aborted or timed-out", true},
+		{"an unknown result", []string{"runs", "--result", "nope"}, exitUsage, "--result: \"nope\" is invalid; use completed, partial, failed, aborted or timed-out", true},
 		{"a wrong time", []string{"runs", "--since", "yesterday"}, exitUsage, `--since: "yesterday" is not a time`, true},
 		{"since a date", []string{"runs", "--since", "2026-11-21"}, exitOK, "There is no such run.", true},
 		{"until a date", []string{"runs", "--until", "2026-11-21"}, exitOK, "hand (ann)", true},
 		{"until before since", []string{"runs", "--since", "2026-11-21", "--until", "2026-11-20"}, exitUsage, "--until: ", true},
 		{"no run at most", []string{"runs", "--limit", "0"}, exitUsage, "--limit: 0 is out of range; use 1 to 1000", true},
-		{"fewer than none", []string{"runs", "--limit", "-1"}, exitUsage, "--limit: -1 is not possible", true},
+		{"fewer than none", []string{"runs", "--limit", "-1"}, exitUsage, "--limit: -1 is invalid", true},
 		{"fewer than none, as one word", []string{"runs", "--limit=-1"}, exitUsage, "--limit: -1 is out of range; use 1 to 1000", true},
-		{"one with its story", []string{"runs", "5"}, exitOK, "paused by ann: lunch", true},
+		{"one with its events", []string{"runs", "5"}, exitOK, "paused by ann: lunch", true},
+		{"the title of the events", []string{"runs", "5"}, exitOK, "\nevents:", true},
 		{"as JSON", []string{"runs", "--output", "json"}, exitOK, `"result": "failed"`, true},
 		{"one that is not there", []string{"runs", "77"}, exitFailed, "404 Not Found", true},
 		{"run 0", []string{"runs", "0"}, exitUsage, `"0" is not the id of a run; osupgrade-agent runs lists them`, true},

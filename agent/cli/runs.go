@@ -13,10 +13,10 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// runsCommand lists the runs, or shows one with its story.
+// runsCommand lists the runs, or shows one with its events.
 type runsCommand struct {
 	operator
-	ID     runID  `arg:"" optional:"" help:"Id of one run, to show it with its hosts and its story."`
+	ID     runID  `arg:"" optional:"" help:"Id of one run, to show it with its hosts and its events."`
 	Result string `help:"Only runs that ended so: completed, partial, failed, aborted or timed-out."`
 	Host   string `help:"Only runs with this host."`
 	Since  string `help:"Only runs that were opened at this time or later, such as 2026-11-21, which begins at midnight in UTC, or 2026-11-21T01:00:00Z." placeholder:"TIME"`
@@ -105,7 +105,7 @@ func showStory(table io.Writer, events []v1.RunEvent) {
 	if len(events) == 0 {
 		return
 	}
-	row(table, "story", "")
+	row(table, "events", "")
 	for _, e := range events {
 		row(table, "  "+e.At.Format(time.RFC3339), storyLine(e))
 	}

@@ -49,7 +49,7 @@ func (c *startCommand) start(ctx context.Context, out io.Writer, retryOf uint64)
 	if c.Output == "json" {
 		return c.json(out, run)
 	}
-	_, err = fmt.Fprintf(out, "Run %d has begun with %d hosts; it ends by %s.\n", run.ID, len(run.Hosts), run.NotAfter.Format(time.RFC3339))
+	_, err = fmt.Fprintf(out, "Run %d has begun with %s; it ends by %s.\n", run.ID, count(len(run.Hosts), "host"), run.NotAfter.Format(time.RFC3339))
 	return err
 }
 

@@ -39,7 +39,7 @@ func follow(ctx context.Context, out io.Writer, o *operator, api *client.Client,
 	case p.err != nil:
 		return p.err
 	case err != nil && ctx.Err() != nil && p.id != 0:
-		return errors.New("stopped watching; the run goes on")
+		return errors.New("stopped watching; the run continues")
 	case err != nil && ctx.Err() != nil:
 		return errors.New("stopped watching; no run has begun")
 	case err != nil:
@@ -115,7 +115,7 @@ func (p *progress) show(r v1.Run) {
 		return
 	}
 	if len(p.hosts) == 0 {
-		p.line("run %d: %d hosts, not after %s", r.ID, len(r.Hosts), r.NotAfter.Format(time.RFC3339))
+		p.line("run %d: %s, not after %s", r.ID, count(len(r.Hosts), "host"), r.NotAfter.Format(time.RFC3339))
 	}
 	for _, h := range r.Hosts {
 		if line := hostLine(h); p.hosts[h.Hostname] != line {

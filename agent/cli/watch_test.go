@@ -29,6 +29,10 @@ func TestWatchOneRun(t *testing.T) {
 	const tenant = "acme"
 	underWay := v1.Run{ID: 5, Phase: "upgrading", Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgrading"}}}
 	finish := func(s *fakeapi.Server, result string) { s.FinishRun(tenant, 5, result, "so it is") }
+	addTwo := func(s *fakeapi.Server) {
+		finish(s, "completed")
+		s.AddRun(tenant, v1.Run{ID: 6, Phase: "upgrading", Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgrading"}, {Hostname: "h02", Status: "prepared"}}})
+	}
 	// asks has something happen between the first question about run 5 and the
 	// second; overtake is why there is a second: the watcher misses the end of
 	// run 5, for what it hears next is of run 7.
@@ -55,6 +59,8 @@ func TestWatchOneRun(t *testing.T) {
 		"unknown":                {nil, nil, "77", exitFailed, "has no run 77 (GET /v1/state/tenants/acme/os-upgrade/runs/77: 404 Not Found)"},
 		"completed long ago":     {func(s *fakeapi.Server) { finish(s, "completed"); s.AddRun(tenant, v1.Run{ID: 7}) }, nil, "5", exitOK, "run 5: completed: so it is"},
 		"failed long ago":        {func(s *fakeapi.Server) { finish(s, "failed"); s.AddRun(tenant, v1.Run{ID: 7}) }, nil, "5", exitNotCompleted, "run 5: failed: so it is"},
+		"one host":               {func(s *fakeapi.Server) { finish(s, "completed") }, nil, "5", exitOK, "run 5: 1 host, not after "},
+		"two hosts":              {func(s *fakeapi.Server) { addTwo(s); s.FinishRun(tenant, 6, "completed", "so it is") }, nil, "6", exitOK, "run 6: 2 hosts, not after "},
 		"ends while followed":    {nil, func(s *fakeapi.Server) { s.AwaitStreams(1); finish(s, "completed") }, "5", exitOK, "h01  upgraded"},
 		"fails while followed":   {nil, func(s *fakeapi.Server) { s.AwaitStreams(1); finish(s, "failed") }, "5", exitNotCompleted, "run 5: failed"},
 		"the one under way":      {nil, func(s *fakeapi.Server) { s.AwaitStreams(1); finish(s, "completed") }, "", exitOK, "run 5: completed"},
@@ -102,10 +108,26 @@ func TestStartAndWait(t *testing.T) {
 	}
 }
 
+// TestStartTellsOfItsHosts checks the sentence about a run of one host and of
+// several.
+func TestStartTellsOfItsHosts(t *testing.T) {
+	t.Parallel()
+	for hosts, want := range map[string]string{
+		`{"hostname": "h01"}`:                      "Run 46 has begun with 1 host; it ends by 2026-11-21T05:00:00Z.\n",
+		`{"hostname": "h01"}, {"hostname": "h02"}`: "Run 46 has begun with 2 hosts; it ends by 2026-11-21T05:00:00Z.\n",
+	} {
+		s := fakeapi.New(t)
+		s.Inject("POST", "/start", fakeapi.Raw(201, "application/json", `{"id": 46, "not-after": "2026-11-21T05:00:00Z", "hosts": [`+hosts+`]}`))
+		if code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", "start")...); code != exitOK || stdout != want {
+			t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
+		}
+	}
+}
+
 // TestInterruptedWatch checks that Ctrl-C leaves the run alone, and says so.
 func TestInterruptedWatch(t *testing.T) {
 	t.Parallel()
-	for id, want := range map[string]string{"5": "stopped watching; the run goes on\n", "": "stopped watching; no run has begun\n"} {
+	for id, want := range map[string]string{"5": "stopped watching; the run continues\n", "": "stopped watching; no run has begun\n"} {
 		s := fakeapi.New(t)
 		if id != "" {
 			s.AddRun("acme", v1.Run{ID: 5, Phase: "upgrading"})

@@ -105,11 +105,11 @@ func (c *workerCommand) check() (err error) {
 	case !names.ValidHost(c.Host):
 		return fmt.Errorf("host: %q is not a host name; use letters, digits, \"-\", \"_\" and \".\"", c.Host)
 	case c.Role != "" && !names.ValidLabel(c.Role):
-		return fmt.Errorf("role: %.200q is not possible; use %s", c.Role, labelLetters)
+		return fmt.Errorf("role: %.200q is invalid; use %s", c.Role, labelLetters)
 	case c.StepLimit <= 0:
-		return fmt.Errorf("step-limit: %s is not possible; use a time above 0s, such as 1h", c.StepLimit)
+		return fmt.Errorf("step-limit: %s is invalid; use a time above 0s, such as 1h", c.StepLimit)
 	case c.RebootLimit <= 0:
-		return fmt.Errorf("reboot-limit: %s is not possible; use a time above 0s, such as 15m", c.RebootLimit)
+		return fmt.Errorf("reboot-limit: %s is invalid; use a time above 0s, such as 15m", c.RebootLimit)
 	}
 	return errors.Join(checkName("tenant", c.Tenant, "a tenant"), checkName("application", c.Application, "an application"))
 }

@@ -35,7 +35,7 @@ func blocked(t *testing.T) (*memory, *Controller, v1.Run) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := view.WaitingFor; w == nil || w.What != "slot" || w.Detail != "h03 (it is silent) to be well again, to be released or to be deleted" {
+	if w := view.WaitingFor; w == nil || w.What != "slot" || w.Detail != "h03 (it is silent) to recover, be released or be deleted" {
 		t.Fatalf("the run waits for %+v", w)
 	}
 	if state, err := c.State(t.Context()); err != nil || state.Status != "waiting" {

@@ -227,7 +227,7 @@ func TestUnreadableHoldsTheRun(t *testing.T) {
 		if len(m.upgrades()) != 1 {
 			t.Error("h02 is upgraded though a calendar cannot be read")
 		}
-		if w := m.waiting(t, c, r.ID); w.What != "resume" || w.Detail != "what cannot be read to be mended: calendar other cannot be read: it is damaged; write it anew or delete it" {
+		if w := m.waiting(t, c, r.ID); w.What != "resume" || w.Detail != "somebody to repair an unreadable object: calendar other cannot be read: it is damaged; write it anew or delete it" {
 			t.Errorf("the run waits for %+v", w)
 		}
 		if _, err := c.Ask(t.Context(), "ann", run.Resume, why); err == nil || !strings.Contains(err.Error(), "calendar other cannot be read") {

@@ -69,7 +69,7 @@ func TestWindowWithoutARun(t *testing.T) {
 			func(m *memory) { m.beat("h01"); m.pass(quiet, "h01") },
 		},
 		"the rollout cannot be used": {
-			&v1.Rollout{Reserve: "often"}, nil, []string{"h01", "h02"}, "the rollout to be mended: ", func(m *memory) { m.declare(let) },
+			&v1.Rollout{Reserve: "often"}, nil, []string{"h01", "h02"}, "somebody to repair the rollout: ", func(m *memory) { m.declare(let) },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

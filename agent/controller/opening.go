@@ -23,7 +23,7 @@ const (
 // openWhenDue opens the run of an open window once that is due.
 func (s *state) openWhenDue(ctx context.Context, now time.Time) time.Time {
 	if err := s.intent.unreadable(); err != nil {
-		return s.idles(now, "window", fmt.Sprintf("what cannot be read to be mended: %v", err), time.Time{})
+		return s.idles(now, "window", fmt.Sprintf("somebody to repair an unreadable object: %v", err), time.Time{})
 	}
 	span, found := s.intent.nextOpening(now)
 	if !found {
@@ -38,7 +38,7 @@ func (s *state) openWhenDue(ctx context.Context, now time.Time) time.Time {
 	}
 	planned, err := s.intent.plan(s.fleet(nil))
 	if err != nil {
-		return s.idles(now, "window", fmt.Sprintf("the rollout to be mended: %v", err), span.End)
+		return s.idles(now, "window", fmt.Sprintf("somebody to repair the rollout: %v", err), span.End)
 	}
 	f.members, f.silent = len(planned.Hosts), len(planned.Silent)
 	end := span.End.Add(-planned.Reserve())

@@ -48,7 +48,7 @@ func TestOutOfServiceInTheNextRun(t *testing.T) {
 		m, _, _ := lostUpgrade(t)
 		c := m.restart(t)
 		m.beat("h01", "h02")
-		if got := m.slotOfH01(t, c); got != "it has not answered upgrade of a run before" {
+		if got := m.slotOfH01(t, c); got != "it has not answered upgrade of an earlier run" {
 			t.Errorf("in the next run h01 has a slot because %q", got)
 		}
 	})
@@ -123,7 +123,7 @@ func TestOutOfServiceBeyondTheRun(t *testing.T) {
 		m.reply("h02", r.ID, message.Upgrade)
 		m.declare(store.Seen{Object: theRollout, Rollout: &v1.Rollout{}, Number: 3})
 		synctest.Wait()
-		if got := m.slotOfH01(t, c); got != "it has not answered upgrade of a run before" {
+		if got := m.slotOfH01(t, c); got != "it has not answered upgrade of an earlier run" {
 			t.Errorf("in the run after that h01 has a slot because %q", got)
 		}
 	})

@@ -108,10 +108,10 @@ func TestUnreadableRolloutIsTold(t *testing.T) {
 				c, r := m.begun(t, "h01", "h02")
 				m.declare(before)
 				m.declare(broken)
-				if w := m.waiting(t, c, r.ID); w.What != run.ForResume || w.Detail != "what cannot be read to be mended: "+damage {
+				if w := m.waiting(t, c, r.ID); w.What != run.ForResume || w.Detail != "somebody to repair an unreadable object: "+damage {
 					t.Errorf("it waits for %+v", w)
 				}
-				if _, err := c.Ask(t.Context(), "ann", run.Resume, why); err == nil || !strings.Contains(err.Error(), "goes on once that is mended: "+damage) {
+				if _, err := c.Ask(t.Context(), "ann", run.Resume, why); err == nil || !strings.Contains(err.Error(), "proceeds after the repair: "+damage) {
 					t.Errorf("resume is answered with %v", err)
 				}
 				m.reply("h01", r.ID, message.Upgrade)

@@ -54,7 +54,7 @@ func OutOfRange(field string, n, least, most int) Problem {
 // NoneOf is the problem of a text that is none of those that are possible.
 func NoneOf(field, value string, possible ...string) Problem {
 	last := len(possible) - 1
-	message := "is not possible; use " + strings.Join(possible[:last], ", ") + " or " + possible[last]
+	message := "is invalid; use " + strings.Join(possible[:last], ", ") + " or " + possible[last]
 	if closest, ok := window.Closest(value, possible); ok {
 		message += "; did you mean " + closest + "?"
 	}

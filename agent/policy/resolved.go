@@ -94,7 +94,7 @@ func (r *Resolved) Check(members int) error {
 	case size != members:
 		return fmt.Errorf("stages: they have %d hosts, the run has %d", size, members)
 	case r.MaxFailures < 1:
-		return fmt.Errorf("max-failures: %d is not possible; use at least 1", r.MaxFailures)
+		return fmt.Errorf("max-failures: %d is invalid; use at least 1", r.MaxFailures)
 	case r.OnFailure != Stop && r.OnFailure != Pause && r.OnFailure != Continue:
 		return fmt.Errorf("on-failure: %q is none of stop, pause, continue", r.OnFailure)
 	case r.Overrun != FinishHost && r.Overrun != StopHost:

@@ -64,7 +64,7 @@ func (h *Host) Reason() string {
 	case owes.Look:
 		return "nobody knows what it did"
 	case owes.Answer != "" && h.Before:
-		return "it has not answered " + string(owes.Answer) + " of a run before"
+		return "it has not answered " + string(owes.Answer) + " of an earlier run"
 	case h.Held() && h.Before && h.IsSilent():
 		return notWell + ", and is silent"
 	case h.Held() && h.Before:
@@ -76,14 +76,14 @@ func (h *Host) Reason() string {
 	case owes.Undrain:
 		return "it is not undrained"
 	case owes.Any():
-		return "it failed and is not well again"
+		return "it failed and is still unhealthy"
 	case h.IsSilent():
 		return "it is silent"
 	}
 	return ""
 }
 
-const notWell = "it was not well when the run before ended"
+const notWell = "it was unhealthy when the previous run ended"
 
 // Answered notes that the host has answered the command that it owed an answer
 // to, and so is at work no more. A host that says that it does not know what it

@@ -75,14 +75,14 @@ func TestReason(t *testing.T) {
 	for want, h := range map[string]roster.Host{
 		"":                         {},
 		"nobody knows what it did": {Before: true, Owes: message.Debt{Look: true, Undrain: true}},
-		"it has not answered reboot of a run before":               {Before: true, Silent: now, Owes: message.Debt{Answer: message.Reboot}},
-		"it was not well when the run before ended":                {Before: true, Owes: message.Debt{Checks: message.AfterHost}},
-		"it was not well when the run before ended, and is silent": {Before: true, Silent: now, Owes: message.Debt{Undrain: true}},
-		"it has not answered upgrade":                              {Owes: message.Debt{Answer: message.Upgrade, Undrain: true}},
-		"it is being upgraded":                                     {InHand: true, Owes: message.Debt{Undrain: true}},
-		"it is not undrained":                                      {Owes: message.Debt{Undrain: true, Checks: message.AfterHost}},
-		"it failed and is not well again":                          {Silent: now, Owes: message.Debt{Checks: message.AfterHost}},
-		"it is silent":                                             {Silent: now},
+		"it has not answered reboot of an earlier run":                {Before: true, Silent: now, Owes: message.Debt{Answer: message.Reboot}},
+		"it was unhealthy when the previous run ended":                {Before: true, Owes: message.Debt{Checks: message.AfterHost}},
+		"it was unhealthy when the previous run ended, and is silent": {Before: true, Silent: now, Owes: message.Debt{Undrain: true}},
+		"it has not answered upgrade":                                 {Owes: message.Debt{Answer: message.Upgrade, Undrain: true}},
+		"it is being upgraded":                                        {InHand: true, Owes: message.Debt{Undrain: true}},
+		"it is not undrained":                                         {Owes: message.Debt{Undrain: true, Checks: message.AfterHost}},
+		"it failed and is still unhealthy":                            {Silent: now, Owes: message.Debt{Checks: message.AfterHost}},
+		"it is silent":                                                {Silent: now},
 	} {
 		if got := h.Reason(); got != want {
 			t.Errorf("%+v is out of service because %q, not %q", h, got, want)

@@ -52,7 +52,7 @@ func (c *Control) tellHold(seen Seen) message.Event {
 func (p *Pausing) waiting() Waiting {
 	switch p.By {
 	case message.ByAgent:
-		return Waiting{ForResume, "what cannot be read to be mended: " + p.Why, p.At}
+		return Waiting{ForResume, "somebody to repair an unreadable object: " + p.Why, p.At}
 	case message.ByRollout:
 		return Waiting{ForResume, `the rollout to let it go on: its member "paused" is true` + reason(p.Why), p.At}
 	}

@@ -83,7 +83,7 @@ func (s *State) refusesResume() error {
 	case s.Paused == nil:
 		return s.refused("run %d is not paused", s.Key())
 	case s.Paused.By == message.ByAgent:
-		return s.refused("run %d is paused by the agent itself, and goes on once that is mended: %s", s.Key(), s.Paused.Why)
+		return s.refused("run %d is paused by the agent itself and proceeds after the repair: %s", s.Key(), s.Paused.Why)
 	case s.Paused.By == message.ByRollout:
 		return s.refused(`run %d is paused by the rollout; set its member "paused" to false`, s.Key())
 	}
@@ -121,7 +121,7 @@ func (s *State) refusesRelease(host string) error {
 	case !m.Out():
 		return s.refused("host %s holds no slot in run %d: it is %s", host, s.Key(), m.status())
 	case m.final == "" && m.step > idle:
-		return s.refused("host %s is being upgraded; wait until it has answered or was given up", host)
+		return s.refused("host %s is being upgraded; wait until it has answered or timed out", host)
 	case m.underWay():
 		return s.refused("host %s is being undrained; wait until its hook has been tried", host)
 	}

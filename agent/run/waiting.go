@@ -80,7 +80,7 @@ func (s *State) noSlot(g *stage) (Waiting, bool) {
 			since = sooner(since, h.OutSince())
 		}
 	}
-	return Waiting{ForSlot, list(holders) + " to be well again, to be released or to be deleted", since}, true
+	return Waiting{ForSlot, list(holders) + " to recover, be released or be deleted", since}, true
 }
 
 // waitingHosts returns which hosts the stage waits for while no host can start.

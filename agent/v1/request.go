@@ -80,19 +80,19 @@ func DecodeAsk(what, contentType string, body []byte) (Ask, error) {
 func (a Ask) Validate(what string) Problems {
 	var found Problems
 	if strings.TrimSpace(a.Reason) == "" {
-		found = append(found, document.Wrong("reason", a.Reason, "is no reason; it is kept with the run, so give one"))
+		found = append(found, document.Wrong("reason", a.Reason, "is empty; it is stored with the run"))
 	} else {
 		found = append(found, validateReason(a.Reason)...)
 	}
 	switch {
 	case what != "approve" && a.Stage != "":
-		found = append(found, document.Wrong("stage", a.Stage, "has no meaning here; leave it out"))
+		found = append(found, document.Wrong("stage", a.Stage, "does not apply to this operation; omit it"))
 	case what == "approve" && !names.Valid(a.Stage):
 		found = append(found, document.Wrong("stage", a.Stage, "is not the name of a stage; name the one to approve"))
 	}
 	switch {
 	case what != "release" && a.Host != "":
-		found = append(found, document.Wrong("host", a.Host, "has no meaning here; leave it out"))
+		found = append(found, document.Wrong("host", a.Host, "does not apply to this operation; omit it"))
 	case what == "release" && !names.ValidHost(a.Host):
 		found = append(found, document.Wrong("host", a.Host, "is not the name of a host; name the one whose slot is to be freed"))
 	}

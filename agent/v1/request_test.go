@@ -16,14 +16,14 @@ func TestDecodeAsk(t *testing.T) {
 		{"pause", "pause", "", `{"reason": "a look"}`, Ask{Reason: "a look"}, ""},
 		{"approve", "approve", "", `{"reason": "fine", "stage": "canary"}`, Ask{Reason: "fine", Stage: "canary"}, ""},
 		{"release in YAML", "release", inYAML, "reason: 10:30\nhost: h01\n", Ask{Reason: "10:30", Host: "h01"}, ""},
-		{"no reason", "resume", "", `{}`, Ask{}, `reason: "" is no reason; it is kept with the run, so give one`},
-		{"blank reason", "resume", "", `{"reason": " \n"}`, Ask{}, `reason: " \n" is no reason; it is kept with the run, so give one`},
+		{"no reason", "resume", "", `{}`, Ask{}, `reason: "" is empty; it is stored with the run`},
+		{"blank reason", "resume", "", `{"reason": " \n"}`, Ask{}, `reason: " \n" is empty; it is stored with the run`},
 		{"reason that steers a terminal", "abort", "", `{"reason": "\u001b[2J"}`, Ask{}, `reason: "\x1b[2J" has characters that cannot be shown; use letters, digits, signs and blanks on one line`},
 		{"long reason", "abort", "", `{"reason": "` + strings.Repeat("x", 1001) + `"}`, Ask{}, `reason: 1001 characters are too many; use at most 1000`},
 		{"approve nothing", "approve", "", `{"reason": "r"}`, Ask{}, `stage: "" is not the name of a stage; name the one to approve`},
 		{"release nothing", "release", "", `{"reason": "r"}`, Ask{}, `host: "" is not the name of a host; name the one whose slot is to be freed`},
-		{"pause a stage", "pause", "", `{"reason": "r", "stage": "s"}`, Ask{}, `stage: "s" has no meaning here; leave it out`},
-		{"approve a host", "approve", "", `{"reason": "r", "stage": "s", "host": "h"}`, Ask{}, `host: "h" has no meaning here; leave it out`},
+		{"pause a stage", "pause", "", `{"reason": "r", "stage": "s"}`, Ask{}, `stage: "s" does not apply to this operation; omit it`},
+		{"approve a host", "approve", "", `{"reason": "r", "stage": "s", "host": "h"}`, Ask{}, `host: "h" does not apply to this operation; omit it`},
 		{"unknown key", "pause", "", `{"reason": "r", "why": "s"}`, Ask{}, `why: unknown key; use host, reason, stage`},
 		{"empty", "pause", "", ``, Ask{}, `the document is empty; write an object`},
 	} {
@@ -70,7 +70,7 @@ func TestRunFilter(t *testing.T) {
 	if (RunFilter{}).Most() != 100 || (RunFilter{Limit: 7}).Most() != 7 {
 		t.Error("the limit that counts is another one")
 	}
-	want := `result: "fail" is not possible; use completed, partial, failed, aborted or timed-out; did you mean failed?; host: "a b" is not the name of a host; ` +
+	want := `result: "fail" is invalid; use completed, partial, failed, aborted or timed-out; did you mean failed?; host: "a b" is not the name of a host; ` +
 		`until: "2026-11-10T00:00:00Z" is not after since; limit: 1001 is out of range; use 1 to 1000`
 	if wrong := (RunFilter{Result: "fail", Host: "a b", Since: day(10), Until: day(10), Limit: 1001}).Validate(); wrong.Error() != want {
 		t.Errorf("problems %v; want %s", wrong, want)

@@ -228,8 +228,8 @@ var wrongRollouts = []struct{ name, body, problem string }{
 	{"soak", `{"stages": [{"name": "a", "soak": "169h"}]}`, `stages[0].soak: "169h" is too long; use 0s to 7d`},
 	{"soak without end", `{"stages": [{"name": "a", "soak": "200000d"}]}`, `stages[0].soak: "200000d" is too long; use 0s to 7d`},
 	{"approval-timeout", `{"stages": [{"name": "a", "approval-timeout": "0s"}]}`, `stages[0].approval-timeout: "0s" is too short; use 1s to 7d`},
-	{"on-failure", `{"on-failure": "Stopp"}`, `on-failure: "Stopp" is not possible; use stop, pause or continue; did you mean stop?`},
-	{"overrun", `{"overrun": "hope"}`, `overrun: "hope" is not possible; use finish-host or stop`},
+	{"on-failure", `{"on-failure": "Stopp"}`, `on-failure: "Stopp" is invalid; use stop, pause or continue; did you mean stop?`},
+	{"overrun", `{"overrun": "hope"}`, `overrun: "hope" is invalid; use finish-host or stop`},
 	{"reserve", `{"reserve": "-1h"}`, `reserve: "-1h" is not a duration; use days, hours, minutes and seconds in this order, such as 4h or 1d4h18s`},
 	{"timeout of prepare", `{"timeouts": {"prepare": "0s"}}`, `timeouts.prepare: "0s" is too short; use 1s to 7d`},
 	{"timeout of upgrade", `{"timeouts": {"upgrade": "8d"}}`, `timeouts.upgrade: "8d" is too long; use 1s to 7d`},
@@ -244,8 +244,8 @@ var wrongRollouts = []struct{ name, body, problem string }{
 
 // wrongChecks are the same of one check.
 var wrongChecks = []struct{ name, body, problem string }{
-	{"no type", `{}`, `type: "" is not possible; use exec, http, tcp, systemd or disk`},
-	{"type", `{"type": "execc", "script": "a b"}`, `type: "execc" is not possible; use exec, http, tcp, systemd or disk; did you mean exec?`},
+	{"no type", `{}`, `type: "" is invalid; use exec, http, tcp, systemd or disk`},
+	{"type", `{"type": "execc", "script": "a b"}`, `type: "execc" is invalid; use exec, http, tcp, systemd or disk; did you mean exec?`},
 	{"name", `{"type": "tcp", "address": "a:1", "name": "a\nb"}`, `name: "a\nb" is not a name; use at most 100 printable characters without blanks at the ends`},
 	{"script with a folder", `{"type": "exec", "script": "/bin/true"}`, `script: "/bin/true" is not the name of a script; use letters, digits, "-", "_" and ".", with no "." or "-" at the beginning and no folder`},
 	{"script above", `{"type": "exec", "script": ".."}`, `script: ".." is not the name of a script; use letters, digits, "-", "_" and ".", with no "." or "-" at the beginning and no folder`},
@@ -275,11 +275,11 @@ var wrongChecks = []struct{ name, body, problem string }{
 
 // wrongHooks are the same of one hook.
 var wrongHooks = []struct{ name, body, problem string }{
-	{"type of a check", `{"type": "tcp"}`, `type: "tcp" is not possible; use exec or http`},
+	{"type of a check", `{"type": "tcp"}`, `type: "tcp" is invalid; use exec or http`},
 	{"method of exec", `{"type": "exec", "script": "a", "method": "GET"}`, `method: "GET" is not of type exec, which takes script and args; leave it out`},
 	{"script of http", `{"type": "http", "url": "http://a/", "script": "a"}`, `script: "a" is not of type http, which takes url and method; leave it out`},
-	{"method", `{"type": "http", "url": "http://a/", "method": "post"}`, `method: "post" is not possible; use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS; did you mean POST?`},
-	{"on", `{"type": "exec", "script": "a", "on": "cloud"}`, `on: "cloud" is not possible; use host or site`},
+	{"method", `{"type": "http", "url": "http://a/", "method": "post"}`, `method: "post" is invalid; use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS; did you mean POST?`},
+	{"on", `{"type": "exec", "script": "a", "on": "cloud"}`, `on: "cloud" is invalid; use host or site`},
 	{"timeout", `{"type": "exec", "script": "a", "timeout": "2d"}`, `timeout: "2d" is too long; use 1s to 1d`},
 	{"retries", `{"type": "exec", "script": "a", "retries": 21}`, `retries: 21 is out of range; use 0 to 20`},
 	{"retry-interval", `{"type": "exec", "script": "a", "retry-interval": "x"}`, `retry-interval: "x" is not a duration; use days, hours, minutes and seconds in this order, such as 4h or 1d4h18s`},

@@ -61,7 +61,7 @@ func (*model) Loss(tenant string) (summary, detail string) {
 	return "The defaults apply to runs again",
 		"Deleting " + TypeName + " of tenant " + tenant + " removes its stages, limits, checks and hooks. " +
 			"From then on runs have one stage of all hosts, one host at a time, no checks and no hooks, and stop at the first failure. " +
-			"paused = true in the rollout ends."
+			"If the rollout has paused = true, runs are no longer held."
 }
 
 // Schema defines the resource.
