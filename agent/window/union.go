@@ -137,6 +137,9 @@ func (u *unions) part() Span {
 
 // open returns the occurrences of a window and drops those that end with it.
 func (u *unions) open(window Span) []Occurrence {
+	if window == u.union {
+		return u.taken
+	}
 	open := within(u.taken, window)
 	ended := func(o Occurrence) bool { return !o.End.After(window.End) }
 	for _, o := range u.taken[:u.later] {
@@ -171,9 +174,12 @@ type cutter struct {
 	// dropped when there are twice as many as limit.
 	taken []Occurrence
 	limit int
+	// left is what leave returned last.
+	left []Span
 }
 
-// leave returns the parts of a window that the freezes leave open.
+// leave returns the parts of a window that the freezes leave open, until the next
+// call.
 func (c *cutter) leave(window Span) []Span {
 	if c.feed == nil {
 		c.feed = newFeed(c.schedule.Freezes, c.schedule.Site, window.Start, window.Length())
@@ -187,7 +193,8 @@ func (c *cutter) leave(window Span) []Span {
 	if len(c.taken) > 2*c.limit+few {
 		c.drop(window.Start)
 	}
-	return pieces(window, c.frozen)
+	c.left = pieces(c.left[:0], window, c.frozen)
+	return c.left
 }
 
 func (c *cutter) take(o Occurrence) {
@@ -211,10 +218,9 @@ func (c *cutter) drop(at time.Time) {
 	c.limit = len(c.taken)
 }
 
-// pieces returns the parts of a window that disjoint spans, sorted by start,
+// pieces appends the parts of a window that disjoint spans, sorted by start,
 // leave open.
-func pieces(window Span, frozen []Span) []Span {
-	var open []Span
+func pieces(open []Span, window Span, frozen []Span) []Span {
 	rest := window
 	for _, f := range frozen {
 		if f.Start.After(rest.Start) {
