@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/gate"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -90,7 +91,7 @@ func (f *fleet) beat(ctx context.Context) {
 }
 
 func (f *fleet) sayAlive() {
-	alive := message.Alive{Application: benchApplication}.Encode()
+	alive := message.Alive{Application: benchApplication, Protocol: format.Protocol}.Encode()
 	for _, name := range f.names {
 		_ = f.nc.Publish(f.subjects.Alive(name), alive)
 	}

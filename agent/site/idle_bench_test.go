@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/measure"
@@ -132,7 +133,7 @@ func live(b *testing.B, address, name string, key nkeys.KeyPair) {
 			b.Fatal(err)
 		}
 	}
-	alive := message.Alive{Application: benchApplication}.Encode()
+	alive := message.Alive{Application: benchApplication, Protocol: format.Protocol}.Encode()
 	var beat func()
 	beat = func() {
 		if nc.IsClosed() {

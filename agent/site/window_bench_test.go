@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -69,7 +70,7 @@ func openAt(b *testing.B, s *Site, nc *nats.Conn, tenant string, opens time.Time
 		b.Fatal(err)
 	}
 	subjects := log.Subjects{Tenant: tenant}
-	if err := nc.Publish(subjects.Alive("h01"), message.Alive{Application: benchApplication}.Encode()); err != nil {
+	if err := nc.Publish(subjects.Alive("h01"), message.Alive{Application: benchApplication, Protocol: format.Protocol}.Encode()); err != nil {
 		b.Fatal(err)
 	}
 }
