@@ -30,8 +30,7 @@ type moment struct {
 }
 
 // hadRun reports whether an open window had its run: it is the window of the last
-// run, or what an edit has made of that window. An edited window begins before the
-// edit and while the window of the last run was open. A person who moves an open
+// run, or what an edit has made of that window. A person who moves an open
 // window does not want all hosts upgraded again at once; a person who moves it to
 // a time at which it was not open does. A run that was opened after now was opened
 // by a wrong clock, and does not count.
@@ -42,6 +41,12 @@ func hadRun(m moment) bool {
 	case !m.last.Before(m.span.Start):
 		return true
 	}
+	return edited(m)
+}
+
+// edited reports whether a window is what an edit has made of the window of the last
+// run: it begins before the edit and while that window was open.
+func edited(m moment) bool {
 	return m.span.Start.Before(m.changed) && m.span.Start.Before(m.lastEnd)
 }
 

@@ -103,7 +103,7 @@ func (s *state) missed(now time.Time) (e message.Missed, some bool) {
 	if considered.After(now) { // It was, by a clock that was ahead; setBack notes when that ended.
 		considered = s.started
 	}
-	since := later(later(considered.Add(1), s.intent.scheduledAt), now.Add(-longestAbsence))
+	since := later(considered.Add(1), now.Add(-longestAbsence))
 	closed := s.closed(since, now)
 	if len(closed) == 0 {
 		s.intent.lookBackAt = now.Add(day)
@@ -116,12 +116,14 @@ func (s *state) missed(now time.Time) (e message.Missed, some bool) {
 	return message.Missed{Window: o.Start, WindowEnd: o.End, Reason: s.whyMissed(o)}, true
 }
 
-// closed returns the last windows that opened from an instant on and have
-// closed by now.
+// closed returns the last windows that opened from an instant on, have closed by
+// now and are owed a run. The schedule says nothing of the time before it was
+// written; a window that was open then is owed a run, unless it is what an edit
+// has made of the window of the last run.
 func (s *state) closed(since, now time.Time) []window.Opening {
 	var closed []window.Opening
-	for o := range s.intent.schedule.Ahead(since, now, 0) {
-		if o.Start.Before(since) || o.End.After(now) {
+	for o := range s.intent.schedule.Ahead(later(since, s.intent.scheduledAt), now, 0) {
+		if o.Start.Before(since) || o.End.After(now) || edited(s.moment(now, o.Span)) {
 			continue
 		}
 		if closed = append(closed, o); len(closed) > mostMissed {

@@ -34,17 +34,17 @@ var freezeFaults = []fault{
 		by: []suite{scripts},
 	},
 	{
-		name: "window-that-was-moved-has-two-runs", in: "agent/controller.hadRun",
+		name: "window-that-was-moved-has-two-runs", in: "agent/controller.edited",
 		old: `return m.span.Start.Before(m.changed) && m.span.Start.Before(m.lastEnd)`, new: `return false`,
 		by: tests("agent/controller", "TestEditOfAnOpenWindow"),
 	},
 	{
-		name: "window-that-is-to-come-has-no-run", in: "agent/controller.hadRun",
+		name: "window-that-is-to-come-has-no-run", in: "agent/controller.edited",
 		old: `return m.span.Start.Before(m.changed) && m.span.Start.Before(m.lastEnd)`, new: `return m.span.Start.Before(m.lastEnd)`,
 		by: tests("agent/controller", "TestEditOfAnOpenWindow"),
 	},
 	{
-		name: "window-that-is-added-has-no-run", in: "agent/controller.hadRun",
+		name: "window-that-is-added-has-no-run", in: "agent/controller.edited",
 		old: `return m.span.Start.Before(m.changed) && m.span.Start.Before(m.lastEnd)`, new: `return m.span.Start.Before(m.changed) && !m.last.IsZero()`,
 		by: tests("agent/controller", "TestWindowsThatHadNoRun"),
 	},
