@@ -50,6 +50,9 @@ type intent struct {
 	// lookBackAt is when to look again for windows that were missed; zero after
 	// each change of the schedule.
 	lookBackAt time.Time
+	// owed are windows of earlier schedules that closed without a run, and of which
+	// no record says so yet.
+	owed []window.Opening
 	// ahead is the window that is open or opens next, after the one that follows
 	// a window that had its run, freezing the freeze.
 	ahead, after outlook[window.Opening]

@@ -51,25 +51,31 @@ func TestNotMissed(t *testing.T) {
 
 // TestMissedThoughEdited checks that a window whose run could not be opened is
 // recorded as missed, also when a calendar was written while it was open (seed
-// 2012423): the schedule of then had the window, too.
+// 2012423), or after it and before the log could be written to again (seed
+// 2027900): the schedule of then had the window.
 func TestMissedThoughEdited(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := nightly("h01")
-		m.control(t)
-		m.beat("h01")
-		m.pass(2*time.Hour-time.Minute, "h01")
-		m.fails(errors.New("no space left on device"), false)
-		m.pass(10*time.Minute, "h01")
-		far := v1.Calendar{Kind: "freeze", Events: []v1.Event{{Start: "2000-02-01T00:00", Duration: "1h", Timezone: "UTC"}}}
-		m.putCalendar(store.Seen{Object: calendarNamed("far"), Calendar: &far, Number: 2})
-		m.pass(time.Hour, "h01")
-		m.fails(nil, false)
-		m.pass(time.Minute, "h01")
-		if missed := m.events(`"missed"`); len(missed) != 1 || !strings.Contains(missed[0], `"window":"2000-01-01T02:00:00Z"`) {
-			t.Errorf("missed are %q", missed)
-		}
-	})
+	for when, editAfter := range map[string]time.Duration{"while it is open": 10 * time.Minute, "after it": 90 * time.Minute} {
+		t.Run(when, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m := nightly("h01")
+				m.control(t)
+				m.beat("h01")
+				m.pass(2*time.Hour-time.Minute, "h01")
+				m.fails(errors.New("no space left on device"), false)
+				m.pass(editAfter, "h01")
+				far := v1.Calendar{Kind: "freeze", Events: []v1.Event{{Start: "2000-02-01T00:00", Duration: "1h", Timezone: "UTC"}}}
+				m.putCalendar(store.Seen{Object: calendarNamed("far"), Calendar: &far, Number: 2, At: time.Now()})
+				m.pass(2*time.Hour-editAfter, "h01")
+				m.fails(nil, false)
+				m.pass(time.Minute, "h01")
+				if missed := m.events(`"missed"`); len(missed) != 1 || !strings.Contains(missed[0], `"window":"2000-01-01T02:00:00Z"`) {
+					t.Errorf("missed are %q", missed)
+				}
+			})
+		})
+	}
 }
 
 // TestStoryEndsWithTheRun checks that a window which is missed later is no part

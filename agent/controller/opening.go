@@ -3,10 +3,12 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/plan"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
@@ -93,33 +95,53 @@ func (s *state) moment(now time.Time, span window.Span) moment {
 // missed returns the event of a window that has closed without a run, the
 // oldest one first; false when there is none.
 func (s *state) missed(now time.Time) (e message.Missed, some bool) {
-	if s.intent.config == nil || len(s.hosts.known) == 0 || s.intent.scheduledAt.IsZero() {
+	if s.intent.config == nil || len(s.hosts.known) == 0 {
 		return e, false
 	}
-	if now.Before(s.intent.lookBackAt) {
+	owed := s.owed(now)
+	if len(owed) == 0 {
 		return e, false
 	}
+	o := owed[0]
+	return message.Missed{Window: o.Start, WindowEnd: o.End, Reason: s.whyMissed(o)}, true
+}
+
+// setIntent takes up an object that was written or deleted. Windows that have closed by
+// then and are still owed a run or a reason stay so: the new schedule says nothing of
+// the time before it was written (seed 2027900).
+func (s *state) setIntent(seen store.Seen) {
+	if s.intent.complete && seen.Kind != store.Rollout {
+		s.intent.owed = s.owed(earliestSet(seen.At, s.Now()))
+	}
+	s.intent.set(seen)
+}
+
+// owed returns the last windows that have closed by now without a run, and of which
+// no record says why, the oldest one first.
+func (s *state) owed(now time.Time) []window.Opening {
 	considered := s.ledger.Considered()
 	if considered.After(now) { // It was, by a clock that was ahead; setBack notes when that ended.
 		considered = s.started
 	}
 	since := later(considered.Add(1), now.Add(-longestAbsence))
-	closed := s.closed(since, now)
-	if len(closed) == 0 {
-		s.intent.lookBackAt = now.Add(day)
-		if next, found := s.intent.nextOpening(now); found {
-			s.intent.lookBackAt = next.End
+	owed := slices.DeleteFunc(slices.Clone(s.intent.owed), func(o window.Opening) bool { return o.Start.Before(since) })
+	if !now.Before(s.intent.lookBackAt) && !s.intent.scheduledAt.IsZero() {
+		closed := s.closed(since, now)
+		if len(closed) == 0 {
+			s.intent.lookBackAt = now.Add(day)
+			if next, found := s.intent.nextOpening(now); found {
+				s.intent.lookBackAt = next.End
+			}
 		}
-		return e, false
+		owed = append(owed, closed...)
 	}
-	o := closed[0]
-	return message.Missed{Window: o.Start, WindowEnd: o.End, Reason: s.whyMissed(o)}, true
+	return owed[max(0, len(owed)-mostMissed):]
 }
 
-// closed returns the last windows that opened from an instant on, have closed by
-// now and are owed a run. The schedule says nothing of the time before it was
-// written; a window that was open then is owed a run, unless it is what an edit
-// has made of the window of the last run.
+// closed returns the windows of the schedule that opened from an instant on, have
+// closed by now and had no run: at most mostMissed, the last ones. The schedule says
+// nothing of the time before it was written; a window that was open then is owed a run,
+// unless it is what an edit has made of the window of the last run.
 func (s *state) closed(since, now time.Time) []window.Opening {
 	var closed []window.Opening
 	for o := range s.intent.schedule.Ahead(later(since, s.intent.scheduledAt), now, 0) {

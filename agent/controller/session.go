@@ -154,7 +154,7 @@ func (n *session) watchIntent(ctx context.Context) error {
 	_ = n.post(ctx, func(s *state) { s.intent.reread() })
 	return n.o.Store.WatchIntent(ctx, n.o.Tenant, func(seen store.Seen) {
 		_ = n.post(ctx, func(s *state) {
-			s.intent.set(seen)
+			s.setIntent(seen)
 			s.checkLoaded()
 			s.changed()
 		})
