@@ -129,7 +129,7 @@ func TestCounts(t *testing.T) {
 		failures, prepared         policy.Count
 		wantFailures, wantPrepared int
 	}{
-		"defaults":               {"", "", 1, 10},
+		"defaults":               {"", "", 1, 5},
 		"numbers":                {"4", "3", 4, 3},
 		"more than there are":    {"400", "300", 400, 10},
 		"half":                   {"50%", "50%", 5, 5},
@@ -151,8 +151,8 @@ func TestCounts(t *testing.T) {
 func TestCountsAreOfTheMembers(t *testing.T) {
 	t.Parallel()
 	got := resolve(t, &v1.Rollout{Exempt: &v1.Match{Hosts: []string{"h01", "h02"}}, MaxFailures: "50%"}, fleet()).Policy
-	if got.MaxFailures != 4 || got.MinPrepared != 8 {
-		t.Errorf("max-failures is %d, min-prepared %d; want 4, 8", got.MaxFailures, got.MinPrepared)
+	if got.MaxFailures != 4 || got.MinPrepared != 4 {
+		t.Errorf("max-failures is %d, min-prepared %d; want 4, 4", got.MaxFailures, got.MinPrepared)
 	}
 }
 

@@ -52,13 +52,14 @@ type Rollout struct {
 	// Stages go one after the other; none is one stage of all hosts. A host is
 	// in the first stage that matches it.
 	Stages []Stage `json:"stages,omitzero"`
-	// MaxFailures is the number of failed hosts at which OnFailure happens. A
-	// percentage is of the run's hosts, rounded down, at least 1.
+	// MaxFailures is the number of failed hosts at which OnFailure happens. A host
+	// that could not prepare is not counted: nothing was done to it. A percentage is
+	// of the run's hosts, rounded down, at least 1.
 	MaxFailures Count  `json:"max-failures,omitempty" default:"1" least:"1"`
 	OnFailure   string `json:"on-failure,omitempty" default:"stop" oneof:"stop pause continue"`
 	// MinPrepared is how many hosts must have prepared before the first is
 	// upgraded. A percentage is rounded up (AV-79).
-	MinPrepared Count `json:"min-prepared,omitempty" default:"100%" least:"0"`
+	MinPrepared Count `json:"min-prepared,omitempty" default:"50%" least:"0"`
 	// Overrun is what happens to hosts under way when the time is up.
 	Overrun string `json:"overrun,omitempty" default:"finish-host" oneof:"finish-host stop"`
 	// Reserve is how long before the end of its window a run ends (AV-78).

@@ -65,7 +65,7 @@ func Default(hosts int) Resolved {
 		panic("policy: the defaults cannot be read: " + err.Error())
 	}
 	r.Stages = []ResolvedStage{full.Stages[0].Resolve(hosts, 0)}
-	r.MaxFailures, r.MinPrepared = 1, hosts
+	r.MaxFailures, r.MinPrepared = full.MaxFailures.Of(hosts, Down), full.MinPrepared.Of(hosts, Up)
 	return r
 }
 

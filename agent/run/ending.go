@@ -62,8 +62,19 @@ func (s *State) enough(at time.Time) {
 	// Nobody waits for what an operator has left out.
 	if n := s.counts.status[Prepared]; n+s.counts.status[Skipped] < s.policy.MinPrepared {
 		s.stop(fmt.Sprintf("%d of %d hosts prepared, and min-prepared is %d; not prepared: %s",
-			n, len(s.members), s.policy.MinPrepared, s.members.list(func(st Status) bool { return st != Prepared })), at)
+			n, len(s.members), s.policy.MinPrepared, list(s.unprepared())), at)
 	}
+}
+
+// unprepared returns the members that are not prepared, each with the reason.
+func (s *State) unprepared() []string {
+	var names []string
+	for i := range s.members {
+		if m := &s.members[i]; m.status() != Prepared {
+			names = append(names, fmt.Sprintf("%s (%s)", m.Name, m.text))
+		}
+	}
+	return names
 }
 
 // stop lets no further host start because of failures. After not-after the run ends

@@ -189,10 +189,13 @@ func (s *State) isWell(i int, at time.Time) {
 
 // fail notes that a host has failed. If it is out of service, it stays so until it
 // has given the answer that it owes, it is undrained, and its checks pass. It is
-// undrained at once.
+// undrained at once. A host that could not prepare does not count to max-failures:
+// nothing was done to it. min-prepared says how many such hosts are too many.
 func (s *State) fail(i int, text string, at time.Time) {
-	if why := s.failures.add(s.members[i].Name, text); why != "" {
-		s.onFailure(why, at)
+	if m := &s.members[i]; m.step > preparing {
+		if why := s.failures.add(m.Name, text); why != "" {
+			s.onFailure(why, at)
+		}
 	}
 	s.fleet.stale()
 	s.edit(i, at, func(m *member) {

@@ -16,6 +16,7 @@ import (
 func (p *player) prepareRun(words []string, rest string) {
 	if p.policy == nil {
 		policy := policy.Default(0)
+		policy.MinPrepared = -1 // As many as by default.
 		p.policy = &policy
 	}
 	switch words[0] {
@@ -92,13 +93,13 @@ func (p *player) opening(words []string) message.Opened {
 	e.Roster = p.ledger.Opening(silent, others)
 	e.Policy = policy.Default(len(e.Members))
 	if p.policy != nil {
-		if p.policy.MinPrepared <= 0 {
-			p.policy.MinPrepared += len(e.Members)
+		minPrepared, stages := e.Policy.MinPrepared, e.Policy.Stages
+		if e.Policy = *p.policy; e.Policy.MinPrepared < 0 {
+			e.Policy.MinPrepared = minPrepared
 		}
-		if p.policy.Stages = p.stages; p.stages == nil {
-			p.policy.Stages = []policy.ResolvedStage{{Stage: policy.Stage{Name: policy.DefaultStage}, Size: len(e.Members), MaxUnavailable: 1}}
+		if e.Policy.Stages = p.stages; p.stages == nil {
+			e.Policy.Stages = stages
 		}
-		e.Policy = *p.policy
 	}
 	return e
 }

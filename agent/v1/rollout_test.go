@@ -139,7 +139,7 @@ func TestRolloutDefaults(t *testing.T) {
 	t.Parallel()
 	want := Rollout{
 		Stages:      []Stage{{Name: "all", MaxUnavailable: "1", Soak: "0s", ApprovalTimeout: "1d"}},
-		MaxFailures: "1", OnFailure: "stop", MinPrepared: "100%", Overrun: "finish-host", Reserve: "0s", Splay: "0s",
+		MaxFailures: "1", OnFailure: "stop", MinPrepared: "50%", Overrun: "finish-host", Reserve: "0s", Splay: "0s",
 		Checks: &RolloutChecks{}, Hooks: &RolloutHooks{}, Timeouts: &StepTimeouts{Prepare: "1h", Upgrade: "1h", Reboot: "15m"},
 	}
 	for name, r := range map[string]Rollout{"nothing": {}, "no stages": {Stages: []Stage{}}} {
@@ -206,7 +206,7 @@ func TestDesignExample(t *testing.T) {
 	body := `{"stages": [{"name": "canary", "match": {"hosts": ["h01"], "labels": {"ring": "0"}, "roles": [], "applications": []},
              "max-unavailable": "1", "soak": "30m", "approval": false},
             {"name": "rest", "max-unavailable": "10%"}],
- "max-failures": "1", "on-failure": "stop", "min-prepared": "100%", "overrun": "finish-host", "reserve": "10m", "splay": "0s", "paused": false,
+ "max-failures": "1", "on-failure": "stop", "min-prepared": "50%", "overrun": "finish-host", "reserve": "10m", "splay": "0s", "paused": false,
  "checks": {"before-host": [], "after-host": [], "fleet": []}, "hooks": {"drain": null, "undrain": null},
  "timeouts": {"prepare": "1h", "upgrade": "1h", "reboot": "15m"}}`
 	r, err := DecodeRollout("application/json", []byte(body))

@@ -94,11 +94,11 @@ func attributes() map[string]schema.Attribute {
 // limitAttributes are the attributes that are not objects.
 func limitAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"max_failures": apiobject.Text("The number of failed hosts at which `on_failure` takes effect; `1` by default. " +
+		"max_failures": apiobject.Text("The number of failed hosts at which `on_failure` takes effect; `1` by default. A host that could not prepare is not counted. " +
 			"A percentage is of the run's hosts, rounded down, but at least 1."),
 		"on_failure": apiobject.Text("What happens when `max_failures` hosts have failed: `stop` ends the run after the hosts under way, `pause` holds it until somebody resumes or aborts it, " +
 			"`continue` continues the run; `stop` by default."),
-		"min_prepared": apiobject.Text("How many hosts must have prepared before the first one is upgraded; `100%` by default. A percentage is rounded up."),
+		"min_prepared": apiobject.Text("How many hosts must have prepared before the first one is upgraded; `50%` by default. Otherwise the run ends without a change on any host. A percentage is rounded up."),
 		"overrun": apiobject.Text("What happens to hosts under way when the time of the run is up: `finish-host` waits until they have finished their current command and undrains them; " +
 			"`stop` does not wait for them; `finish-host` by default. Neither sends a further command."),
 		"reserve": apiobject.Duration("How long before the end of its window a run ends at the latest; `0s` by default."),

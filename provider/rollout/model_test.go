@@ -80,7 +80,7 @@ func TestFromAPI_keepsWhatIsDeclared(t *testing.T) {
 			"nothing":           `{}`,
 			"empty and false":   `{"stages": [], "paused": false, "checks": {"fleet": []}, "hooks": {}, "timeouts": {}}`,
 			"empty below":       `{"stages": [{"name": "a", "approval": false, "match": {"hosts": ["h01"], "roles": [], "labels": {}}}]}`,
-			"defaults":          `{"max-failures": "1", "on-failure": "stop", "min-prepared": "100%", "splay": "0m", "timeouts": {"reboot": "900s"}}`,
+			"defaults":          `{"max-failures": "1", "on-failure": "stop", "min-prepared": "50%", "splay": "0m", "timeouts": {"reboot": "900s"}}`,
 			"defaults of parts": `{"checks": {"fleet": [{"type": "tcp", "address": "a:1", "passes": 1, "interval": "5s"}]}, "hooks": {"drain": {"type": "http", "url": "http://a/", "retries": 2}}}`,
 		} {
 			if before, after, _ := asRead(t, text, show); !reflect.DeepEqual(before, after) {

@@ -266,9 +266,9 @@ func (o *Oracle) command(r message.Decoded, c message.Command) {
 }
 
 // fail gives a member its final status "failed". The member stays out of service until
-// its checks pass.
+// its checks pass. A member that could not prepare does not count to max-failures.
 func (o *Oracle) fail(m *member, seq uint64, at time.Time) {
-	p := o.run
+	p, unprepared := o.run, m.phase.before(prepared)
 	switch {
 	case m.phase.before(draining) && m.owes.checks != "": // As before this run.
 	case m.phase == checking:
@@ -279,6 +279,9 @@ func (o *Oracle) fail(m *member, seq uint64, at time.Time) {
 		m.owes.checks = ""
 	}
 	o.end(m, at)
+	if unprepared {
+		return
+	}
 	p.failures++
 	if p.failures >= p.policy.MaxFailures {
 		p.tooMany(seq)
