@@ -116,6 +116,9 @@ type TimedOut struct {
 type Cancelled struct {
 	Hosts []string `json:"hosts"`
 	Awaited
+	// AtOnce tells that the run ends at once: the hosts are left as they are, and
+	// those that are drained stay so.
+	AtOnce bool `json:"at-once,omitempty"`
 }
 
 // Awaited is what a host is waited for: the answer to a command, or the outcome
@@ -268,7 +271,7 @@ func read[E Event](members []byte) (Event, error) {
 		return nil, err
 	}
 	if o, opened := any(&e).(*Opened); opened {
-		o.Policy.AddParts()
+		o.Policy.AddMissing()
 	}
 	return e, check(e)
 }

@@ -38,10 +38,10 @@ const (
 
 // What happens to hosts that are under way when a run's time is up.
 const (
-	// FinishHost waits for them, sends them no further command, and undrains
-	// them.
+	// FinishHost waits for them, at most for OverrunLimit, sends them no further
+	// command, and undrains them.
 	FinishHost = "finish-host"
-	// StopHost leaves them behind at once.
+	// StopHost does not wait for them, but undrains them within OverrunLimit.
 	StopHost = "stop"
 )
 
@@ -62,6 +62,9 @@ type Rollout struct {
 	MinPrepared Count `json:"min-prepared,omitempty" default:"50%" least:"0"`
 	// Overrun is what happens to hosts under way when the time is up.
 	Overrun string `json:"overrun,omitempty" default:"finish-host" oneof:"finish-host stop"`
+	// OverrunLimit is how long after its time is up a run ends at the latest,
+	// whatever its hosts do.
+	OverrunLimit Span `json:"overrun-limit,omitempty" default:"15m" within:"0s 7d"`
 	// Reserve is how long before the end of its window a run ends (AV-78).
 	Reserve Span `json:"reserve,omitempty" default:"0s" within:"0s 7d"`
 	// Splay is the span at a stage's beginning over which its hosts start.

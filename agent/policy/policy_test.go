@@ -136,3 +136,15 @@ func TestRetried(t *testing.T) {
 		t.Errorf("by default it is retried %d times, %s apart", n, pause)
 	}
 }
+
+// TestAddMissing checks that a policy which an older version wrote has the default of
+// a member that it lacks, and one that has it keeps it.
+func TestAddMissing(t *testing.T) {
+	t.Parallel()
+	for have, want := range map[Span]Span{"": "15m", "0s": "0s", "3h": "3h"} {
+		r := Resolved{Rollout: Rollout{OverrunLimit: have}}
+		if r.AddMissing(); r.OverrunLimit != want || r.Checks == nil || r.Hooks == nil || r.Timeouts == nil {
+			t.Errorf("%q becomes %+v", have, r.Rollout)
+		}
+	}
+}

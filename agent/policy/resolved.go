@@ -44,6 +44,14 @@ func (r Rollout) Resolve() (Resolved, error) {
 	return Resolved{Rollout: r}, nil
 }
 
+// AddMissing adds what a record lacks that an older version wrote.
+func (r *Resolved) AddMissing() {
+	r.AddParts()
+	if r.OverrunLimit == "" {
+		r.OverrunLimit = Rollout{}.WithDefaults().OverrunLimit
+	}
+}
+
 // Resolve returns the stage for a number of members and non-members. A
 // percentage of MaxUnavailable is of both, because both count while they are out
 // of service. Without approval a stage has no approval timeout.
@@ -70,7 +78,7 @@ func Default(hosts int) Resolved {
 }
 
 // Check returns an error for a policy from the log that a run of so many members
-// cannot rely on. AddParts must have been called. The bounds of the API are not
+// cannot rely on. AddMissing must have been called. The bounds of the API are not
 // checked again, because a record may be older than they are.
 func (r *Resolved) Check(members int) error {
 	size := 0

@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -88,6 +89,9 @@ func (s *State) stop(why string, at time.Time) {
 // windDown ends a run early: hosts that have not begun are cancelled, hosts under way
 // are waited for or cancelled, and drained hosts are undrained.
 func (s *State) windDown(now time.Time, result Result, until time.Time) Step {
+	if !now.Before(s.EndsBy()) {
+		return s.cutOff(now, result)
+	}
 	for _, at := range []step{checkingBefore, ready, draining, drained} {
 		if _, some := s.queues.front(at); some {
 			return note(s.cancelAll(at))
@@ -107,11 +111,40 @@ func (s *State) windDown(now time.Time, result Result, until time.Time) Step {
 			}
 		}
 	}
-	if s.counts.underWay == 0 {
-		return finish(result, s.why(result, now))
+	switch {
+	case s.counts.underWay == 0:
+		return finish(result, s.withOutOfService(s.why(result, now)))
+	case s.overAt(now):
+		return Step{Until: sooner(until, s.EndsBy())}
 	}
-	if !s.overAt(now) {
-		until = sooner(until, s.NotAfter)
+	return Step{Until: sooner(until, s.NotAfter)}
+}
+
+// cutOff ends a run whose time is up for good: hosts under way are left as they are,
+// out of service.
+func (s *State) cutOff(now time.Time, result Result) Step {
+	for at := checkingBefore; at < done; at++ {
+		if _, some := s.queues.front(at); some {
+			e := s.cancelAll(at)
+			e.AtOnce = true
+			return note(e)
+		}
 	}
-	return Step{Until: until}
+	return finish(result, s.withOutOfService(s.why(result, now)))
+}
+
+// withOutOfService adds to the reason of a run that ends early the hosts that this run
+// has touched and that stay out of service, unless the reason tells of them already.
+func (s *State) withOutOfService(reason string) string {
+	var out []string
+	for i := range s.members {
+		m := &s.members[i]
+		if is := m.Name + " (" + m.Reason() + ")"; !m.takenAt.IsZero() && m.Held() && !strings.Contains(reason, is) {
+			out = append(out, is)
+		}
+	}
+	if len(out) == 0 {
+		return reason
+	}
+	return reason + "; still out of service: " + list(out)
 }

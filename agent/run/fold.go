@@ -256,7 +256,7 @@ func (s *State) foldEvent(r message.Decoded) error {
 	case message.TimedOut:
 		return s.each(e, r.Time, func(i int, at time.Time) bool { return s.timeOut(i, e.Awaited, at) })
 	case message.Cancelled:
-		return s.each(e, r.Time, func(i int, at time.Time) bool { return s.cancel(i, e.Awaited, at) })
+		return s.each(e, r.Time, func(i int, at time.Time) bool { return s.cancel(i, e, at) })
 	case message.Approved:
 		return s.approve(e, r.Time)
 	case message.Paused:
@@ -433,7 +433,8 @@ func (s *State) freeze(e message.Frozen, at time.Time) error {
 	if !e.NotAfter.Before(s.NotAfter) {
 		return fmt.Errorf("run %d ends at %s anyway, before %s", s.Key(), stamp(s.NotAfter), stamp(e.NotAfter))
 	}
-	s.NotAfter, s.frozen, s.changed = e.NotAfter, e.Freeze, at
+	s.Deadline.freeze(e.Freeze, e.NotAfter, at)
+	s.changed = at
 	return nil
 }
 

@@ -27,7 +27,7 @@ func TestForgedRecords(t *testing.T) {
 			p.refold()
 		}
 		p.stopped = false
-		p.toTheEnd()
+		p.toTheEnd(p.drive)
 		p.refold()
 	})
 }

@@ -32,7 +32,7 @@ func FuzzFold(f *testing.F) {
 			p.refold()
 		}
 		p.stopped = false
-		p.toTheEnd()
+		p.toTheEnd(p.drive)
 		p.refold()
 	})
 }

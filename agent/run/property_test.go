@@ -79,6 +79,17 @@ func (p *property) openRun(e message.Opened) {
 	p.drive()
 }
 
+// drive drives the run, which must have ended by not-after plus overrun-limit
+// (invariant 7).
+func (p *property) drive() time.Time {
+	p.rt.Helper()
+	until := p.player.drive()
+	if due, under := p.oracle.UnderWay(); under && !p.now.Before(due.Over.Add(due.Rest)) {
+		p.rt.Fatalf("invariant 7: at %s the run is under way, and had to end by %s: %s", p.now.Sub(epoch), due.Over.Add(due.Rest).Sub(epoch), p.oracle.Summary())
+	}
+	return until
+}
+
 // playRun has things happen, and then lets the run end by itself.
 func (p *property) playRun() {
 	for range rapid.IntRange(0, 60).Draw(p.rt, "events") {
@@ -88,7 +99,7 @@ func (p *property) playRun() {
 		}
 		p.check()
 	}
-	p.toTheEnd()
+	p.toTheEnd(p.drive)
 	p.check()
 }
 
@@ -161,6 +172,7 @@ func drawPolicy(rt *rapid.T) policy.Resolved {
 	p.Stages, p.MaxFailures = nil, rapid.IntRange(1, 4).Draw(rt, "max-failures")
 	p.OnFailure = rapid.SampledFrom([]string{policy.Stop, policy.Pause, policy.Continue, policy.Continue}).Draw(rt, "on-failure")
 	p.Overrun = rapid.SampledFrom([]string{policy.FinishHost, policy.StopHost}).Draw(rt, "overrun")
+	p.OverrunLimit = policy.SpanOf(rapid.SampledFrom([]time.Duration{0, time.Minute, 15 * time.Minute, 5 * time.Hour}).Draw(rt, "overrun-limit"))
 	p.Paused = rapid.IntRange(0, 9).Draw(rt, "paused") == 0
 	p.Timeouts = &policy.Timeouts{
 		Prepare: policy.SpanOf(drawSpan(rt, "prepare", time.Hour)), Upgrade: policy.SpanOf(drawSpan(rt, "upgrade", time.Hour)),
@@ -350,9 +362,9 @@ func (p *property) repeats() {
 
 // toTheEnd lets nothing happen any more but time: the run has to end by itself
 // (invariant 7).
-func (p *player) toTheEnd() {
+func (p *player) toTheEnd(drive func() time.Time) {
 	for range 1000 {
-		until := p.drive()
+		until := drive()
 		if p.ledger.Current() == nil {
 			return
 		}

@@ -44,15 +44,16 @@
 // those that a retry leaves alone, takes a slot while it is out of service.
 //
 // Each host that was drained is undrained, and a run does not end before that was
-// tried or its limit has passed, unless the host was deleted.
+// tried or its limit has passed, unless the host was deleted or the run ends at once.
 //
 // At max-failures a run stops (hosts under way are finished, with their reboots, and
 // the rest is skipped), pauses (resuming it resets its failure count), or goes on.
 //
 // No command follows not-after or an abort. Hosts under way are waited for until
-// their limit, or with overrun "stop" until not-after. No host starts that would not
-// be done by not-after, by the time that other hosts have taken; when no host is
-// under way either, the run is partial.
+// their limit, or with overrun "stop" until not-after. At not-after plus overrun-limit
+// the run ends, whatever its hosts do: they are left as they are and stay out of
+// service. No host starts that would not be done by not-after, by the time that other
+// hosts have taken; when no host is under way either, the run is partial.
 //
 // Each wait has a limit, if only not-after, so each run ends (design.md 5,
 // invariant 7).
@@ -159,7 +160,7 @@ func open(r message.Record, e message.Opened) *State {
 			OpenedSeq: r.Seq, OpenedAt: r.Time, Trigger: e.Trigger, By: e.By, Why: e.Why, RetryOf: e.RetryOf,
 			Window: e.Window, WindowEnd: e.WindowEnd, Exempt: e.Exempt,
 		},
-		Deadline: Deadline{NotAfter: e.NotAfter}, Phase: Open, LastSeq: r.Seq, changed: r.Time, newest: r.Time,
+		Deadline: newDeadline(e.NotAfter, e.Policy.OverrunLimit.Duration()), Phase: Open, LastSeq: r.Seq, changed: r.Time, newest: r.Time,
 		policy: newRules(e.Policy, len(e.Members)), failures: failures{most: e.Policy.MaxFailures},
 		counts: newCounts(len(e.Members)), queues: queues{},
 	}

@@ -73,7 +73,7 @@ func awaitedAt(at step) message.Awaited {
 }
 
 // cancelAll returns the event that cancels all hosts at a step, because the run ends.
-func (s *State) cancelAll(at step) message.Event {
+func (s *State) cancelAll(at step) message.Cancelled {
 	return message.Cancelled{Hosts: s.queues.hosts(s.members, at, time.Time{}), Awaited: awaitedAt(at)}
 }
 
@@ -99,10 +99,17 @@ func (s *State) timeOut(i int, a message.Awaited, at time.Time) bool {
 
 // cancel stops waiting for a host because the run ends, or does not send it the next
 // command. False means that neither is due.
-func (s *State) cancel(i int, a message.Awaited, at time.Time) bool {
-	if !s.isMember(i) {
+func (s *State) cancel(i int, e message.Cancelled, at time.Time) bool {
+	if !s.isMember(i) || !s.cancelStep(i, e.Awaited, at) {
 		return false
 	}
+	if m := &s.members[i]; e.AtOnce && m.step == undraining {
+		s.taskEnded(i, s.noOutcome(m, message.Undrain, "the run ended before it was tried"), at)
+	}
+	return true
+}
+
+func (s *State) cancelStep(i int, a message.Awaited, at time.Time) bool {
 	m := &s.members[i]
 	switch {
 	case m.waitsFor(a.Action):

@@ -19,14 +19,15 @@ func (w *World) drawRollout(purpose string) *v1.Rollout {
 		return nil
 	}
 	r := &v1.Rollout{
-		Stages:      w.drawStages(purpose),
-		MaxFailures: count("max-failures", "", "1", "2", "50%", "100%"),
-		OnFailure:   text("on-failure", "", "stop", "pause", "continue", "continue"),
-		MinPrepared: count("min-prepared", "", "0%", "1", "50%", "100%"),
-		Overrun:     text("overrun", "", "finish-host", "stop"),
-		Reserve:     span("reserve", "", "0s", "1m"),
-		Splay:       span("splay", "", "0s", "30s", "3m"),
-		Paused:      yes("paused", 0.05),
+		Stages:       w.drawStages(purpose),
+		MaxFailures:  count("max-failures", "", "1", "2", "50%", "100%"),
+		OnFailure:    text("on-failure", "", "stop", "pause", "continue", "continue"),
+		MinPrepared:  count("min-prepared", "", "0%", "1", "50%", "100%"),
+		Overrun:      text("overrun", "", "finish-host", "stop"),
+		OverrunLimit: span("overrun-limit", "", "0s", "30s", "3m"),
+		Reserve:      span("reserve", "", "0s", "1m"),
+		Splay:        span("splay", "", "0s", "30s", "3m"),
+		Paused:       yes("paused", 0.05),
 		Timeouts: &v1.StepTimeouts{
 			Prepare: span("timeout of prepare", "1m", "3m"), Upgrade: span("timeout of upgrade", "1m", "4m", "8m"),
 			Reboot: span("timeout of reboot", "1m", "3m", "6m"),

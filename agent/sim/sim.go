@@ -221,7 +221,7 @@ func (w *World) awaitEnd() {
 		if !under {
 			return
 		}
-		notAfter := due.NotAfter
+		notAfter := due.Over
 		if due.Opened != last {
 			since, last = time.Now(), due.Opened
 		}

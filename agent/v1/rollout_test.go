@@ -17,7 +17,7 @@ var full = Rollout{
 		},
 		{Name: "rest", MaxUnavailable: "10%"},
 	},
-	MaxFailures: "5%", OnFailure: "pause", MinPrepared: "0%", Overrun: "stop", Reserve: "10m", Splay: "60s", Paused: true,
+	MaxFailures: "5%", OnFailure: "pause", MinPrepared: "0%", Overrun: "stop", OverrunLimit: "5m", Reserve: "10m", Splay: "60s", Paused: true,
 	Exempt:       &Match{Labels: map[string]string{"keep": "yes"}},
 	ExemptReboot: &Match{Hosts: []string{"h09"}},
 	Checks: &RolloutChecks{
@@ -40,7 +40,7 @@ const fullJSON = `{"stages": [
 	{"name": "canary", "max-unavailable": "2", "soak": "30m", "approval": true, "approval-timeout": "90m", "match": {
 		"hosts": ["h01", "Web_1.example.com"], "labels": {"ring": "0", "a.b/c": ""}, "roles": ["Data base"], "applications": ["os-upgrade-debian"]}},
 	{"name": "rest", "max-unavailable": "10%"}],
-	"max-failures": "5%", "on-failure": "pause", "min-prepared": "0%", "overrun": "stop", "reserve": "10m", "splay": "60s", "paused": true,
+	"max-failures": "5%", "on-failure": "pause", "min-prepared": "0%", "overrun": "stop", "overrun-limit": "5m", "reserve": "10m", "splay": "60s", "paused": true,
 	"exempt": {"labels": {"keep": "yes"}, "hosts": []}, "exempt-reboot": {"hosts": ["h09"], "labels": {}},
 	"checks": {
 		"before-host": [{"type": "exec", "script": "ready.sh", "args": ["-v", ""], "passes": 2, "interval": "1s", "timeout": "2s"}],
@@ -139,7 +139,7 @@ func TestRolloutDefaults(t *testing.T) {
 	t.Parallel()
 	want := Rollout{
 		Stages:      []Stage{{Name: "all", MaxUnavailable: "1", Soak: "0s", ApprovalTimeout: "1d"}},
-		MaxFailures: "1", OnFailure: "stop", MinPrepared: "50%", Overrun: "finish-host", Reserve: "0s", Splay: "0s",
+		MaxFailures: "1", OnFailure: "stop", MinPrepared: "50%", Overrun: "finish-host", OverrunLimit: "15m", Reserve: "0s", Splay: "0s",
 		Checks: &RolloutChecks{}, Hooks: &RolloutHooks{}, Timeouts: &StepTimeouts{Prepare: "1h", Upgrade: "1h", Reboot: "15m"},
 	}
 	for name, r := range map[string]Rollout{"nothing": {}, "no stages": {Stages: []Stage{}}} {
@@ -206,7 +206,7 @@ func TestDesignExample(t *testing.T) {
 	body := `{"stages": [{"name": "canary", "match": {"hosts": ["h01"], "labels": {"ring": "0"}, "roles": [], "applications": []},
              "max-unavailable": "1", "soak": "30m", "approval": false},
             {"name": "rest", "max-unavailable": "10%"}],
- "max-failures": "1", "on-failure": "stop", "min-prepared": "50%", "overrun": "finish-host", "reserve": "10m", "splay": "0s", "paused": false,
+ "max-failures": "1", "on-failure": "stop", "min-prepared": "50%", "overrun": "finish-host", "overrun-limit": "15m", "reserve": "10m", "splay": "0s", "paused": false,
  "checks": {"before-host": [], "after-host": [], "fleet": []}, "hooks": {"drain": null, "undrain": null},
  "timeouts": {"prepare": "1h", "upgrade": "1h", "reboot": "15m"}}`
 	r, err := DecodeRollout("application/json", []byte(body))
@@ -229,6 +229,7 @@ var wrongRollouts = []struct{ name, body, problem string }{
 	{"soak without end", `{"stages": [{"name": "a", "soak": "200000d"}]}`, `stages[0].soak: "200000d" is too long; use 0s to 7d`},
 	{"approval-timeout", `{"stages": [{"name": "a", "approval-timeout": "0s"}]}`, `stages[0].approval-timeout: "0s" is too short; use 1s to 7d`},
 	{"on-failure", `{"on-failure": "Stopp"}`, `on-failure: "Stopp" is invalid; use stop, pause or continue; did you mean stop?`},
+	{"overrun limit", `{"overrun-limit": "8d"}`, `overrun-limit: "8d" is too long; use 0s to 7d`},
 	{"overrun", `{"overrun": "hope"}`, `overrun: "hope" is invalid; use finish-host or stop`},
 	{"reserve", `{"reserve": "-1h"}`, `reserve: "-1h" is not a duration; use days, hours, minutes and seconds in this order, such as 4h or 1d4h18s`},
 	{"timeout of prepare", `{"timeouts": {"prepare": "0s"}}`, `timeouts.prepare: "0s" is too short; use 1s to 7d`},

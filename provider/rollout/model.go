@@ -31,6 +31,7 @@ type Policy struct {
 	OnFailure    types.String `tfsdk:"on_failure"`
 	MinPrepared  types.String `tfsdk:"min_prepared"`
 	Overrun      types.String `tfsdk:"overrun"`
+	OverrunLimit types.String `tfsdk:"overrun_limit"`
 	Reserve      types.String `tfsdk:"reserve"`
 	Splay        types.String `tfsdk:"splay"`
 	Paused       types.Bool   `tfsdk:"paused"`
@@ -99,8 +100,10 @@ func limitAttributes() map[string]schema.Attribute {
 		"on_failure": apiobject.Text("What happens when `max_failures` hosts have failed: `stop` ends the run after the hosts under way, `pause` holds it until somebody resumes or aborts it, " +
 			"`continue` continues the run; `stop` by default."),
 		"min_prepared": apiobject.Text("How many hosts must have prepared before the first one is upgraded; `50%` by default. Otherwise the run ends without a change on any host. A percentage is rounded up."),
-		"overrun": apiobject.Text("What happens to hosts under way when the time of the run is up: `finish-host` waits until they have finished their current command and undrains them; " +
+		"overrun": apiobject.Text("What happens to hosts under way when the time of the run is up: `finish-host` waits until they have finished their current command, at most for `overrun_limit`, and undrains them; " +
 			"`stop` does not wait for them; `finish-host` by default. Neither sends a further command."),
+		"overrun_limit": apiobject.Duration("How long after its time is up a run ends at the latest, whatever its hosts do, from `0s` to `7d`; `15m` by default. " +
+			"Hosts that have not finished by then stay out of service until they are heard of, released or deleted."),
 		"reserve": apiobject.Duration("How long before the end of its window a run ends at the latest; `0s` by default."),
 		"splay":   apiobject.Duration("The time at the beginning of a stage over which the starts of its hosts are spread; `0s` by default."),
 		"paused":  apiobject.Bool("Whether all runs of the tenant are held, including the run under way; `false` by default."),

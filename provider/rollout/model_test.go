@@ -17,7 +17,7 @@ const declared = `{
     {"name": "canary", "match": {"hosts": ["h01", "h02"], "labels": {"ring": "0", "a.b/c": ""}, "roles": ["edge"], "applications": ["a"]},
      "max-unavailable": "2", "soak": "60m", "approval": true, "approval-timeout": "720m"},
     {"name": "rest", "max-unavailable": "10%", "approval": false}],
-  "max-failures": "5%", "on-failure": "pause", "min-prepared": "90%", "overrun": "stop", "reserve": "600s", "splay": "1m30s", "paused": true,
+  "max-failures": "5%", "on-failure": "pause", "min-prepared": "90%", "overrun": "stop", "overrun-limit": "300s", "reserve": "600s", "splay": "1m30s", "paused": true,
   "exempt": {"labels": {"pinned": "yes"}}, "exempt-reboot": {"roles": ["db"], "hosts": []},
   "checks": {
     "before-host": [{"type": "systemd", "unit": "a.service"}, {"type": "tcp", "address": "a:22", "name": "ssh"}],
@@ -135,6 +135,7 @@ var edits = map[string]edit{
 	"on-failure":            {"on-failure", func(r *v1.Rollout) { r.OnFailure = "continue" }},
 	"min-prepared":          {"min-prepared", func(r *v1.Rollout) { r.MinPrepared = "" }},
 	"overrun":               {"overrun", func(r *v1.Rollout) { r.Overrun = "finish-host" }},
+	"overrun-limit":         {"overrun-limit", func(r *v1.Rollout) { r.OverrunLimit = "6m" }},
 	"reserve":               {"reserve", func(r *v1.Rollout) { r.Reserve = "11m" }},
 	"splay":                 {"splay", func(r *v1.Rollout) { r.Splay = "" }},
 	"paused":                {"paused", func(r *v1.Rollout) { r.Paused = false }},

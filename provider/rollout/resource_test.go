@@ -31,6 +31,7 @@ const complete = `
   on_failure    = "pause"
   min_prepared  = "90%"
   overrun       = "stop"
+  overrun_limit = "5m"
   reserve       = "10m"
   splay         = "90s"
   paused        = true
@@ -67,7 +68,7 @@ func whole() v1.Rollout {
 			},
 			{Name: "rest", MaxUnavailable: "10%", Approval: true},
 		},
-		MaxFailures: "5%", OnFailure: "pause", MinPrepared: "90%", Overrun: "stop", Reserve: "10m", Splay: "90s", Paused: true,
+		MaxFailures: "5%", OnFailure: "pause", MinPrepared: "90%", Overrun: "stop", OverrunLimit: "5m", Reserve: "10m", Splay: "90s", Paused: true,
 		Exempt: &v1.Match{Labels: map[string]string{"pinned": "yes"}}, ExemptReboot: &v1.Match{Roles: []string{"db"}},
 		Checks: &v1.RolloutChecks{
 			BeforeHost: []v1.Check{{Type: "systemd", Unit: "nginx.service"}, {Type: "tcp", Address: "127.0.0.1:22", Name: "ssh"}},

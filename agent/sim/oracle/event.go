@@ -222,7 +222,10 @@ func (o *Oracle) event(r message.Decoded, e message.Event, sent time.Time) {
 	case message.Aborted:
 		p.aborted = true
 	case message.Frozen:
-		p.notAfter = e.NotAfter
+		p.notAfter, p.overAt = e.NotAfter, e.NotAfter
+		if r.Time.After(p.overAt) {
+			p.overAt = r.Time
+		}
 	case message.Finished:
 		o.finish(r, e)
 	default:
@@ -270,7 +273,11 @@ func (o *Oracle) hostEvent(r message.Decoded, e message.Event, name string, sent
 	case message.TimedOut:
 		o.stopWaiting(m, e.Awaited, r)
 	case message.Cancelled:
+		o.mayCancel(m, e, r, sent)
 		o.cancelled(m, e.Awaited, r)
+		if e.AtOnce && m.phase == undraining {
+			o.outcome(m, message.Undrain, false, r)
+		}
 	}
 }
 

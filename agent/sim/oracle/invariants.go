@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
 // checkCommand judges a command (invariants 2, 3 and 4).
@@ -175,6 +176,20 @@ func (o *Oracle) mayTakeSlot(m *member, r message.Decoded, sent time.Time) {
 	valid := validity + message.Task{Checks: o.run.policy.Checks.BeforeHost}.Limit() + message.Task{Checks: o.run.policy.Checks.Fleet}.Limit()
 	if m.phase != checked || m.passedAt.IsZero() || sent.Sub(m.passedAt) > valid {
 		o.violated("%s takes a slot by record %d, sent at %s, and its checks passed at %s", m.name, r.Seq, sent, m.passedAt)
+	}
+}
+
+// mayCancel judges that a run is over for a host that is at work: with overrun "stop"
+// at not-after, else, and for its undrain hook, at the end of overrun-limit.
+func (o *Oracle) mayCancel(m *member, e message.Cancelled, r message.Decoded, sent time.Time) {
+	p := o.run
+	until := p.overAt
+	if p.policy.Overrun != policy.StopHost || e.AtOnce {
+		until = until.Add(p.policy.OverrunLimit.Duration())
+	}
+	working := m.phase == upgrading || m.phase == rebooting || m.phase == rechecking || m.phase == undraining
+	if (working || e.AtOnce) && sent.Before(until) {
+		o.violated("record %d, sent at %s, cancels %s, which is %s, and may not before %s", r.Seq, sent, m.name, m.phase, until)
 	}
 }
 

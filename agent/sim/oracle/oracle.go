@@ -197,6 +197,7 @@ func (o *Oracle) clock(now time.Time) (setBack bool) {
 	if o.run == nil || !now.Before(o.newest) {
 		return false
 	}
+	o.run.overAt = now.Add(o.run.overAt.Sub(o.newest))
 	for n := range o.run.stages {
 		s := &o.run.stages[n]
 		s.soaked = s.soaked || !s.doneAt.IsZero() && !o.least().Before(s.doneAt.Add(s.Soak.Duration()))
@@ -248,10 +249,10 @@ func (o *Oracle) Ended(back int) uint64 {
 // Deadline is by when a run under way must have ended.
 type Deadline struct {
 	// Opened identifies the run: the sequence of its opening.
-	Opened   uint64
-	NotAfter time.Time
-	// Rest is how long the run may last after NotAfter, until the steps under way
-	// have ended and their hosts are back in service.
+	Opened uint64
+	// Over is when no host is begun any more.
+	Over time.Time
+	// Rest is how long the run may last after that, whatever its hosts do.
 	Rest time.Duration
 }
 
@@ -262,10 +263,7 @@ func (o *Oracle) UnderWay() (Deadline, bool) {
 	if p == nil || p.finished {
 		return Deadline{}, false
 	}
-	times := p.policy.Timeouts
-	rest := times.Prepare.Duration() + times.Upgrade.Duration() + times.Reboot.Duration()
-	rest += message.Task{Checks: p.policy.Checks.AfterHost}.Limit() + 2*message.Task{Hook: p.policy.Hooks.Undrain}.Limit() + message.Task{Hook: p.policy.Hooks.Drain}.Limit()
-	return Deadline{p.opened, p.notAfter, rest}, true
+	return Deadline{p.opened, p.overAt, p.policy.OverrunLimit.Duration()}, true
 }
 
 // Close judges the end of a log: no run is under way.

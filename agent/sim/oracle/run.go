@@ -13,8 +13,12 @@ type run struct {
 	opened, id uint64
 	policy     policy.Resolved
 	notAfter   time.Time
-	members    []*member
-	stages     []stage
+	// overAt is when the run is over for hosts under way: not-after, or when a freeze
+	// was written that had begun. Unlike notAfter it follows the log's clock that is
+	// set back.
+	overAt  time.Time
+	members []*member
+	stages  []stage
 	// paused and halted are the records after which no further host may begin: an
 	// operator or a failure paused the run, or a failure stopped it. 0 for none.
 	paused, halted uint64
@@ -174,7 +178,7 @@ func (m *member) wants() message.TaskKind {
 }
 
 func newRun(r message.Decoded, e message.Opened) *run {
-	p := &run{opened: r.Seq, policy: e.Policy, notAfter: e.NotAfter}
+	p := &run{opened: r.Seq, policy: e.Policy, notAfter: e.NotAfter, overAt: e.NotAfter}
 	if p.policy.Paused {
 		p.paused = r.Seq
 	}
