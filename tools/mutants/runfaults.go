@@ -188,8 +188,8 @@ var runFaults = []fault{
 		by: simulated(scripts, invariants),
 	},
 	{
-		name: "freeze-of-a-run-is-ignored", in: "agent/run.State.freeze",
-		old: `s.NotAfter, s.frozen, s.changed = e.NotAfter, e.Freeze, at`, new: `s.frozen, s.changed = e.Freeze, at`,
+		name: "freeze-of-a-run-is-ignored", in: "agent/run.Deadline.freeze",
+		old: `d.NotAfter, d.frozen, d.endsBy = begins, name,`, new: `d.frozen, d.endsBy = name,`,
 		by: []suite{scripts},
 	},
 	{
