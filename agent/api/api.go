@@ -29,7 +29,8 @@ type Controller interface {
 	// Runs returns the runs that match the filter, newest first.
 	Runs(ctx context.Context, filter v1.RunFilter) ([]v1.Run, error)
 	Find(ctx context.Context, id uint64) (v1.Run, error)
-	Newest(ctx context.Context) (view v1.Run, seq uint64, found bool, err error)
+	// Snapshot returns what is shown now.
+	Snapshot(ctx context.Context) (v1.Snapshot, error)
 	Current(ctx context.Context) (id uint64, err error)
 	Watch(ctx context.Context) (changed <-chan struct{}, stop func(), err error)
 	Start(ctx context.Context, by string, request v1.Start) (v1.Run, error)

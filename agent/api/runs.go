@@ -1,9 +1,6 @@
 package api
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -11,7 +8,6 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
 // getRuns lists the runs in the history that match the query, newest first.
@@ -128,97 +124,4 @@ func (s *server) postAsk(ask run.Ask) func(*call) error {
 		s.send(c.w, c.Request, http.StatusOK, run)
 		return nil
 	}
-}
-
-const (
-	// heartbeat is the interval of comments on a quiet event stream.
-	heartbeat = 15 * time.Second
-	// writeTimeout is how long a slow client may block a write.
-	writeTimeout = 10 * time.Second
-	// smooth is the shortest time between two events: a run with many hosts sends
-	// ten events a second, not thousands.
-	smooth = 100 * time.Millisecond
-	// share limits the cost of a client: at most one part in share of the time is
-	// spent on events, however many hosts the run has.
-	share = 10
-	// longestPause is the longest time between two events. Without it the events
-	// of a slow client would be far apart.
-	longestPause = 2 * time.Second
-)
-
-// stream is the event stream to a client.
-type stream struct {
-	*call
-	out *http.ResponseController
-	// sent is the last event. An unchanged run is not sent again.
-	sent []byte
-}
-
-// getEvents sends the newest run now and after each change, as server-sent events
-// named "run" with the log's sequence as id.
-func (s *server) getEvents(c *call) error {
-	if err := s.onSite(c); err != nil {
-		return err
-	}
-	changed, stop, err := c.controller.Watch(c.Context())
-	if err != nil {
-		return err
-	}
-	defer stop()
-	c.w.Header().Set("Content-Type", "text/event-stream")
-	out := &stream{call: c, out: http.NewResponseController(c.w)}
-	out.follow(changed)
-	return nil
-}
-
-// follow returns when the client is gone or too slow. The client reconnects.
-func (st *stream) follow(changed <-chan struct{}) {
-	quiet := time.NewTicker(heartbeat)
-	defer quiet.Stop()
-	if st.write([]byte(": hello\n\n")) != nil || st.event() != nil {
-		return
-	}
-	for {
-		var err error
-		select {
-		case <-st.Context().Done():
-			return
-		case <-quiet.C:
-			err = st.write([]byte(": alive\n\n"))
-		case <-changed:
-			begun := time.Now()
-			err = st.event()
-			_ = wait.Sleep(st.Context(), min(max(smooth, (share-1)*time.Since(begun)), longestPause))
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// event sends the newest run, if it has changed since the last event.
-func (st *stream) event() error {
-	run, seq, found, err := st.controller.Newest(st.Context())
-	if err != nil || !found {
-		return err
-	}
-	data, err := json.Marshal(run)
-	if err != nil {
-		return err
-	}
-	if bytes.Equal(data, st.sent) {
-		return nil
-	}
-	st.sent = data
-	return st.write(fmt.Appendf(nil, "event: run\nid: %s\ndata: %s\n\n", strconv.FormatUint(seq, 10), data))
-}
-
-func (st *stream) write(data []byte) error {
-	if err := st.out.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
-		return err
-	}
-	if _, err := st.w.Write(data); err != nil {
-		return err
-	}
-	return st.out.Flush()
 }

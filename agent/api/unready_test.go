@@ -75,9 +75,7 @@ func (b broken) Ready(context.Context) error                          { return b
 func (b broken) Seen(context.Context, uint64) error                   { return b.err }
 func (b broken) Forget(context.Context, string, string) error         { return b.err }
 
-func (b broken) Newest(context.Context) (v1.Run, uint64, bool, error) {
-	return v1.Run{}, 0, false, b.err
-}
+func (b broken) Snapshot(context.Context) (v1.Snapshot, error) { return v1.Snapshot{}, b.err }
 
 func (b broken) Watch(context.Context) (<-chan struct{}, func(), error) {
 	return nil, func() {}, b.err

@@ -21,7 +21,7 @@ func TestState(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantEqual(t, "state", spelled(got), spelled(v1.State{
-		OSUpgrade: weekly, Status: "idle", ScheduledWorkers: []v1.ScheduledWorker{{Host: "h01", Application: "os-upgrade-debian"}},
+		OSUpgrade: weekly, Situation: v1.Situation{Status: "idle"}, ScheduledWorkers: []v1.ScheduledWorker{{Host: "h01", Application: "os-upgrade-debian"}},
 	}))
 	wantEqual(t, "site asked for", api.Requests()[0].Query.Get("site"), "north")
 }
@@ -87,7 +87,7 @@ func TestAnswersOfAnotherServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantEqual(t, "state", spelled(got), spelled(v1.State{Status: "sleeping", ScheduledWorkers: []v1.ScheduledWorker{{Host: "h01"}}}))
+	wantEqual(t, "state", spelled(got), spelled(v1.State{Situation: v1.Situation{Status: "sleeping"}, ScheduledWorkers: []v1.ScheduledWorker{{Host: "h01"}}}))
 }
 
 func TestReadingsUnderFaults(t *testing.T) {

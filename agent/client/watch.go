@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"mime"
 	"net/http"
+	"net/url"
 	"reflect"
 	"time"
 
@@ -24,11 +25,32 @@ import (
 // It returns nil when see said so, the context's error when that ended, and an
 // *Error for a status of 400 to 499 except 429.
 func (c *Client) Watch(ctx context.Context, tenant string, see func(v1.Run) (more bool)) error {
+	return c.watch(ctx, tenant, nil, func(n News) bool { return n.Run == nil || see(*n.Run) })
+}
+
+// News is what an event stream tells: of the situation or of the newest run.
+type News struct {
+	// Situation is nil in news of a run.
+	Situation *v1.Situation
+	// Run is the newest run with all its hosts; nil in news of the situation. What
+	// is told later changes the same hosts: nobody may keep them.
+	Run *v1.Run
+	// Hosts are those of Run that have changed since it was told last.
+	Hosts []v1.RunHost
+}
+
+// Follow is Watch of the situation as well, at a cost that goes by what changes and
+// not by how many hosts there are. The ends that are expected of hosts are left out.
+func (c *Client) Follow(ctx context.Context, tenant string, see func(News) (more bool)) error {
+	return c.watch(ctx, tenant, url.Values{"hosts": {"changed"}}, see)
+}
+
+func (c *Client) watch(ctx context.Context, tenant string, query url.Values, see func(News) (more bool)) error {
 	path, err := tenantPath("state", tenant, "/events")
 	if err != nil {
 		return err
 	}
-	w := &watch{client: c, q: request{method: http.MethodGet, path: path}, see: see}
+	w := &watch{client: c, q: request{method: http.MethodGet, path: path, query: query}, see: see}
 	for failures := 0; ; failures++ {
 		begin, events := time.Now(), w.events
 		pause, err := w.follow(ctx)
@@ -57,9 +79,13 @@ var errEnough = errors.New("enough was seen")
 type watch struct {
 	client *Client
 	q      request
-	see    func(v1.Run) bool
+	see    func(News) bool
 	lastID string
-	last   *v1.Run
+	// run and situation are those that were told last, places where the hosts of the
+	// run are in it, by name.
+	run       *v1.Run
+	situation *v1.Situation
+	places    map[string]int
 	// events counts those that came.
 	events int
 	// trouble is why there is no stream; empty while there is one.
@@ -108,7 +134,7 @@ func (w *watch) follow(ctx context.Context) (pause time.Duration, err error) {
 }
 
 func (w *watch) connect(ctx context.Context) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, w.q.method, w.client.endpoint.at(w.q.path, nil), http.NoBody)
+	r, err := http.NewRequestWithContext(ctx, w.q.method, w.client.endpoint.at(w.q.path, w.q.query), http.NoBody)
 	if err != nil {
 		return nil, err
 	}
@@ -156,21 +182,93 @@ func (w *watch) handle(e event) error {
 	if e.id != "" {
 		w.lastID = e.id
 	}
-	if e.kind != "run" || len(e.data) == 0 {
+	if len(e.data) == 0 {
 		return nil
 	}
-	var run v1.Run
-	if err := json.Unmarshal(e.data, &run); err != nil {
-		return w.client.callError(w.q, nil, fmt.Sprintf("event %q is not a run: %s: %s",
-			e.id, w.client.secret.clean(err.Error()), excerpt(e.data, w.client.secret)))
+	var n News
+	var err error
+	switch e.kind {
+	case "run":
+		n, err = w.whole(e)
+	case "changes":
+		n, err = w.changes(e)
+	case "situation":
+		n, err = w.situationOf(e)
 	}
-	// After a new connection a server may tell again what it told before.
-	if w.last != nil && reflect.DeepEqual(*w.last, run) {
+	switch {
+	case err != nil:
+		return err
+	case n.Run == nil && n.Situation == nil:
 		return nil
-	}
-	w.last = &run
-	if !w.see(run) {
+	case !w.see(n):
 		return errEnough
+	}
+	return nil
+}
+
+// whole reads a run with all its hosts. After a new connection a server may tell
+// again what it told before, which is no news.
+func (w *watch) whole(e event) (News, error) {
+	var run v1.Run
+	if err := w.decode(e, "a run", &run); err != nil {
+		return News{}, err
+	}
+	if w.run != nil && reflect.DeepEqual(*w.run, run) {
+		return News{}, nil
+	}
+	var changed []v1.RunHost
+	known := w.places
+	if w.run == nil || w.run.ID != run.ID {
+		known = nil
+	}
+	places := make(map[string]int, len(run.Hosts))
+	for i, h := range run.Hosts {
+		places[h.Hostname] = i
+		if at, was := known[h.Hostname]; !was || !h.Equal(w.run.Hosts[at]) {
+			changed = append(changed, h)
+		}
+	}
+	w.run, w.places = &run, places
+	return News{Run: &run, Hosts: changed}, nil
+}
+
+// changes reads a run with those of its hosts that have changed.
+func (w *watch) changes(e event) (News, error) {
+	var run v1.Run
+	if err := w.decode(e, "a run", &run); err != nil {
+		return News{}, err
+	}
+	if w.run == nil || w.run.ID != run.ID {
+		return News{}, w.client.callError(w.q, nil, fmt.Sprintf("event %q tells what has changed in run %d, which was not told before", e.id, run.ID))
+	}
+	changed, all := run.Hosts, w.run.Hosts
+	for _, h := range changed {
+		at, known := w.places[h.Hostname]
+		if !known {
+			return News{}, w.client.callError(w.q, nil, fmt.Sprintf("event %q tells of host %q, which is not in run %d", e.id, h.Hostname, run.ID))
+		}
+		all[at] = h
+	}
+	run.Hosts, w.run = all, &run
+	return News{Run: &run, Hosts: changed}, nil
+}
+
+func (w *watch) situationOf(e event) (News, error) {
+	var s v1.Situation
+	if err := w.decode(e, "a situation", &s); err != nil {
+		return News{}, err
+	}
+	if w.situation != nil && reflect.DeepEqual(*w.situation, s) {
+		return News{}, nil
+	}
+	w.situation = &s
+	return News{Situation: &s}, nil
+}
+
+func (w *watch) decode(e event, what string, into any) error {
+	if err := json.Unmarshal(e.data, into); err != nil {
+		return w.client.callError(w.q, nil, fmt.Sprintf("event %q is not %s: %s: %s",
+			e.id, what, w.client.secret.clean(err.Error()), excerpt(e.data, w.client.secret)))
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func TestWhoHasLeft(t *testing.T) {
 			if err := c.Seen(ctx, 99); !errors.Is(err, context.Canceled) {
 				t.Errorf("configured is answered %v", err)
 			}
-			_, _, _, _ = c.Newest(ctx)
+			_, _ = c.Snapshot(ctx)
 			_, _ = c.Current(ctx)
 			_ = c.Ready(ctx)
 		}

@@ -25,7 +25,9 @@ func (s *state) loop(ctx context.Context, posted <-chan func(*state), heard *wai
 		case <-heard.Ready():
 			s.hear(heard.Take())
 		case <-timer.C:
+			// What is shown may change by time alone, also with the decision.
 			s.stale = true
+			s.show()
 		}
 		s.refresh(ctx, timer)
 		s.answer()
@@ -82,6 +84,7 @@ func (s *state) decide(ctx context.Context) time.Time {
 	s.guard.keepWhenDue(now)
 	s.archiveWhenDue(now)
 	next := earliestSet(earliestSet(now.Add(longestSleep), s.guard.keepAt), earliestSet(s.hosts.present.next(), s.archiveAt))
+	next = earliestSet(next, s.turns(now))
 	if !s.active || !s.isLoaded || s.ready() != nil {
 		return next // A log that is half read would be taken for the whole.
 	}

@@ -13,15 +13,15 @@ import (
 // Runs returns the runs that a filter chooses, newest first. They come without
 // their hosts, but for the one that was opened last.
 func (c *Controller) Runs(ctx context.Context, filter v1.RunFilter) ([]v1.Run, error) {
-	newest, err := ask(ctx, c, (*state).newest)
+	newest, err := ask(ctx, c, (*state).snapshot)
 	if err != nil {
 		return nil, err
 	}
 	l := listing{filter: filter, seen: map[uint64]bool{}, runs: []v1.Run{}}
-	if newest.found {
-		l.add(newest.view)
+	if newest.Run != nil {
+		l.add(*newest.Run)
 		for i := range l.runs {
-			l.runs[i].Hosts = newest.view.Hosts
+			l.runs[i].Hosts = newest.Run.Hosts
 		}
 	}
 	for _, r := range c.session().beside.past.queued() {
@@ -104,8 +104,8 @@ func (c *Controller) Find(ctx context.Context, id uint64) (v1.Run, error) {
 	return r, err
 }
 
-// Watch returns a channel that gets word of each change, several at once as
-// one, until stop is called.
+// Watch returns a channel that gets word of each change of the snapshot, also of those
+// that come by time alone, several at once as one, until stop is called.
 func (c *Controller) Watch(ctx context.Context) (changed <-chan struct{}, stop func(), err error) {
 	signal, stop := c.watchers.add()
 	if err := c.attempt(ctx, func(*state) error { return nil }); err != nil {
@@ -115,12 +115,9 @@ func (c *Controller) Watch(ctx context.Context) (changed <-chan struct{}, stop f
 	return signal, stop, nil
 }
 
-// Newest returns the run that was opened last and the log's sequence that it
-// is as of; false when there is none yet. Its hosts are shared by all who ask
-// between two changes: nobody may change them.
-func (c *Controller) Newest(ctx context.Context) (view v1.Run, seq uint64, found bool, err error) {
-	n, err := ask(ctx, c, (*state).newest)
-	return n.view, n.seq, n.found, err
+// Snapshot returns what is shown now: the situation and the run that was opened last.
+func (c *Controller) Snapshot(ctx context.Context) (v1.Snapshot, error) {
+	return ask(ctx, c, (*state).snapshot)
 }
 
 // Current returns the id of the run under way, or 0.

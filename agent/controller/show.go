@@ -13,23 +13,25 @@ import (
 // the clock.
 const showFor = 5 * time.Second
 
-// newest is the run that was opened last as it is shown.
-type newest struct {
-	view  v1.Run
-	seq   uint64
-	found bool
-}
-
-func (s *state) newest() newest {
+// snapshot is what is shown now. The view of a run is shared by all who ask between
+// two changes, of which time alone may be one.
+func (s *state) snapshot() v1.Snapshot {
+	now := s.Now()
+	snapshot := v1.Snapshot{Situation: s.situation(now), Seq: s.ledger.LastSeq}
 	r := s.visible()
 	if r == nil {
-		return newest{}
+		return snapshot
 	}
-	if now := s.Now(); s.shown.run == nil || now.Sub(s.shown.at).Abs() > showFor {
+	if s.shown.run == nil || now.Before(s.shown.at) || !now.Before(s.shown.until) {
 		v := s.view(r)
-		s.shown = shown{run: &v, at: now}
+		s.shown = shown{run: &v, at: now, until: earliestSet(now.Add(showFor), s.turns(now))}
+		if v.ExpectedEnd != nil { // It may not lie in the past.
+			s.shown.until = earliestSet(s.shown.until, later(*v.ExpectedEnd, view.Time(now)).Add(time.Second))
+		}
 	}
-	return newest{view: *s.shown.run, seq: s.ledger.LastSeq, found: true}
+	shared := *s.shown.run
+	snapshot.Run = &shared
+	return snapshot
 }
 
 // visible returns the run that people see as the newest. A run has no id between
@@ -52,7 +54,7 @@ func (s *state) fullView(r *run.State) v1.Run {
 // view is a run as the API shows it.
 func (s *state) view(r *run.State) v1.Run {
 	now := s.Now()
-	shown := view.Run(r, now, s.forecast.of(r, s.Now))
+	shown := view.Run(r, s.runTime(now), s.forecast.of(r, s.Now))
 	if !r.Over() {
 		s.whyNot(r, &shown, now)
 	}

@@ -83,7 +83,8 @@ func newState(o Options, b beside) *state {
 // cost one view. run is nil when something has changed since.
 type shown struct {
 	run *v1.Run
-	at  time.Time
+	// at is when it was made, until when it is to be made again at the latest.
+	at, until time.Time
 }
 
 // forecast is the newest forecast of a run.

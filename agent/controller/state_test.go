@@ -64,7 +64,7 @@ func TestAlarmIsShown(t *testing.T) {
 		m.add(message.Record{Kind: message.EventRecord})
 		m.mu.Unlock()
 		synctest.Wait()
-		newest, _, _, err := c.Newest(t.Context())
+		shown, err := c.Snapshot(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func TestAlarmIsShown(t *testing.T) {
 			t.Fatalf("the controller says that it is ready: %v", ready)
 		}
 		_, started := c.Start(t.Context(), "test", start)
-		for where, text := range map[string]string{"newest": newest.Reason, "runs": runs[0].Reason, "ready": ready.Error(), "start": started.Error()} {
+		for where, text := range map[string]string{"newest": shown.Run.Reason, "runs": runs[0].Reason, "ready": ready.Error(), "start": started.Error()} {
 			for _, part := range []string{"the log is damaged", "compare the log with a backup", "remove the guard file of tenant acme"} {
 				if !strings.Contains(text, part) || strings.Contains(text, "\n") {
 					t.Errorf("%s: %q does not say %q in one line", where, text, part)
@@ -88,7 +88,7 @@ func TestAlarmIsShown(t *testing.T) {
 			t.Errorf("the status is %q, %v", state.Status, err)
 		}
 		m.beat("h03")
-		if got := m.last(); strings.Contains(got, "recovered") || newest.ID != r.ID {
+		if got := m.last(); strings.Contains(got, "recovered") || shown.Run.ID != r.ID {
 			t.Errorf("the controller goes on with %s", got)
 		}
 	})

@@ -17,33 +17,88 @@ func (c *Controller) State(ctx context.Context) (v1.State, error) {
 }
 
 func (s *state) status(now time.Time) v1.State {
-	current := s.ledger.Current()
 	status := v1.State{
-		Status: view.Status(current, now), ScheduledWorkers: []v1.ScheduledWorker{},
-		LastUpgradeInfo: view.LastUpgrade(s.ledger.Ended()), LastMissed: view.Missed(s.ledger.Missed()),
-	}
-	if s.alarm != nil {
-		status.Status = view.StatusWaiting
+		Situation: s.situation(now), ScheduledWorkers: []v1.ScheduledWorker{}, LastUpgradeInfo: view.LastUpgrade(s.ledger.Ended()),
 	}
 	if s.intent.config != nil {
 		status.OSUpgrade = *s.intent.config
 	}
-	if span, found := s.nextUpgrade(now); found {
-		at := view.Time(span.Start)
-		status.NextUpgradeAt, status.NextUpgradeIn = &at, window.FormatDuration(max(0, span.Start.Sub(now)))
+	if opening, found := s.nextUpgrade(now); found {
+		status.NextUpgradeIn = window.FormatDuration(max(0, opening.Start.Sub(now)))
 	}
 	for _, h := range s.fleet(nil) {
 		status.ScheduledWorkers = append(status.ScheduledWorkers, v1.ScheduledWorker{Host: h.Name, Application: h.Application})
 	}
 	slices.SortFunc(status.ScheduledWorkers, func(a, b v1.ScheduledWorker) int { return strings.Compare(a.Host, b.Host) })
-	if freeze, found := s.intent.nextFreeze(now); found && freeze.Contains(now) {
-		status.Frozen = &v1.WindowCut{Calendar: freezeName(freeze), From: view.Time(freeze.Start), To: view.Time(freeze.End)}
-	}
-	if s.idle.What != "" && current == nil {
-		idle := s.idle
-		status.WaitingFor = &idle
-	}
 	return status
+}
+
+// situation is what is so now, but for hosts and runs.
+func (s *state) situation(now time.Time) v1.Situation {
+	current := s.ledger.Current()
+	shown := v1.Situation{
+		Status: view.Status(current, s.runTime(now)), LastMissed: view.Missed(s.ledger.Missed()), SiteTimezone: zoneName(s.Zone),
+	}
+	if s.alarm != nil {
+		shown.Status = view.StatusWaiting
+	}
+	if opening, found := s.nextUpgrade(now); found {
+		shown.NextUpgradeAt = view.OptionalTime(opening.Start)
+	}
+	if opening, found := s.intent.nextOpening(now); found && opening.Contains(now) {
+		shown.OpenWindow = &v1.OpenWindow{Start: view.Time(opening.Start), End: view.Time(opening.End)}
+		if visible := s.visible(); visible != nil && hadRun(s.moment(now, opening.Span)) {
+			shown.OpenWindow.Run = visible.Key()
+		}
+	}
+	// What cannot be read says nothing of windows.
+	if s.idle.What != "" && current == nil && (shown.OpenWindow != nil || s.intent.unreadable() != nil) {
+		idle := s.idle
+		shown.WaitingFor = &idle
+	}
+	if freeze, found := s.intent.nextFreeze(now); found && freeze.Contains(now) {
+		shown.Frozen = &v1.WindowCut{Calendar: freezeName(freeze), From: view.Time(freeze.Start), To: view.Time(freeze.End)}
+	}
+	return shown
+}
+
+// turns is when time alone changes what is shown: a window opens or closes, a freeze
+// begins or ends, a stage has soaked, the time to approve it is up. Zero means that
+// it does not.
+func (s *state) turns(now time.Time) time.Time {
+	var at time.Time
+	turn := func(span window.Span) {
+		if now.Before(span.Start) {
+			at = earliestSet(at, span.Start)
+		} else {
+			at = earliestSet(at, span.End)
+		}
+	}
+	if opening, found := s.intent.nextOpening(now); found {
+		turn(opening.Span)
+	}
+	if freeze, found := s.intent.nextFreeze(now); found {
+		turn(freeze.Span)
+	}
+	if current := s.ledger.Current(); current != nil {
+		ahead := s.clock.ahead(now)
+		if turns := current.Turns(now.Add(ahead)); !turns.IsZero() {
+			at = earliestSet(at, turns.Add(-ahead))
+		}
+	}
+	return at
+}
+
+// runTime is the time by which a run goes when the clock of the site shows now.
+func (s *state) runTime(now time.Time) time.Time { return now.Add(s.clock.ahead(now)) }
+
+// zoneName is the name of a zone that every machine knows; empty for the zone of this
+// machine, which has none.
+func zoneName(zone *time.Location) string {
+	if zone == nil || zone == time.Local {
+		return ""
+	}
+	return zone.String()
 }
 
 // nextUpgrade returns the window that gets a run next: the one that is open

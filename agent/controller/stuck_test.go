@@ -28,8 +28,8 @@ func TestLogThatTakesNothing(t *testing.T) {
 				c, r := m.begun(t, "h01")
 				m.fails(errFull, false)
 				m.reply("h01", r.ID, message.Upgrade)
-				newest, _, _, err := c.Newest(t.Context())
-				if w := newest.WaitingFor; err != nil || w == nil || w.What != "log" || !strings.Contains(w.Detail, errFull.Error()) {
+				shown, err := c.Snapshot(t.Context())
+				if w := shown.Run.WaitingFor; err != nil || w == nil || w.What != "log" || !strings.Contains(w.Detail, errFull.Error()) {
 					t.Errorf("the run waits for %+v, %v", w, err)
 				}
 				m.pass(stuckAfter-time.Millisecond, "h01")

@@ -179,3 +179,14 @@ func TestAlive(t *testing.T) {
 		}
 	}
 }
+
+// TestRolledBack checks that the result of an upgrade that was rolled back says so,
+// however long its cause is.
+func TestRolledBack(t *testing.T) {
+	t.Parallel()
+	for _, cause := range []string{"no space left", strings.Repeat("å", MaxText)} {
+		if result := CleanText(RolledBack(cause)); !IsRolledBack(result) || len(result) > MaxText || IsRolledBack(cause) {
+			t.Errorf("the result is %q", result)
+		}
+	}
+}

@@ -45,6 +45,18 @@ func DecodeReply(data []byte) (Reply, error) {
 	return reply, nil
 }
 
+// rolledBack ends the result of an upgrade that failed and was rolled back: the host is
+// what it was before. Avassa's protocol has no other place for that.
+const rolledBack = "; rolled back"
+
+// RolledBack is the result of an upgrade that failed and was rolled back.
+func RolledBack(cause string) string {
+	return text.Fit(CleanText(cause), MaxText-len(rolledBack), "…") + rolledBack
+}
+
+// IsRolledBack reports whether a result is that of an upgrade that was rolled back.
+func IsRolledBack(result string) bool { return strings.HasSuffix(result, rolledBack) }
+
 // CleanText makes text from outside fit to be kept and shown: valid UTF-8,
 // without control characters, and at most MaxText bytes.
 func CleanText(s string) string {

@@ -113,6 +113,9 @@ type Host struct {
 	// SlotReason says why it does.
 	Slot       time.Time
 	SlotReason string
+	// GivesUp is when the run stops waiting for it at its present step; zero when it
+	// does not wait for it.
+	GivesUp time.Time
 	// Took is how long it was out of service for its upgrade; 0 before.
 	Took time.Duration
 }
@@ -248,7 +251,9 @@ func (m *member) view(stage string) Host {
 
 func (s *State) view(i int) Host {
 	m := &s.members[i]
-	return m.view(s.stages.list[m.Group].Name)
+	h := m.view(s.stages.list[m.Group].Name)
+	h.GivesUp = s.givesUp(m)
+	return h
 }
 
 // Epoch is that of the worker of a member that was prepared; 0 when none was.

@@ -179,7 +179,8 @@ func (s *stages) clone() stages {
 // Stage is a stage as others see it.
 type Stage struct {
 	policy.ResolvedStage
-	// Phase is pending, waiting-for-approval, running, soaking or done.
+	// Phase is pending, waiting-for-approval, running, soaking, done or, when it ended
+	// before any of its hosts began, skipped.
 	Phase                          string
 	OutOfService, Upgraded, Failed int
 }
@@ -191,6 +192,7 @@ const (
 	stageRunning  = "running"
 	stageSoaking  = "soaking"
 	stageDone     = "done"
+	stageSkipped  = "skipped"
 )
 
 // Stages returns the stages as they stand at a time.
@@ -208,9 +210,11 @@ func (s *State) stagePhase(i int, now time.Time) string {
 	switch {
 	case g.left == 0 && i == s.stages.soaks && s.stages.soaking(now) && !s.Over():
 		return stageSoaking
-	case g.left == 0:
+	case g.left == 0 && g.begun:
 		return stageDone
-	case i > s.stages.index || s.Over():
+	case g.left == 0 || s.Over():
+		return stageSkipped
+	case i > s.stages.index:
 		return stagePending
 	case g.begun:
 		return stageRunning

@@ -119,3 +119,18 @@ func (s *State) unblocks(now time.Time) time.Time {
 	}
 	return at
 }
+
+// Turns is when time alone may change what the run waits for; zero when it does not.
+func (s *State) Turns(now time.Time) time.Time {
+	if s.Over() {
+		return time.Time{}
+	}
+	at := s.unblocks(now)
+	if !at.After(now) {
+		at = time.Time{}
+	}
+	if !s.overAt(now) {
+		at = sooner(at, s.NotAfter)
+	}
+	return at
+}

@@ -43,6 +43,24 @@ func (s *State) overdue(now time.Time) (e message.Event, until time.Time) {
 	return nil, until
 }
 
+// givesUp is when the run stops waiting for a host at its step; zero when it does not
+// wait for it.
+func (s *State) givesUp(m *member) time.Time {
+	since := m.since
+	switch {
+	case s.Over() || m.step == unasked || m.step == done:
+		return time.Time{}
+	case m.step == preparing:
+		since = s.sentAt
+	}
+	for _, a := range awaited {
+		if a.step == m.step {
+			return since.Add(s.policy.limit(a.Awaited))
+		}
+	}
+	return time.Time{}
+}
+
 // longest is since when the first host is at a step; false when no host is.
 func (s *State) longest(at step) (time.Time, bool) {
 	if at == preparing {

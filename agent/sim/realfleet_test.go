@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -122,8 +123,9 @@ func (f *fleet) restart() {
 // underWay checks that there is a run to interrupt.
 func (f *fleet) underWay() {
 	f.t.Helper()
-	newest, _, _, err := f.site.controller.Newest(f.t.Context())
+	shown, err := f.site.controller.Snapshot(f.t.Context())
 	f.must(err)
+	newest := cmp.Or(shown.Run, &v1.Run{})
 	if newest.ID == 0 || newest.Finished() || slices.Contains(f.runs, newest.ID) {
 		f.t.Fatalf("%s no run is under way: the newest is %+v", now(), newest)
 	}

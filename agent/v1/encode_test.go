@@ -50,16 +50,15 @@ func TestEncode(t *testing.T) {
 			WorkerApplications: []WorkerApplication{{Name: "os-upgrade-debian"}, {Name: "no"}, {Name: "0"}},
 			MaintenanceWindows: []MaintenanceWindow{{DaysOfWeek: "Friday, Saturday", StartTime: "10:30", Timezone: "site-local", Duration: "4h"}},
 		},
-		Status:           "idle",
+		Situation:        Situation{Status: "idle", NextUpgradeAt: &at},
 		NextUpgradeIn:    "1d4h18s",
-		NextUpgradeAt:    &at,
 		ScheduledWorkers: []ScheduledWorker{},
 		LastUpgradeInfo:  &LastUpgradeInfo{StartTime: at, EndTime: at, Result: "failed", Hosts: []UpgradedHost{{Hostname: "h01", Status: "failed", Error: "<no> & \"space\"\n: #x"}}},
 	}
 	for _, row := range []struct{ name, accept, contentType, want string }{
 		{"JSON", "", "application/json", `{"worker-applications":[{"name":"os-upgrade-debian"},{"name":"no"},{"name":"0"}],` +
 			`"maintenance-windows":[{"days-of-week":"Friday, Saturday","start-time":"10:30","timezone":"site-local","duration":"4h"}],` +
-			`"status":"idle","next-upgrade-in":"1d4h18s","next-upgrade-at":"2026-11-21T01:00:00Z","scheduled-workers":[],` +
+			`"status":"idle","next-upgrade-at":"2026-11-21T01:00:00Z","next-upgrade-in":"1d4h18s","scheduled-workers":[],` +
 			`"last-upgrade-info":{"start-time":"2026-11-21T01:00:00Z","end-time":"2026-11-21T01:00:00Z","result":"failed",` +
 			`"hosts":[{"hostname":"h01","status":"failed","error":"<no> & \"space\"\n: #x"}]}}` + "\n"},
 		{"YAML", "application/yaml", "application/yaml", `worker-applications:
@@ -72,8 +71,8 @@ maintenance-windows:
       timezone: site-local
       duration: "4h"
 status: idle
-next-upgrade-in: "1d4h18s"
 next-upgrade-at: "2026-11-21T01:00:00Z"
+next-upgrade-in: "1d4h18s"
 scheduled-workers: []
 last-upgrade-info:
     start-time: "2026-11-21T01:00:00Z"

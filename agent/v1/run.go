@@ -50,7 +50,8 @@ type Run struct {
 // RunStage is one stage of a run.
 type RunStage struct {
 	Name string `json:"name"`
-	// Phase is pending, waiting-for-approval, running, soaking or done.
+	// Phase is pending, waiting-for-approval, running, soaking, done or, when it ended
+	// before any of its hosts began, skipped.
 	Phase          string `json:"phase"`
 	Hosts          int    `json:"hosts"`
 	MaxUnavailable int    `json:"max-unavailable"`
@@ -91,8 +92,14 @@ type RunHost struct {
 	// unreachable.
 	Status string     `json:"status"`
 	Since  *time.Time `json:"since,omitempty"`
+	// GivesUpAt is when the run stops waiting for the host at its present step;
+	// absent when it does not wait for it.
+	GivesUpAt *time.Time `json:"gives-up-at,omitempty"`
 	// Error is the host's own words, or why it was skipped.
 	Error string `json:"error,omitempty"`
+	// RolledBack tells that the upgrade failed and was rolled back: the host is in the
+	// version that it had.
+	RolledBack bool `json:"rolled-back,omitempty"`
 	// Stage is the name of the host's stage.
 	Stage string `json:"stage,omitempty"`
 	// Note tells what is to be known of a host that did not fail, such as that
@@ -108,6 +115,20 @@ type RunHost struct {
 	Seconds int `json:"seconds,omitempty"`
 	// Progress is what the host last told of its work, for people.
 	Progress string `json:"progress,omitempty"`
+}
+
+// Equal reports whether two views of a host say the same.
+func (h RunHost) Equal(other RunHost) bool {
+	same := sameTime(h.Since, other.Since) && sameTime(h.Slot, other.Slot) && sameTime(h.ExpectedEnd, other.ExpectedEnd) &&
+		sameTime(h.GivesUpAt, other.GivesUpAt)
+	for _, t := range []*RunHost{&h, &other} {
+		t.Since, t.Slot, t.ExpectedEnd, t.GivesUpAt = nil, nil, nil, nil
+	}
+	return same && h == other
+}
+
+func sameTime(a, b *time.Time) bool {
+	return a == b || a != nil && b != nil && a.Equal(*b)
 }
 
 // The bounds of RunFilter.Limit.

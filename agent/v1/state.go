@@ -6,27 +6,56 @@ import "time"
 // AV-39): the configuration as applied, and what is.
 type State struct {
 	OSUpgrade
+	Situation
+	// NextUpgradeIn is the time until NextUpgradeAt, such as "1d4h18s"; "0s" while
+	// a window is open whose run has not ended, absent when none will open (AV-35).
+	NextUpgradeIn string `json:"next-upgrade-in,omitempty"`
+	// ScheduledWorkers lists the hosts that would take part now (AV-36).
+	ScheduledWorkers []ScheduledWorker `json:"scheduled-workers"`
+	// LastUpgradeInfo tells of the last run that has ended (AV-37).
+	LastUpgradeInfo *LastUpgradeInfo `json:"last-upgrade-info,omitempty"`
+}
+
+// Situation is what is so at one moment, but for hosts and runs. It changes by
+// events and by time alone, and each change is told by the event stream.
+type Situation struct {
 	// Status is one of idle, waiting, preparing, upgrading, rebooting,
 	// verifying, paused, aborting (AV-34). Other systems may say others.
 	Status string `json:"status"`
-	// NextUpgradeIn is the time until the next window opens, such as
-	// "1d4h18s"; "0s" while one is open whose run has not ended, absent when
-	// none will (AV-35).
-	NextUpgradeIn string `json:"next-upgrade-in,omitempty"`
-	// NextUpgradeAt is when that window opens or, while it is open, when it
-	// did: it stands still between two runs, so that Terraform sees no change
-	// where there is none.
+	// NextUpgradeAt is when the next window opens or, while one is open whose run
+	// has not ended, when that did: it stands still between two runs, so that
+	// Terraform sees no change where there is none. It is absent when none will.
 	NextUpgradeAt *time.Time `json:"next-upgrade-at,omitempty"`
-	// ScheduledWorkers lists the hosts that would take part now (AV-36).
-	ScheduledWorkers []ScheduledWorker `json:"scheduled-workers"`
+	// OpenWindow is the window that is open; absent while none is.
+	OpenWindow *OpenWindow `json:"open-window,omitempty"`
 	// WaitingFor tells why a window that is open has no run; absent otherwise.
 	WaitingFor *WaitingFor `json:"waiting-for,omitempty"`
 	// LastMissed is the window that was missed last: it closed without a run.
 	LastMissed *MissedWindow `json:"last-missed,omitempty"`
 	// Frozen is the freeze that is on now; absent while none is.
 	Frozen *WindowCut `json:"frozen,omitempty"`
-	// LastUpgradeInfo tells of the last run that has ended (AV-37).
-	LastUpgradeInfo *LastUpgradeInfo `json:"last-upgrade-info,omitempty"`
+	// SiteTimezone is the zone of the site, such as Europe/Stockholm, in which its
+	// people read times.
+	SiteTimezone string `json:"site-timezone,omitempty"`
+}
+
+// OpenWindow is a window that is open now.
+type OpenWindow struct {
+	Start time.Time `json:"start"`
+	End   time.Time `json:"end"`
+	// Run is the run that it has or had; 0 when it has had none yet.
+	Run uint64 `json:"run,omitempty"`
+}
+
+// Snapshot is what is shown at one moment: the situation of a tenant, and the run
+// that was opened last.
+type Snapshot struct {
+	Situation Situation
+	// Run is nil when there was none yet. Its hosts are shared by all who asked for
+	// the snapshot: nobody may change them.
+	Run *Run
+	// Seq is the sequence of the log that the snapshot is as of.
+	Seq uint64
 }
 
 // MissedWindow is a window that closed without a run, and why.

@@ -47,7 +47,7 @@ func Run(r *run.State, now time.Time, forecast *run.Forecast) v1.Run {
 	}
 	view.Hosts = append(view.Hosts, leftOut(r)...)
 	if forecast != nil && !r.Over() {
-		foresee(r, &view, *forecast)
+		foresee(r, &view, now, *forecast)
 	}
 	return view
 }
@@ -76,19 +76,27 @@ func leftOut(r *run.State) []v1.RunHost {
 
 func runHost(h run.Host) v1.RunHost {
 	return v1.RunHost{
-		Hostname: h.Name, Stage: h.Stage, Status: string(h.Status), Since: OptionalTime(h.Since), Error: h.Error, Note: h.Note,
+		Hostname: h.Name, Stage: h.Stage, Status: string(h.Status), Since: OptionalTime(h.Since), GivesUpAt: OptionalTime(h.GivesUp),
+		Error: h.Error, Note: h.Note, RolledBack: h.Status == run.HostFailed && message.IsRolledBack(h.Error),
 		Slot: OptionalTime(h.Slot), SlotReason: h.SlotReason, Seconds: int(h.Took.Round(time.Second) / time.Second),
 	}
 }
 
 // foresee adds when the run is expected to end. A forecast may be a little older
-// than what is shown, so that hosts have come to their end since.
-func foresee(r *run.State, view *v1.Run, f run.Forecast) {
-	view.ExpectedEnd = OptionalTime(f.End)
+// than what is shown: hosts have come to their end since, and what was expected by
+// now and is not there is expected now, because no expectation lies in the past.
+func foresee(r *run.State, view *v1.Run, now time.Time, f run.Forecast) {
+	expected := func(end time.Time) *time.Time {
+		if !end.IsZero() && end.Before(now) {
+			end = now
+		}
+		return OptionalTime(end)
+	}
+	view.ExpectedEnd = expected(f.End)
 	for i := range view.Hosts {
 		h := &view.Hosts[i]
 		if end, pending := f.Hosts[h.Hostname]; pending && !run.Status(h.Status).Final() {
-			h.ExpectedEnd = OptionalTime(end)
+			h.ExpectedEnd = expected(end)
 		}
 	}
 	switch {

@@ -212,7 +212,7 @@ func (j Journal) afterRollback(err error) Journal {
 	case err != nil:
 		return j.answer("", fmt.Errorf("%s; rollback failed: %w", j.Result, err))
 	}
-	return j.answer("", fmt.Errorf("%s; rolled back", j.Result))
+	return j.answer("", errors.New(message.RolledBack(j.Result)))
 }
 
 // answer sets the reply: the result, or the text of the error. An error text must

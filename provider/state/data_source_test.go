@@ -46,7 +46,7 @@ func TestAccState_complete(t *testing.T) {
 			WorkerApplications: []v1.WorkerApplication{{Name: "b"}, {Name: "a"}},
 			MaintenanceWindows: []v1.MaintenanceWindow{{DaysOfWeek: "Saturday, Friday", StartTime: "01:00", Duration: "4h"}},
 		},
-		Status: "idle", NextUpgradeIn: "1d4h18s", NextUpgradeAt: &at,
+		Situation: v1.Situation{Status: "idle", NextUpgradeAt: &at}, NextUpgradeIn: "1d4h18s",
 		ScheduledWorkers: []v1.ScheduledWorker{{Host: "h01", Application: "a"}},
 		LastUpgradeInfo: &v1.LastUpgradeInfo{
 			StartTime: at.Add(-time.Hour), EndTime: at.Add(-time.Minute), Result: "failed",

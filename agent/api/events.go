@@ -1,0 +1,176 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
+)
+
+const (
+	// heartbeat is the interval of comments on a quiet event stream.
+	heartbeat = 15 * time.Second
+	// writeTimeout is how long a slow client may block a write.
+	writeTimeout = 10 * time.Second
+	// smooth is the shortest time between two events: a run with many hosts sends
+	// ten events a second, not thousands.
+	smooth = 100 * time.Millisecond
+	// share limits the cost of a client: at most one part in share of the time is
+	// spent on events, however many hosts the run has.
+	share = 10
+	// longestPause is the longest time between two events. Without it the events
+	// of a slow client would be far apart.
+	longestPause = 2 * time.Second
+)
+
+// The events of the stream.
+const (
+	eventSituation = "situation"
+	eventRun       = "run"
+	eventChanges   = "changes"
+)
+
+// stream is the event stream to a client.
+type stream struct {
+	*call
+	out *http.ResponseController
+	// changes tells that the client keeps the hosts of the run and wants only those
+	// that have changed.
+	changes bool
+	// situation and run are what was sent last, the latter without hosts for a client
+	// that keeps these. What is unchanged is not sent again.
+	situation, run []byte
+	// id is the run whose hosts were sent, hosts what was sent of each of them.
+	id    uint64
+	hosts []v1.RunHost
+}
+
+// getEvents sends, as server-sent events with the log's sequence as id, the situation
+// of the tenant ("situation") and its newest run ("run"): now and after each change,
+// of which time alone may be one. With hosts=changed a run is sent once with all its
+// hosts, and then ("changes") with those that have changed: ten thousand hosts are
+// megabytes.
+func (s *server) getEvents(c *call) error {
+	if err := s.onSite(c, "hosts"); err != nil {
+		return err
+	}
+	if hosts := c.query.Get("hosts"); c.query.Has("hosts") && hosts != "changed" {
+		return badRequest("hosts", hosts, `is invalid; use "changed" or omit the parameter`)
+	}
+	changed, stop, err := c.controller.Watch(c.Context())
+	if err != nil {
+		return err
+	}
+	defer stop()
+	c.w.Header().Set("Content-Type", "text/event-stream")
+	out := &stream{call: c, out: http.NewResponseController(c.w), changes: c.query.Has("hosts")}
+	out.follow(changed)
+	return nil
+}
+
+// follow returns when the client is gone or too slow. The client reconnects.
+func (st *stream) follow(changed <-chan struct{}) {
+	quiet := time.NewTicker(heartbeat)
+	defer quiet.Stop()
+	if st.write([]byte(": hello\n\n")) != nil || st.send() != nil {
+		return
+	}
+	for {
+		var err error
+		select {
+		case <-st.Context().Done():
+			return
+		case <-quiet.C:
+			err = st.write([]byte(": alive\n\n"))
+		case <-changed:
+			begun := time.Now()
+			err = st.send()
+			_ = wait.Sleep(st.Context(), min(max(smooth, (share-1)*time.Since(begun)), longestPause))
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// send sends what has changed since the last events.
+func (st *stream) send() error {
+	shown, err := st.controller.Snapshot(st.Context())
+	if err != nil {
+		return err
+	}
+	if err := st.event(eventSituation, shown.Seq, shown.Situation, &st.situation); err != nil || shown.Run == nil {
+		return err
+	}
+	if !st.changes {
+		return st.event(eventRun, shown.Seq, shown.Run, &st.run)
+	}
+	return st.sendChanges(shown.Seq, *shown.Run)
+}
+
+// sendChanges sends a run with the hosts that have changed, or with all of them when
+// the client has none of this run. When each is expected to end changes with every
+// other host that ends, so that is left out.
+func (st *stream) sendChanges(seq uint64, r v1.Run) error {
+	hosts := slices.Clone(r.Hosts)
+	for i := range hosts {
+		hosts[i].ExpectedEnd = nil
+	}
+	kept, whole := st.hosts, st.id != r.ID || len(st.hosts) != len(hosts)
+	st.id, st.hosts, r.Hosts = r.ID, hosts, []v1.RunHost{}
+	others, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if whole {
+		st.run, r.Hosts = others, hosts
+		return st.tell(eventRun, seq, r)
+	}
+	for i := range hosts {
+		if !hosts[i].Equal(kept[i]) {
+			r.Hosts = append(r.Hosts, hosts[i])
+		}
+	}
+	if len(r.Hosts) == 0 && bytes.Equal(others, st.run) {
+		return nil
+	}
+	st.run = others
+	return st.tell(eventChanges, seq, r)
+}
+
+// event sends an event, unless it says what the last one has said.
+func (st *stream) event(name string, seq uint64, value any, last *[]byte) error {
+	data, err := json.Marshal(value)
+	if err != nil || bytes.Equal(data, *last) {
+		return err
+	}
+	*last = data
+	return st.frame(name, seq, data)
+}
+
+func (st *stream) tell(name string, seq uint64, value any) error {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return st.frame(name, seq, data)
+}
+
+func (st *stream) frame(name string, seq uint64, data []byte) error {
+	return st.write(fmt.Appendf(nil, "event: %s\nid: %d\ndata: %s\n\n", name, seq, data))
+}
+
+func (st *stream) write(data []byte) error {
+	if err := st.out.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return err
+	}
+	if _, err := st.w.Write(data); err != nil {
+		return err
+	}
+	return st.out.Flush()
+}
