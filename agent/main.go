@@ -19,5 +19,5 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	os.Exit(cli.Run(ctx, version, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(cli.Run(ctx, version, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/intent"
 )
 
 var walk = regexp.MustCompile("(?s)<!-- This walk is run by agent/readme_test.go as it is written. -->\n```sh\n(.*?)```")
@@ -51,6 +53,19 @@ func TestReadme(t *testing.T) {
 		if !strings.Contains(string(out), part) {
 			t.Errorf("the walk does not show %q:\n%s", part, out)
 		}
+	}
+}
+
+// TestReadmeFile checks that apply reads the file that the README shows.
+func TestReadmeFile(t *testing.T) {
+	t.Parallel()
+	shown := regexp.MustCompile("(?s)<!-- This file is read by agent/readme_test.go. -->\n```yaml\n(.*?)```").FindStringSubmatch(read(t, "../README.md"))
+	if shown == nil {
+		t.Fatal("the README shows no file")
+	}
+	declared, err := intent.Decode(intent.Source{Name: "README.md", Text: []byte(shown[1])})
+	if err != nil || len(declared.Keys()) != 3 {
+		t.Errorf("it declares %v, %v", declared.Keys(), err)
 	}
 }
 

@@ -62,18 +62,22 @@ type commands struct {
 	Release     releaseCommand     `cmd:"" help:"Free the slot of a host by force."`
 	Retry       retryCommand       `cmd:"" help:"Start a run of the hosts that an earlier run did not upgrade."`
 	Forget      forgetCommand      `cmd:"" help:"Delete a host that no longer exists."`
+	Apply       applyCommand       `cmd:"" help:"Write the configuration, rollout and calendars of a file."`
+	Get         getCommand         `cmd:"" help:"Print the configuration, rollout and calendars as apply reads them."`
+	Edit        editCommand        `cmd:"" help:"Edit the configuration, rollout and calendars in an editor."`
+	Validate    validateCommand    `cmd:"" help:"Check a file for apply without writing anything."`
 	Credentials credentialsCommand `cmd:"" help:"Make a token for the REST API or a key for a host."`
 }
 
 // Run does what the arguments say, until ctx ends, and returns the exit code.
-func Run(ctx context.Context, program string, args []string, stdout, stderr io.Writer) int {
+func Run(ctx context.Context, program string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var c commands
 	code := -1
 	parser, err := kong.New(&c,
 		kong.Name("osupgrade-agent"), kong.Description(description), kong.UsageOnError(),
 		kong.Writers(stdout, stderr), kong.Exit(func(status int) { code = status }),
 		kong.Configuration(loadConfig), kong.Vars{"version": program}, kong.Bind(version(program)),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.BindTo(stdout, (*io.Writer)(nil)),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.BindTo(stdout, (*io.Writer)(nil)), kong.BindTo(stdin, (*io.Reader)(nil)),
 	)
 	if err != nil {
 		_, _ = fmt.Fprintln(stderr, "osupgrade-agent:", err)

@@ -17,8 +17,14 @@ const testTimeout = time.Minute
 // call runs the program in this process.
 func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
+	return callWith(t, "", args...)
+}
+
+// callWith is call with a text on standard input.
+func callWith(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
 	var out, errs bytes.Buffer
-	code = Run(t.Context(), "1.2.3", args, &out, &errs)
+	code = Run(t.Context(), "1.2.3", args, strings.NewReader(stdin), &out, &errs)
 	return code, out.String(), errs.String()
 }
 

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
@@ -36,9 +39,37 @@ func (c *devCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger, p
 	if err := d.WriteEnv(env); err != nil {
 		return errors.Join(err, d.Close())
 	}
-	_, _ = fmt.Fprintf(out, "The agent is ready at %s with %s of application %s.\nUse it from another terminal with:  . %s\n",
-		d.Endpoint, count(c.Hosts, "simulated host"), dev.Application, env)
+	example := filepath.Join(c.Data, "example.yaml")
+	if err := dev.WriteExample(example); err != nil {
+		return errors.Join(err, d.Close())
+	}
+	_, _ = fmt.Fprintf(out, "The agent is ready at %s with %s of application %s.\nIn another terminal, from here to a run:\n"+
+		"  . %s\n  %[5]s apply -f %[6]s\n  %[5]s start --override-window --reason \"first run\" --wait\n",
+		d.Endpoint, count(c.Hosts, "simulated host"), dev.Application, shellWord(env), shellWord(ownPath()), shellWord(example))
 	return errors.Join(wait(ctx, d.Failed()), d.Close())
+}
+
+// ownPath is how this program is called from any folder.
+func ownPath() string {
+	name := os.Args[0]
+	if !strings.Contains(name, "/") {
+		return name
+	}
+	if path, err := filepath.Abs(name); err == nil {
+		return path
+	}
+	return name
+}
+
+// plainWord is text that a shell takes as it is.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
+
+// shellWord writes a text so that a shell takes it for one word.
+func shellWord(text string) string {
+	if plainWord.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // wait returns when ctx ends, which is no error, or a part has stopped.

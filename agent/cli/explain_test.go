@@ -83,11 +83,13 @@ func TestDevEndsWithItsHosts(t *testing.T) {
 	var stderr bytes.Buffer
 	ended := make(chan int, 1)
 	go func() {
-		ended <- Run(t.Context(), "1.2.3", []string{"dev", "--data", dir, "--hosts", "1", "--listen", "127.0.0.1:0", "--step", "0s"}, writer, &stderr)
+		ended <- Run(t.Context(), "1.2.3", []string{"dev", "--data", dir, "--hosts", "1", "--listen", "127.0.0.1:0", "--step", "0s"}, strings.NewReader(""), writer, &stderr)
 		_ = writer.Close()
 	}()
 	lines := bufio.NewScanner(reader)
-	for _, want := range []string{" with 1 simulated host of application ", "Use it from another terminal with: "} {
+	for _, want := range []string{
+		" with 1 simulated host of application ", "In another terminal", dir + "/dev.env", "apply -f " + dir + "/example.yaml", "start --override-window",
+	} {
 		if !lines.Scan() {
 			t.Fatalf("dev ended with exit code %d:\n%s", <-ended, stderr.String())
 		}

@@ -10,28 +10,34 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 )
 
-// operator is the common part of the commands that call the REST API. The token
-// comes from the environment or a file, never from an argument, which every user
-// of the machine could read.
+// operator is the common part of the commands that call the REST API for a
+// tenant.
 type operator struct {
+	connection
+	Tenant string `help:"Tenant to act on." required:"" env:"OSUPGRADE_TENANT"`
+	Output string `help:"Output format: text or json." default:"text" enum:"text,json" short:"o"`
+}
+
+// connection says how to reach the REST API. The token comes from the
+// environment or a file, never from an argument, which every user of the machine
+// could read.
+type connection struct {
 	Endpoint  string `help:"Address of the REST API." default:"http://127.0.0.1:4646" env:"OSUPGRADE_ENDPOINT"`
-	Tenant    string `help:"Tenant to act on." required:"" env:"OSUPGRADE_TENANT"`
 	TokenFile string `help:"File with the token (default: the variable OSUPGRADE_TOKEN)." type:"path" env:"OSUPGRADE_TOKEN_FILE" placeholder:"FILE"`
 	CAFile    string `help:"Certificates to trust, PEM (default: the system's)." name:"ca-file" type:"path" env:"OSUPGRADE_CA_CERT_FILE" placeholder:"FILE"`
-	Output    string `help:"Output format: text or json." default:"text" enum:"text,json" short:"o"`
 
 	program version
 }
 
 // AfterApply implements kong's hook: it keeps the program's version for the
 // User-Agent.
-func (o *operator) AfterApply(program version) error {
+func (o *connection) AfterApply(program version) error {
 	o.program = program
 	return nil
 }
 
 // client connects as the operator.
-func (o *operator) client() (*client.Client, error) {
+func (o *connection) client() (*client.Client, error) {
 	token := os.Getenv("OSUPGRADE_TOKEN")
 	if o.TokenFile != "" {
 		text, err := os.ReadFile(o.TokenFile)

@@ -139,7 +139,7 @@ func TestInterruptedWatch(t *testing.T) {
 		}()
 		var stdout, stderr bytes.Buffer
 		args := as(t, s.URL, s.Token, "acme", strings.Fields("watch "+id)...)
-		if code := Run(ctx, "1.2.3", args, &stdout, &stderr); code != exitInterrupted || stderr.String() != "osupgrade-agent: "+want {
+		if code := Run(ctx, "1.2.3", args, strings.NewReader(""), &stdout, &stderr); code != exitInterrupted || stderr.String() != "osupgrade-agent: "+want {
 			t.Errorf("exit code %d:\n%s%s", code, stdout.String(), stderr.String())
 		}
 	}
@@ -157,7 +157,7 @@ func TestWatchThatCannotPrint(t *testing.T) {
 	s.AddRun("acme", v1.Run{ID: 5, Phase: "upgrading", Hosts: []v1.RunHost{{Hostname: "h01"}}})
 	for _, output := range []string{"text", "json"} {
 		var stderr bytes.Buffer
-		code := Run(t.Context(), "1.2.3", as(t, s.URL, s.Token, "acme", "watch", "5", "--output", output), full{}, &stderr)
+		code := Run(t.Context(), "1.2.3", as(t, s.URL, s.Token, "acme", "watch", "5", "--output", output), strings.NewReader(""), full{}, &stderr)
 		if code != exitFailed || !strings.Contains(stderr.String(), "no space left") {
 			t.Errorf("%s: exit code %d: %s", output, code, stderr.String())
 		}

@@ -2,14 +2,10 @@ package client
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
-	"reflect"
-	"slices"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -91,7 +87,7 @@ func (o object[T]) remove(ctx context.Context, c *Client, tenant string, when Pr
 }
 
 // configs are the tenants' os-upgrade configurations.
-var configs = object[v1.OSUpgrade]{same: same}
+var configs = object[v1.OSUpgrade]{same: v1.SameOSUpgrade}
 
 // Config gets a tenant's os-upgrade configuration and its ETag (empty when the
 // server sends none). An absent configuration is an *Error of status 404, see
@@ -119,7 +115,7 @@ func (c *Client) DeleteConfig(ctx context.Context, tenant string, when Precondit
 }
 
 // rollouts are the policies of the tenants' runs.
-var rollouts = object[v1.Rollout]{rest: "/rollout", same: sameRollout}
+var rollouts = object[v1.Rollout]{rest: "/rollout", same: v1.SameRollout}
 
 // Rollout gets the policy of a tenant's runs and its ETag. An absent one is an
 // *Error of status 404, see Missing.
@@ -223,31 +219,4 @@ func (c *Client) DeleteCalendar(ctx context.Context, tenant, name string, when P
 		return err
 	}
 	return o.remove(ctx, c, tenant, when)
-}
-
-// same reports whether two configurations mean the same. The order of their
-// entries has no meaning, and servers may change it as they may the spelling.
-func same(a, b v1.OSUpgrade) bool { return reflect.DeepEqual(sorted(a), sorted(b)) }
-
-// sorted returns the canonical form of a configuration with its entries in one
-// order; an empty list is nil.
-func sorted(c v1.OSUpgrade) v1.OSUpgrade {
-	c = c.Canonical()
-	c.WorkerApplications = slices.SortedFunc(slices.Values(c.WorkerApplications), func(a, b v1.WorkerApplication) int {
-		return cmp.Compare(a.Name, b.Name)
-	})
-	c.MaintenanceWindows = slices.SortedFunc(slices.Values(c.MaintenanceWindows), func(a, b v1.MaintenanceWindow) int {
-		return cmp.Or(
-			cmp.Compare(a.DaysOfWeek, b.DaysOfWeek), cmp.Compare(a.StartTime, b.StartTime),
-			cmp.Compare(a.Timezone, b.Timezone), cmp.Compare(a.Duration, b.Duration))
-	})
-	return c
-}
-
-// sameRollout reports whether two rollouts mean the same, whatever is left to
-// its default in one and written out in the other.
-func sameRollout(a, b v1.Rollout) bool {
-	textA, errA := json.Marshal(a.WithDefaults().Canonical())
-	textB, errB := json.Marshal(b.WithDefaults().Canonical())
-	return errA == nil && errB == nil && bytes.Equal(textA, textB)
 }

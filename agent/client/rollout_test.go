@@ -92,27 +92,3 @@ func TestValidateRolloutTellsWhatIsWrong(t *testing.T) {
 		t.Errorf("got %v, want a 400 about on-failure", err)
 	}
 }
-
-func TestSameRollout(t *testing.T) {
-	t.Parallel()
-	for name, row := range map[string]struct {
-		a, b v1.Rollout
-		want bool
-	}{
-		"itself":               {careful, careful, true},
-		"another":              {careful, bold, false},
-		"another spelling":     {v1.Rollout{Splay: "90m"}, v1.Rollout{Splay: "1h30m"}, true},
-		"defaults written out": {v1.Rollout{}, v1.Rollout{}.WithDefaults(), true},
-		"no stages":            {v1.Rollout{}, v1.Rollout{Stages: []v1.Stage{}}, true},
-		"paused":               {v1.Rollout{}, v1.Rollout{Paused: true}, false},
-		"another label": {
-			v1.Rollout{Exempt: &v1.Match{Labels: map[string]string{"a": "1"}}}, v1.Rollout{Exempt: &v1.Match{Labels: map[string]string{"a": "2"}}}, false,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			wantEqual(t, "same", sameRollout(row.a, row.b), row.want)
-			wantEqual(t, "same the other way round", sameRollout(row.b, row.a), row.want)
-		})
-	}
-}

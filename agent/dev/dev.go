@@ -180,6 +180,34 @@ func (d *Dev) WriteEnv(path string) error {
 	return durable.WriteFile(path, []byte(text), 0o600)
 }
 
+// example is a configuration to begin with.
+const example = `# A configuration to begin with; change it as you like:
+#   osupgrade-agent apply -f FILE
+config:
+  worker-applications:
+    - name: ` + Application + `
+  maintenance-windows:
+    - days-of-week: Saturday, Sunday
+      start-time: "01:00"
+      timezone: site-local
+      duration: 4h
+rollout:
+  stages:
+    - name: canary
+      match:
+        hosts: [h01]
+    - name: rest
+      max-unavailable: 50%
+`
+
+// WriteExample writes a configuration to begin with, unless the file exists.
+func WriteExample(path string) error {
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return durable.WriteFile(path, []byte(example), 0o600)
+}
+
 // Failed delivers the error of the site or a host that has stopped by itself; the
 // Dev must then be closed.
 func (d *Dev) Failed() <-chan error { return d.lost }

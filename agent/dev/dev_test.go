@@ -1,6 +1,7 @@
 package dev_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/intent"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -59,6 +61,33 @@ func ended(t *testing.T, api *client.Client) v1.Run {
 
 // TestWindowOpensRun checks that a window that opens starts a run by itself,
 // just one, and that a site started again on its folder remembers all of it.
+// TestExample checks that apply reads what dev writes to begin with, and that a
+// file which is there stays.
+func TestExample(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "example.yaml")
+	if err := dev.WriteExample(path); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := intent.Decode(intent.Source{Name: path, Text: text}); err != nil {
+		t.Error(err)
+	}
+	own := []byte("config: {}\n")
+	if err := os.WriteFile(path, own, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := dev.WriteExample(path); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || !bytes.Equal(text, own) {
+		t.Errorf("the operator's own file is now %q, %v", text, err)
+	}
+}
+
 func TestWindowOpensRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -41,6 +41,19 @@ type Document struct {
 // when the text cannot be read at all. Whatever else is wrong with it is told by
 // Document.Err, so that the caller can add to it.
 func Parse(contentType string, text []byte) (*Document, error) {
+	all, err := ParseAll(contentType, text)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(all) > 1:
+		return nil, Problems{{Message: "a second YAML document follows; write one"}}
+	}
+	return all[0], nil
+}
+
+// ParseAll reads a text as Parse does that may be several documents of YAML. It
+// returns at least one.
+func ParseAll(contentType string, text []byte) ([]*Document, error) {
 	yaml, err := isYAML(contentType)
 	if err != nil {
 		return nil, err
@@ -51,16 +64,15 @@ func Parse(contentType string, text []byte) (*Document, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, errEmpty()
 	}
-	d := &Document{}
-	if yaml {
-		err = d.readYAML(text)
-	} else {
-		err = d.readJSON(text)
+	if !yaml {
+		d, err := readJSON(text)
+		return []*Document{d}, err
 	}
-	if err != nil {
-		return nil, err
+	all, err := readYAML(text)
+	if err == nil && len(all) == 0 {
+		err = errEmpty()
 	}
-	return d, nil
+	return all, err
 }
 
 func errEmpty() error { return Problems{{Message: "the document is empty; write an object"}} }
@@ -91,6 +103,16 @@ func contentTypeProblem(contentType, message string) error {
 // Root returns the object that the document is. Where it is something else, that
 // is a problem, and the object has no keys.
 func (d *Document) Root() Object { return d.object(d.root) }
+
+// Line returns the line of a field as a Problem names it, from 1 on. For a field
+// that is not there it is the line of what would hold it.
+func (d *Document) Line(field string) int {
+	found := d.root
+	for n := found; n != nil; {
+		found, n = n, n.towards(field)
+	}
+	return found.line
+}
 
 // Err returns Problems with everything that is wrong with the document, in the
 // order of the text, or nil: what the readers of its values found, each key that

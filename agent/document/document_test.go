@@ -19,7 +19,7 @@ func read(contentType, body string) error {
 	root.Text("for")
 	root.Texts("tags")
 	root.textMap("labels")
-	if inner, ok := root.nested("inner"); ok {
+	if inner, ok := root.Nested("inner"); ok {
 		inner.Text("name")
 	}
 	hosts, _ := root.objects("hosts")
@@ -99,7 +99,8 @@ func TestProblemsOfStructure(t *testing.T) {
 		{"no value in YAML", YAML, "name:\n", "name: null is not a value; give one or leave it out"},
 		{"quoted null in YAML is text", YAML, "name: 'null'\n", ""},
 		{"null in a list", JSON, `{"tags": ["a", null]}`, "tags[1]: null is not a value; give one or leave it out"},
-		{"the document is null", YAML, "---\n", "null is not a value; give one or leave it out"},
+		{"the document is null", YAML, "null\n", "null is not a value; give one or leave it out"},
+		{"the document has only a mark", YAML, "---\n", "the document is empty; write an object"},
 		{"the document is a list", JSON, `[]`, "a list is not an object; write keys and values"},
 		{"the document is a text", YAML, "name\n", `"name" is not an object; write keys and values`},
 		{"duplicate key", JSON, `{"name": "a", "name": "b"}`, "name: the key is there twice; give it once"},

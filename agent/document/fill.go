@@ -18,7 +18,7 @@ func (o Object) Fill(into any) {
 	for i := range value.NumField() {
 		field := value.Type().Field(i)
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if !o.has(name) {
+		if !o.Has(name) {
 			continue
 		}
 		value.Field(i).SetZero()
@@ -62,10 +62,10 @@ func (o Object) fillPointer(key string, into reflect.Value, tag reflect.StructTa
 		into.Set(value)
 		return
 	}
-	if o.null(key) {
+	if o.Null(key) {
 		return
 	}
-	if inner, ok := o.nested(key); ok {
+	if inner, ok := o.Nested(key); ok {
 		inner.Fill(value.Interface())
 		into.Set(value)
 	}

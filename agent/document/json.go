@@ -7,19 +7,20 @@ import (
 	"fmt"
 )
 
-func (d *Document) readJSON(body []byte) error {
+func readJSON(body []byte) (*Document, error) {
 	// The check covers the whole text, so that the tokens need none, and data
 	// after the value is an error.
 	var whole json.RawMessage
 	if err := json.Unmarshal(body, &whole); err != nil {
-		return Problems{{Message: "cannot read JSON: " + withPosition(body, err)}}
+		return nil, Problems{{Message: "cannot read JSON: " + withPosition(body, err)}}
 	}
-	r := jsonReader{builder: builder{document: d}, tokens: json.NewDecoder(bytes.NewReader(body))}
+	d := &Document{}
+	r := jsonReader{builder: builder{document: d}, tokens: json.NewDecoder(bytes.NewReader(body)), body: body, line: 1}
 	r.tokens.UseNumber()
 	if err := r.value(r.root()); err != nil {
-		return Problems{{Message: "cannot read JSON: " + err.Error()}}
+		return nil, Problems{{Message: "cannot read JSON: " + err.Error()}}
 	}
-	return nil
+	return d, nil
 }
 
 func withPosition(body []byte, err error) string {
@@ -36,12 +37,27 @@ func withPosition(body []byte, err error) string {
 type jsonReader struct {
 	builder
 	tokens *json.Decoder
+	body   []byte
+	// line is the line of the offset read, up to which lines are counted.
+	line int
+	read int64
+}
+
+// here returns the line of the last token.
+func (r *jsonReader) here() int {
+	to := r.tokens.InputOffset()
+	r.line += bytes.Count(r.body[r.read:to], []byte("\n"))
+	r.read = to
+	return r.line
 }
 
 func (r *jsonReader) value(n *node) error {
 	token, err := r.tokens.Token()
 	if err != nil {
 		return err
+	}
+	if line := r.here(); n.line == 0 {
+		n.line = line
 	}
 	switch v := token.(type) {
 	case json.Delim:
@@ -88,7 +104,9 @@ func (r *jsonReader) child(n *node) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.field(n, fmt.Sprint(key)), nil
+	child := r.field(n, fmt.Sprint(key))
+	child.line = r.here()
+	return child, nil
 }
 
 // skip reads on to the end of a list or object that has just been opened,

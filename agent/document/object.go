@@ -3,6 +3,7 @@ package document
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 )
 
@@ -44,8 +45,8 @@ func (o Object) ask(key string) *node {
 	return n
 }
 
-// has reports whether a key is there, with whatever value.
-func (o Object) has(key string) bool {
+// Has reports whether a key is there, with whatever value.
+func (o Object) Has(key string) bool {
 	if o.node == nil {
 		return false
 	}
@@ -54,10 +55,22 @@ func (o Object) has(key string) bool {
 	return ok
 }
 
-// null reports whether a key is there with the value null, for the few that
+// Keys returns the keys of an object whose keys are names, in the order of the
+// text.
+func (o Object) Keys() []string {
+	if o.node == nil {
+		return nil
+	}
+	for _, key := range o.node.keys {
+		o.node.asked[key] = true
+	}
+	return slices.Clone(o.node.keys)
+}
+
+// Null reports whether a key is there with the value null, for the few that
 // take it for "none". Everywhere else null is a problem.
-func (o Object) null(key string) bool {
-	if !o.has(key) || !o.node.fields[key].null {
+func (o Object) Null(key string) bool {
+	if !o.Has(key) || !o.node.fields[key].null {
 		return false
 	}
 	o.document.found.forgive(o.node.fields[key])
@@ -121,8 +134,8 @@ func (o Object) integer(key string, least, most int64) (int64, bool) {
 	return value, true
 }
 
-// nested returns an object.
-func (o Object) nested(key string) (Object, bool) {
+// Nested returns an object.
+func (o Object) Nested(key string) (Object, bool) {
 	n := o.ask(key)
 	if n == nil {
 		return Object{}, false
@@ -174,12 +187,12 @@ func (o Object) Texts(key string) ([]string, bool) {
 
 // textMap returns an object of texts under keys of any name.
 func (o Object) textMap(key string) (map[string]string, bool) {
-	inner, ok := o.nested(key)
+	inner, ok := o.Nested(key)
 	if !ok {
 		return nil, false
 	}
 	texts := map[string]string{}
-	for _, name := range inner.node.keys {
+	for _, name := range inner.Keys() {
 		if written, ok := inner.Text(name); ok {
 			texts[name] = written
 		}

@@ -30,7 +30,7 @@ func TestValues(t *testing.T) {
 			length, hasLength := root.Text("for")
 			tags, hasTags := root.Texts("tags")
 			labels, hasLabels := root.textMap("labels")
-			inner, hasInner := root.nested("inner")
+			inner, hasInner := root.Nested("inner")
 			innerName, _ := inner.Text("name")
 			hosts, hasHosts := root.objects("hosts")
 			empty, hasEmpty := root.objects("empty")
@@ -47,7 +47,7 @@ func TestValues(t *testing.T) {
 				t.Error("scalars", name, count, on, length, innerName)
 			case !slices.Equal(tags, []string{"a", "01:00"}) || !maps.Equal(labels, map[string]string{"a/b": "1"}):
 				t.Error("texts", tags, labels)
-			case len(hosts) != 2 || !hosts[0].has("name") || hosts[1].has("name") || empty == nil || absent != nil:
+			case len(hosts) != 2 || !hosts[0].Has("name") || hosts[1].Has("name") || empty == nil || absent != nil:
 				t.Error("lists", hosts, empty, absent)
 			}
 		})
@@ -164,7 +164,7 @@ func TestProblemsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.Root().has("name")
+	d.Root().Has("name")
 	found, ok := errors.AsType[Problems](d.Err(Problem{Field: "name", Message: "more"}))
 	if !ok || len(found) != 101 || found[100].Message != "and 4902 more" {
 		t.Fatalf("%d problems, the last is %v", len(found), found[len(found)-1])

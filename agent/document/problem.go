@@ -77,7 +77,7 @@ func (p Problems) Error() string {
 func (p Problems) Under(field string) Problems {
 	below := make(Problems, len(p))
 	for i, problem := range p {
-		problem.Field = field + "." + problem.Field
+		problem.Field = strings.TrimSuffix(field+"."+problem.Field, ".")
 		below[i] = problem
 	}
 	return below

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 )
 
 type kind int
@@ -24,8 +25,10 @@ type node struct {
 	// key or index tell which one of the parent's values it is.
 	key   string
 	index int
-	// place counts the nodes before it in the text.
-	place   int
+	// place counts the nodes before it in the text, and line is the line that it
+	// begins on.
+	place, line int
+
 	written string
 	// null tells that it is broken because it is null.
 	null   bool
@@ -60,6 +63,27 @@ func (n *node) path() string {
 		return n.key
 	}
 	return n.parent.path() + "." + n.key
+}
+
+// towards returns the value in the node that is the field or holds it.
+func (n *node) towards(field string) *node {
+	for _, key := range n.keys {
+		if child := n.fields[key]; within(field, child.path()) {
+			return child
+		}
+	}
+	for _, item := range n.items {
+		if within(field, item.path()) {
+			return item
+		}
+	}
+	return nil
+}
+
+// within reports whether a field is the one at a path or lies in it.
+func within(field, path string) bool {
+	rest, ok := strings.CutPrefix(field, path)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // value returns what the node holds, for people.

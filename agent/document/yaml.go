@@ -2,6 +2,7 @@ package document
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"strings"
@@ -11,28 +12,30 @@ import (
 
 const nullTag = "!!null"
 
-func (d *Document) readYAML(body []byte) error {
-	r := yamlReader{builder{document: d}}
-	documents := yaml.NewDecoder(bytes.NewReader(body))
-	var first, second yaml.Node
-	err := documents.Decode(&first)
-	switch {
-	case errors.Is(err, io.EOF):
-		return errEmpty()
-	case err != nil:
-		return errYAML(err)
-	case len(first.Content) != 1:
-		return errEmpty()
+// readYAML reads all documents of a text. One that holds nothing but comments is
+// left out.
+func readYAML(body []byte) ([]*Document, error) {
+	var all []*Document
+	for documents := yaml.NewDecoder(bytes.NewReader(body)); ; {
+		var root yaml.Node
+		err := documents.Decode(&root)
+		switch {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return nil, errYAML(err)
+		case len(root.Content) != 1, bare(root.Content[0]):
+			continue
+		}
+		d := &Document{}
+		r := yamlReader{builder{document: d}}
+		r.value(r.root(), root.Content[0])
+		all = append(all, d)
 	}
-	r.value(r.root(), first.Content[0])
-	switch err := documents.Decode(&second); {
-	case err == nil:
-		return Problems{{Message: "a second YAML document follows; write one"}}
-	case !errors.Is(err, io.EOF):
-		return errYAML(err)
-	}
-	return nil
 }
+
+// bare reports whether a document has no text between its marks.
+func bare(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == nullTag && n.Value == "" }
 
 func errYAML(err error) error {
 	return Problems{{Message: "cannot read YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")}}
@@ -41,6 +44,7 @@ func errYAML(err error) error {
 type yamlReader struct{ builder }
 
 func (r *yamlReader) value(n *node, from *yaml.Node) {
+	n.line = cmp.Or(n.line, from.Line)
 	r.decorations(n, from)
 	switch from.Kind {
 	case yaml.MappingNode:
@@ -85,6 +89,7 @@ func (r *yamlReader) mapping(n *node, from *yaml.Node) {
 			continue
 		}
 		child := r.field(n, key.Value)
+		child.line = key.Line
 		r.decorations(child, key)
 		r.value(child, value)
 	}

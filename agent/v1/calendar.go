@@ -1,9 +1,7 @@
 package v1
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -166,12 +164,4 @@ func respellTimes(texts ...*string) {
 			*text = at.Format(minutes)
 		}
 	}
-}
-
-// SameCalendar reports whether two calendars mean the same, however they are
-// spelt.
-func SameCalendar(a, b Calendar) bool {
-	textA, errA := json.Marshal(a.Canonical())
-	textB, errB := json.Marshal(b.Canonical())
-	return errors.Join(errA, errB) == nil && bytes.Equal(textA, textB)
 }

@@ -131,3 +131,20 @@ func TestEncodeTellsOfAValueWithoutAForm(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 }
+
+// TestEncodeLines checks that an iCalendar text is shown as its lines, unless
+// YAML would change them.
+func TestEncodeLines(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"BEGIN:A\nSUMMARY:x  y: #z\nEND:A\n": "reason: |\n    BEGIN:A\n    SUMMARY:x  y: #z\n    END:A\n",
+		"a\nb\nc":                            "reason: |-\n    a\n    b\n    c\n",
+		"a\r\nb\r\nc\r\n":                    "reason: \"a\\r\\nb\\r\\nc\\r\\n\"\n",
+		"a\n\n b\n":                          "reason: \"a\\n\\n b\\n\"\n",
+	} {
+		_, body, err := Encode("application/yaml", Start{Reason: text})
+		if err != nil || string(body) != want {
+			t.Errorf("%q is written as\n%s, %v; want\n%s", text, body, err, want)
+		}
+	}
+}

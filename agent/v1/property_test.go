@@ -57,7 +57,8 @@ type holder struct {
 func TestEveryTextSurvivesItsYAML(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		texts := rapid.OneOf(rapid.String(), rapid.StringMatching(`[-?:,\[\]{}#&*!|>'"%@ a\n\t~<=0-9.yYnN]{0,6}`))
+		texts := rapid.OneOf(rapid.String(), rapid.StringMatching(`[-?:,\[\]{}#&*!|>'"%@ a\n\t~<=0-9.yYnN]{0,6}`),
+			rapid.StringMatching(`[-a:# ]{1,3}(\n[-a:#|> ]{1,3}){2,4}\n{0,2}`))
 		want := rapid.MapOf(texts, texts).Draw(t, "texts")
 		contentType, body, err := Encode("text/yaml", holder{want})
 		if err != nil {

@@ -39,7 +39,7 @@ var policyFaults = []fault{
 	},
 	{
 		name: "null-is-a-problem", in: "agent/document.Object.fillPointer",
-		old: `if o.null(key)`, new: `if false`,
+		old: `if o.Null(key)`, new: `if false`,
 		by: tests("agent/document", "TestFill"),
 	},
 	{

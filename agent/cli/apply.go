@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/document"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/intent"
+)
+
+// applyCommand writes what files declare.
+type applyCommand struct {
+	operator
+	files
+	DryRun bool `help:"Show what would change, have the site check it, and write nothing."`
+}
+
+// Help is the longer text of --help.
+func (c *applyCommand) Help() string {
+	return "A file has up to three members: config, rollout, and calendars by name. Each object is written as a whole; an object that no " +
+		"file names is left as it is, and one that is null is deleted. Freezes are written first, what may open a run last. " +
+		"An object that changes after it was read is not overwritten: the command stops and says what was written."
+}
+
+// Run implements the command.
+func (c *applyCommand) Run(ctx context.Context, stdin io.Reader, out io.Writer) error {
+	want, err := c.read(stdin)
+	if err != nil {
+		return err
+	}
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	site, err := readDeclared(ctx, api, c.Tenant, want.Keys())
+	if err != nil {
+		return err
+	}
+	steps := intent.Compare(site.has, want)
+	if c.Output == "text" {
+		if err := showSteps(out, steps); err != nil {
+			return err
+		}
+	}
+	if err := site.validateAll(ctx, steps, want); err != nil {
+		return fmt.Errorf("nothing was written, the site refuses it:\n%w", err)
+	}
+	todo, done := changes(steps), 0
+	if !c.DryRun {
+		done, err = site.writeAll(ctx, todo, want)
+	}
+	if c.Output == "json" {
+		if printed := c.json(out, appliedJSON(c.DryRun, steps, todo[:done])); printed != nil {
+			return printed
+		}
+		return err
+	}
+	if err == nil {
+		_, err = fmt.Fprintln(out, applied(c.DryRun, todo))
+	}
+	return err
+}
+
+// showSteps prints each object with what changes in it.
+func showSteps(out io.Writer, steps []intent.Step) error {
+	var b strings.Builder
+	for _, s := range steps {
+		fmt.Fprintf(&b, "%s: %s\n", s.Key, map[intent.Action]string{
+			intent.Create: "new", intent.Change: "changed", intent.Delete: "deleted", intent.Keep: "unchanged",
+		}[s.Action])
+		for line := range strings.Lines(s.Diff) {
+			b.WriteString("  " + line)
+		}
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// applied is the last line of apply.
+func applied(dryRun bool, todo []intent.Step) string {
+	switch {
+	case len(todo) == 0:
+		return "Nothing to write: the site has all of this."
+	case dryRun:
+		return "Nothing was written, because of --dry-run. In this order would be written: " + keyList(todo) + "."
+	}
+	return "Written, in this order: " + keyList(todo) + "."
+}
+
+// appliedStep is a step of apply in JSON.
+type appliedStep struct {
+	Object  string `json:"object"`
+	Name    string `json:"name,omitempty"`
+	Action  string `json:"action"`
+	Written bool   `json:"written"`
+	Diff    string `json:"diff,omitempty"`
+}
+
+func appliedJSON(dryRun bool, steps, written []intent.Step) map[string]any {
+	list := make([]appliedStep, len(steps))
+	for i, s := range steps {
+		list[i] = appliedStep{Object: string(s.Key.Kind), Name: s.Key.Name, Action: string(s.Action), Diff: s.Diff}
+		for _, w := range written {
+			list[i].Written = list[i].Written || w.Key == s.Key
+		}
+	}
+	return map[string]any{"dry-run": dryRun, "steps": list}
+}
+
+// getCommand prints what a site has as apply reads it.
+type getCommand struct {
+	operator
+	What []string `arg:"" optional:"" help:"What to print: config, rollout, calendars or calendar/NAME (default: everything)."`
+}
+
+// Help is the longer text of --help.
+func (c *getCommand) Help() string { return "Text is YAML. What is printed is what apply -f reads." }
+
+// Run implements the command.
+func (c *getCommand) Run(ctx context.Context, out io.Writer) error {
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	keys, err := parseKeys(ctx, api, c.Tenant, c.What)
+	if err != nil {
+		return err
+	}
+	site, err := readDeclared(ctx, api, c.Tenant, keys)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if _, exists := site.etags[key]; len(c.What) > 0 && !exists {
+			return fmt.Errorf("tenant %s has no %s", c.Tenant, key)
+		}
+	}
+	if c.Output == "json" {
+		return c.json(out, site.has)
+	}
+	text, err := site.has.Encode(document.YAML)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(text)
+	return err
+}
+
+// validateCommand checks files.
+type validateCommand struct {
+	connection
+	files
+	Server bool   `help:"Have the site check it too; needs a token and a tenant."`
+	Tenant string `help:"Tenant to act on, for --server." env:"OSUPGRADE_TENANT"`
+}
+
+// Help is the longer text of --help.
+func (c *validateCommand) Help() string {
+	return "Without --server no site is asked and no token is needed: every value, key and type is checked by the rules of this version."
+}
+
+// Run implements the command.
+func (c *validateCommand) Run(ctx context.Context, stdin io.Reader, out io.Writer) error {
+	want, err := c.read(stdin)
+	if err != nil {
+		return err
+	}
+	steps := intent.Compare(intent.Intent{}, want)
+	if !c.Server {
+		_, err = fmt.Fprintf(out, "Valid: %s.\n", keyList(steps))
+		return err
+	}
+	if c.Tenant == "" {
+		return misusedf("--server needs a tenant; set --tenant or OSUPGRADE_TENANT")
+	}
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	site := &declared{api: api, tenant: c.Tenant}
+	if err := site.validateAll(ctx, steps, want); err != nil {
+		return fmt.Errorf("the site refuses it:\n%w", err)
+	}
+	_, err = fmt.Fprintf(out, "Valid, also for the site: %s.\n", keyList(steps))
+	return err
+}

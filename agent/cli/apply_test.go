@@ -1,0 +1,256 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+const declaredText = `config:
+    worker-applications:
+        - name: appliance
+    maintenance-windows:
+        - days-of-week: Friday
+          start-time: "01:00"
+          timezone: UTC
+          duration: "4h"
+rollout:
+    max-failures: "2"
+calendars:
+    holidays:
+        kind: freeze
+        events:
+            - start: "2026-12-24"
+              timezone: site-local
+              all-day: true
+`
+
+// TestApply checks the whole way: what is new is shown and written, freezes
+// first; what is printed is what apply reads; a change is shown as one.
+func TestApply(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	do := func(stdin string, code int, args ...string) string {
+		t.Helper()
+		got, stdout, stderr := callWith(t, stdin, as(t, s.URL, s.Token, "acme", args...)...)
+		if got != code {
+			t.Fatalf("%q: exit code %d:\n%s%s", args, got, stdout, stderr)
+		}
+		return stdout + stderr
+	}
+	want := func(got string, parts ...string) {
+		t.Helper()
+		for _, part := range parts {
+			if !strings.Contains(got, part) {
+				t.Errorf("no %q in\n%s", part, got)
+			}
+		}
+	}
+	want(do(declaredText, exitOK, "apply", "-f", "-", "--dry-run"), "calendar holidays: new\n  + kind: freeze\n",
+		"Nothing was written, because of --dry-run. In this order would be written: calendar holidays, rollout, config.")
+	if _, _, there := s.Config("acme"); there {
+		t.Fatal("--dry-run has written")
+	}
+	want(do(declaredText, exitOK, "apply", "-f", "-"), "Written, in this order: calendar holidays, rollout, config.\n")
+	if got := do("", exitOK, "get"); got != declaredText {
+		t.Errorf("get prints\n%snot\n%s", got, declaredText)
+	}
+	want(do(do("", exitOK, "get"), exitOK, "apply", "-f", "-"), "config: unchanged\n", "Nothing to write: the site has all of this.")
+	want(do(do("", exitOK, "get", "-o", "json"), exitOK, "apply", "-f", "-"), "Nothing to write")
+
+	changed := strings.Replace(declaredText, "Friday", "Monday", 1)
+	want(do(changed, exitOK, "apply", "-f", "-"), "config: changed\n", "\n  -     - days-of-week: Friday\n  +     - days-of-week: Monday\n", "rollout: unchanged\n",
+		"Written, in this order: config.")
+	want(do("calendars: {holidays: null}\nrollout: null\n", exitOK, "apply", "-f", "-", "-o", "json"), `"action": "delete"`, `"written": true`)
+	want(do("", exitFailed, "get", "calendar/holidays"), "tenant acme has no calendar holidays")
+	want(do("", exitOK, "get"), "days-of-week: Monday")
+	want(do("", exitUsage, "get", "windows"), `"windows" is no object; use config, rollout, calendars or calendar/NAME`)
+}
+
+// TestApplyFiles checks folders, several files, and what is wrong with files.
+func TestApplyFiles(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	dir := t.TempDir()
+	file := writeIn(t, dir)
+	if err := os.Mkdir(dir+"/empty", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file("a.yaml", "config: {worker-applications: [{name: appliance}]}\n")
+	file("b.json", `{"rollout": {}}`)
+	file("c.txt", "no part of it")
+	wrong := file("d.txt", "config:\n  maintenance-windows: all\n")
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"-f", dir, "--dry-run"}, exitOK, "rollout: new\n"},
+		{[]string{"-f", dir + "/a.yaml", "-f", dir + "/b.json"}, exitOK, "Written, in this order: rollout, config.\n"},
+		{[]string{"-f", dir, "-f", dir + "/a.yaml"}, exitUsage, "config: it is declared twice, here and at " + dir + "/a.yaml:1"},
+		{[]string{"-f", wrong}, exitUsage, wrong + `:2: config.maintenance-windows: "all" is not a list`},
+		{[]string{"-f", dir + "/empty"}, exitUsage, "has no .yaml, .yml or .json file"},
+		{[]string{"-f", dir + "/none"}, exitUsage, "no such file"},
+		{[]string{"-f", file("e.txt", "{}")}, exitUsage, "declares nothing; give at least one of config, rollout and calendars"},
+		{nil, exitUsage, "missing flags: --file"},
+	} {
+		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", append([]string{"apply"}, c.args...)...)...)
+		if code != c.code || !strings.Contains(stdout+stderr, c.want) {
+			t.Errorf("%q: exit code %d:\n%s%s", c.args, code, stdout, stderr)
+		}
+	}
+}
+
+// TestApplyIsRefused checks that the site's objections are heard before anything
+// is written.
+func TestApplyIsRefused(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	s.AcceptRollout(func(string, v1.Rollout) []v1.Error { return []v1.Error{{Message: "max-failures: not here"}} })
+	code, stdout, stderr := callWith(t, declaredText, as(t, s.URL, s.Token, "acme", "apply", "-f", "-")...)
+	if code != exitFailed || !strings.Contains(stderr, "nothing was written, the site refuses it:\nrollout: max-failures: not here") {
+		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
+	}
+	if _, _, there := s.Config("acme"); there {
+		t.Error("the configuration was written")
+	}
+}
+
+// TestApplyDoesNotOverwrite checks that a write of somebody else, between the
+// read and the write, survives, and that the operator learns what was written.
+func TestApplyDoesNotOverwrite(t *testing.T) {
+	t.Parallel()
+	for name, first := range map[string]*v1.OSUpgrade{
+		"it is new": nil, "it has changed": {WorkerApplications: []v1.WorkerApplication{{Name: "before"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := fakeapi.New(t)
+			if first != nil {
+				s.SetConfig("acme", *first)
+			}
+			theirs := v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "theirs"}}}
+			// The rollout is written before the configuration.
+			s.Inject("PUT", "/rollout", fakeapi.First(func() {}), fakeapi.First(func() { s.SetConfig("acme", theirs) }))
+			code, stdout, stderr := callWith(t, declaredText, as(t, s.URL, s.Token, "acme", "apply", "-f", "-")...)
+			for _, part := range []string{
+				"cannot " + map[bool]string{true: "create", false: "change"}[first == nil] + " config: it was changed meanwhile: ",
+				"\nwritten: calendar holidays, rollout\nnot written: config\n",
+			} {
+				if code != exitFailed || !strings.Contains(stderr, part) {
+					t.Errorf("exit code %d, and no %q:\n%s%s", code, part, stdout, stderr)
+				}
+			}
+			if now, _, _ := s.Config("acme"); len(now.WorkerApplications) != 1 || now.WorkerApplications[0].Name != "theirs" {
+				t.Errorf("the configuration is %+v", now)
+			}
+		})
+	}
+}
+
+// TestValidate checks that files are judged without a site, and with one.
+func TestValidate(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	s.Accept(func(string, v1.OSUpgrade) []v1.Error { return []v1.Error{{Message: "worker-applications: unknown"}} })
+	for _, c := range []struct {
+		text string
+		args []string
+		code int
+		want string
+	}{
+		{declaredText, []string{"validate", "-f", "-"}, exitOK, "Valid: calendar holidays, rollout, config.\n"},
+		{"rollout: {splay: x}\n", []string{"validate", "-f", "-"}, exitUsage, `standard input:1: rollout.splay: "x"`},
+		{"rollout: {}\n", as(t, s.URL, s.Token, "acme", "validate", "-f", "-", "--server"), exitOK, "Valid, also for the site: rollout.\n"},
+		{declaredText, as(t, s.URL, s.Token, "acme", "validate", "-f", "-", "--server"), exitFailed, "the site refuses it:\nconfig: worker-applications: unknown"},
+		{declaredText, []string{"validate", "-f", "-", "--server"}, exitUsage, "--server needs a tenant"},
+	} {
+		code, stdout, stderr := callWith(t, c.text, c.args...)
+		if code != c.code || !strings.Contains(stdout+stderr, c.want) {
+			t.Errorf("%q: exit code %d:\n%s%s", c.args, code, stdout, stderr)
+		}
+	}
+	if _, _, there := s.Rollout("acme"); there {
+		t.Error("validate has written")
+	}
+}
+
+// TestEdit checks the ways that an edit ends: a change is written, an invalid
+// text is opened again with the reason, what somebody else wrote survives.
+func TestEdit(t *testing.T) {
+	s := fakeapi.New(t)
+	s.SetConfig("acme", v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "one"}}})
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	t.Setenv("VISUAL", "")
+	for _, c := range []struct {
+		name, editor string
+		before       func()
+		code         int
+		want         string
+		kept         bool
+	}{
+		{"unchanged", "true", nil, exitOK, "Nothing was changed.", false},
+		{"emptied", "truncate -s 0", nil, exitOK, "Nothing was changed.", false},
+		{"changed", "sed -i 's/name: one/name: two/'", nil, exitOK, "Written, in this order: config.", false},
+		{"another is added", `sh -c 'echo "rollout: {}" >>"$0"'`, nil, exitOK, "rollout: new\n", false},
+		{"invalid, then right", `sh -c 'if grep -q "config.worker-applications.0..label: unknown" "$0"; then sed -i s/label/name/ "$0"; else sed -i "s/name: two/label: three/" "$0"; fi'`, nil, exitOK, "name: three", false},
+		{"invalid for good", "sed -i 's/name: three/name: T/'", nil, exitFailed, "nothing was written, the text is still invalid:\n", true},
+		{"no editor", "/nonexistent/editor", nil, exitFailed, "set EDITOR to another one", true},
+		{"meanwhile another", `sh -c 'sed -i s/three/four/ "$0"; touch "` + temp + `/edited"'`, func() {
+			s.Inject("PUT", "/os-upgrade", fakeapi.First(func() {}), fakeapi.First(func() { s.SetConfig("acme", v1.OSUpgrade{}) }))
+		}, exitFailed, "cannot change config: it was changed meanwhile", true},
+	} {
+		if c.before != nil {
+			c.before()
+		}
+		t.Setenv("EDITOR", c.editor)
+		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", "edit")...)
+		if code != c.code || !strings.Contains(stdout+stderr, c.want) {
+			t.Errorf("%s: exit code %d:\n%s%s", c.name, code, stdout, stderr)
+		}
+		kept := regexp.MustCompile(`The text is kept in (\S+);`).FindStringSubmatch(stderr)
+		if (kept != nil) != c.kept {
+			t.Errorf("%s: a text is kept: %q", c.name, kept)
+		}
+		if kept != nil {
+			if _, err := os.Stat(kept[1]); err != nil || os.Remove(kept[1]) != nil {
+				t.Errorf("%s: %v", c.name, err)
+			}
+		}
+	}
+	if left, _ := filepath.Glob(temp + "/osupgrade-edit-*"); len(left) != 0 {
+		t.Errorf("these files are left: %q", left)
+	}
+}
+
+// TestEditSaysWhere checks that the line of a problem is that of the file which
+// is kept.
+func TestEditSaysWhere(t *testing.T) {
+	s := fakeapi.New(t)
+	s.SetRollout("acme", v1.Rollout{MaxFailures: "3"})
+	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("VISUAL", "")
+	t.Setenv("EDITOR", "sed -i 's/^    max-failures:/    max-failrues:/'")
+	_, _, stderr := call(t, as(t, s.URL, s.Token, "acme", "edit", "rollout")...)
+	found := regexp.MustCompile(`edit-\d+\.yaml:(\d+): rollout\.max-failrues`).FindStringSubmatch(stderr)
+	kept := regexp.MustCompile(`The text is kept in (\S+);`).FindStringSubmatch(stderr)
+	if found == nil || kept == nil {
+		t.Fatal(stderr)
+	}
+	text, err := os.ReadFile(kept[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, line := range strings.Split(string(text), "\n") {
+		if strings.HasPrefix(line, "    max-failrues") != (found[1] == strconv.Itoa(i+1)) {
+			t.Errorf("the problem is told of line %s of\n%s", found[1], text)
+		}
+	}
+}

@@ -1,0 +1,271 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/intent"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// files are the texts that apply and validate read.
+type files struct {
+	File []string `help:"File, folder of .yaml, .yml and .json files, or - for standard input; repeatable." short:"f" required:"" placeholder:"FILE"`
+}
+
+// maxDeclared bounds a file, in bytes. A calendar alone may have 1 MiB.
+const maxDeclared = 16 << 20
+
+// read returns what the files declare.
+func (f *files) read(stdin io.Reader) (intent.Intent, error) {
+	var sources []intent.Source
+	for _, name := range f.File {
+		found, err := readSources(name, stdin)
+		if err != nil {
+			return intent.Intent{}, misused(err)
+		}
+		sources = append(sources, found...)
+	}
+	want, err := intent.Decode(sources...)
+	switch {
+	case err != nil:
+		return want, misusedf("invalid input, nothing was written:\n%w", err)
+	case len(want.Keys()) == 0:
+		return want, misusedf("%s declares nothing; give at least one of config, rollout and calendars", strings.Join(f.File, ", "))
+	}
+	return want, nil
+}
+
+// readSources returns the texts of a file, of the files in a folder, or of
+// standard input.
+func readSources(name string, stdin io.Reader) ([]intent.Source, error) {
+	if name == "-" {
+		text, err := readText("standard input", stdin)
+		return []intent.Source{{Name: "standard input", Text: text}}, err
+	}
+	names := []string{name}
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, fmt.Errorf("file: %w", err)
+	}
+	if info.IsDir() {
+		if names, err = listFolder(name); err != nil {
+			return nil, err
+		}
+	}
+	var sources []intent.Source
+	for _, name := range names {
+		text, err := readFile(name)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, intent.Source{Name: name, Text: text})
+	}
+	return sources, nil
+}
+
+// listFolder returns the files of a folder that apply reads, by name.
+func listFolder(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("file: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if !e.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(e.Name())) {
+			names = append(names, filepath.Join(dir, e.Name()))
+		}
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("file: folder %s has no .yaml, .yml or .json file", dir)
+	}
+	return names, nil
+}
+
+func readFile(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("file: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	return readText(name, file)
+}
+
+func readText(name string, r io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxDeclared+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("cannot read %s: %w", name, err)
+	case len(text) > maxDeclared:
+		return nil, fmt.Errorf("%s is larger than %d bytes", name, maxDeclared)
+	}
+	return text, nil
+}
+
+// declared is what a site has of a tenant's objects, as read at one time. What is
+// written then names the revisions that were read.
+type declared struct {
+	api    *client.Client
+	tenant string
+	has    intent.Intent
+	etags  map[intent.Key]string
+}
+
+// readDeclared reads objects; those that do not exist are absent.
+func readDeclared(ctx context.Context, api *client.Client, tenant string, keys []intent.Key) (*declared, error) {
+	d := &declared{
+		api: api, tenant: tenant, etags: map[intent.Key]string{},
+		has: intent.Intent{Calendars: map[string]v1.Calendar{}},
+	}
+	for _, key := range keys {
+		if err := d.read(ctx, key); err != nil && !client.Missing(err) {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+func (d *declared) read(ctx context.Context, key intent.Key) (err error) {
+	var etag string
+	switch key.Kind {
+	case intent.Config:
+		var value v1.OSUpgrade
+		if value, etag, err = d.api.Config(ctx, d.tenant); err == nil {
+			d.has.Config = &value
+		}
+	case intent.Rollout:
+		var value v1.Rollout
+		if value, etag, err = d.api.Rollout(ctx, d.tenant); err == nil {
+			d.has.Rollout = &value
+		}
+	case intent.Calendar:
+		var value v1.Calendar
+		if value, etag, err = d.api.Calendar(ctx, d.tenant, key.Name); err == nil {
+			d.has.Calendars[key.Name] = value
+		}
+	}
+	if err == nil {
+		d.etags[key] = etag
+	}
+	return err
+}
+
+// validate asks the site whether it would accept a step, and changes nothing.
+func (d *declared) validate(ctx context.Context, s intent.Step, want intent.Intent) error {
+	if s.Action != intent.Create && s.Action != intent.Change {
+		return nil
+	}
+	switch s.Key.Kind {
+	case intent.Config:
+		return d.api.ValidateConfig(ctx, d.tenant, *want.Config)
+	case intent.Rollout:
+		return d.api.ValidateRollout(ctx, d.tenant, *want.Rollout)
+	case intent.Calendar:
+	}
+	return d.api.ValidateCalendar(ctx, d.tenant, s.Key.Name, want.Calendars[s.Key.Name])
+}
+
+// validateAll asks about all steps and returns all that the site refuses.
+func (d *declared) validateAll(ctx context.Context, steps []intent.Step, want intent.Intent) error {
+	var refused []error
+	for _, s := range steps {
+		err := d.validate(ctx, s, want)
+		switch {
+		case err == nil:
+		case !client.HasStatus(err, 400):
+			return err
+		default:
+			refused = append(refused, fmt.Errorf("%s: %s", s.Key, explain(err)))
+		}
+	}
+	return errors.Join(refused...)
+}
+
+// write takes a step, on condition that the object is as it was read.
+func (d *declared) write(ctx context.Context, s intent.Step, want intent.Intent) (err error) {
+	when := client.Precondition{IfNoneMatch: "*"}
+	if etag, exists := d.etags[s.Key]; exists {
+		when = client.Precondition{IfMatch: etag}
+	}
+	remove := s.Action == intent.Delete
+	switch name := s.Key.Name; {
+	case s.Key.Kind == intent.Config && remove:
+		return d.api.DeleteConfig(ctx, d.tenant, when)
+	case s.Key.Kind == intent.Config:
+		_, err = d.api.PutConfig(ctx, d.tenant, *want.Config, when)
+	case s.Key.Kind == intent.Rollout && remove:
+		return d.api.DeleteRollout(ctx, d.tenant, when)
+	case s.Key.Kind == intent.Rollout:
+		_, err = d.api.PutRollout(ctx, d.tenant, *want.Rollout, when)
+	case remove:
+		return d.api.DeleteCalendar(ctx, d.tenant, name, when)
+	default:
+		_, err = d.api.PutCalendar(ctx, d.tenant, name, want.Calendars[name], when)
+	}
+	return err
+}
+
+// writeAll takes the steps in their order and returns how many it took. The error
+// says what was written and what was not.
+func (d *declared) writeAll(ctx context.Context, steps []intent.Step, want intent.Intent) (int, error) {
+	for i, s := range steps {
+		if err := d.write(ctx, s, want); err != nil {
+			reason := explain(err)
+			if client.HasStatus(err, 412) {
+				reason = "it was changed meanwhile: " + reason
+			}
+			return i, fmt.Errorf("cannot %s %s: %s\nwritten: %s\nnot written: %s\nDo it again: what is left is compared anew and written",
+				s.Action, s.Key, reason, cmp.Or(keyList(steps[:i]), "nothing"), keyList(steps[i:]))
+		}
+	}
+	return len(steps), nil
+}
+
+// changes returns the steps that change something.
+func changes(steps []intent.Step) []intent.Step {
+	return slices.DeleteFunc(slices.Clone(steps), func(s intent.Step) bool { return s.Action == intent.Keep })
+}
+
+func keyList(steps []intent.Step) string {
+	names := make([]string, len(steps))
+	for i, s := range steps {
+		names[i] = s.Key.String()
+	}
+	return strings.Join(names, ", ")
+}
+
+// parseKeys reads what get and edit are asked for. Nothing is everything.
+func parseKeys(ctx context.Context, api *client.Client, tenant string, texts []string) ([]intent.Key, error) {
+	if len(texts) == 0 {
+		texts = []string{"config", "rollout", "calendars"}
+	}
+	var keys []intent.Key
+	for _, text := range texts {
+		kind, name, _ := strings.Cut(text, "/")
+		switch {
+		case text == "config" || text == "rollout":
+			keys = append(keys, intent.Key{Kind: intent.Kind(text)})
+		case text == "calendars":
+			list, err := api.Calendars(ctx, tenant)
+			if err != nil && !client.Missing(err) {
+				return nil, err
+			}
+			for _, info := range list {
+				keys = append(keys, intent.Key{Kind: intent.Calendar, Name: info.Name})
+			}
+		case kind == "calendar" && name != "":
+			keys = append(keys, intent.Key{Kind: intent.Calendar, Name: name})
+		default:
+			return nil, misusedf("%.100q is no object; use config, rollout, calendars or calendar/NAME", text)
+		}
+	}
+	return keys, nil
+}

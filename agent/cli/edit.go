@@ -1,0 +1,196 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/document"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/intent"
+)
+
+// editCommand opens what a site has in an editor and writes what was changed.
+type editCommand struct {
+	operator
+	What []string `arg:"" optional:"" help:"What to edit: config, rollout, calendars or calendar/NAME (default: everything)."`
+}
+
+// Help is the longer text of --help.
+func (c *editCommand) Help() string {
+	return "The editor is $VISUAL, $EDITOR or vi. A text that is invalid is opened again with what is wrong. " +
+		"If somebody else has changed an object meanwhile, nothing of theirs is overwritten, and the text is kept in a file."
+}
+
+// Run implements the command.
+func (c *editCommand) Run(ctx context.Context, out io.Writer) error {
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	keys, err := parseKeys(ctx, api, c.Tenant, c.What)
+	if err != nil {
+		return err
+	}
+	site, err := readDeclared(ctx, api, c.Tenant, keys)
+	if err != nil {
+		return err
+	}
+	s, err := newEdit(site, keys, c.Endpoint)
+	if err != nil {
+		return err
+	}
+	kept, err := s.edit(ctx, out)
+	if kept && err != nil {
+		return fmt.Errorf("%w\nThe text is kept in %s; osupgrade-agent apply -f %[2]s writes it", err, s.path)
+	}
+	return errors.Join(err, os.Remove(s.path))
+}
+
+// edit is a text that is being edited.
+type edit struct {
+	site *declared
+	path string
+	// notes are comments above the text, original the text without them.
+	notes    string
+	original []byte
+	// shown is what was said of the text when it was opened last.
+	shown error
+}
+
+func newEdit(site *declared, keys []intent.Key, endpoint string) (*edit, error) {
+	text, err := site.has.Encode(document.YAML)
+	if err != nil {
+		return nil, err
+	}
+	notes := fmt.Sprintf("Tenant %s at %s. Save and close to write what you changed; an empty text changes nothing.\n"+
+		"An object that you take out is left as it is; null deletes it, such as rollout: null.\n", site.tenant, endpoint)
+	for _, key := range keys {
+		if _, exists := site.etags[key]; !exists {
+			notes += fmt.Sprintf("The tenant has no %s yet.\n", key)
+		}
+	}
+	file, err := os.CreateTemp("", "osupgrade-edit-*.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a file to edit: %w", err)
+	}
+	return &edit{site: site, path: file.Name(), notes: notes, original: text}, file.Close()
+}
+
+// edit opens the editor until the text is valid, unchanged or given up, and
+// writes it. It reports whether the file holds what was not written.
+func (e *edit) edit(ctx context.Context, out io.Writer) (kept bool, err error) {
+	last, wrong := e.original, error(nil)
+	for {
+		text, err := e.open(last, wrong)
+		switch {
+		case err != nil:
+			return true, err
+		case len(bytes.TrimSpace(text)) == 0, bytes.Equal(text, e.original):
+			_, err := fmt.Fprintln(out, "Nothing was changed.")
+			return false, err
+		case wrong != nil && bytes.Equal(text, last):
+			return true, fmt.Errorf("nothing was written, the text is still invalid:\n%w", e.shown)
+		}
+		want, steps, err := e.check(ctx, text)
+		if last, wrong = text, err; err != nil {
+			if _, ok := errors.AsType[invalid](err); ok {
+				continue
+			}
+			return true, err
+		}
+		todo := changes(steps)
+		if _, err := e.site.writeAll(ctx, todo, want); err != nil {
+			return true, err
+		}
+		if err := showSteps(out, todo); err != nil {
+			return false, err
+		}
+		_, err = fmt.Fprintln(out, applied(false, todo))
+		return false, err
+	}
+}
+
+// invalid is what is wrong with an edited text.
+type invalid struct{ error }
+
+// Unwrap lets errors.AsType see what is wrong.
+func (i invalid) Unwrap() error { return i.error }
+
+// check reads a text and asks the site about it. What is wrong with the text is
+// an invalid.
+func (e *edit) check(ctx context.Context, text []byte) (intent.Intent, []intent.Step, error) {
+	want, err := intent.Decode(intent.Source{Name: filepath.Base(e.path), Text: text})
+	if err != nil {
+		return want, nil, invalid{err}
+	}
+	steps := intent.Compare(e.site.has, want)
+	err = e.site.validateAll(ctx, steps, want)
+	_, call := errors.AsType[*client.CallError](err)
+	if _, other := errors.AsType[*client.Error](err); err != nil && !call && !other {
+		err = invalid{err}
+	}
+	return want, steps, err
+}
+
+// open shows a text, with what is wrong with it, in the editor, and returns what
+// was saved without the comments above it.
+func (e *edit) open(text []byte, wrong error) ([]byte, error) {
+	notes := e.notes
+	if wrong != nil {
+		notes += "\nThis is invalid; a text that is saved unchanged is given up:\n"
+		e.shown = moved(wrong, strings.Count(notes+wrong.Error(), "\n")+1)
+		notes += e.shown.Error() + "\n"
+	}
+	var b strings.Builder
+	for line := range strings.Lines(notes) {
+		b.WriteString(strings.TrimRight("# "+line, "\n ") + "\n")
+	}
+	if err := os.WriteFile(e.path, append([]byte(b.String()), text...), 0o600); err != nil {
+		return nil, fmt.Errorf("cannot write the file to edit: %w", err)
+	}
+	editor := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi")
+	// As git and kubectl do: the variable may hold arguments.
+	cmd := exec.Command("sh", "-c", editor+` "$1"`, "sh", e.path) //nolint:gosec // the operator's own editor
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("the editor %q failed: %w; set EDITOR to another one", editor, err)
+	}
+	saved, err := readFile(e.path)
+	if err != nil {
+		return nil, err
+	}
+	return withoutNotes(saved), nil
+}
+
+// moved returns what is wrong with a text as it is found that many lines further
+// down.
+func moved(wrong error, lines int) error {
+	problems, ok := errors.AsType[intent.Problems](wrong)
+	if !ok {
+		return wrong
+	}
+	problems = slices.Clone(problems)
+	for i := range problems {
+		if problems[i].Line > 0 {
+			problems[i].Line += lines
+		}
+	}
+	return problems
+}
+
+// withoutNotes returns a text without the comments at its top.
+func withoutNotes(text []byte) []byte {
+	for bytes.HasPrefix(text, []byte("#")) {
+		_, text, _ = bytes.Cut(text, []byte("\n"))
+	}
+	return text
+}

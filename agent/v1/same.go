@@ -1,0 +1,46 @@
+package v1
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"slices"
+)
+
+// SameOSUpgrade reports whether two configurations mean the same. The order of
+// their entries has no meaning, and servers may change it as they may the
+// spelling.
+func SameOSUpgrade(a, b OSUpgrade) bool { return reflect.DeepEqual(sorted(a), sorted(b)) }
+
+// sorted returns the canonical form of a configuration with its entries in one
+// order; an empty list is nil.
+func sorted(c OSUpgrade) OSUpgrade {
+	c = c.Canonical()
+	c.WorkerApplications = slices.SortedFunc(slices.Values(c.WorkerApplications), func(a, b WorkerApplication) int {
+		return cmp.Compare(a.Name, b.Name)
+	})
+	c.MaintenanceWindows = slices.SortedFunc(slices.Values(c.MaintenanceWindows), func(a, b MaintenanceWindow) int {
+		return cmp.Or(
+			cmp.Compare(a.DaysOfWeek, b.DaysOfWeek), cmp.Compare(a.StartTime, b.StartTime),
+			cmp.Compare(a.Timezone, b.Timezone), cmp.Compare(a.Duration, b.Duration))
+	})
+	return c
+}
+
+// SameRollout reports whether two rollouts mean the same, whatever is left to
+// its default in one and written out in the other.
+func SameRollout(a, b Rollout) bool {
+	return sameJSON(a.WithDefaults().Canonical(), b.WithDefaults().Canonical())
+}
+
+// SameCalendar reports whether two calendars mean the same, however they are
+// spelt.
+func SameCalendar(a, b Calendar) bool { return sameJSON(a.Canonical(), b.Canonical()) }
+
+func sameJSON(a, b any) bool {
+	textA, errA := json.Marshal(a)
+	textB, errB := json.Marshal(b)
+	return errors.Join(errA, errB) == nil && bytes.Equal(textA, textB)
+}
