@@ -26,6 +26,8 @@ import (
 type Controller interface {
 	State(ctx context.Context) (v1.State, error)
 	Hosts(ctx context.Context) ([]v1.Host, error)
+	Host(ctx context.Context, name string) (v1.Host, error)
+	ReportsSince(ctx context.Context, since uint64) (events []v1.VersionsEvent, position uint64, err error)
 	// Runs returns the runs that match the filter, newest first.
 	Runs(ctx context.Context, filter v1.RunFilter) ([]v1.Run, error)
 	Find(ctx context.Context, id uint64) (v1.Run, error)

@@ -33,6 +33,7 @@ const (
 	eventSituation = "situation"
 	eventRun       = "run"
 	eventChanges   = "changes"
+	eventVersions  = "versions"
 )
 
 // stream is the event stream to a client.
@@ -48,13 +49,15 @@ type stream struct {
 	// id is the run whose hosts were sent, hosts what was sent of each of them.
 	id    uint64
 	hosts []v1.RunHost
+	// reports is the position among the reports of versions up to which they were sent.
+	reports uint64
 }
 
 // getEvents sends, as server-sent events with the log's sequence as id, the situation
 // of the tenant ("situation") and its newest run ("run"): now and after each change,
 // of which time alone may be one. With hosts=changed a run is sent once with all its
 // hosts, and then ("changes") with those that have changed: ten thousand hosts are
-// megabytes.
+// megabytes. Each report of versions from now on is an event, too ("versions").
 func (s *server) getEvents(c *call) error {
 	if err := s.onSite(c, "hosts"); err != nil {
 		return err
@@ -100,6 +103,34 @@ func (st *stream) follow(changed <-chan struct{}) {
 
 // send sends what has changed since the last events.
 func (st *stream) send() error {
+	if err := st.sendSnapshot(); err != nil {
+		return err
+	}
+	return st.sendReports()
+}
+
+// sendReports sends the reports of versions since the last events.
+func (st *stream) sendReports() error {
+	events, position, err := st.controller.ReportsSince(st.Context(), st.reports)
+	if err != nil {
+		return err
+	}
+	st.reports = position
+	for _, e := range events {
+		data, err := json.Marshal(e)
+		if err != nil {
+			return err
+		}
+		// It has no id: that is a position in the log, and a report is none of its records.
+		if err := st.write(fmt.Appendf(nil, "event: %s\ndata: %s\n\n", eventVersions, data)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendSnapshot sends the situation and the run, if they have changed.
+func (st *stream) sendSnapshot() error {
 	shown, err := st.controller.Snapshot(st.Context())
 	if err != nil {
 		return err

@@ -55,20 +55,19 @@ func (s *server) getHosts(c *call) error {
 	return s.sendFields(c, hosts)
 }
 
+// getHost shows one host with its last reports of versions.
 func (s *server) getHost(c *call) error {
 	if err := s.onSite(c, "fields"); err != nil {
 		return err
 	}
-	hosts, err := c.controller.Hosts(c.Context())
-	if err != nil {
+	name := c.PathValue("host")
+	host, err := c.controller.Host(c.Context(), name)
+	if errors.Is(err, run.ErrNoHost) {
+		return problem(http.StatusNotFound, "host", name, "host %q is not known", name)
+	} else if err != nil {
 		return err
 	}
-	for _, h := range hosts {
-		if h.Hostname == c.PathValue("host") {
-			return s.sendFields(c, h)
-		}
-	}
-	return problem(http.StatusNotFound, "host", c.PathValue("host"), "host %q is not known", c.PathValue("host"))
+	return s.sendFields(c, host)
 }
 
 // healthz reports whether the process works, readyz whether every controller may

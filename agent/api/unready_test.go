@@ -75,6 +75,12 @@ func (b broken) Ready(context.Context) error                          { return b
 func (b broken) Seen(context.Context, uint64) error                   { return b.err }
 func (b broken) Forget(context.Context, string, string) error         { return b.err }
 
+func (b broken) Host(context.Context, string) (v1.Host, error) { return v1.Host{}, b.err }
+
+func (b broken) ReportsSince(context.Context, uint64) ([]v1.VersionsEvent, uint64, error) {
+	return nil, 0, b.err
+}
+
 func (b broken) Snapshot(context.Context) (v1.Snapshot, error) { return v1.Snapshot{}, b.err }
 
 func (b broken) Watch(context.Context) (<-chan struct{}, func(), error) {

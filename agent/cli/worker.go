@@ -13,6 +13,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/check"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/filewatch"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker"
@@ -25,24 +26,30 @@ type workerCommand struct {
 	Config      kong.ConfigFlag `help:"YAML file with the flags below as keys; a variable overrides the file, a flag overrides both." type:"path" placeholder:"FILE"`
 	PrintConfig bool            `help:"Print the effective values and exit."`
 
-	Tenant        string   `help:"Tenant that this host belongs to." required:"" env:"OSUPGRADE_TENANT"`
-	Host          string   `help:"Name of this host (default: the machine's host name)." env:"OSUPGRADE_HOST"`
-	Application   string   `help:"Worker application that this host is known under: one of worker-applications in the tenant's os-upgrade configuration." required:"" env:"OSUPGRADE_APPLICATION"`
-	State         string   `help:"Folder for the journal; it must survive reboots." default:"/var/lib/osupgrade-worker" type:"path" env:"OSUPGRADE_STATE"`
-	NATSURL       string   `help:"Address of the site's log." name:"nats-url" default:"nats://127.0.0.1:4222" env:"OSUPGRADE_NATS_URL"`
-	NATSCAFile    string   `help:"Certificates to trust for it, PEM (default: the system's)." name:"nats-ca-file" type:"path" env:"OSUPGRADE_NATS_CA_FILE" placeholder:"FILE"`
-	KeyFile       string   `help:"This host's key, made by: osupgrade-agent credentials host." required:"" type:"path" env:"OSUPGRADE_KEY_FILE" placeholder:"FILE"`
-	Scripts       string   `help:"Folder of the exec strategy's scripts: versions, prepare, upgrade, resume, verify, rollback." required:"" type:"path" env:"OSUPGRADE_SCRIPTS" placeholder:"DIR"`
-	RebootCommand string   `help:"Command that reboots this machine, run by sh -c; what it prints goes to reboot.log in the folder of --state." default:"systemctl reboot" env:"OSUPGRADE_REBOOT_COMMAND"`
-	BootIDFile    string   `help:"File with the boot id." name:"boot-id-file" default:"/proc/sys/kernel/random/boot_id" type:"path" env:"OSUPGRADE_BOOT_ID_FILE"`
-	StepLimit     length   `help:"Longest time that one script may take, such as 1h or 1d; verify has at most 10m, versions at most 1m." default:"1h" env:"OSUPGRADE_STEP_LIMIT"`
-	Role          string   `help:"Role of this host, by which a rollout may choose it." env:"OSUPGRADE_ROLE"`
-	Label         []string `help:"Label of this host, by which a rollout may choose it; repeatable." env:"OSUPGRADE_LABEL" placeholder:"KEY=VALUE"`
-	Checks        string   `help:"Folder of the scripts that a rollout's checks and hooks of type exec may name (default: none may be named)." type:"path" env:"OSUPGRADE_CHECKS" placeholder:"DIR"`
-	RebootLimit   length   `help:"Longest time from the reboot command to the reboot, such as 15m." default:"15m" env:"OSUPGRADE_REBOOT_LIMIT"`
+	Tenant           string   `help:"Tenant that this host belongs to." required:"" env:"OSUPGRADE_TENANT"`
+	Host             string   `help:"Name of this host (default: the machine's host name)." env:"OSUPGRADE_HOST"`
+	Application      string   `help:"Worker application that this host is known under: one of worker-applications in the tenant's os-upgrade configuration." required:"" env:"OSUPGRADE_APPLICATION"`
+	State            string   `help:"Folder for the journal; it must survive reboots." default:"/var/lib/osupgrade-worker" type:"path" env:"OSUPGRADE_STATE"`
+	NATSURL          string   `help:"Address of the site's log." name:"nats-url" default:"nats://127.0.0.1:4222" env:"OSUPGRADE_NATS_URL"`
+	NATSCAFile       string   `help:"Certificates to trust for it, PEM (default: the system's)." name:"nats-ca-file" type:"path" env:"OSUPGRADE_NATS_CA_FILE" placeholder:"FILE"`
+	KeyFile          string   `help:"This host's key, made by: osupgrade-agent credentials host." required:"" type:"path" env:"OSUPGRADE_KEY_FILE" placeholder:"FILE"`
+	Scripts          string   `help:"Folder of the exec strategy's scripts: versions, prepare, upgrade, resume, verify, rollback." required:"" type:"path" env:"OSUPGRADE_SCRIPTS" placeholder:"DIR"`
+	RebootCommand    string   `help:"Command that reboots this machine, run by sh -c; what it prints goes to reboot.log in the folder of --state." default:"systemctl reboot" env:"OSUPGRADE_REBOOT_COMMAND"`
+	BootIDFile       string   `help:"File with the boot id." name:"boot-id-file" default:"/proc/sys/kernel/random/boot_id" type:"path" env:"OSUPGRADE_BOOT_ID_FILE"`
+	StepLimit        length   `help:"Longest time that one script may take, such as 1h or 1d; verify has at most 10m, versions at most 1m." default:"1h" env:"OSUPGRADE_STEP_LIMIT"`
+	VersionsInterval length   `help:"How often the versions are read though nothing tells that they have changed, such as 10m." default:"10m" env:"OSUPGRADE_VERSIONS_INTERVAL"`
+	WatchVersions    []string `help:"File or folder of the package database, such as /var/lib/dpkg/status: when it changes, the versions are read again; repeatable. Name what reading the versions does not change." type:"path" env:"OSUPGRADE_WATCH_VERSIONS" placeholder:"PATH"`
+	Role             string   `help:"Role of this host, by which a rollout may choose it." env:"OSUPGRADE_ROLE"`
+	Label            []string `help:"Label of this host, by which a rollout may choose it; repeatable." env:"OSUPGRADE_LABEL" placeholder:"KEY=VALUE"`
+	Checks           string   `help:"Folder of the scripts that a rollout's checks and hooks of type exec may name (default: none may be named)." type:"path" env:"OSUPGRADE_CHECKS" placeholder:"DIR"`
+	RebootLimit      length   `help:"Longest time from the reboot command to the reboot, such as 15m." default:"15m" env:"OSUPGRADE_REBOOT_LIMIT"`
 
 	labels map[string]string
 }
+
+// shortestVersionsInterval is the shortest --versions-interval: each reading runs a
+// script.
+const shortestVersionsInterval = 10 * time.Second
 
 // graceLimit is how much longer the worker's own limit of a step is than that of
 // the script, so that the script ends first, in order.
@@ -110,6 +117,8 @@ func (c *workerCommand) check() (err error) {
 		return fmt.Errorf("step-limit: %s is invalid; use a time above 0s, such as 1h", c.StepLimit)
 	case c.RebootLimit <= 0:
 		return fmt.Errorf("reboot-limit: %s is invalid; use a time above 0s, such as 15m", c.RebootLimit)
+	case c.VersionsInterval < length(shortestVersionsInterval):
+		return fmt.Errorf("versions-interval: %s is invalid; use %s or more, such as 10m", c.VersionsInterval, shortestVersionsInterval)
 	}
 	return errors.Join(checkName("tenant", c.Tenant, "a tenant"), checkName("application", c.Application, "an application"))
 }
@@ -117,6 +126,7 @@ func (c *workerCommand) check() (err error) {
 func (c *workerCommand) open(ctx context.Context, hostLog *jetstream.HostLog, out io.Writer, log *slog.Logger, program version) (*worker.Worker, error) {
 	scripts, err := exec.New(exec.Options{
 		Dir: c.Scripts, StateDir: filepath.Join(c.State, "exec"), Timeouts: exec.WithStep(time.Duration(c.StepLimit)),
+		VersionPaths: c.WatchVersions,
 	})
 	if err != nil {
 		return nil, err
@@ -125,6 +135,7 @@ func (c *workerCommand) open(ctx context.Context, hostLog *jetstream.HostLog, ou
 		Tenant: c.Tenant, Host: c.Host, Application: c.Application, Version: string(program), Dir: c.State,
 		HostLog: hostLog, Strategy: scripts, Machine: c.computer(),
 		Limits: c.limits(), Log: log,
+		VersionsInterval: time.Duration(c.VersionsInterval), Watch: filewatch.Watch,
 		Role: c.Role, Labels: c.labels, Checks: &check.Runner{Scripts: c.Checks, Tenant: c.Tenant, Log: log},
 		Leased: func(held bool) { c.sayReady(out, held) }, At: crashPoint(c.Host),
 	})

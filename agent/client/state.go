@@ -38,14 +38,33 @@ func (c *Client) Hosts(ctx context.Context, tenant, site string) ([]v1.Host, err
 	return hosts, nil
 }
 
+// Host gets one of the tenant's hosts with its last reports. A host that is not
+// known is an *Error of status 404.
+func (c *Client) Host(ctx context.Context, tenant, host string) (v1.Host, error) {
+	path, err := hostPath(tenant, host)
+	if err != nil {
+		return v1.Host{}, err
+	}
+	var h v1.Host
+	if err := c.get(ctx, path, nil, &h); err != nil {
+		return v1.Host{}, err
+	}
+	return h, nil
+}
+
+// hostPath is the path of a host.
+func hostPath(tenant, host string) (string, error) {
+	if strings.Trim(host, ".") == "" || strings.Contains(host, "/") {
+		return "", fmt.Errorf("host %q is not the name of a host", host)
+	}
+	return tenantPath("state", tenant, "/hosts/"+host)
+}
+
 // DeleteHost has the tenant's controller forget a host that is gone for good,
 // so that no run waits for it. A host that is online is an *Error of status
 // 412, one that is not known an *Error of status 404.
 func (c *Client) DeleteHost(ctx context.Context, tenant, host string) error {
-	if strings.Trim(host, ".") == "" || strings.Contains(host, "/") {
-		return fmt.Errorf("host %q is not the name of a host", host)
-	}
-	path, err := tenantPath("state", tenant, "/hosts/"+host)
+	path, err := hostPath(tenant, host)
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,25 @@ func TestHosts(t *testing.T) {
 	wantEqual(t, "a site is asked for", api.Requests()[0].Query.Has("site"), false)
 }
 
+// TestHost checks that one host is got by its name, and that a name that is none is
+// refused before anything is sent.
+func TestHost(t *testing.T) {
+	t.Parallel()
+	api := fakeapi.New(t)
+	want := v1.Host{Hostname: "h.01", Reports: []v1.VersionReport{{Changed: 1, Changes: []v1.VersionChange{{Package: "linux", To: "6.1"}}}}}
+	api.SetHosts("acme", v1.Host{Hostname: "h00"}, want)
+	c := connect(t, api)
+	got, err := c.Host(t.Context(), "acme", "h.01")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantEqual(t, "host", spelled(got), spelled(want))
+	for host, part := range map[string]string{"h77": `404 Not Found: host "h77" is not known`, "..": `host ".." is not the name of a host`, "": "is not the name of a host"} {
+		_, err := c.Host(t.Context(), "acme", host)
+		wantError(t, err, part)
+	}
+}
+
 func TestDeleteHost(t *testing.T) {
 	t.Parallel()
 	type F = []fakeapi.Fault

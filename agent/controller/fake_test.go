@@ -41,10 +41,11 @@ type memory struct {
 	// rollout is the tenant's, history are the runs in the history.
 	rollout *v1.Rollout
 	// calendars are the tenant's, by name, as written at calendarsAt; seeIntent is
-	// told of each change of what is declared.
+	// told of each change of what is declared, seeVersions of each report.
 	calendars   map[string]v1.Calendar
 	calendarsAt time.Time
 	seeIntent   func(store.Seen)
+	seeVersions func(store.Reported)
 	history     []v1.Run
 	// runPuts counts the writes to the history that were tried, and refuseRuns
 	// how many of the next ones fail.
@@ -228,10 +229,23 @@ func (m *memory) WatchVersions(ctx context.Context, _ string, see func(store.Rep
 	kept := maps.Clone(m.versions)
 	m.mu.Unlock()
 	for key, body := range kept {
-		see(store.Reported{Key: key, Body: body, At: time.Now(), Number: 1})
+		see(store.Reported{Key: key, Body: body, VersionReport: v1.VersionReport{At: time.Now()}, Number: 1})
 	}
 	see(store.Reported{})
+	m.mu.Lock()
+	m.seeVersions = see
+	m.mu.Unlock()
 	return m.untilStale(ctx)
+}
+
+// Reports returns the report of the versions that a host has, if any.
+func (m *memory) Reports(_ context.Context, _, key string) ([]v1.VersionReport, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.versions[key] == nil {
+		return nil, nil
+	}
+	return []v1.VersionReport{{At: time.Now(), Changed: 1, Changes: []v1.VersionChange{{Package: "kernel", From: "6.0", To: "6.1"}}}}, nil
 }
 
 func (m *memory) VersionsNumber(context.Context, string) (uint64, error) {

@@ -37,7 +37,9 @@ type hosts struct {
 	// store up to which that was read; versionsComplete tells that all reports
 	// that were there at the start have been read. While they are read anew,
 	// unconfirmed are the hosts whose report was not seen again so far.
-	versions         map[string]reported
+	versions map[string]reported
+	// recent are the last reports, oldest first, for the event stream.
+	recent           []recentReport
 	unconfirmed      map[string]bool
 	versionsRead     uint64
 	versionsComplete bool
@@ -58,6 +60,15 @@ type reported struct {
 	versions map[string]string
 	at       time.Time
 }
+
+// recentReport is a report and the revision of the store that it has.
+type recentReport struct {
+	number uint64
+	v1.VersionsEvent
+}
+
+// maxRecent bounds the reports that are kept for the event stream.
+const maxRecent = 256
 
 // telemetry is the latest that a host has said of itself, and when; a zero time means
 // that it has said nothing of the kind.
@@ -229,6 +240,7 @@ func (h *hosts) report(r store.Reported) {
 	if err == nil && r.Body != nil {
 		if versions, err = message.DecodeVersions(r.Body); err == nil {
 			h.versions[name] = reported{versions: versions, at: r.At}
+			h.announce(name, r)
 		}
 	}
 	if err != nil {
@@ -237,16 +249,44 @@ func (h *hosts) report(r store.Reported) {
 	h.versionsRead = max(h.versionsRead, r.Number)
 }
 
+// announce notes a report for the event stream, unless it is one of those that were
+// there when the reading of all reports began.
+func (h *hosts) announce(name string, r store.Reported) {
+	if !h.versionsComplete || r.Number <= h.versionsRead {
+		return
+	}
+	e := v1.VersionsEvent{Hostname: name, VersionReport: r.VersionReport}
+	e.At = view.Time(e.At)
+	h.recent = append(h.recent, recentReport{r.Number, e})
+	h.recent = h.recent[max(0, len(h.recent)-maxRecent):]
+}
+
+// reportsSince returns the reports after a revision that the event stream has
+// not told, and the revision up to which it then has.
+func (h *hosts) reportsSince(number uint64) (events []v1.VersionsEvent, upTo uint64) {
+	for _, r := range h.recent {
+		if r.number > number {
+			events = append(events, r.VersionsEvent)
+		}
+	}
+	return events, h.versionsRead
+}
+
 // view shows all known hosts by name.
 func (h *hosts) view(now time.Time) []v1.Host {
 	h.expire(now)
 	all := make([]v1.Host, 0, len(h.known))
 	for _, host := range h.sorted() {
-		r := h.versions[host.Name]
-		all = append(all, v1.Host{
-			Hostname: host.Name, Application: host.Application, Online: h.present.online(host.Name), LastSeen: view.OptionalTime(host.seen),
-			Role: host.Role, Labels: host.Labels, AgentVersion: host.AgentVersion, Versions: r.versions, VersionsAt: view.OptionalTime(r.at),
-		})
+		all = append(all, h.viewOf(host))
 	}
 	return all
+}
+
+// viewOf shows a host.
+func (h *hosts) viewOf(host *host) v1.Host {
+	r := h.versions[host.Name]
+	return v1.Host{
+		Hostname: host.Name, Application: host.Application, Online: h.present.online(host.Name), LastSeen: view.OptionalTime(host.seen),
+		Role: host.Role, Labels: host.Labels, AgentVersion: host.AgentVersion, Versions: r.versions, VersionsAt: view.OptionalTime(r.at),
+	}
 }

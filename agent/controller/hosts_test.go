@@ -1,12 +1,15 @@
 package controller
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
@@ -68,6 +71,71 @@ func TestVersionsOfHosts(t *testing.T) {
 		hosts, err := c.Hosts(t.Context())
 		if err != nil || len(hosts) != 1 || hosts[0].Versions["kernel"] != "6.1" || hosts[0].VersionsAt == nil {
 			t.Errorf("the hosts are %+v, %v", hosts, err)
+		}
+	})
+}
+
+// TestReportsSince checks which reports the event stream tells: those after its
+// position and no earlier ones, each once, and of a flood the last.
+func TestReportsSince(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01", "h02")
+		m.versions["h01"] = []byte(`{"kernel":"6.1"}`)
+		c, _ := m.control(t)
+		position := uint64(0)
+		tells := func(when string, want ...string) {
+			t.Helper()
+			events, next, err := c.ReportsSince(t.Context(), position)
+			var got []string
+			for _, e := range events {
+				got = append(got, fmt.Sprintf("%s %d", e.Hostname, e.Changed))
+			}
+			if err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s there are %q, %v; want %q", when, got, err, want)
+			}
+			position = next
+		}
+		report := func(number uint64, key, body string, changed int) {
+			m.seeVersions(store.Reported{Key: key, Body: []byte(body), Number: number, VersionReport: v1.VersionReport{At: time.Now(), Changed: changed}})
+			synctest.Wait()
+		}
+		tells("at first")
+		report(2, "h02", `{"kernel":"6.2"}`, 2)
+		report(3, "h01", `{"kernel":"6.3"}`, 3)
+		tells("after two reports", "h02 2", "h01 3")
+		tells("a second time")
+		report(3, "h01", `{"kernel":"6.3"}`, 3)
+		tells("after one that was told before")
+		report(4, "h01", `[]`, 4)
+		tells("after one that cannot be read")
+		m.turnStale()
+		tells("after all reports were read anew")
+		for n := range uint64(2 * maxRecent) {
+			report(5+n, "h01", `{"kernel":"6.4"}`, 5)
+		}
+		events, _, err := c.ReportsSince(t.Context(), position)
+		if err != nil || len(events) != maxRecent {
+			t.Errorf("of a flood %d reports are told, %v", len(events), err)
+		}
+	})
+}
+
+// TestHost checks that one host is shown with its reports, and that one that is not
+// known is told as such.
+func TestHost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h.01")
+		m.versions["h=2e01"] = []byte(`{"kernel":"6.1"}`)
+		c, _ := m.control(t)
+		m.beat("h.01")
+		h, err := c.Host(t.Context(), "h.01")
+		if err != nil || !h.Online || h.Versions["kernel"] != "6.1" || len(h.Reports) != 1 || h.Reports[0].Changes[0].From != "6.0" {
+			t.Errorf("the host is %+v, %v", h, err)
+		}
+		if _, err := c.Host(t.Context(), "h77"); !errors.Is(err, run.ErrNoHost) {
+			t.Errorf("of a host that is not known the error is %v", err)
 		}
 	})
 }

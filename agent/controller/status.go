@@ -2,10 +2,15 @@ package controller
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
@@ -125,14 +130,61 @@ func (c *Controller) Windows(ctx context.Context, from, to time.Time, count int)
 // Hosts returns the hosts that are known, by name. A host reports its versions
 // before it answers, so whoever has seen its answer finds what it came to.
 func (c *Controller) Hosts(ctx context.Context) ([]v1.Host, error) {
-	revision, err := c.o.Store.VersionsNumber(ctx, c.o.Tenant)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.reached(ctx, revision, func(s *state) uint64 { return s.hosts.versionsRead }); err != nil {
+	if err := c.versionsRead(ctx); err != nil {
 		return nil, err
 	}
 	return ask(ctx, c, func(s *state) []v1.Host { return s.hosts.view(s.Now()) })
+}
+
+// versionsRead returns once all has been read that hosts have reported so far.
+func (c *Controller) versionsRead(ctx context.Context) error {
+	revision, err := c.o.Store.VersionsNumber(ctx, c.o.Tenant)
+	if err != nil {
+		return err
+	}
+	return c.reached(ctx, revision, func(s *state) uint64 { return s.hosts.versionsRead })
+}
+
+// Host returns one host with its last reports. The error is run.ErrNoHost when
+// none of that name is known.
+func (c *Controller) Host(ctx context.Context, name string) (v1.Host, error) {
+	if err := c.versionsRead(ctx); err != nil {
+		return v1.Host{}, err
+	}
+	shown, err := until(ctx, c, func(s *state) (v1.Host, error) {
+		s.hosts.expire(s.Now())
+		host, known := s.hosts.known[name]
+		if !known {
+			return v1.Host{}, fmt.Errorf("host %s: %w", name, run.ErrNoHost)
+		}
+		return s.hosts.viewOf(host), nil
+	})
+	if err != nil {
+		return v1.Host{}, err
+	}
+	reports, err := c.o.Store.Reports(ctx, c.o.Tenant, log.Token(name))
+	if err != nil && !errors.Is(err, store.ErrDamaged) { // The versions are told as unknown then.
+		return v1.Host{}, err
+	}
+	for _, r := range reports {
+		r.At = view.Time(r.At)
+		shown.Reports = append(shown.Reports, r)
+	}
+	return shown, nil
+}
+
+// ReportsSince returns what hosts have reported of their versions since a position,
+// and the position after it; only the position when since is 0. Of many reports the
+// oldest may be missing.
+func (c *Controller) ReportsSince(ctx context.Context, since uint64) (events []v1.VersionsEvent, position uint64, err error) {
+	_, err = ask(ctx, c, func(s *state) bool {
+		events, position = s.hosts.reportsSince(max(1, since) - 1)
+		return true
+	})
+	if since == 0 {
+		events = nil
+	}
+	return events, position + 1, err
 }
 
 // Seen returns once the revision of a number of the configuration, the rollout

@@ -14,6 +14,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/check"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/filewatch"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker"
@@ -37,7 +38,14 @@ type host struct {
 	key     nkeys.KeyPair
 	server  *natsd.Server
 	log     *slog.Logger
+	// watchFiles tells the worker when somebody edits the packages of the host; nil
+	// when there are too many hosts.
+	watchFiles func(context.Context, []string, func()) error
 }
+
+// mostWatched is the number of hosts up to which their files are watched: each watch
+// takes one of the 128 that the kernel gives a user.
+const mostWatched = 50
 
 // openHost opens the folder DIR/hosts/NAME, with the host's own credentials.
 func (d *Dev) openHost(_ context.Context, o Options, name string) (*host, error) {
@@ -50,7 +58,11 @@ func (d *Dev) openHost(_ context.Context, o Options, name string) (*host, error)
 	if err != nil {
 		return nil, err
 	}
-	return &host{tenant: o.Tenant, name: name, dir: dir, version: o.Version, machine: machine, key: key, server: d.site.Server(), log: o.Log}, nil
+	h := &host{tenant: o.Tenant, name: name, dir: dir, version: o.Version, machine: machine, key: key, server: d.site.Server(), log: o.Log}
+	if o.Hosts <= mostWatched {
+		h.watchFiles = filewatch.Watch
+	}
+	return h, nil
 }
 
 // ownKey returns the key of a host, which its first start makes.
@@ -97,7 +109,7 @@ func (h *host) up(ctx context.Context) (simulated.Event, error) {
 	w, err := worker.Open(ctx, worker.Options{
 		Tenant: h.tenant, Host: h.name, Application: Application, Version: h.version, Dir: filepath.Join(h.dir, "worker"),
 		HostLog: hostLog, Strategy: h.machine, Machine: h.machine,
-		Limits: worker.Limits{Step: stepLimit, Reboot: rebootLimit}, Log: h.log,
+		Limits: worker.Limits{Step: stepLimit, Reboot: rebootLimit}, Log: h.log, Watch: h.watchFiles,
 		Role: "simulated", Labels: map[string]string{"ring": ring(h.name)},
 		Checks: &check.Runner{Scripts: filepath.Join(h.dir, "checks"), Tenant: h.tenant, Log: h.log},
 	})

@@ -68,7 +68,7 @@ func (s *simStore) putVersions(host string, body []byte) {
 	s.change(func() {
 		s.reported++
 		key := log.Token(host)
-		s.versions[key] = store.Reported{Key: key, Body: body, At: time.Now(), Number: s.reported}
+		s.versions[key] = store.Reported{Key: key, Body: body, VersionReport: v1.VersionReport{At: time.Now()}, Number: s.reported}
 	})
 }
 
@@ -182,6 +182,11 @@ func (s siteStore) WatchVersions(ctx context.Context, _ string, see func(store.R
 			see(store.Reported{})
 		}
 	})
+}
+
+// Reports implements controller.Store.
+func (s siteStore) Reports(context.Context, string, string) ([]v1.VersionReport, error) {
+	return nil, nil // Nobody asks for them here.
 }
 
 // VersionsNumber implements controller.Store.

@@ -86,24 +86,3 @@ type UpgradedHost struct {
 	Status   string `json:"status"`
 	Error    string `json:"error,omitempty"`
 }
-
-// Host is a machine that is upgraded, an entry of
-// /v1/state/tenants/{tenant}/os-upgrade/hosts (AV-40).
-type Host struct {
-	Hostname    string `json:"hostname"`
-	Application string `json:"application"`
-	// Online tells whether its worker has been heard of lately.
-	Online bool `json:"online"`
-	// LastSeen is when its worker was last heard of; absent when not since the
-	// agent started.
-	LastSeen     *time.Time `json:"last-seen,omitempty"`
-	AgentVersion string     `json:"agent-version,omitempty"`
-	// Role and Labels are what the host's worker says of itself; a rollout
-	// chooses hosts by them.
-	Role   string            `json:"role,omitempty"`
-	Labels map[string]string `json:"labels,omitempty"`
-	// Versions maps each package to its version, as the host last reported.
-	Versions map[string]string `json:"versions,omitempty"`
-	// VersionsAt is when Versions was reported.
-	VersionsAt *time.Time `json:"versions-at,omitempty"`
-}

@@ -152,7 +152,9 @@ func (w *Worker) perform(ctx context.Context, now leaseTerm, do Do) (strategy.Ou
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, w.Limits.Step, fmt.Errorf("%s took longer than %s", do, w.Limits.Step))
 	defer cancel()
+	w.stepping.Store(true)
 	outcome, err := w.call(limited, do)
+	w.stepping.Store(false)
 	return outcome, overdue(limited, err)
 }
 
@@ -199,7 +201,9 @@ func (w *Worker) job() strategy.Job {
 // reply sends the reply in the journal. A reply that the site refuses counts as
 // sent, because the site would refuse it again.
 func (w *Worker) reply(ctx context.Context) error {
-	if w.journal.Action != message.Prepare {
+	if w.journal.Action == message.Prepare {
+		w.reports.Put(make(chan struct{}), struct{}{}) // Nothing waits for this report.
+	} else {
 		w.versionsBeforeReply(ctx)
 	}
 	err := w.HostLog.Reply(ctx, w.journal.Run, message.Reply{

@@ -4,19 +4,23 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"hash/fnv"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
 // versionsFirst is how long a reply waits for the report of the new versions, so
 // that they are known when the run ends. The reply does not depend on the report.
 const versionsFirst = 10 * time.Second
 
-// reportVersions reports the host's versions at the start and on request, until
-// ctx ends. It runs beside the loop, because an unreachable site must not delay
-// the steps.
+// reportVersions reports the host's versions at the start, on request, after a
+// change that is watched, and every VersionsInterval, until ctx ends. It runs
+// beside the loop, because an unreachable site must not delay the steps.
 func (w *Worker) reportVersions(ctx context.Context) error {
 	// Versions that the site already has are not reported again (AV-76).
 	reported, err := w.HostLog.LastVersions(ctx)
@@ -26,15 +30,112 @@ func (w *Worker) reportVersions(ctx context.Context) error {
 	if err != nil {
 		w.Log.Warn("cannot read the versions reported before", "host", w.Host, "error", err)
 	}
+	settle, afterChange := shortestSettle, false
 	for {
 		waiting := w.reports.Take()
+		before := reported
 		if reported, err = w.report(ctx, reported); err != nil {
 			return err
 		}
 		for _, caller := range waiting {
 			close(caller.Key)
 		}
-		if err = w.reports.Wait(ctx); err != nil {
+		if isNew := !bytes.Equal(before, reported); isNew || afterChange {
+			settle = nextSettle(settle, isNew)
+		}
+		if afterChange, err = w.nextReport(ctx, settle); err != nil {
+			return err
+		}
+	}
+}
+
+// nextReport waits until the versions are to be read again, and reports whether that
+// is because something has changed. A change counts once nothing has changed for the
+// time settle.
+func (w *Worker) nextReport(ctx context.Context, settle time.Duration) (afterChange bool, err error) {
+	var settled, latest <-chan time.Time
+	due := time.After(untilReport(w.Now(), w.VersionsInterval, w.Tenant+"/"+w.Host))
+	for {
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-w.reports.Ready():
+			if _, requested := w.reports.First(); requested {
+				return false, nil
+			}
+			continue
+		case <-w.changed:
+			// A package manager writes its database many times.
+			settled = time.After(settle)
+			if latest == nil {
+				latest = time.After(settleLimit)
+			}
+			continue
+		case <-settled:
+		case <-latest:
+		case <-due:
+		}
+		// A step changes the database itself, and its reply requests a report.
+		if !w.stepping.Load() {
+			return latest != nil, nil
+		}
+		settled, latest, due = nil, nil, time.After(settleLimit)
+	}
+}
+
+const (
+	// DefaultVersionsInterval is how often a worker reads the versions of its host
+	// though nothing tells that they have changed.
+	DefaultVersionsInterval = 10 * time.Minute
+	// shortestSettle is how long nothing must have changed before the versions are
+	// read after a change, and settleLimit how long after the first change they are
+	// read at the latest.
+	shortestSettle = 10 * time.Second
+	settleLimit    = 50 * time.Second
+	// watchAgain is the wait after a watch that failed.
+	watchAgain = time.Minute
+)
+
+// nextSettle returns how long nothing must have changed before the next reading. It
+// grows while changes turn out to be none: reading the versions may itself change
+// what is watched, as with the shared-memory file of an SQLite database.
+func nextSettle(last time.Duration, isNew bool) time.Duration {
+	if isNew {
+		return shortestSettle
+	}
+	return min(2*last, settleLimit)
+}
+
+// untilReport returns the time until the next regular reading: once in an interval,
+// for each host at a moment of its own, so that a fleet does not report at once.
+func untilReport(now time.Time, interval time.Duration, host string) time.Duration {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(host)) // It never fails.
+	phase := time.Duration(hash.Sum64() % uint64(interval))
+	since := (time.Duration(now.UnixNano()) - phase) % interval
+	if since < 0 {
+		since += interval
+	}
+	return interval - since
+}
+
+// watchVersions has the versions read after each change of the files that the
+// strategy names, if it names any.
+func (w *Worker) watchVersions(ctx context.Context) error {
+	watcher, ok := w.Strategy.(strategy.Watcher)
+	if !ok || w.Watch == nil || len(watcher.VersionPaths()) == 0 {
+		return nil
+	}
+	var failing throttle.Failing
+	for {
+		err := w.Watch(ctx, watcher.VersionPaths(), w.changed.Set)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if failing.Due(w.Now()) {
+			w.Log.Warn("cannot watch for a change of the versions; they are read every "+w.VersionsInterval.String(), "host", w.Host, "error", err)
+		}
+		if err := wait.Sleep(ctx, watchAgain); err != nil {
 			return err
 		}
 	}

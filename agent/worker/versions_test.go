@@ -2,8 +2,10 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -130,7 +132,8 @@ func TestOneReportForAll(t *testing.T) {
 			begun <- struct{}{}
 			<-release
 			return map[string]string{"kernel": "6"}, nil
-		}}}, reports: wait.NewQueue[chan struct{}, struct{}]()}
+		}}}, reports: wait.NewQueue[chan struct{}, struct{}](), changed: wait.NewSignal()}
+		w.Now, w.VersionsInterval = time.Now, time.Hour
 		w.Limits.Step = time.Hour
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
@@ -168,4 +171,171 @@ func TestOneReportForAll(t *testing.T) {
 		stop()
 		running.Wait()
 	})
+}
+
+// pinned are versions that a test sets, with the paths to watch.
+type pinned struct {
+	strategy.Strategy
+	version atomic.Int64
+	reads   atomic.Int64
+	// whileStepping counts the reads during an upgrade, which takes minutes.
+	upgrading     atomic.Bool
+	whileStepping atomic.Int64
+}
+
+func (p *pinned) Versions(context.Context) (map[string]string, error) {
+	p.reads.Add(1)
+	if p.upgrading.Load() {
+		p.whileStepping.Add(1)
+	}
+	return map[string]string{"kernel": strconv.FormatInt(p.version.Load(), 10)}, nil
+}
+
+func (p *pinned) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
+	p.upgrading.Store(true)
+	defer p.upgrading.Store(false)
+	_ = wait.Sleep(ctx, 30*time.Second)
+	return p.Strategy.Upgrade(ctx, job)
+}
+
+func (p *pinned) VersionPaths() []string { return []string{"/var/lib/packages"} }
+
+// live runs one worker with pinned versions while a test plays.
+func (r *rig) live(change func(*Options), play func(p *pinned)) {
+	r.t.Helper()
+	p := &pinned{}
+	r.change = func(o *Options) {
+		p.Strategy, o.Strategy = o.Strategy, p
+		change(o)
+	}
+	ctx, stop := context.WithCancel(r.t.Context())
+	defer stop()
+	w, err := Open(ctx, r.options())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	synctest.Wait()
+	play(p)
+	stop()
+	if err := errors.Join(<-ended, w.Close()); err != nil {
+		r.t.Error(err)
+	}
+}
+
+// TestVersionsEachInterval checks that a change that nothing tells of is reported
+// within an interval, and that versions which stay the same are not sent again.
+func TestVersionsEachInterval(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		r.live(func(o *Options) { o.VersionsInterval = 10 * time.Minute }, func(p *pinned) {
+			time.Sleep(time.Hour)
+			if reads, reports := p.reads.Load(), len(r.hostLog.reports()); reads != 7 || reports != 1 {
+				t.Errorf("in an hour the versions are read %d times and reported %d times, not 7 times and once", reads, reports)
+			}
+			p.version.Store(2)
+			time.Sleep(10*time.Minute + time.Second)
+			if reports := r.hostLog.reports(); len(reports) != 2 || string(reports[1]) != `{"kernel":"2"}` {
+				t.Errorf("after a change and an interval the reports are %q", reports)
+			}
+		})
+	})
+}
+
+// TestVersionsAreWatched checks that a change of a watched file is reported within
+// a minute, many changes as few reports, none during a step, and a watch that
+// fails is begun again.
+func TestVersionsAreWatched(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		touch, fail := make(chan struct{}), make(chan struct{})
+		watch := func(ctx context.Context, _ []string, changed func()) error {
+			changed()
+			for {
+				select {
+				case <-ctx.Done():
+					return ctx.Err()
+				case <-fail:
+					return errors.New("too many open files")
+				case <-touch:
+					changed()
+				}
+			}
+		}
+		r.live(func(o *Options) { o.VersionsInterval, o.Watch = 24*time.Hour, watch }, func(p *pinned) {
+			p.version.Store(2)
+			touch <- struct{}{}
+			time.Sleep(time.Minute)
+			if n := len(r.hostLog.reports()); n != 2 {
+				t.Errorf("a minute after a change there are %d reports, not 2", n)
+			}
+			for range 300 { // A package manager at work for five minutes.
+				p.version.Add(1)
+				touch <- struct{}{}
+				time.Sleep(time.Second)
+			}
+			time.Sleep(time.Minute)
+			if n := len(r.hostLog.reports()); n < 3 || n > 9 {
+				t.Errorf("of five minutes of changes there are %d reports, not 1 to 7", n-2)
+			}
+			reads := p.reads.Load()
+			for range 600 { // To read the versions changes what is watched.
+				touch <- struct{}{}
+				time.Sleep(time.Second)
+			}
+			if n := p.reads.Load() - reads; n < 5 || n > 15 {
+				t.Errorf("in ten minutes of changes that are none the versions are read %d times, not 5 to 15 times", n)
+			}
+			fail <- struct{}{}
+			p.version.Add(1)
+			before := len(r.hostLog.reports())
+			time.Sleep(2 * time.Minute)
+			if n := len(r.hostLog.reports()); n != before+1 {
+				t.Errorf("what changes while nothing is watched is reported %d times once something is", n-before)
+			}
+			if r.log.lines("level=WARN", "too many open files") != 1 {
+				t.Error("it is not told that the watch has failed")
+			}
+			r.prepare()
+			time.Sleep(time.Second)
+			r.command(11, message.Upgrade)
+			time.Sleep(time.Second)
+			touch <- struct{}{}
+			time.Sleep(time.Minute)
+			if r.hostLog.answer(message.Upgrade) == "" || p.whileStepping.Load() != 0 {
+				t.Errorf("during the upgrade, answered %q, the versions are read %d times", r.hostLog.answer(message.Upgrade), p.whileStepping.Load())
+			}
+		})
+	})
+}
+
+// TestUntilReport checks that each host has a moment of its own in each interval,
+// and that the moments are spread.
+func TestUntilReport(t *testing.T) {
+	t.Parallel()
+	const hosts, parts = 1000, 10
+	var count [parts]int
+	for i := range hosts {
+		host := "acme/h" + strconv.Itoa(i)
+		wait := untilReport(now, DefaultVersionsInterval, host)
+		if wait <= 0 || wait > DefaultVersionsInterval {
+			t.Fatalf("%s waits for %s", host, wait)
+		}
+		count[(wait-1)*parts/DefaultVersionsInterval]++
+		if again := untilReport(now.Add(wait), DefaultVersionsInterval, host); again != DefaultVersionsInterval {
+			t.Errorf("%s waits for %s after its moment", host, again)
+		}
+		if later := untilReport(now.Add(wait-time.Second), DefaultVersionsInterval, host); later != time.Second {
+			t.Errorf("%s waits for %s a second before its moment", host, later)
+		}
+	}
+	for part, n := range count {
+		if n < hosts/parts/2 || n > hosts/parts*2 {
+			t.Errorf("%d of %d hosts report in part %d of %d", n, hosts, part, parts)
+		}
+	}
+	if wait := untilReport(time.Unix(-5, 0), time.Minute, "h"); wait <= 0 || wait > time.Minute {
+		t.Errorf("before 1970 a host waits for %s", wait)
+	}
 }

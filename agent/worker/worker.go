@@ -63,6 +63,13 @@ type Options struct {
 	// Role and Labels are matched by rollouts.
 	Role   string
 	Labels map[string]string
+	// VersionsInterval is how often the versions are read though nothing tells that
+	// they have changed; zero means DefaultVersionsInterval.
+	VersionsInterval time.Duration
+	// Watch calls changed when it has begun and after each change of one of the paths,
+	// until ctx ends or the watch fails (package filewatch); nil means that nothing is
+	// watched.
+	Watch func(ctx context.Context, paths []string, changed func()) error
 	// Checks runs the checks and hooks of a rollout; nil means that they fail.
 	Checks Checks
 	// Leased is called when this worker gets the lease of the host, and when
@@ -100,7 +107,11 @@ type Worker struct {
 	// reports are the replies that wait for a report of the versions. One report
 	// serves all of them.
 	reports *wait.Queue[chan struct{}, struct{}]
-	tasks   *tasks
+	// changed is signalled when the versions may have changed.
+	changed wait.Signal
+	// stepping is set while a step of the strategy is in progress.
+	stepping atomic.Bool
+	tasks    *tasks
 	// count counts what was left alone.
 	ignoredCount atomic.Uint64
 	// ignored is the last ignored command of each kind, and foreignLog the last
@@ -130,6 +141,9 @@ func Open(ctx context.Context, o Options) (*Worker, error) {
 	if o.Checks == nil {
 		o.Checks = noChecks{}
 	}
+	if o.VersionsInterval == 0 {
+		o.VersionsInterval = DefaultVersionsInterval
+	}
 	if o.WriteFile == nil {
 		o.WriteFile = durable.WriteFile
 	}
@@ -141,7 +155,8 @@ func Open(ctx context.Context, o Options) (*Worker, error) {
 		return nil, err
 	}
 	w := &Worker{
-		Options: o, lock: lock, journaled: make(chan struct{}), commands: newCommandQueue(), reports: wait.NewQueue[chan struct{}, struct{}](), tasks: newTasks(), ignored: map[message.Kind]position{},
+		Options: o, lock: lock, journaled: make(chan struct{}), commands: newCommandQueue(), reports: wait.NewQueue[chan struct{}, struct{}](),
+		changed: wait.NewSignal(), tasks: newTasks(), ignored: map[message.Kind]position{},
 	}
 	if err := w.prepare(ctx); err != nil {
 		return nil, errors.Join(err, lock.Close())

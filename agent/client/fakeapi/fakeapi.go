@@ -134,6 +134,7 @@ func (s *Server) handler() http.Handler {
 		"GET " + state + "/windows.ics":          s.getFeed,
 		"GET " + state:                           s.getState,
 		"GET " + state + "/hosts":                s.getHosts,
+		"GET " + state + "/hosts/{host}":         s.getHost,
 		"DELETE " + state + "/hosts/{host}":      s.deleteHost,
 		"POST " + state + "/start":               s.postStart,
 		"GET " + state + "/runs":                 s.getRuns,

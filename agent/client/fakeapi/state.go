@@ -50,6 +50,18 @@ func (s *Server) getHosts(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, append([]v1.Host{}, s.tenant(r.PathValue("tenant")).hosts...))
 }
 
+func (s *Server) getHost(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, name := s.tenant(r.PathValue("tenant")), r.PathValue("host")
+	i := slices.IndexFunc(t.hosts, func(h v1.Host) bool { return h.Hostname == name })
+	if i < 0 {
+		refuse(w, http.StatusNotFound, v1.Error{Message: fmt.Sprintf("host %q is not known", name)})
+		return
+	}
+	answer(w, http.StatusOK, t.hosts[i])
+}
+
 // deleteHost forgets a host that is not online.
 func (s *Server) deleteHost(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()

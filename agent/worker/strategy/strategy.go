@@ -63,5 +63,13 @@ type Strategy interface {
 	Rollback(ctx context.Context, job Job) error
 }
 
+// Watcher is implemented by a Strategy that knows which files change with the
+// versions.
+type Watcher interface {
+	// VersionPaths returns the files and folders to watch: after a change of one of
+	// them Versions is called again. Reading the versions should not change them.
+	VersionPaths() []string
+}
+
 // ErrNoRollback is returned by Rollback if the strategy has no rollback.
 var ErrNoRollback = errors.New("this strategy has no rollback")

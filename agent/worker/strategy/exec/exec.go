@@ -31,7 +31,9 @@
 //
 // versions prints to standard output either one flat JSON object of strings, from
 // package to version, or lines of a package, blanks and its version: 1 to 10,000
-// packages in at most 1 MiB.
+// packages in at most 1 MiB. It runs at the start of the worker, after each step,
+// at regular intervals, and after a change of one of Options.VersionPaths, such as
+// /var/lib/dpkg/status; it should not change these itself.
 //
 // Standard output and error of any other script go directly to
 // StateDir/output/RUN-ACTION.log, so that the script can continue to print after
@@ -95,6 +97,8 @@ type Options struct {
 	StateDir string
 	// Timeouts are the timeouts of the actions.
 	Timeouts Timeouts
+	// VersionPaths are the files and folders that change with the versions.
+	VersionPaths []string
 	// OutputLimit limits the output of one script, in bytes; zero means
 	// DefaultOutputLimit.
 	OutputLimit int64
@@ -112,6 +116,7 @@ type Options struct {
 type Strategy struct {
 	dir      string
 	stateDir string
+	watched  []string
 	limits   map[action]time.Duration
 	output   int64
 	env      []string
@@ -119,7 +124,10 @@ type Strategy struct {
 	after    func(time.Duration) <-chan time.Time
 }
 
-var _ strategy.Strategy = (*Strategy)(nil)
+var (
+	_ strategy.Strategy = (*Strategy)(nil)
+	_ strategy.Watcher  = (*Strategy)(nil)
+)
 
 // New checks the options and creates the state folder. Detect checks the scripts,
 // and each script is checked again before it starts.
@@ -157,7 +165,7 @@ func configure(o Options) (*Strategy, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Strategy{dir: dir, stateDir: stateDir, limits: limits, output: o.OutputLimit, env: env, grace: o.Grace, after: o.After}
+	s := &Strategy{dir: dir, stateDir: stateDir, watched: o.VersionPaths, limits: limits, output: o.OutputLimit, env: env, grace: o.Grace, after: o.After}
 	s.setDefaults()
 	return s, nil
 }
@@ -195,6 +203,9 @@ func (s *Strategy) Versions(ctx context.Context) (map[string]string, error) {
 	})
 	return versions, err
 }
+
+// VersionPaths implements strategy.Watcher.
+func (s *Strategy) VersionPaths() []string { return s.watched }
 
 // Prepare runs the script prepare, if there is one.
 func (s *Strategy) Prepare(ctx context.Context, job strategy.Job) error {

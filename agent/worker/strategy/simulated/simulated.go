@@ -57,7 +57,10 @@ type Host struct {
 	mu sync.Mutex
 }
 
-var _ strategy.Strategy = (*Host)(nil)
+var (
+	_ strategy.Strategy = (*Host)(nil)
+	_ strategy.Watcher  = (*Host)(nil)
+)
 
 // maxEvents is how many events wait for the supervisor.
 const maxEvents = 16

@@ -28,6 +28,9 @@ func (h *Host) Versions(ctx context.Context) (map[string]string, error) {
 	return h.packages()
 }
 
+// VersionPaths implements strategy.Watcher.
+func (h *Host) VersionPaths() []string { return []string{h.path(packagesFile)} }
+
 // Prepare changes only effects.log.
 func (h *Host) Prepare(ctx context.Context, job strategy.Job) error {
 	return h.act(ctx, actionPrepare, job.Progress, func(string) error {
