@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/controller"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -82,12 +83,12 @@ func (r *rig) control(guardFile string) (*controller.Controller, context.CancelF
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	watchdog, err := guard.Open(filepath.Join(r.dir, guardFile))
+	watchdog, err := guard.OpenFile(filepath.Join(r.dir, guardFile))
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	c := controller.New(controller.Options{
-		Tenant: "acme", Zone: time.UTC, Log: log, HostEvents: log, Guard: watchdog, Store: r.store, Logger: slog.New(slog.DiscardHandler),
+		Tenant: "acme", Zone: time.UTC, Log: log, HostEvents: log, Guard: watchdog.Guard("acme"), Store: r.store, Logger: slog.New(slog.DiscardHandler),
 	})
 	ctx, stop := context.WithCancel(r.t.Context())
 	ended := make(chan error, 1)
@@ -263,13 +264,16 @@ func TestLogThatWentBackwards(t *testing.T) {
 	r.configure(application)
 	commands := make(chan string, 10)
 	r.host("h01", commands)
-	known := `{"format":1,"seq":1000,"hash":"` + strings.Repeat("ab", 32) + `"}`
-	if err := os.WriteFile(filepath.Join(r.dir, "guard.json"), []byte(known), 0o600); err != nil {
+	known, err := format.Guard.EncodeSummed("logs", map[string]guard.State{"acme": {Mark: guard.Mark{Seq: 1000, Hash: strings.Repeat("ab", 32)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(r.dir, "guard.json"), known, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c, _ := r.control("guard.json")
 	r.online(c, 1)
-	_, err := c.Start(t.Context(), "test", v1.Start{OverrideWindow: true, Reason: "a test"})
+	_, err = c.Start(t.Context(), "test", v1.Start{OverrideWindow: true, Reason: "a test"})
 	if !errors.Is(err, run.ErrNotReady) || !strings.Contains(err.Error(), "record 1000 had been there") {
 		t.Errorf("start is answered %v", err)
 	}

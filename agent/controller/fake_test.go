@@ -303,12 +303,12 @@ func (m *memory) options(t testing.TB) Options {
 	if m.folder == "" {
 		m.folder = t.TempDir()
 	}
-	g, err := guard.Open(filepath.Join(m.folder, "guard.json"))
+	g, err := guard.OpenFile(filepath.Join(m.folder, "guard.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := Options{
-		Tenant: "acme", Zone: time.UTC, Log: m, HostEvents: m, Guard: g, Store: m, Now: m.clock,
+		Tenant: "acme", Zone: time.UTC, Log: m, HostEvents: m, Guard: g.Guard("acme"), Store: m, Now: m.clock,
 		Logger: slog.New(slog.DiscardHandler), At: func(string) {},
 	}
 	if m.logger != nil {

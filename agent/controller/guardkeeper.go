@@ -9,7 +9,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
 )
 
-// keepAfter is how long records may go unguarded.
+// keepAfter is how long records may go unguarded. The guards of all tenants are kept
+// at the same instants, the multiples of it, and so share one write.
 const keepAfter = time.Second
 
 // guardKeeper shows each record to the guard of the log, and has the guard write
@@ -44,7 +45,7 @@ func (g *guardKeeper) see(r message.Record, mayBegin bool) error {
 		return err
 	}
 	if g.keepAt.IsZero() {
-		g.keepAt = g.now().Add(keepAfter)
+		g.keepAt = g.now().Truncate(keepAfter).Add(keepAfter)
 	}
 	return nil
 }

@@ -87,11 +87,7 @@ func (n *session) run(ctx context.Context) error {
 
 // load reads what the store has, and how far the log goes.
 func (n *session) load(ctx context.Context) (*state, error) {
-	fresh, err := n.o.Guard.Anew()
-	if err != nil {
-		return nil, err
-	}
-	n.o.Guard = fresh
+	n.o.Guard = n.o.Guard.Anew()
 	s := newState(n.o, n.beside)
 	kept, err := n.o.Store.Hosts(ctx, n.o.Tenant)
 	if err != nil {

@@ -141,7 +141,7 @@ func (s *state) checkLoaded() {
 func (s *state) raise(err error) {
 	if s.alarm == nil {
 		s.alarm = fmt.Errorf("%w; no command is sent any more: compare the log with a backup, and only when you are sure that it is right "+
-			"remove the guard file of tenant %s and start the agent again", err, s.Tenant)
+			"remove guard.json of the site's folder and start the agent again", err)
 		s.Logger.Error("ALARM", "tenant", s.Tenant, "error", s.alarm)
 		s.guard.damaged = true
 		s.tasks.dropAll()

@@ -21,13 +21,13 @@ import (
 func TestGuardThatCannotBeKept(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "missing")
-	g, err := guard.Open(filepath.Join(folder, "guard.json"))
+	g, err := guard.OpenFile(filepath.Join(folder, "guard.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := newMemory().options(t)
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	o.Guard, o.Now = g, func() time.Time { return now }
+	o.Guard, o.Now = g.Guard("acme"), func() time.Time { return now }
 	s := stateOf(o)
 	s.fold(t.Context(), message.Record{Seq: 1, Kind: message.EventRecord, Body: []byte("{}")})
 	for _, want := range []time.Duration{time.Second, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 10 * time.Second, 10 * time.Second} {
@@ -78,7 +78,7 @@ func TestAlarmIsShown(t *testing.T) {
 		}
 		_, started := c.Start(t.Context(), "test", start)
 		for where, text := range map[string]string{"newest": shown.Run.Reason, "runs": runs[0].Reason, "ready": ready.Error(), "start": started.Error()} {
-			for _, part := range []string{"the log is damaged", "compare the log with a backup", "remove the guard file of tenant acme"} {
+			for _, part := range []string{"the log is damaged", "compare the log with a backup", "remove guard.json of the site"} {
 				if !strings.Contains(text, part) || strings.Contains(text, "\n") {
 					t.Errorf("%s: %q does not say %q in one line", where, text, part)
 				}

@@ -70,10 +70,11 @@ func filled(t *testing.T) (stopped, crashed string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := guard.Open(filepath.Join(stopped, "guard.json"))
+	guards, err := guard.OpenFile(filepath.Join(stopped, "guard.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	g := guards.Guard("acme")
 	for i := range 10 {
 		if _, err := log.Append(t.Context(), message.Record{Kind: message.EventRecord, Body: fmt.Appendf(nil, "record %d", i)}, uint64(i)); err != nil {
 			t.Fatal(err)
@@ -137,10 +138,11 @@ func inspect(t *testing.T, dir string) (lost string, alarm error) {
 	if err != nil {
 		return "", err
 	}
-	g, err := guard.Open(filepath.Join(dir, "guard.json"))
+	guards, err := guard.OpenFile(filepath.Join(dir, "guard.json"))
 	if err != nil {
 		return "", err
 	}
+	g := guards.Guard("acme")
 	last, err := log.Last(t.Context())
 	if err = errors.Join(err, g.End(last)); err != nil {
 		return "", err

@@ -64,14 +64,14 @@ func (s *realSite) control(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	watchdog, err := guard.Open(filepath.Join(s.dir, "guard.json"))
+	watchdog, err := guard.OpenFile(filepath.Join(s.dir, "guard.json"))
 	if err != nil {
 		return err
 	}
 	running, stop := context.WithCancel(ctx)
 	s.stop = stop
 	s.controller = controller.New(controller.Options{
-		Tenant: realTenant, Zone: time.UTC, Log: log, HostEvents: log, Guard: watchdog, Store: s.store, Logger: s.log,
+		Tenant: realTenant, Zone: time.UTC, Log: log, HostEvents: log, Guard: watchdog.Guard(realTenant), Store: s.store, Logger: s.log,
 	})
 	gate := jetstream.NewGate(log, s.store)
 	for name, part := range map[string]func(context.Context) error{"controller": s.controller.Run, "gate": gate.Serve} {

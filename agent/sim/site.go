@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"os"
 	"sync"
 	"time"
 
@@ -65,38 +64,31 @@ func (s *site) keep() {
 	}
 }
 
-// guardFile is the file of a controller's guard. A later life of the controller gets
+// guardFile is what a controller's guard keeps. A later life of the controller gets
 // a copy: what a dead controller writes late must not reach it.
 type guardFile struct {
-	mu   sync.Mutex
-	body []byte
+	mu    sync.Mutex
+	state guard.State
 }
 
 // Read implements guard.Storage.
-func (f *guardFile) Read() ([]byte, error) {
+func (f *guardFile) Read() guard.State {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.body == nil {
-		return nil, os.ErrNotExist
-	}
-	return f.body, nil
+	return f.state
 }
 
 // Write implements guard.Storage.
-func (f *guardFile) Write(body []byte) error {
+func (f *guardFile) Write(state guard.State) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.body = body
+	f.state = state
 	return nil
 }
 
-// String implements guard.Storage.
-func (f *guardFile) String() string { return "guard" }
-
 // nextGuard is the guard's file of the next life.
 func (s *site) nextGuard() *guardFile {
-	body, _ := s.guard.Read()
-	s.guard = &guardFile{body: body}
+	s.guard = &guardFile{state: s.guard.Read()}
 	return s.guard
 }
 
@@ -105,14 +97,9 @@ func (s *site) run() {
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
 	p := &process{w: w, name: "controller " + s.name, kind: "controller", fault: "crash of a controller", ctx: ctx, cancel: cancel}
-	g, err := guard.OpenStorage(s.nextGuard())
-	if err != nil {
-		w.violated("controller %s: %v", s.name, err)
-		return
-	}
 	log := siteLog{w, s, p}
 	c := controller.New(controller.Options{
-		Tenant: tenant, Zone: time.UTC, Log: log, HostEvents: log, Guard: g, Store: siteStore{w.store, w, p},
+		Tenant: tenant, Zone: time.UTC, Log: log, HostEvents: log, Guard: guard.New(s.nextGuard()), Store: siteStore{w.store, w, p},
 		Site: siteRunner{w, p}, Logger: w.logger(p.name), Now: s.clock.now, At: p.at,
 	})
 	s.mu.Lock()
@@ -120,7 +107,7 @@ func (s *site) run() {
 	s.mu.Unlock()
 	s.startGate(ctx, p)
 	w.count("controllers started")
-	err = c.Run(ctx)
+	err := c.Run(ctx)
 	s.mu.Lock()
 	s.c = nil
 	s.mu.Unlock()

@@ -57,6 +57,7 @@ type Options struct {
 type Site struct {
 	server   *natsd.Server
 	hosts    *natsd.Hosts
+	guards   *guard.File
 	store    *store.Store
 	tokens   *api.Tokens
 	tenants  map[string]api.Controller
@@ -119,6 +120,9 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	if s.nats, err = s.server.Connect(); err != nil {
 		return fmt.Errorf("cannot connect to the embedded NATS server: %w", err)
 	}
+	if s.guards, err = guard.OpenFile(filepath.Join(o.Dir, "guard.json")); err != nil {
+		return err
+	}
 	kept, err := store.Open(ctx, s.nats)
 	if err != nil {
 		return err
@@ -166,13 +170,9 @@ func (s *Site) control(ctx, running context.Context, o Options, kept *store.Stor
 	if err != nil {
 		return nil, err
 	}
-	watchdog, err := guard.Open(filepath.Join(o.Dir, "guard-"+tenant+".json"))
-	if err != nil {
-		return nil, err
-	}
 	written, filled, keeper := o.labelled(log, kept)
 	c := controller.New(controller.Options{
-		Tenant: tenant, Zone: o.Zone, Log: written, HostEvents: log, Guard: watchdog, Store: filled, Logger: o.Log, At: o.at("controller"),
+		Tenant: tenant, Zone: o.Zone, Log: written, HostEvents: log, Guard: s.guards.Guard(tenant), Store: filled, Logger: o.Log, At: o.at("controller"),
 		Site: &check.Runner{Scripts: o.Checks, Tenant: tenant, Log: o.Log},
 	})
 	gate := jetstream.NewGate(log, keeper)

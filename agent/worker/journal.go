@@ -1,9 +1,6 @@
 package worker
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -85,42 +82,18 @@ func ReadJournal(path string) (Journal, error) {
 	return journal, nil
 }
 
-// sealed is the form of a journal file. The sum is over the bytes of the journal:
-// a bit that a disk has flipped must not turn one journal into another.
-type sealed struct {
-	Journal json.RawMessage `json:"journal"`
-	Sum     string          `json:"sum"`
-}
+// journalMember is the member of a journal file that holds the journal.
+const journalMember = "journal"
 
-func sumOf(body []byte) string {
-	sum := sha256.Sum256(body)
-	return hex.EncodeToString(sum[:])
-}
-
-func decodeJournal(body []byte) (Journal, error) {
-	var file sealed
-	if err := format.Journal.Decode(body, &file); err != nil {
-		return Journal{}, err
-	}
-	if file.Sum != sumOf(file.Journal) {
-		return Journal{}, errors.New("its sum is wrong")
-	}
-	var journal Journal
-	if err := json.Unmarshal(file.Journal, &journal); err != nil {
+func decodeJournal(body []byte) (journal Journal, err error) {
+	if err := format.Journal.DecodeSummed(body, journalMember, &journal); err != nil {
 		return Journal{}, err
 	}
 	return journal, journal.check()
 }
 
 // encode returns the content of the journal file.
-func (j Journal) encode() ([]byte, error) {
-	body, err := json.Marshal(j)
-	if err != nil {
-		return nil, err
-	}
-	file, err := format.Journal.Encode(sealed{Journal: body, Sum: sumOf(body)})
-	return append(file, '\n'), err
-}
+func (j Journal) encode() ([]byte, error) { return format.Journal.EncodeSummed(journalMember, j) }
 
 // check returns an error for a journal that no worker writes.
 func (j Journal) check() error {

@@ -18,8 +18,8 @@ var hostFaults = []fault{
 		by: tests("agent/durable", "TestWriteFile|TestWriteFileFails"),
 	},
 	{
-		name: "sum-of-journal-is-not-checked", in: "agent/worker.decodeJournal",
-		old: `if file.Sum != sumOf(file.Journal) {`, new: `if file.Sum == "" {`,
+		name: "sum-of-journal-is-not-checked", in: "agent/format.Kind.DecodeSummed",
+		old: `sum != sumOf(file[member])`, new: `sum == ""`,
 		by: tests("agent/worker", "TestJournalFlippedAnywhere"),
 	},
 	{

@@ -10,13 +10,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
@@ -26,9 +22,9 @@ type Mark struct {
 	Hash string `json:"hash"`
 }
 
-// file is the content of a Guard's file: how far the log was known, and up to which
-// record its beginning was trimmed.
-type file struct {
+// State is what is kept of one log: how far it was known, and up to which record its
+// beginning was trimmed. The zero State is that of a new log.
+type State struct {
 	Mark
 	Trimmed *Mark `json:"trimmed,omitempty"`
 }
@@ -36,74 +32,48 @@ type file struct {
 // Guard checks the log while its owner folds it.
 type Guard struct {
 	storage Storage
-	// kept is the content of the file; now is how far the log was read.
-	kept file
+	// kept is what the storage has; now is how far the log was read.
+	kept State
 	now  Mark
 	hash [sha256.Size]byte
 	// noted are the marks up to which the log may be trimmed, oldest first.
 	noted []Mark
 }
 
-// Storage is where a Guard keeps its file.
+// Storage is where a Guard keeps its State.
 type Storage interface {
-	// Read returns os.ErrNotExist before the first Write.
-	Read() ([]byte, error)
-	// Write replaces the file, and returns once it is durable.
-	Write(body []byte) error
-	// String names the file in an error.
-	String() string
+	// Read returns the zero State before the first Write.
+	Read() State
+	// Write replaces the State, and returns once the new one is durable.
+	Write(s State) error
 }
 
-// onDisk is a file.
-type onDisk string
-
-func (path onDisk) Read() ([]byte, error)   { return os.ReadFile(string(path)) }
-func (path onDisk) Write(body []byte) error { return durable.WriteFile(string(path), body, 0o600) }
-func (path onDisk) String() string          { return string(path) }
-
-// Open reads the file of an earlier Guard. Without a file, the log is new.
-func Open(path string) (*Guard, error) { return OpenStorage(onDisk(path)) }
-
-// OpenStorage is Open for any Storage.
-func OpenStorage(s Storage) (*Guard, error) {
-	g := &Guard{storage: s}
-	body, err := s.Read()
-	if errors.Is(err, os.ErrNotExist) {
-		return g, nil
+// New makes a Guard that expects the log that its storage knows.
+func New(storage Storage) *Guard {
+	g := &Guard{storage: storage, kept: storage.Read()}
+	if trimmed := g.kept.Trimmed; trimmed != nil {
+		hash, _ := hex.DecodeString(trimmed.Hash)
+		g.now = *trimmed
+		copy(g.hash[:], hash)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the guard of the log: %w", err)
-	}
-	err = format.Guard.Decode(body, &g.kept)
-	if format.IsUnsupported(err) {
-		return nil, fmt.Errorf("the guard %s of the log was %w; start a version that reads it", s, err)
-	}
-	if err != nil || !g.begin() {
-		return nil, fmt.Errorf("the guard %s of the log is damaged; compare the log with a backup before removing it", s)
-	}
-	return g, nil
+	return g
 }
 
-// Anew returns a Guard with the content of this Guard's file, for reading the log from
+// Anew returns a Guard with the State of this Guard's storage, for reading the log from
 // its beginning again.
-func (g *Guard) Anew() (*Guard, error) { return OpenStorage(g.storage) }
+func (g *Guard) Anew() *Guard { return New(g.storage) }
 
-// begin starts at the mark up to which the log was trimmed. It returns false if the
-// content of the file is impossible.
-func (g *Guard) begin() bool {
-	if !g.kept.possible() {
-		return false
+// check returns an error for a State that no Guard writes.
+func (s State) check() error {
+	trimmed := s.Trimmed
+	switch {
+	case !s.possible():
+		return fmt.Errorf("record %d cannot have the hash %.80q", s.Seq, s.Hash)
+	case trimmed == nil:
+	case !trimmed.possible(), trimmed.Seq > s.Seq, trimmed.Seq == s.Seq && trimmed.Hash != s.Hash:
+		return fmt.Errorf("a log that is known up to record %d was not trimmed up to record %d with the hash %.80q", s.Seq, trimmed.Seq, trimmed.Hash)
 	}
-	trimmed := g.kept.Trimmed
-	if trimmed == nil {
-		return true
-	}
-	if !trimmed.possible() || trimmed.Seq > g.kept.Seq || trimmed.Seq == g.kept.Seq && trimmed.Hash != g.kept.Hash {
-		return false
-	}
-	hash, _ := hex.DecodeString(trimmed.Hash)
-	g.now, g.hash = *trimmed, [sha256.Size]byte(hash)
-	return true
+	return nil
 }
 
 func (m Mark) possible() bool {
@@ -116,7 +86,7 @@ func (g *Guard) See(r message.Record) error {
 	if r.Seq <= g.now.Seq {
 		return nil
 	}
-	if g.kept == (file{}) && g.now.Seq == 0 {
+	if g.kept == (State{}) && g.now.Seq == 0 {
 		g.adopt(r.Seq)
 	}
 	if r.Seq != g.now.Seq+1 {
@@ -164,26 +134,22 @@ func (g *Guard) Keep() error {
 	if g.now.Seq <= g.kept.Seq {
 		return nil
 	}
-	return g.write(file{Mark: g.now, Trimmed: g.kept.Trimmed})
+	return g.write(State{Mark: g.now, Trimmed: g.kept.Trimmed})
 }
 
-func (g *Guard) write(f file) error {
-	body, err := format.Guard.Encode(f)
-	if err != nil {
-		return err
-	}
-	if err := g.storage.Write(append(body, '\n')); err != nil {
+func (g *Guard) write(s State) error {
+	if err := g.storage.Write(s); err != nil {
 		return fmt.Errorf("cannot keep the guard of the log: %w", err)
 	}
-	g.kept = f
+	g.kept = s
 	return nil
 }
 
 // maxNoted bounds the number of noted marks; the oldest are dropped first.
 const maxNoted = 10_000
 
-// adopt accepts the log as it is, from its first record on. There is no file, because
-// the log is new, or because an operator has compared the log with a backup and removed
+// adopt accepts the log as it is, from its first record on. Nothing is known of it,
+// because it is new, or because an operator has compared it with a backup and removed
 // the file. A log that was trimmed does not begin with record 1.
 func (g *Guard) adopt(first uint64) {
 	if first == 1 {
@@ -222,7 +188,7 @@ func (g *Guard) Trim(seq uint64) error {
 	if g.now.Seq > known.Seq {
 		known = g.now
 	}
-	if err := g.write(file{Mark: known, Trimmed: &trimmed}); err != nil {
+	if err := g.write(State{Mark: known, Trimmed: &trimmed}); err != nil {
 		return err
 	}
 	g.noted = slices.Delete(g.noted, 0, i+1)

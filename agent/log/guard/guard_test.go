@@ -21,10 +21,19 @@ func records(n int) []message.Record {
 	return all
 }
 
+// open opens the guard of a log in a file.
+func open(path string) (*Guard, error) {
+	f, err := OpenFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return f.Guard("acme"), nil
+}
+
 // reread shows a log to a new guard with the file of an earlier one.
 func reread(t *testing.T, path string, log []message.Record) error {
 	t.Helper()
-	g, err := Open(path)
+	g, err := open(path)
 	if err != nil {
 		return err
 	}
@@ -44,7 +53,7 @@ func TestGuard(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "guard.json")
 	log := records(10)
-	g, err := Open(path)
+	g, err := open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +97,7 @@ func TestGuard(t *testing.T) {
 func TestGuardFormat(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "guard.json")
-	g, err := Open(path)
+	g, err := open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +122,7 @@ func TestGuardFormat(t *testing.T) {
 		if err := os.WriteFile(path, file, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return Open(path)
+		return open(path)
 	}
 	for _, file := range [][]byte{kept, bytes.Replace(kept, []byte("{"), []byte(`{"more":1,`), 1)} {
 		if again, err := read(file); err != nil || again.kept.Seq != 10 || again.Trimmed() != 5 {
@@ -121,7 +130,7 @@ func TestGuardFormat(t *testing.T) {
 		}
 	}
 	_, err = read([]byte(`{"format":2,"logs":{}}`))
-	if want := "the guard " + path + " of the log was written by format 2, this version reads 1; start a version that reads it"; err == nil || err.Error() != want {
+	if want := "the guard " + path + " of the logs was written by format 2, this version reads 1; start a version that reads it"; err == nil || err.Error() != want {
 		t.Errorf("the error is %v, not %s", err, want)
 	}
 }
@@ -129,7 +138,7 @@ func TestGuardFormat(t *testing.T) {
 // TestGap checks that a record that is missing in the middle is noticed.
 func TestGap(t *testing.T) {
 	t.Parallel()
-	g, err := Open(filepath.Join(t.TempDir(), "guard.json"))
+	g, err := open(filepath.Join(t.TempDir(), "guard.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +156,7 @@ func TestGap(t *testing.T) {
 func trimmed(t *testing.T, kept int) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "guard.json")
-	g, err := Open(path)
+	g, err := open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +179,7 @@ func trimmed(t *testing.T, kept int) (path string) {
 
 // show shows a log to a new guard with the file of an earlier one.
 func show(path string, log []message.Record) error {
-	g, err := Open(path)
+	g, err := open(path)
 	if err != nil {
 		return err
 	}
@@ -217,7 +226,7 @@ func TestTrim(t *testing.T) {
 func TestTrimAgain(t *testing.T) {
 	t.Parallel()
 	path := trimmed(t, 10)
-	g, err := Open(path)
+	g, err := open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +272,7 @@ func TestDamagedGuard(t *testing.T) {
 			if err := os.WriteFile(path, damaged, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			g, err := Open(path)
+			g, err := open(path)
 			if err != nil || show(path, log[4:]) != nil {
 				continue
 			}
@@ -277,7 +286,7 @@ func TestDamagedGuard(t *testing.T) {
 		if err := os.WriteFile(path, body, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(path); err == nil {
+		if _, err := open(path); err == nil {
 			t.Errorf("a guard that is %s is taken for one", name)
 		}
 	}
@@ -288,7 +297,7 @@ func TestDamagedGuard(t *testing.T) {
 func TestAdopt(t *testing.T) {
 	t.Parallel()
 	path, log := filepath.Join(t.TempDir(), "guard.json"), records(10)
-	g, err := Open(path)
+	g, err := open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
