@@ -103,13 +103,20 @@ func TestKilledProcesses(t *testing.T) {
 	}
 }
 
-func newFleet(t *testing.T) *fleet {
+// newProgram builds the program; nothing runs yet.
+func newProgram(t *testing.T) *fleet {
 	t.Helper()
 	f := &fleet{t: t, dir: t.TempDir(), workers: map[string]*process{}, lines: make(chan string, 100)}
 	f.bin = filepath.Join(f.dir, "osupgrade-agent")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", f.bin, ".").CombinedOutput(); err != nil {
 		t.Fatalf("cannot build: %v\n%s", err, out)
 	}
+	return f
+}
+
+func newFleet(t *testing.T) *fleet {
+	t.Helper()
+	f := newProgram(t)
 	f.record()
 	f.startSite()
 	f.token = f.command("credentials", "token", "--data", f.dir+"/site", "--tenant", "acme", "--name", "test")

@@ -78,7 +78,10 @@ type Options struct {
 	// Reaches returns why the agent cannot reach its own log, or nil. It is nil if
 	// the log is in this process.
 	Reaches func(ctx context.Context) error
-	Log     *slog.Logger
+	// Certificates returns the certificates that the site presents. It is nil if it
+	// presents none.
+	Certificates func(now time.Time) []v1.Certificate
+	Log          *slog.Logger
 }
 
 // server answers requests.

@@ -31,6 +31,9 @@ func (s *server) getState(c *call) error {
 	if err != nil {
 		return err
 	}
+	if s.Certificates != nil {
+		state.Certificates = s.Certificates(time.Now())
+	}
 	content := c.query.Get("content")
 	switch {
 	case content == "config":

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/certificate"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
 )
 
@@ -36,6 +37,10 @@ func (c *workerCommand) dial(log *slog.Logger) (*jetstream.HostLog, error) {
 		nats.ReconnectErrHandler(own.failed), nats.CustomReconnectDelay(own.wait),
 	)
 	if c.NATSCAFile != "" {
+		// A warning and no error: work that was begun is finished without a site.
+		if err := certificate.CheckTrusted(c.NATSCAFile, time.Now()); err != nil {
+			log.Warn("no site can be trusted; mend the file of nats-ca-file: it is read at each connection", "error", err)
+		}
 		options = append(options, nats.RootCAs(c.NATSCAFile))
 	}
 	return jetstream.Dial(c.Tenant, c.Host, func(more ...nats.Option) (*nats.Conn, error) {
@@ -65,7 +70,7 @@ func (c *workerCommand) readKey() (nkeys.KeyPair, string, error) {
 type contact struct {
 	worker *workerCommand
 	log    *slog.Logger
-	// nats is the connection, once an attempt has failed.
+	// nats is the connection, once an attempt has failed or it was lost.
 	nats atomic.Pointer[nats.Conn]
 
 	mu sync.Mutex
@@ -90,6 +95,9 @@ func (c *contact) failed(nc *nats.Conn, err error) {
 // is none.
 func (c *contact) lost(nc *nats.Conn, err error) {
 	if !nc.IsClosed() {
+		// Why it cannot be had again is known to it alone: nats.go calls nobody when the
+		// TLS handshake of a later attempt fails.
+		c.nats.Store(nc)
 		c.log.Warn("not connected to the log", "url", c.worker.NATSURL, "error", err)
 	}
 }

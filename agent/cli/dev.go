@@ -31,6 +31,7 @@ func (c *devCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger, p
 	if err := checkAddress("listen", c.Listen); err != nil {
 		return misused(err)
 	}
+	defer hangups(func() { log.Info("SIGHUP is ignored") })()
 	d, err := dev.Start(ctx, dev.Options{Dir: c.Data, Hosts: c.Hosts, Step: time.Duration(c.Step), Listen: c.Listen, Version: string(program), Log: log})
 	if err != nil {
 		return err

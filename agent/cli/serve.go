@@ -48,6 +48,13 @@ func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, out io.Wri
 	if err := checkScripts("checks", c.Checks); err != nil {
 		return err
 	}
+	reload := make(chan struct{}, 1)
+	defer hangups(func() {
+		select {
+		case reload <- struct{}{}:
+		default: // One reload is due already.
+		}
+	})()
 	s, err := site.Open(ctx, site.Options{
 		Name: c.Site, Zone: zone, Dir: c.Data, Tenants: c.Tenants, Checks: c.Checks,
 		API:    site.Endpoint{Listen: c.Listen, CertFile: c.TLSCert, KeyFile: c.TLSKey},
@@ -59,7 +66,22 @@ func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, out io.Wri
 	}
 	_, _ = fmt.Fprintf(out, "Site %s is ready: REST API at %s, log at %s, tenants %s.\n",
 		c.Site, s.Address(), s.NATSAddress(), strings.Join(c.Tenants, ", "))
-	return errors.Join(wait(ctx, s.Failed()), s.Close())
+	return errors.Join(c.run(ctx, s, reload, log), s.Close())
+}
+
+// run waits until ctx ends or a part of the site has stopped, and reads the
+// certificates again whenever it is asked to.
+func (c *serveCommand) run(ctx context.Context, s *site.Site, reload <-chan struct{}, log *slog.Logger) error {
+	for {
+		select {
+		case <-reload:
+			log.Info("SIGHUP: the files of the certificates were read; restart the site to change anything else", "certificates", s.Reload())
+		case <-ctx.Done():
+			return nil
+		case err := <-s.Failed():
+			return err
+		}
+	}
 }
 
 // check validates the values and returns the site's time zone.

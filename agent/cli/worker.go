@@ -69,6 +69,9 @@ func (c *workerCommand) Run(ctx context.Context, parsed *kong.Context, out io.Wr
 	if err := checkScripts("checks", c.Checks); err != nil {
 		return err
 	}
+	defer hangups(func() {
+		log.Info("SIGHUP is ignored: restart the worker to change its configuration or key; the file of nats-ca-file is read at each connection")
+	})()
 	hostLog, err := c.dial(log)
 	if err != nil {
 		return err

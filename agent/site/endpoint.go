@@ -4,10 +4,14 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"log/slog"
 	"net"
 	"strconv"
+	"time"
 
 	"golang.org/x/net/netutil"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/certificate"
 )
 
 // maxCallers is the number of open connections to the REST API: those that follow
@@ -23,9 +27,10 @@ type Endpoint struct {
 	CertFile, KeyFile string
 }
 
-// tls returns the settings of the endpoint; nil means plain text, which is allowed
-// on loopback alone. prefix precedes the names of its options in errors.
-func (e Endpoint) tls(prefix string) (*tls.Config, error) {
+// certificate loads the certificate of the endpoint; nil means plain text, which is
+// allowed on loopback alone. name is what the log calls the endpoint, prefix
+// precedes the names of its options in errors.
+func (e Endpoint) certificate(name, prefix string, log *slog.Logger) (*certificate.Pair, error) {
 	cert, key := prefix+"tls-cert", prefix+"tls-key"
 	if (e.CertFile == "") != (e.KeyFile == "") {
 		return nil, fmt.Errorf("%s and %s belong together; set both or neither", cert, key)
@@ -40,11 +45,20 @@ func (e Endpoint) tls(prefix string) (*tls.Config, error) {
 		}
 		return nil, nil
 	}
-	certificate, err := tls.LoadX509KeyPair(e.CertFile, e.KeyFile)
+	pair, err := certificate.Load(name, e.CertFile, e.KeyFile, time.Now(), log)
 	if err != nil {
-		return nil, fmt.Errorf("cannot load %s %s and %s %s: %w", cert, e.CertFile, key, e.KeyFile, err)
+		return nil, fmt.Errorf("cannot load %s and %s: %w", cert, key, err)
 	}
-	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, nil
+	return pair, nil
+}
+
+// tlsConfig returns the settings of a listener that presents a certificate; nil
+// means plain text.
+func tlsConfig(pair *certificate.Pair) *tls.Config {
+	if pair == nil {
+		return nil
+	}
+	return &tls.Config{GetCertificate: pair.Get, MinVersion: tls.VersionTLS12}
 }
 
 // loopback reports whether only this machine reaches an address. An empty address

@@ -28,7 +28,7 @@ func BenchmarkReturn(b *testing.B) {
 
 func returns(b *testing.B, hosts int) {
 	dir := b.TempDir()
-	cert, key := certificate(b)
+	cert, key := certificates(b)
 	bin := filepath.Join(dir, "osupgrade-agent")
 	if out, err := exec.CommandContext(b.Context(), "go", "build", "-o", bin, "..").CombinedOutput(); err != nil {
 		b.Fatalf("cannot build: %v\n%s", err, out)

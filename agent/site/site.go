@@ -7,7 +7,6 @@ package site
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -67,10 +66,12 @@ type Site struct {
 	// receivers are the connections on which the hosts of each tenant are received.
 	receivers []*nats.Conn
 	reach     reach
-	stop      context.CancelFunc
-	parts     sync.WaitGroup
-	failed    chan error
-	log       *slog.Logger
+	// certificates are those of the listeners that have one.
+	certificates []listenerCertificate
+	stop         context.CancelFunc
+	parts        sync.WaitGroup
+	failed       chan error
+	log          *slog.Logger
 }
 
 // OpenHosts opens the folder of the hosts that a site in dir lets in, also
@@ -96,7 +97,7 @@ func Open(ctx context.Context, o Options) (*Site, error) {
 }
 
 func (s *Site) open(ctx context.Context, o Options) (err error) {
-	apiTLS, natsTLS, err := o.tls()
+	apiPair, natsPair, err := o.pairs()
 	if err != nil {
 		return err
 	}
@@ -107,14 +108,14 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	s.server, err = natsd.Start(ctx, natsd.Options{
-		Dir: filepath.Join(o.Dir, "store"), Listen: o.NATS.Listen, TLS: natsTLS, Hosts: s.hosts, Holder: o.Holder, Log: o.Log,
+		Dir: filepath.Join(o.Dir, "store"), Listen: o.NATS.Listen, TLS: tlsConfig(natsPair), Hosts: s.hosts, Holder: o.Holder, Log: o.Log,
 	})
 	if err != nil {
 		return err
 	}
 	// After the lock of the folder: a second site on the folder reports the folder,
 	// not the port.
-	if s.listener, err = o.API.listen(ctx, apiTLS); err != nil {
+	if s.listener, err = o.API.listen(ctx, tlsConfig(apiPair)); err != nil {
 		return err
 	}
 	if s.nats, err = s.server.Connect(); err != nil {
@@ -136,23 +137,11 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 			return err
 		}
 	}
+	s.keepCertificates(running, apiPair, natsPair)
 	s.serve(running, api.New(api.Options{
-		Site: o.Name, Tenants: s.tenants, Store: kept, Tokens: s.tokens, Healthy: s.server.Healthy, Reaches: s.reaches, Log: o.Log,
+		Site: o.Name, Tenants: s.tenants, Store: kept, Tokens: s.tokens, Healthy: s.server.Healthy, Reaches: s.reaches, Certificates: s.expiries, Log: o.Log,
 	}))
 	return nil
-}
-
-// tls returns the settings of both endpoints, or what is wrong with them, before
-// anything runs.
-func (o Options) tls() (api, nats *tls.Config, err error) {
-	if api, err = o.API.tls(""); err != nil {
-		return nil, nil, err
-	}
-	if o.NATS == (Endpoint{}) {
-		return api, nil, nil
-	}
-	nats, err = o.NATS.tls("nats-")
-	return api, nats, err
 }
 
 // fewIncompatible is how many lines about workers of other versions are written

@@ -1,14 +1,7 @@
 package site
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"log/slog"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
@@ -19,40 +12,19 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/certificate/certtest"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
 )
 
-// certificate makes a self-signed certificate for 127.0.0.1 and returns its
-// files.
-func certificate(t testing.TB) (certFile, keyFile string) {
+// certificates makes a self-signed certificate for 127.0.0.1 and returns its files.
+func certificates(t testing.TB) (certFile, keyFile string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-	}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
 	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	for path, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: cert}, keyFile: {Type: "PRIVATE KEY", Bytes: private}} {
-		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	certtest.Make(t, "test", time.Now().Add(-time.Hour), time.Now().Add(time.Hour)).Write(t, certFile, keyFile)
 	return certFile, keyFile
 }
 
@@ -60,7 +32,7 @@ func certificate(t testing.TB) (certFile, keyFile string) {
 // who does not is not, and nobody is in plain text.
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	cert, key := certificate(t)
+	cert, key := certificates(t)
 	endpoint := Endpoint{Listen: "127.0.0.1:0", CertFile: cert, KeyFile: key}
 	s, err := Open(t.Context(), Options{
 		Name: "test", Zone: time.UTC, Dir: t.TempDir(), Tenants: []string{"acme"}, API: endpoint, NATS: endpoint,

@@ -14,6 +14,18 @@ type State struct {
 	ScheduledWorkers []ScheduledWorker `json:"scheduled-workers"`
 	// LastUpgradeInfo tells of the last run that has ended (AV-37).
 	LastUpgradeInfo *LastUpgradeInfo `json:"last-upgrade-info,omitempty"`
+	// Certificates are those that the site presents.
+	Certificates []Certificate `json:"certificates,omitempty"`
+}
+
+// Certificate is the certificate of a listener of the site.
+type Certificate struct {
+	// Listener is api, which serves the REST API, or nats, which serves the workers.
+	Listener string `json:"listener"`
+	// NotAfter is the end of its validity, DaysLeft the number of whole days until
+	// then; it is negative after that.
+	NotAfter time.Time `json:"not-after"`
+	DaysLeft int       `json:"days-left"`
 }
 
 // Situation is what is so at one moment, but for hosts and runs. It changes by
