@@ -49,7 +49,7 @@ func TestReadme(t *testing.T) {
 		t.Fatalf("the walk ends with %v, %v:\n%s", err, readErr, out)
 	}
 	// What watch shows in between depends on the moment; these are facts.
-	for _, part := range []string{"completed: 1 of 1 hosts upgraded", "release 1.1", "action=reboot"} {
+	for _, part := range []string{"completed: 1 of 1 host upgraded", "release 1.1", "action=reboot"} {
 		if !strings.Contains(string(out), part) {
 			t.Errorf("the walk does not show %q:\n%s", part, out)
 		}

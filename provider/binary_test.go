@@ -127,8 +127,8 @@ func TestBinary_theProgressIsInTheLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range []string{
-		"run 41 is preparing: 0 of 1 hosts upgraded", "host h01 is upgrading", "host h01 is upgraded",
-		"run 41 is finished: 1 of 1 hosts upgraded", "run 41 ended: completed",
+		"run 41 is preparing: 0 of 1 host upgraded", "host h01 is upgrading", "host h01 is upgraded",
+		"run 41 is finished: 1 of 1 host upgraded", "run 41 ended: completed",
 	} {
 		if n := strings.Count(string(content), line); n != 1 {
 			t.Errorf("%q stands %d times in the log, want once", line, n)

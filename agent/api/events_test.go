@@ -42,10 +42,14 @@ func heard(t *testing.T, to page) []string {
 		}
 		lines := strings.SplitN(text, "\n", 3)
 		var r v1.Run
+		word := strings.TrimPrefix(lines[0], "event: ")
+		if word == eventSituation {
+			told = append(told, word)
+			continue
+		}
 		if err := json.Unmarshal([]byte(strings.TrimPrefix(lines[2], "data: ")), &r); err != nil {
 			t.Fatalf("%v: %q", err, text)
 		}
-		word := strings.TrimPrefix(lines[0], "event: ")
 		for _, h := range r.Hosts {
 			word += " " + h.Hostname + "=" + h.Status
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
@@ -80,12 +81,7 @@ func (r *Runner) failed(ctx context.Context, t message.Task, what string, err er
 }
 
 // tries returns a number of tries in words.
-func tries(n int) string {
-	if n == 1 {
-		return "1 try"
-	}
-	return fmt.Sprintf("%d tries", n)
-}
+func tries(n int) string { return text.Count(n, "try", "tries") }
 
 // minInterval is the shortest wait between two tries. Without it an interval of 0
 // would keep a processor busy.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 )
 
 // devCommand runs a site with simulated hosts (design.md 9).
@@ -46,7 +47,7 @@ func (c *devCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger, p
 	}
 	_, _ = fmt.Fprintf(out, "The agent is ready at %s with %s of application %s.\nIn another terminal, from here to a run:\n"+
 		"  . %s\n  %[5]s apply -f %[6]s\n  %[5]s start --override-window --reason \"first run\" --wait\n",
-		d.Endpoint, count(c.Hosts, "simulated host"), dev.Application, shellWord(env), shellWord(ownPath()), shellWord(example))
+		d.Endpoint, text.Count(c.Hosts, "simulated host", "simulated hosts"), dev.Application, shellWord(env), shellWord(ownPath()), shellWord(example))
 	return errors.Join(wait(ctx, d.Failed()), d.Close())
 }
 

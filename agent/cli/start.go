@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -49,7 +50,7 @@ func (c *startCommand) start(ctx context.Context, out io.Writer, retryOf uint64)
 	if c.Output == "json" {
 		return c.json(out, run)
 	}
-	_, err = fmt.Fprintf(out, "Run %d has begun with %s; it ends by %s.\n", run.ID, count(len(run.Hosts), "host"), run.NotAfter.Format(time.RFC3339))
+	_, err = fmt.Fprintf(out, "Run %d has begun with %s; it ends by %s.\n", run.ID, text.Count(len(run.Hosts), "host", "hosts"), run.NotAfter.Format(time.RFC3339))
 	return err
 }
 

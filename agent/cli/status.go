@@ -53,14 +53,6 @@ func (c *statusCommand) Run(ctx context.Context, out io.Writer) error {
 	return table.Flush()
 }
 
-// count returns a number of things, such as "1 host" or "2 hosts".
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
 func row(table io.Writer, name, value string) {
 	_, _ = fmt.Fprintf(table, "%s:\t%s\n", name, value)
 }

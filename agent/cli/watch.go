@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -115,7 +116,7 @@ func (p *progress) show(r v1.Run) {
 		return
 	}
 	if len(p.hosts) == 0 {
-		p.line("run %d: %s, not after %s", r.ID, count(len(r.Hosts), "host"), r.NotAfter.Format(time.RFC3339))
+		p.line("run %d: %s, not after %s", r.ID, text.Count(len(r.Hosts), "host", "hosts"), r.NotAfter.Format(time.RFC3339))
 	}
 	for _, h := range r.Hosts {
 		if line := hostLine(h); p.hosts[h.Hostname] != line {

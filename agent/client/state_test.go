@@ -21,7 +21,7 @@ func TestState(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantEqual(t, "state", spelled(got), spelled(v1.State{
-		OSUpgrade: weekly, Situation: v1.Situation{Status: "idle"}, ScheduledWorkers: []v1.ScheduledWorker{{Host: "h01", Application: "os-upgrade-debian"}},
+		OSUpgrade: weekly, Situation: v1.Situation{Status: "idle", Hosts: 1}, ScheduledWorkers: []v1.ScheduledWorker{{Host: "h01", Application: "os-upgrade-debian"}},
 	}))
 	wantEqual(t, "site asked for", api.Requests()[0].Query.Get("site"), "north")
 }

@@ -209,7 +209,7 @@ func TestRetry(t *testing.T) {
 		if err := deleted(t, c, "h02"); err != nil {
 			t.Fatal(err)
 		}
-		want := fmt.Sprintf("none of the 1 hosts that run %d left is known any more under a listed worker application", failed.ID)
+		want := fmt.Sprintf("none of 1 host that run %d left is known any more under a listed worker application", failed.ID)
 		if _, err := retry(failed.ID); !errors.As(err, &refused) || err.Error() != want {
 			t.Errorf("a retry of hosts that are gone is answered with %v", err)
 		}

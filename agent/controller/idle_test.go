@@ -50,7 +50,7 @@ func TestWindowWithoutARun(t *testing.T) {
 		"the rollout leaves out all": {
 			&v1.Rollout{Exempt: &v1.Match{Hosts: []string{"h01", "h02"}}}, nil,
 			[]string{"h01", "h02"},
-			"nobody: the rollout leaves out all 2 hosts", func(m *memory) { m.declare(let) },
+			"nobody: the rollout leaves out every one of 2 hosts", func(m *memory) { m.declare(let) },
 		},
 		"the reserve is longer than the window": {
 			&v1.Rollout{Reserve: "1d"}, nil,
@@ -61,7 +61,7 @@ func TestWindowWithoutARun(t *testing.T) {
 			nil,
 			[]string{"h01", "h02"},
 			nil,
-			"a host to come back: all 2 are silent", func(m *memory) { m.beat("h01", "h02") },
+			"a host to come back: 2 hosts, all silent", func(m *memory) { m.beat("h01", "h02") },
 		},
 		"nobody is known": {
 			nil, nil, nil,

@@ -9,6 +9,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
@@ -48,11 +49,11 @@ func (s *state) openWhenDue(ctx context.Context, now time.Time) time.Time {
 	case !is && !at.IsZero():
 		return at
 	case f.members == 0 && len(planned.Exempt) > 0:
-		return s.idles(now, "window", fmt.Sprintf("nobody: the rollout leaves out all %d hosts", len(planned.Exempt)), span.End)
+		return s.idles(now, "window", fmt.Sprintf("nobody: the rollout leaves out every one of %s", text.Count(len(planned.Exempt), "host", "hosts")), span.End)
 	case f.members == 0:
 		return s.idles(now, "host", "a worker to be started: no host of a listed worker application is known", span.End)
 	case !is:
-		return s.idles(now, "host", fmt.Sprintf("a host to come back: all %d are silent", f.silent), span.End)
+		return s.idles(now, "host", fmt.Sprintf("a host to come back: %s, all silent", text.Count(f.silent, "host", "hosts")), span.End)
 	case !now.Before(end):
 		return s.idles(now, "window", fmt.Sprintf("the next window: this one has no time left before the reserve of %s", planned.Reserve()), span.End)
 	}

@@ -50,6 +50,9 @@ func (p presence) online(name string) bool {
 	return is
 }
 
+// count returns how many hosts are online.
+func (p presence) count() int { return len(p.places) }
+
 // expire removes the hosts that are silent by now and returns their names. A
 // clock that was set back does not keep a host online for ever: what was heard
 // in the future counts as heard now.

@@ -133,7 +133,7 @@ func TestMissedWindows(t *testing.T) {
 		}
 		m.pass(3 * time.Hour) // A window in which h01 is silent.
 		missed = m.events(`"missed"`)
-		if len(missed) != 4 || !strings.Contains(missed[3], "it was waiting for a host to come back: all 1 are silent") {
+		if len(missed) != 4 || !strings.Contains(missed[3], "it was waiting for a host to come back: 1 host, all silent") {
 			t.Errorf("missed are %q", missed)
 		}
 		s, err := c.State(t.Context())

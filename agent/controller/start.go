@@ -9,6 +9,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
@@ -101,7 +102,7 @@ func (s *state) planStart(now time.Time, request v1.Start, only map[string]bool)
 	fleet := s.fleet(only)
 	if only != nil && !slices.ContainsFunc(fleet, func(h plan.Host) bool { return !h.NonMember }) {
 		return plan.Plan{}, &run.Refused{Run: request.RetryOf, Message: fmt.Sprintf(
-			"none of the %d hosts that run %d left is known any more under a listed worker application", len(only), request.RetryOf)}
+			"none of %s that run %d left is known any more under a listed worker application", text.Count(len(only), "host", "hosts"), request.RetryOf)}
 	}
 	planned, err := s.intent.plan(fleet)
 	if err != nil {
@@ -170,7 +171,7 @@ func (s *state) startable(now time.Time, p plan.Plan) error {
 	silent := slices.IndexFunc(p.Others, func(e message.Entry) bool { return e.Silent })
 	switch {
 	case len(p.Hosts) == 0 && len(p.Exempt) > 0:
-		return &run.Refused{Message: fmt.Sprintf("the rollout leaves out all %d hosts; the first is %s: %s", len(p.Exempt), p.Exempt[0].Host, p.Exempt[0].Reason)}
+		return &run.Refused{Message: fmt.Sprintf("the rollout leaves out every one of %s; the first is %s: %s", text.Count(len(p.Exempt), "host", "hosts"), p.Exempt[0].Host, p.Exempt[0].Reason)}
 	case len(p.Hosts) == 0:
 		return &run.Refused{Message: "no host of a listed worker application is known; start a worker under one of worker-applications first"}
 	case silent >= 0 && now.Before(s.started.Add(gracePeriod)):
@@ -178,7 +179,7 @@ func (s *state) startable(now time.Time, p plan.Plan) error {
 	case len(p.Silent) > 0 && now.Before(s.started.Add(gracePeriod)):
 		return s.unheard(p.Silent[0])
 	case len(p.Hosts) == len(p.Silent):
-		return &run.Refused{Message: fmt.Sprintf("none of the %d hosts is online; host %s was not heard of for %s", len(p.Silent), p.Silent[0], message.Silence)}
+		return &run.Refused{Message: fmt.Sprintf("none of %s is online; host %s was not heard of for %s", text.Count(len(p.Silent), "host", "hosts"), p.Silent[0], message.Silence)}
 	}
 	return nil
 }

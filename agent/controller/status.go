@@ -47,6 +47,7 @@ func (s *state) situation(now time.Time) v1.Situation {
 	if s.alarm != nil {
 		shown.Status = view.StatusWaiting
 	}
+	s.countHosts(&shown, now)
 	if opening, found := s.nextUpgrade(now); found {
 		shown.NextUpgradeAt = view.OptionalTime(opening.Start)
 	}
@@ -67,6 +68,27 @@ func (s *state) situation(now time.Time) v1.Situation {
 	return shown
 }
 
+// maxSilent bounds the silent hosts that are named.
+const maxSilent = 10
+
+// countHosts counts the hosts that would take part now, and names the silent ones. A
+// controller that has just started does not know yet who is silent.
+func (s *state) countHosts(shown *v1.Situation, now time.Time) {
+	fleet := s.fleet(nil)
+	shown.Hosts = len(fleet)
+	if now.Before(s.started.Add(gracePeriod)) {
+		return
+	}
+	for _, h := range fleet {
+		if h.Silent {
+			shown.SilentHosts = append(shown.SilentHosts, h.Name)
+		}
+	}
+	slices.Sort(shown.SilentHosts)
+	shown.Silent = len(shown.SilentHosts)
+	shown.SilentHosts = shown.SilentHosts[:min(shown.Silent, maxSilent)]
+}
+
 // turns is when time alone changes what is shown: a window opens or closes, a freeze
 // begins or ends, a stage has soaked, the time to approve it is up. Zero means that
 // it does not.
@@ -84,6 +106,9 @@ func (s *state) turns(now time.Time) time.Time {
 	}
 	if freeze, found := s.intent.nextFreeze(now); found {
 		turn(freeze.Span)
+	}
+	if gathered := s.started.Add(gracePeriod); now.Before(gathered) && s.hosts.present.count() < len(s.hosts.known) {
+		at = earliestSet(at, gathered) // From then on those that were not heard of are silent.
 	}
 	if current := s.ledger.Current(); current != nil {
 		ahead := s.clock.ahead(now)

@@ -52,11 +52,11 @@ func (c *Control) tellHold(seen Seen) message.Event {
 func (p *Pausing) waiting() Waiting {
 	switch p.By {
 	case message.ByAgent:
-		return Waiting{ForResume, "somebody to repair an unreadable object: " + p.Why, p.At}
+		return Waiting{What: ForResume, Detail: "somebody to repair an unreadable object: " + p.Why, Since: p.At}
 	case message.ByRollout:
-		return Waiting{ForResume, `the rollout to let it go on: its member "paused" is true` + reason(p.Why), p.At}
+		return Waiting{What: ForResume, Detail: `the rollout to let it go on: its member "paused" is true` + reason(p.Why), Since: p.At}
 	}
-	return Waiting{ForResume, fmt.Sprintf("somebody to resume it: it was paused by %s%s", p.By, reason(p.Why)), p.At}
+	return Waiting{What: ForResume, Detail: fmt.Sprintf("somebody to resume it: it was paused by %s%s", p.By, reason(p.Why)), Since: p.At}
 }
 
 func reason(why string) string {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 )
 
 // ending returns whether the run ends early, with which result: then no host starts
@@ -62,8 +63,8 @@ func (s *State) timedOut() string {
 func (s *State) enough(at time.Time) {
 	// Nobody waits for what an operator has left out.
 	if n := s.counts.status[Prepared]; n+s.counts.status[Skipped] < s.policy.MinPrepared {
-		s.stop(fmt.Sprintf("%d of %d hosts prepared, and min-prepared is %d; not prepared: %s",
-			n, len(s.members), s.policy.MinPrepared, list(s.unprepared())), at)
+		s.stop(fmt.Sprintf("%d of %s prepared, and min-prepared is %d; not prepared: %s",
+			n, text.Count(len(s.members), "host", "hosts"), s.policy.MinPrepared, list(s.unprepared())), at)
 	}
 }
 

@@ -44,7 +44,7 @@ func (f *fleet) from() time.Time {
 
 // waiting says that the run waits for the checks since a time.
 func (f *fleet) waiting(since time.Time) Waiting {
-	w := Waiting{ForCheck, taskWords[message.Fleet], since}
+	w := Waiting{What: ForCheck, Detail: taskWords[message.Fleet], Since: since}
 	if f.trouble != "" {
 		w.Detail += ", which failed: " + f.trouble
 	}

@@ -317,23 +317,16 @@ func (all members) at(at step) []string {
 // unanswering returns the hosts that have not answered prepare, or were not sent it.
 func (all members) unanswering() []string { return append(all.at(unasked), all.at(preparing)...) }
 
-// list lists the hosts whose status matches, as people read it.
-func (all members) list(matches func(Status) bool) string {
+// names returns the hosts whose status matches.
+func (all members) names(matches func(Status) bool) []string {
 	var names []string
 	for i := range all {
 		if m := &all[i]; matches(m.status()) {
 			names = append(names, m.Name)
 		}
 	}
-	return list(names)
+	return names
 }
 
-// busy returns what the first host under way waits for; false when no host is.
-func (all members) busy() (Waiting, bool) {
-	for i := range all {
-		if w, busy := busyWith(&all[i]); busy {
-			return w, true
-		}
-	}
-	return Waiting{}, false
-}
+// list lists the hosts whose status matches, as people read it.
+func (all members) list(matches func(Status) bool) string { return list(all.names(matches)) }

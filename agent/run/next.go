@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 )
 
 // Act is what a step asks for.
@@ -268,7 +269,7 @@ func finish(result Result, reason string) Step {
 // end finishes a run that has nothing left to do. One in which hosts failed and
 // none was upgraded has failed, whatever the rollout does at a failure.
 func (s *State) end() Step {
-	reason := fmt.Sprintf("%d of %d hosts upgraded", s.counts.status[Upgraded], len(s.members))
+	reason := fmt.Sprintf("%d of %s upgraded", s.counts.status[Upgraded], text.Count(len(s.members), "host", "hosts"))
 	if s.counts.status[Upgraded] == len(s.members) {
 		return finish(Completed, reason)
 	}

@@ -29,6 +29,12 @@ type Waiting struct {
 	What   string
 	Detail string
 	Since  time.Time
+	// Until is when the wait ends by itself; zero when it does not.
+	Until time.Time
+	// Stage is the stage that soaks or wants to be approved, Hosts are the hosts that
+	// the run waits for, whose progress or whose slots it needs.
+	Stage string
+	Hosts []string
 }
 
 // blocked returns why no host starts; false when one may start.
@@ -38,90 +44,115 @@ func (s *State) blocked(now time.Time) (Waiting, bool) {
 	case nothing:
 		return Waiting{}, false
 	case answers:
-		return Waiting{ForHost, s.members.list(func(st Status) bool { return st == Pending || st == HostPreparing }) + " to answer prepare", s.sentAt}, true
+		hosts := s.members.names(func(st Status) bool { return st == Pending || st == HostPreparing })
+		until := s.sentAt.Add(s.policy.limit(message.Awaited{Action: message.Prepare}))
+		return Waiting{What: ForHost, Detail: list(hosts) + " to answer prepare", Since: s.sentAt, Until: until, Hosts: hosts}, true
 	case pausing:
 		return s.Paused.waiting(), true
 	case soak:
 		before := &s.stages.list[s.stages.soaks]
-		return Waiting{ForSoak, fmt.Sprintf("stage %s to soak until %s", before.Name, stamp(s.stages.soakEnds)), before.doneAt}, true
+		return Waiting{
+			What: ForSoak, Detail: fmt.Sprintf("stage %s to soak until %s", before.Name, stamp(s.stages.soakEnds)), Since: before.doneAt,
+			Until: s.stages.soakEnds, Stage: before.Name,
+		}, true
 	case approval:
-		return Waiting{ForApproval, fmt.Sprintf("stage %s to be approved until %s", g.Name, stamp(s.stages.approvalEnds(s.NotAfter))), s.stages.reached()}, true
+		until := s.stages.approvalEnds(s.NotAfter)
+		return Waiting{
+			What: ForApproval, Detail: fmt.Sprintf("stage %s to be approved until %s", g.Name, stamp(until)), Since: s.stages.reached(),
+			Until: until, Stage: g.Name,
+		}, true
 	case slots:
 		return s.noSlot(g)
 	case allBusy:
 		return s.waitingHosts(g)
 	case splay:
 		i, _ := s.firstCandidate()
-		return Waiting{ForSplay, fmt.Sprintf("the splay of %s until %s", s.members[i].Name, stamp(s.starts(i))), later(s.stages.reached(), g.approvedAt)}, true
+		return Waiting{
+			What: ForSplay, Detail: fmt.Sprintf("the splay of %s until %s", s.members[i].Name, stamp(s.starts(i))),
+			Since: later(s.stages.reached(), g.approvedAt), Until: s.starts(i),
+		}, true
 	case noneLeft, noTime:
 	}
-	return s.members.busy()
+	return s.busy()
 }
 
 // noSlot returns which hosts hold the slots. A host under way is named first, because
 // its slot becomes free without anybody doing anything.
 func (s *State) noSlot(g *stage) (Waiting, bool) {
-	var holders []string
+	var names, holders []string
 	var since time.Time
 	hosts := s.members.of(g)
 	for i := range hosts {
 		m := &hosts[i]
-		if w, busy := busyWith(m); busy {
+		if w, busy := s.busyWith(m); busy {
 			return w, true
 		}
 		if m.Out() {
-			holders = append(holders, m.Name+" ("+m.Reason()+")")
+			names, holders = append(names, m.Name), append(holders, m.Name+" ("+m.Reason()+")")
 			since = sooner(since, m.OutSince())
 		}
 	}
 	for _, h := range s.nonMembers() {
 		if h.Out() && h.Group == s.stages.index {
-			holders = append(holders, h.Name+" ("+h.Reason()+")")
+			names, holders = append(names, h.Name), append(holders, h.Name+" ("+h.Reason()+")")
 			since = sooner(since, h.OutSince())
 		}
 	}
-	return Waiting{ForSlot, list(holders) + " to recover, be released or be deleted", since}, true
+	return Waiting{What: ForSlot, Detail: list(holders) + " to recover, be released or be deleted", Since: since, Hosts: names}, true
 }
 
 // waitingHosts returns which hosts the stage waits for while no host can start.
 func (s *State) waitingHosts(g *stage) (Waiting, bool) {
-	var silent []string
+	var names, silent []string
 	var since time.Time
 	until := " to be released or to be deleted"
 	hosts := s.members.of(g)
 	for i := range hosts {
 		m := &hosts[i]
-		if w, busy := busyWith(m); busy {
+		if w, busy := s.busyWith(m); busy {
 			return w, true
 		}
 		switch {
 		case m.step == idle && m.IsSilent():
-			silent = append(silent, m.Name)
+			names, silent = append(names, m.Name), append(silent, m.Name)
 			since = sooner(since, m.Silent)
 			until = " to come back, to be released or to be deleted"
 		case m.step == idle && m.Owes.Look:
-			silent = append(silent, m.Name+" ("+m.Reason()+")")
+			names, silent = append(names, m.Name), append(silent, m.Name+" ("+m.Reason()+")")
 			since = sooner(since, m.Since)
 		}
 	}
-	return Waiting{ForHost, list(silent) + until, since}, true
+	return Waiting{What: ForHost, Detail: list(silent) + until, Since: since, Hosts: names}, true
+}
+
+// busy returns what the first host under way waits for; false when no host is.
+func (s *State) busy() (Waiting, bool) {
+	for i := range s.members {
+		if w, busy := s.busyWith(&s.members[i]); busy {
+			return w, true
+		}
+	}
+	return Waiting{}, false
 }
 
 // busyWith returns what a host that is under way waits for.
-func busyWith(m *member) (Waiting, bool) {
+func (s *State) busyWith(m *member) (Waiting, bool) {
+	w := Waiting{What: ForHost, Since: m.since, Until: s.givesUp(m), Hosts: []string{m.Name}}
 	switch m.step {
 	case drained:
-		return Waiting{ForHost, fmt.Sprintf("%s to be sent upgrade", m.Name), m.since}, true
+		w.Detail = m.Name + " to be sent upgrade"
 	case rebootDue:
-		return Waiting{ForHost, fmt.Sprintf("%s to be sent reboot", m.Name), m.since}, true
+		w.Detail = m.Name + " to be sent reboot"
 	case upgrading, rebooting:
-		return Waiting{ForHost, fmt.Sprintf("%s to answer %s", m.Name, m.asked()), m.since}, true
+		w.Detail = fmt.Sprintf("%s to answer %s", m.Name, m.asked())
 	case checkingBefore, checkingAfter:
-		return Waiting{ForCheck, taskOf(m), m.since}, true
+		w.What, w.Detail = ForCheck, taskOf(m)
 	case draining, undraining:
-		return Waiting{ForHook, taskOf(m), m.since}, true
+		w.What, w.Detail = ForHook, taskOf(m)
+	default:
+		return Waiting{}, false
 	}
-	return Waiting{}, false
+	return w, true
 }
 
 // taskOf names the task that a host waits for.
@@ -150,7 +181,7 @@ func (s *State) waitingAt(now time.Time) (Waiting, bool) {
 	}
 	// What comes to its end waits for nothing but what has begun.
 	if s.counts.underWay > 0 && (s.aborted != nil || s.failures.halt != "" || s.overAt(now)) {
-		return s.members.busy()
+		return s.busy()
 	}
 	if s.blocker(now) != nothing {
 		return s.blocked(now)

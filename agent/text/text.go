@@ -1,7 +1,19 @@
-// Package text truncates texts. A truncated text is still valid UTF-8.
+// Package text truncates texts and counts things in words. A truncated text is still
+// valid UTF-8.
 package text
 
-import "unicode/utf8"
+import (
+	"strconv"
+	"unicode/utf8"
+)
+
+// Count says how many there are of something, such as "1 host" or "2 hosts".
+func Count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
 
 // Cut truncates a text to limit bytes and appends mark. It returns a shorter text
 // unchanged.

@@ -43,3 +43,13 @@ func TestCut(t *testing.T) {
 		}
 	})
 }
+
+// TestCount checks that one thing is named in the singular.
+func TestCount(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{0: "0 tries", 1: "1 try", 2: "2 tries", 12345: "12345 tries"} {
+		if got := Count(n, "try", "tries"); got != want {
+			t.Errorf("%d is %q, not %q", n, got, want)
+		}
+	}
+}

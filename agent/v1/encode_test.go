@@ -58,7 +58,7 @@ func TestEncode(t *testing.T) {
 	for _, row := range []struct{ name, accept, contentType, want string }{
 		{"JSON", "", "application/json", `{"worker-applications":[{"name":"os-upgrade-debian"},{"name":"no"},{"name":"0"}],` +
 			`"maintenance-windows":[{"days-of-week":"Friday, Saturday","start-time":"10:30","timezone":"site-local","duration":"4h"}],` +
-			`"status":"idle","next-upgrade-at":"2026-11-21T01:00:00Z","next-upgrade-in":"1d4h18s","scheduled-workers":[],` +
+			`"status":"idle","next-upgrade-at":"2026-11-21T01:00:00Z","hosts":0,"next-upgrade-in":"1d4h18s","scheduled-workers":[],` +
 			`"last-upgrade-info":{"start-time":"2026-11-21T01:00:00Z","end-time":"2026-11-21T01:00:00Z","result":"failed",` +
 			`"hosts":[{"hostname":"h01","status":"failed","error":"<no> & \"space\"\n: #x"}]}}` + "\n"},
 		{"YAML", "application/yaml", "application/yaml", `worker-applications:
@@ -72,6 +72,7 @@ maintenance-windows:
       duration: "4h"
 status: idle
 next-upgrade-at: "2026-11-21T01:00:00Z"
+hosts: 0
 next-upgrade-in: "1d4h18s"
 scheduled-workers: []
 last-upgrade-info:

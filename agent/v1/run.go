@@ -28,8 +28,10 @@ type Run struct {
 	// RetryOf is the run whose failed and skipped hosts these are.
 	RetryOf  uint64    `json:"retry-of,omitempty"`
 	OpenedAt time.Time `json:"opened-at"`
-	// NotAfter is when the run ends at the latest.
+	// NotAfter is when no command is sent any more. EndsBy is when the run ends at the
+	// latest, whatever its hosts do; absent once it has.
 	NotAfter time.Time  `json:"not-after"`
+	EndsBy   *time.Time `json:"ends-by,omitempty"`
 	EndedAt  *time.Time `json:"ended-at,omitempty"`
 	// Paused is who holds the run up, and why; absent when nobody does.
 	Paused string `json:"paused,omitempty"`
@@ -77,11 +79,19 @@ func (r Run) Finished() bool { return r.Phase == "finished" }
 
 // WaitingFor names what a run waits for now, and since when.
 type WaitingFor struct {
-	// What is window, slot, check, hook, host, approval, resume, soak or splay.
+	// What is window, slot, check, hook, host, approval, resume, soak, splay or log.
 	What string `json:"what"`
 	// Detail says it in words, such as "h02 to answer upgrade".
 	Detail string    `json:"detail"`
 	Since  time.Time `json:"since"`
+	// Until is when the wait ends by itself, such as when the run gives a host up or
+	// the time to approve a stage is over; absent when it does not.
+	Until *time.Time `json:"until,omitempty"`
+	// Stage is the stage that soaks or wants to be approved.
+	Stage string `json:"stage,omitempty"`
+	// Hosts are the first ten of the hosts that it waits for: hosts at work or, with
+	// what "slot" and with no Until, hosts about which a person has to do something.
+	Hosts []string `json:"hosts,omitempty"`
 }
 
 // RunHost is one host of a run.

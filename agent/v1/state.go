@@ -38,6 +38,11 @@ type Situation struct {
 	// has not ended, when that did: it stands still between two runs, so that
 	// Terraform sees no change where there is none. It is absent when none will.
 	NextUpgradeAt *time.Time `json:"next-upgrade-at,omitempty"`
+	// Hosts counts the hosts that would take part now, Silent those of them that were
+	// not heard of lately; SilentHosts are the first ten of these by name.
+	Hosts       int      `json:"hosts"`
+	Silent      int      `json:"silent,omitempty"`
+	SilentHosts []string `json:"silent-hosts,omitempty"`
 	// OpenWindow is the window that is open; absent while none is.
 	OpenWindow *OpenWindow `json:"open-window,omitempty"`
 	// WaitingFor tells why a window that is open has no run; absent otherwise.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -28,8 +29,13 @@ func Run(r *run.State, now time.Time, forecast *run.Forecast) v1.Run {
 		ID: r.Key(), Phase: string(r.Phase), Result: string(r.Result), Reason: r.Reason, Trigger: r.Trigger, RetryOf: r.RetryOf,
 		RequestedBy: r.By, RequestReason: r.Why, OpenedAt: Time(r.OpenedAt), NotAfter: Time(r.NotAfter), EndedAt: OptionalTime(r.EndedAt),
 	}
+	if !r.Over() {
+		view.EndsBy = OptionalTime(r.EndsBy())
+	}
 	if w, waits := r.Waiting(now); waits {
-		view.WaitingFor = &v1.WaitingFor{What: w.What, Detail: w.Detail, Since: Time(w.Since)}
+		view.WaitingFor = &v1.WaitingFor{
+			What: w.What, Detail: w.Detail, Since: Time(w.Since), Until: OptionalTime(w.Until), Stage: w.Stage, Hosts: w.Hosts[:min(len(w.Hosts), maxListed)],
+		}
 	}
 	if p := r.Paused; p != nil && !r.Over() {
 		if view.Paused = "by " + p.By; p.Why != "" {
@@ -101,7 +107,7 @@ func foresee(r *run.State, view *v1.Run, now time.Time, f run.Forecast) {
 	}
 	switch {
 	case f.Left > 0:
-		view.Forecast = fmt.Sprintf("%d hosts are not expected to be done by %s", f.Left, r.NotAfter.UTC().Format(time.RFC3339))
+		view.Forecast = fmt.Sprintf("%s not expected to be done by %s", text.Count(f.Left, "host is", "hosts are"), r.NotAfter.UTC().Format(time.RFC3339))
 	case f.Waits != "":
 		view.Forecast = "its end cannot be foreseen: it waits for " + f.Waits
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -14,7 +15,7 @@ import (
 func changes(prior, next v1.Run) []string {
 	var lines []string
 	if upgraded := upgradedHosts(next); next.Phase != prior.Phase || upgraded != upgradedHosts(prior) {
-		lines = append(lines, fmt.Sprintf("run %d is %s: %d of %d hosts upgraded", next.ID, next.Phase, upgraded, len(next.Hosts)))
+		lines = append(lines, fmt.Sprintf("run %d is %s: %d of %s upgraded", next.ID, next.Phase, upgraded, text.Count(len(next.Hosts), "host", "hosts")))
 	}
 	if w := next.WaitingFor; w != nil && (prior.WaitingFor == nil || w.Detail != prior.WaitingFor.Detail) {
 		lines = append(lines, fmt.Sprintf("run %d waits for %s: %s", next.ID, w.What, w.Detail))

@@ -36,7 +36,7 @@ func (s *Server) getState(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusOK, t.state)
 		return
 	}
-	state := v1.State{Situation: v1.Situation{Status: "idle"}, ScheduledWorkers: []v1.ScheduledWorker{}}
+	state := v1.State{Situation: v1.Situation{Status: "idle", Hosts: len(t.hosts)}, ScheduledWorkers: []v1.ScheduledWorker{}}
 	state.OSUpgrade = s.configs.kept[name].value
 	for _, h := range t.hosts {
 		state.ScheduledWorkers = append(state.ScheduledWorkers, v1.ScheduledWorker{Host: h.Hostname, Application: h.Application})
