@@ -51,7 +51,7 @@ type commands struct {
 	Worker      workerCommand      `cmd:"" help:"Upgrade this host when the controller commands it."`
 	Status      statusCommand      `cmd:"" help:"Show the state of a tenant and its newest run."`
 	Windows     windowsCommand     `cmd:"" help:"Show when runs may be under way, as a table or a picture."`
-	Hosts       hostsCommand       `cmd:"" help:"List the hosts and their versions."`
+	Hosts       hostsCommand       `cmd:"" help:"List the hosts, or show one with its versions and reports."`
 	Start       startCommand       `cmd:"" help:"Start a run by hand."`
 	Watch       watchCommand       `cmd:"" help:"Follow a run until it ends."`
 	Runs        runsCommand        `cmd:"" help:"List the runs, or show one run with its events."`

@@ -3,6 +3,7 @@ package cli
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -24,5 +25,81 @@ func TestForget(t *testing.T) {
 		if code, stdout, _ := call(t, as(t, s.URL, s.Token, "acme", "hosts")...); code != exitOK || strings.Contains(stdout, c.host) {
 			t.Errorf("after %s was forgotten the hosts are:\n%s", c.host, stdout)
 		}
+	}
+}
+
+// TestHosts checks what is printed of the hosts, and of one of them.
+func TestHosts(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	at := func(day int) *time.Time {
+		t := time.Date(2026, 11, day, 1, 30, 0, 0, time.UTC)
+		return &t
+	}
+	s.SetHosts("acme",
+		v1.Host{
+			Hostname: "h01", Application: "app", Online: true, LastSeen: at(22), AgentVersion: "1.2.3", Protocol: 1, Role: "web",
+			Labels:   map[string]string{"rack": "r12", "ring": "0"},
+			Versions: map[string]string{"kernel": "6.2", "vim": "9.1"}, VersionsAt: at(21),
+			LastRun: &v1.HostRun{ID: 41, Phase: "finished", Result: "partial", Status: "failed", EndedAt: at(20)}, OutdatedSince: at(13),
+			Lease: &v1.HostLease{Worker: "W1", Incarnation: "P1", Epoch: 2, Since: *at(1)},
+			Reports: []v1.VersionReport{
+				{At: *at(21), Changed: 2, Changes: []v1.VersionChange{{Package: "kernel", From: "6.1", To: "6.2"}, {Package: "vim", To: "9.1"}}},
+				{At: *at(20), Changed: 900, Changes: []v1.VersionChange{{Package: "emacs", From: "30"}}},
+				{At: *at(19)},
+				{At: *at(18)},
+			},
+		},
+		v1.Host{Hostname: "h02", Application: "app", LastRun: &v1.HostRun{ID: 42, Phase: "upgrading", Status: "pending"}},
+		v1.Host{Hostname: "h03", Application: "other", Lease: &v1.HostLease{Worker: "W3", Epoch: 1, Since: *at(1), Vacant: true}},
+	)
+	for command, want := range map[string]string{
+		"hosts": `HOST  APPLICATION  ONLINE  LAST RUN                              VERSIONS
+h01   app          yes     41 failed, outdated since 2026-11-13  kernel 6.2, vim 9.1
+h02   app          no      42 pending                            
+h03   other        no      -                                     
+`,
+		"hosts h01": `host:                    h01
+application:             app
+online:                  yes, last seen at 2026-11-22T01:30:00Z
+role:                    web
+labels:                  rack=r12, ring=0
+agent version:           1.2.3, protocol 1
+lease:                   worker W1, process P1, epoch 2, since 2026-11-01T01:30:00Z
+last run:                41, partial at 2026-11-20T01:30:00Z; this host: failed
+outdated since:          2026-11-13T01:30:00Z: no run has upgraded it since
+versions:                reported at 2026-11-21T01:30:00Z
+  kernel:                6.2
+  vim:                   9.1
+reports:                 
+  2026-11-21T01:30:00Z:  kernel 6.1 to 6.2, vim 9.1 is new
+  2026-11-20T01:30:00Z:  emacs 30 is gone, and 899 more
+  2026-11-19T01:30:00Z:  no version has changed
+  2026-11-18T01:30:00Z:  the first report
+`,
+		"hosts h02": `host:           h02
+application:    app
+online:         no, not heard of since the site was started
+role:           none
+labels:         none
+agent version:  unknown
+lease:          no worker has ever held it
+last run:       42, upgrading; this host: pending
+versions:       none reported
+`,
+	} {
+		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", strings.Fields(command)...)...)
+		if code != exitOK || stdout != want {
+			t.Errorf("%s prints, with code %d,\n%s%s\nnot\n%s", command, code, stdout, stderr, want)
+		}
+	}
+	if code, stdout, _ := call(t, as(t, s.URL, s.Token, "acme", "hosts", "h01", "--output", "json")...); code != exitOK || !strings.Contains(stdout, `"outdated-since": "2026-11-13T01:30:00Z"`) {
+		t.Errorf("as JSON it is, with code %d,\n%s", code, stdout)
+	}
+	if _, stdout, _ := call(t, as(t, s.URL, s.Token, "acme", "hosts", "h03")...); !strings.Contains(stdout, "given back by worker W3") {
+		t.Errorf("of a lease that was given back it prints\n%s", stdout)
+	}
+	if code, _, stderr := call(t, as(t, s.URL, s.Token, "acme", "hosts", "h77")...); code != exitFailed || !strings.Contains(stderr, `host "h77" is not known`) {
+		t.Errorf("of a host that is not known it prints, with code %d,\n%s", code, stderr)
 	}
 }

@@ -60,6 +60,9 @@ func (s *state) folded(ctx context.Context, newest *run.State, r message.Decoded
 	case newest.Over():
 		s.tasks.dropAll()
 		s.hosts.unreported = map[string]bool{}
+		if r.Seq == newest.EndedSeq {
+			s.noteEnd(newest)
+		}
 		switch {
 		case r.Seq > newest.EndedSeq && s.archiveAt.IsZero():
 			s.archiveAt = s.Now().Add(rearchiveAfter)
@@ -77,7 +80,19 @@ func (s *state) archiveWhenDue(now time.Time) {
 	if !s.archiveAt.IsZero() && !now.Before(s.archiveAt) {
 		s.archiveAt = time.Time{}
 		if ended := s.ledger.Ended(); ended != nil {
+			s.noteEnd(ended)
 			s.archive(ended)
+		}
+	}
+}
+
+// noteEnd has the hosts of a run that has ended remember how they came out of it.
+// After a start it is noted again, because the process before may have ended before
+// it was written.
+func (s *state) noteEnd(ended *run.State) {
+	for _, h := range s.hosts.ended(ended) {
+		if s.active {
+			s.writer.put(h)
 		}
 	}
 }

@@ -101,9 +101,9 @@ func (h *hosts) heard(name string, a message.Alive, at time.Time) (described, ch
 	known, wasOnline := h.known[name], h.present.online(name)
 	known.seen = at
 	h.present.hear(name, at)
-	now := store.Host{
-		Tenant: h.tenant, Name: name, Application: a.Application, AgentVersion: a.AgentVersion, Role: a.Role, Labels: a.Labels,
-	}
+	now := known.Host
+	now.Tenant, now.Name, now.Application, now.AgentVersion, now.Protocol = h.tenant, name, a.Application, a.AgentVersion, a.Protocol
+	now.Role, now.Labels = a.Role, a.Labels
 	if described = !sameHost(known.Host, now); described {
 		known.Host = now
 	}
@@ -116,7 +116,7 @@ func (h *hosts) heard(name string, a message.Alive, at time.Time) (described, ch
 
 func sameHost(a, b store.Host) bool {
 	return a.Tenant == b.Tenant && a.Name == b.Name && a.Application == b.Application && a.AgentVersion == b.AgentVersion &&
-		a.Role == b.Role && maps.Equal(a.Labels, b.Labels)
+		a.Protocol == b.Protocol && a.Role == b.Role && maps.Equal(a.Labels, b.Labels)
 }
 
 // progressed notes what a host tells for people, and reports whether it is
@@ -216,6 +216,35 @@ func (h *hosts) listed(applications []v1.WorkerApplication, only map[string]bool
 	return fleet
 }
 
+// ended notes how each host has come out of a run that has ended, and returns the
+// hosts of which that is new.
+func (h *hosts) ended(r *run.State) (changed []store.Host) {
+	for _, member := range r.Hosts() {
+		known := h.known[member.Name]
+		if known == nil || known.LastRun.ID > r.ID {
+			continue
+		}
+		last, since := view.HostRun(r, member), outdatedSince(known.OutdatedSince, member.Status, view.Time(r.EndedAt))
+		if !last.Equal(known.LastRun) || !since.Equal(known.OutdatedSince) {
+			known.LastRun, known.OutdatedSince = last, since
+			changed = append(changed, known.Host)
+		}
+	}
+	return changed
+}
+
+// outdatedSince returns since when a host is outdated, after a run of which it was a
+// member has ended. before is since when it was; zero when it was not.
+func outdatedSince(before time.Time, status run.Status, ended time.Time) time.Time {
+	switch {
+	case status == run.Upgraded:
+		return time.Time{}
+	case before.IsZero():
+		return ended
+	}
+	return before
+}
+
 // rereadVersions is called before all reports are read from the beginning.
 func (h *hosts) rereadVersions() {
 	h.unconfirmed = map[string]bool{}
@@ -272,21 +301,33 @@ func (h *hosts) reportsSince(number uint64) (events []v1.VersionsEvent, upTo uin
 	return events, h.versionsRead
 }
 
-// view shows all known hosts by name.
-func (h *hosts) view(now time.Time) []v1.Host {
+// view shows all known hosts by name. newest is the run that people see as the
+// newest; nil is none.
+func (h *hosts) view(now time.Time, newest *run.State) []v1.Host {
 	h.expire(now)
 	all := make([]v1.Host, 0, len(h.known))
 	for _, host := range h.sorted() {
-		all = append(all, h.viewOf(host))
+		all = append(all, h.viewOf(host, newest))
 	}
 	return all
 }
 
 // viewOf shows a host.
-func (h *hosts) viewOf(host *host) v1.Host {
+func (h *hosts) viewOf(host *host, newest *run.State) v1.Host {
 	r := h.versions[host.Name]
-	return v1.Host{
+	shown := v1.Host{
 		Hostname: host.Name, Application: host.Application, Online: h.present.online(host.Name), LastSeen: view.OptionalTime(host.seen),
-		Role: host.Role, Labels: host.Labels, AgentVersion: host.AgentVersion, Versions: r.versions, VersionsAt: view.OptionalTime(r.at),
+		Role: host.Role, Labels: host.Labels, AgentVersion: host.AgentVersion, Protocol: host.Protocol,
+		Versions: r.versions, VersionsAt: view.OptionalTime(r.at), OutdatedSince: view.OptionalTime(host.OutdatedSince),
 	}
+	last := host.LastRun
+	if newest != nil {
+		if member, found := newest.Host(host.Name); found {
+			last = view.HostRun(newest, member)
+		}
+	}
+	if last.ID != 0 {
+		shown.LastRun = &last
+	}
+	return shown
 }

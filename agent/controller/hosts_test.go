@@ -140,6 +140,82 @@ func TestHost(t *testing.T) {
 	})
 }
 
+// TestLastRunOfAHost checks what a host shows of its last run, and since when it is
+// outdated: from the end of the first run that did not upgrade it to the next that
+// does, also after a restart and for a host that is silent.
+func TestLastRunOfAHost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01", "h02")
+		m.obedient, m.config = true, daily([2]string{"01:00", "2h"})
+		c, _ := m.control(t)
+		begun := time.Now().UTC()
+		night := func(n int) string { return begun.AddDate(0, 0, n).Format(time.DateOnly) }
+		shows := func(when, h01, h02 string) {
+			t.Helper()
+			for name, want := range map[string]string{"h01": h01, "h02": h02} {
+				h, err := c.Host(t.Context(), name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := "nothing"
+				if h.LastRun != nil {
+					got = fmt.Sprintf("%s %s, %s", h.LastRun.EndedAt.Format(time.DateOnly), h.LastRun.Result, h.LastRun.Status)
+				}
+				if h.OutdatedSince != nil {
+					got += ", outdated since " + h.OutdatedSince.Format(time.DateOnly)
+				}
+				if got != want {
+					t.Errorf("%s %s shows %q, not %q", when, name, got, want)
+				}
+			}
+		}
+		shows("before a run", "nothing", "nothing")
+		m.pass(12*time.Hour, "h01", "h02")
+		shows("after a run", night(0)+" completed, upgraded", night(0)+" completed, upgraded")
+		m.setObedient(false)
+		m.pass(24*time.Hour, "h01", "h02")
+		outdated := ", outdated since " + night(1)
+		failed := night(1) + " failed, failed" + outdated
+		shows("after a run that nobody answers", failed, failed)
+		m.pass(24*time.Hour, "h01", "h02")
+		failed = night(2) + " failed, failed" + outdated
+		shows("after another", failed, failed)
+		c = m.restart(t)
+		m.beat("h01")
+		shows("after a restart", failed, failed)
+		if kept, _ := m.kept("h02"); kept.LastRun.Status != "failed" || kept.OutdatedSince.Format(time.DateOnly) != night(1) {
+			t.Errorf("the store has %+v", kept)
+		}
+		m.setObedient(true)
+		m.pass(24*time.Hour, "h01", "h02")
+		shows("after a run that they answer", night(3)+" completed, upgraded", night(3)+" completed, upgraded")
+	})
+}
+
+// setObedient has hosts answer each command at once from now on, or none.
+func (m *memory) setObedient(obedient bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.obedient = obedient
+}
+
+// TestEndedTwice checks that the end of a run is noted once, and again only when a
+// host comes out of it in another way.
+func TestEndedTwice(t *testing.T) {
+	t.Parallel()
+	s := stateOf(newMemory().options(t))
+	now := time.Now()
+	s.heard("h01", message.Alive{Application: "app"}, now)
+	r := halfDone(t, now)
+	for _, member := range r.Hosts() {
+		s.heard(member.Name, message.Alive{Application: "app"}, now)
+	}
+	if first, again := len(s.hosts.ended(r)), len(s.hosts.ended(r)); first == 0 || again != 0 {
+		t.Errorf("the end is noted of %d hosts, and then of %d", first, again)
+	}
+}
+
 // BenchmarkHeartbeat is what the loop does on the heartbeat of a known host
 // while a window is open; its time must not grow with the number of hosts.
 func BenchmarkHeartbeat(b *testing.B) {

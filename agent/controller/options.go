@@ -41,6 +41,9 @@ type Options struct {
 	HostEvents log.HostEvents
 	Guard      *guard.Guard
 	Store      Store
+	// Holder returns who holds the lease of a host, nil when nobody ever did; it may
+	// be nil.
+	Holder func(ctx context.Context, host string) (*v1.HostLease, error)
 	// Site runs the tasks that are run at the site; nil lets each of them fail.
 	Site   Runner
 	Logger *slog.Logger

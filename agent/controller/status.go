@@ -158,7 +158,7 @@ func (c *Controller) Hosts(ctx context.Context) ([]v1.Host, error) {
 	if err := c.versionsRead(ctx); err != nil {
 		return nil, err
 	}
-	return ask(ctx, c, func(s *state) []v1.Host { return s.hosts.view(s.Now()) })
+	return ask(ctx, c, func(s *state) []v1.Host { return s.hosts.view(s.Now(), s.visible()) })
 }
 
 // versionsRead returns once all has been read that hosts have reported so far.
@@ -170,7 +170,7 @@ func (c *Controller) versionsRead(ctx context.Context) error {
 	return c.reached(ctx, revision, func(s *state) uint64 { return s.hosts.versionsRead })
 }
 
-// Host returns one host with its last reports. The error is run.ErrNoHost when
+// Host returns one host with its lease and its last reports. The error is run.ErrNoHost when
 // none of that name is known.
 func (c *Controller) Host(ctx context.Context, name string) (v1.Host, error) {
 	if err := c.versionsRead(ctx); err != nil {
@@ -182,10 +182,15 @@ func (c *Controller) Host(ctx context.Context, name string) (v1.Host, error) {
 		if !known {
 			return v1.Host{}, fmt.Errorf("host %s: %w", name, run.ErrNoHost)
 		}
-		return s.hosts.viewOf(host), nil
+		return s.hosts.viewOf(host, s.visible()), nil
 	})
 	if err != nil {
 		return v1.Host{}, err
+	}
+	if c.o.Holder != nil {
+		if shown.Lease, err = c.o.Holder(ctx, name); err != nil {
+			return v1.Host{}, fmt.Errorf("cannot read who holds the lease of host %s: %w", name, err)
+		}
 	}
 	reports, err := c.o.Store.Reports(ctx, c.o.Tenant, log.Token(name))
 	if err != nil && !errors.Is(err, store.ErrDamaged) { // The versions are told as unknown then.

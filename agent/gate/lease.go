@@ -300,6 +300,12 @@ func (s *leases) read(ctx context.Context, host string) (Lease, uint64, error) {
 	return l, revision, err
 }
 
+// Lease returns the stored lease of a host.
+func (g *Gate) Lease(ctx context.Context, host string) (Lease, error) {
+	l, _, err := g.leases.read(ctx, host)
+	return l, err
+}
+
 // write writes a lease based on a revision. After an error the host calls again, and
 // that call reads whether the lease was written.
 func (s *leases) write(ctx context.Context, host string, next Lease, base uint64) error {

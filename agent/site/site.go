@@ -26,6 +26,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
 )
 
 // Options say what the site is and where it listens.
@@ -160,10 +162,6 @@ func (s *Site) control(ctx, running context.Context, o Options, kept *store.Stor
 		return nil, err
 	}
 	written, filled, keeper := o.labelled(log, kept)
-	c := controller.New(controller.Options{
-		Tenant: tenant, Zone: o.Zone, Log: written, HostEvents: log, Guard: s.guards.Guard(tenant), Store: filled, Logger: o.Log, At: o.at("controller"),
-		Site: &check.Runner{Scripts: o.Checks, Tenant: tenant, Log: o.Log},
-	})
 	gate := jetstream.NewGate(log, keeper)
 	again := throttle.Log(o.Log, 1, time.Minute)
 	gate.Warn = func(err error) { again.Warn("the gate follows the log anew", "tenant", tenant, "error", err) }
@@ -171,6 +169,11 @@ func (s *Site) control(ctx, running context.Context, o Options, kept *store.Stor
 	gate.Incompatible = func(host string, why error) {
 		incompatible.Warn("a worker has no protocol in common with this site; upgrade the older of the two", "tenant", tenant, "host", host, "error", why)
 	}
+	c := controller.New(controller.Options{
+		Tenant: tenant, Zone: o.Zone, Log: written, HostEvents: log, Guard: s.guards.Guard(tenant), Store: filled, Logger: o.Log, At: o.at("controller"),
+		Site:   &check.Runner{Scripts: o.Checks, Tenant: tenant, Log: o.Log},
+		Holder: func(ctx context.Context, host string) (*v1.HostLease, error) { return holder(ctx, gate, host) },
+	})
 	s.parts.Go(func() { s.fail(c.Run(running)) })
 	s.parts.Go(func() {
 		if err := gate.Serve(running); running.Err() == nil {
@@ -178,6 +181,15 @@ func (s *Site) control(ctx, running context.Context, o Options, kept *store.Stor
 		}
 	})
 	return c, nil
+}
+
+// holder returns who holds the lease of a host; nil when nobody ever did.
+func holder(ctx context.Context, g *jetstream.Gate, host string) (*v1.HostLease, error) {
+	l, err := g.Lease(ctx, host)
+	if err != nil || l.Worker == "" {
+		return nil, err
+	}
+	return &v1.HostLease{Worker: l.Worker, Incarnation: l.Incarnation, Epoch: l.Epoch, Since: view.Time(l.Since), Vacant: l.Vacant}, nil
 }
 
 // Timeouts of the REST server. A request is small and its response is ready at

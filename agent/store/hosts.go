@@ -3,10 +3,12 @@ package store
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
 // Host is what is known of a host between two starts of the agent.
@@ -15,9 +17,14 @@ type Host struct {
 	Name         string `json:"name"`
 	Application  string `json:"application"`
 	AgentVersion string `json:"agent-version,omitempty"`
+	Protocol     int    `json:"protocol,omitempty"`
 	// Role and Labels are what a rollout chooses the host by.
 	Role   string            `json:"role,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
+	// LastRun is the last ended run that the host was a member of, OutdatedSince when
+	// the first run ended that should have upgraded it and did not.
+	LastRun       v1.HostRun `json:"last-run,omitzero"`
+	OutdatedSince time.Time  `json:"outdated-since,omitzero"`
 }
 
 // PutHost keeps a host; key is its name as one subject token. Only the

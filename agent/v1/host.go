@@ -17,6 +17,8 @@ type Host struct {
 	// agent started.
 	LastSeen     *time.Time `json:"last-seen,omitempty"`
 	AgentVersion string     `json:"agent-version,omitempty"`
+	// Protocol is the newest protocol that its worker speaks.
+	Protocol int `json:"protocol,omitempty"`
 	// Role and Labels are what the host's worker says of itself; a rollout
 	// chooses hosts by them.
 	Role   string            `json:"role,omitempty"`
@@ -25,9 +27,46 @@ type Host struct {
 	Versions map[string]string `json:"versions,omitempty"`
 	// VersionsAt is when Versions was reported.
 	VersionsAt *time.Time `json:"versions-at,omitempty"`
+	// LastRun is the last run that the host was a member of; absent when there is none.
+	LastRun *HostRun `json:"last-run,omitempty"`
+	// OutdatedSince is when the first run ended that should have upgraded the host and
+	// did not; absent when the last such run upgraded it.
+	OutdatedSince *time.Time `json:"outdated-since,omitempty"`
+	// Lease says which worker works for the host; only where one host is asked for.
+	Lease *HostLease `json:"lease,omitempty"`
 	// Reports are the last reports of versions, newest first; only where one host is
 	// asked for.
 	Reports []VersionReport `json:"reports,omitempty"`
+}
+
+// HostRun is how a host fares in a run, or has fared.
+type HostRun struct {
+	ID uint64 `json:"id"`
+	// Phase and Result are those of the run; Result is absent until it is finished.
+	Phase  string `json:"phase"`
+	Result string `json:"result,omitempty"`
+	// Status is the host's own, as in RunHost.
+	Status  string     `json:"status"`
+	EndedAt *time.Time `json:"ended-at,omitempty"`
+}
+
+// Equal reports whether two say the same.
+func (r HostRun) Equal(other HostRun) bool {
+	same := r.EndedAt == nil && other.EndedAt == nil || r.EndedAt != nil && other.EndedAt != nil && r.EndedAt.Equal(*other.EndedAt)
+	r.EndedAt, other.EndedAt = nil, nil
+	return same && r == other
+}
+
+// HostLease is the right of one worker to work for a host.
+type HostLease struct {
+	// Worker identifies the worker by its state directory, Incarnation its process.
+	Worker      string `json:"worker"`
+	Incarnation string `json:"incarnation,omitempty"`
+	// Epoch grows each time that the lease passes to another worker.
+	Epoch uint64 `json:"epoch"`
+	// Since is when the worker got the lease or, if Vacant, gave it back.
+	Since  time.Time `json:"since"`
+	Vacant bool      `json:"vacant,omitempty"`
 }
 
 // VersionReport is one report of a host's versions.

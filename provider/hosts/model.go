@@ -30,6 +30,9 @@ type host struct {
 	Labels       map[string]string `tfsdk:"labels"`
 	Versions     map[string]string `tfsdk:"versions"`
 	VersionsAt   types.String      `tfsdk:"versions_at"`
+	LastRun      types.Int64       `tfsdk:"last_run"`
+	Status       types.String      `tfsdk:"last_run_status"`
+	Outdated     types.String      `tfsdk:"outdated_since"`
 }
 
 // Fetch reads the hosts.
@@ -43,6 +46,10 @@ func (m *model) Fetch(ctx context.Context, api *client.Client, tenant string) er
 func (m *model) fromAPI(hosts []v1.Host) {
 	m.Hosts = make([]host, 0, len(hosts))
 	for _, h := range hosts {
+		run, status := types.Int64Null(), types.StringNull()
+		if h.LastRun != nil {
+			run, status = types.Int64Value(int64(h.LastRun.ID)), types.StringValue(h.LastRun.Status)
+		}
 		m.Hosts = append(m.Hosts, host{
 			Hostname:     types.StringValue(h.Hostname),
 			Application:  attribute.Text(h.Application),
@@ -53,6 +60,9 @@ func (m *model) fromAPI(hosts []v1.Host) {
 			Labels:       h.Labels,
 			Versions:     h.Versions,
 			VersionsAt:   attribute.Time(h.VersionsAt),
+			LastRun:      run,
+			Status:       status,
+			Outdated:     attribute.Time(h.OutdatedSince),
 		})
 	}
 	slices.SortStableFunc(m.Hosts, func(a, b host) int {

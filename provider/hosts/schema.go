@@ -46,5 +46,11 @@ func hostAttributes() map[string]schema.Attribute {
 			MarkdownDescription: "The version of each package, as last reported; null if never reported.",
 		},
 		"versions_at": tenantdatasource.Text("When `versions` was reported (RFC 3339); null if never reported."),
+		"last_run": schema.Int64Attribute{
+			Computed:            true,
+			MarkdownDescription: "The id of the last run that the host was a member of; null if none.",
+		},
+		"last_run_status": tenantdatasource.Text("The status of the host in that run, such as `upgraded`, `failed` or `unreachable`; null if none."),
+		"outdated_since":  tenantdatasource.Text("When the first run ended that should have upgraded the host and did not (RFC 3339); null if the last such run upgraded it."),
 	}
 }

@@ -1,0 +1,13 @@
+package view
+
+import (
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// HostRun shows how a member fares in a run.
+func HostRun(r *run.State, member run.Host) v1.HostRun {
+	return v1.HostRun{
+		ID: r.Key(), Phase: string(r.Phase), Result: string(r.Result), Status: string(member.Status), EndedAt: OptionalTime(r.EndedAt),
+	}
+}
