@@ -37,7 +37,7 @@ func TestRetryBesideOthers(t *testing.T) {
 		waits   string
 		mended  func(m *memory, c *Controller) error
 	}{
-		"silent": {
+		"silent, which counts": {
 			func(_ *testing.T, m *memory, _ *Controller) { m.pass(5*time.Minute, "h01") },
 			"h02 (it is silent)",
 			func(m *memory, _ *Controller) error { m.beat("h02"); return nil },
@@ -65,7 +65,7 @@ func TestRetryBesideOthers(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				m := newMemory("h01", "h02")
-				m.rollout = &v1.Rollout{OnFailure: "continue", Timeouts: &v1.StepTimeouts{Upgrade: "1m"}}
+				m.rollout = &v1.Rollout{OnFailure: "continue", Absent: policy.CountAbsent, Timeouts: &v1.StepTimeouts{Upgrade: "1m"}}
 				controller, first := m.begun(t, "h01", "h02")
 				m.answer("h01", first, message.Upgrade, "no space left")
 				m.answer("h02", first, message.Upgrade, message.Done)

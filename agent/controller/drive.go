@@ -34,6 +34,11 @@ func (s *state) seen(now time.Time, q *request) run.Seen {
 	if q != nil {
 		seen.Request = &q.Request
 	}
+	newest := s.ledger.Newest()
+	if newest == nil {
+		return seen
+	}
+	seen.Silent, seen.Heard = s.hosts.news(newest)
 	current := s.ledger.Current()
 	if current == nil {
 		return seen
@@ -41,7 +46,6 @@ func (s *state) seen(now time.Time, q *request) run.Seen {
 	if at := s.judgeAt(current, now); now.Before(at) {
 		seen.JudgeAt = at.Add(s.clock.ahead(now))
 	}
-	seen.Silent, seen.Heard = s.hosts.news(current)
 	if freeze, found := s.intent.nextFreeze(s.clock.forFreezes(now)); found {
 		seen.Freeze = &message.Frozen{Freeze: message.CleanText(freezeName(freeze)), NotAfter: freeze.Start, Until: freeze.End}
 	}

@@ -28,11 +28,11 @@ func (s *state) fold(ctx context.Context, r message.Record) {
 	if r.Kind != message.ReplyRecord {
 		s.log.alive()
 	}
-	if current := s.ledger.Current(); r.Seq == s.startedAt && current != nil {
+	if newest := s.ledger.Newest(); r.Seq == s.startedAt && newest != nil {
 		// The records of the start are folded: take up the run that they tell of.
-		s.compareAll(current)
-		if s.active {
-			s.tasks.syncAll(ctx, current)
+		s.compareAll(newest)
+		if s.active && !newest.Over() {
+			s.tasks.syncAll(ctx, newest)
 		}
 	}
 	s.checkLoaded()
@@ -59,7 +59,6 @@ func (s *state) folded(ctx context.Context, newest *run.State, r message.Decoded
 	switch {
 	case newest.Over():
 		s.tasks.dropAll()
-		s.hosts.unreported = map[string]bool{}
 		if r.Seq == newest.EndedSeq {
 			s.noteEnd(newest)
 		}
@@ -103,10 +102,10 @@ func (s *state) archive(ended *run.State) {
 	}
 }
 
-// compareAll has the next decision compare the silence of all hosts, as the run
+// compareAll has the next decision compare the silence of all hosts, as the newest run
 // knows it, with what was heard of them.
-func (s *state) compareAll(current *run.State) {
-	for _, name := range current.Watched() {
+func (s *state) compareAll(newest *run.State) {
+	for _, name := range newest.Watched() {
 		s.hosts.unreported[name] = true
 	}
 }

@@ -158,16 +158,16 @@ func (h *hosts) delete(name, by string) {
 	h.unreported[name] = true
 }
 
-// news returns the hosts that are silent, or heard of, and of which a run does not
-// know that. It lets go of those that it knows of.
-func (h *hosts) news(current *run.State) (silent, heard []string) {
+// news returns the hosts that are silent, or heard of, and of which the newest run does
+// not know that. It lets go of those that it knows of.
+func (h *hosts) news(newest *run.State) (silent, heard []string) {
 	if len(h.unreported) == 0 {
 		return nil, nil
 	}
 	for name := range h.unreported {
 		_, deleted := h.deleted[name]
 		switch online := h.present.online(name); {
-		case deleted && !online || !current.Outdated(name, !online):
+		case deleted && !online || !newest.Outdated(name, !online):
 			delete(h.unreported, name)
 		case online:
 			heard = append(heard, name)

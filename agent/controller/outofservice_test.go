@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -258,4 +259,41 @@ func TestReleaseOfASilentHost(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestSilentBeyondTheRun checks that a host that fell silent during a run, untouched, is
+// out of service in the next run, also for a controller that has just started, until it
+// is heard of, be it between two runs. A host that falls silent between two runs is
+// absent.
+func TestSilentBeyondTheRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01", "h02")
+		c, first := m.begun(t, "h01", "h02")
+		m.pass(message.Silence+time.Minute, "h01")
+		m.answer("h01", first, message.Upgrade, "no space left")
+		if last := m.last(); !strings.Contains(last, `"result":"failed"`) {
+			t.Fatalf("the first run ends with %s", last)
+		}
+		m.pass(gracePeriod, "h01")
+		c = m.restart(t)
+		m.pass(gracePeriod+time.Minute, "h01")
+		second, err := c.Start(t.Context(), "test", start)
+		if err != nil || second.Hosts[1].Status != "unreachable" || second.Hosts[1].SlotReason != "it is silent" {
+			t.Fatalf("the second run has %+v, %v", second.Hosts, err)
+		}
+		if got := answered(t, asking(t.Context(), c, "ann", run.Abort, v1.Ask{Reason: "enough"})); got.err != nil {
+			t.Fatal(got.err)
+		}
+		m.beat("h02")
+		synctest.Wait()
+		if want := `{"event":"recovered","hosts":["h02"]}`; m.last() != want {
+			t.Fatalf("between two runs h02 is heard of, and the log ends with %s, not %s", m.last(), want)
+		}
+		m.pass(message.Silence+time.Minute, "h01")
+		third, err := c.Start(t.Context(), "test", start)
+		if err != nil || third.Hosts[1].Status != "unreachable" || third.Hosts[1].Slot != nil {
+			t.Errorf("the third run has %+v, %v", third.Hosts, err)
+		}
+	})
 }

@@ -184,7 +184,11 @@ func (s *state) serving() error {
 // fleet returns the hosts whose application the configuration lists, for a run of
 // the hosts in only; nil means all.
 func (s *state) fleet(only map[string]bool) []plan.Host {
-	return s.hosts.listed(s.intent.applications(), only)
+	fleet, out := s.hosts.listed(s.intent.applications(), only), s.ledger.OutOfService()
+	for i := range fleet {
+		fleet[i].OutOfService = out[fleet[i].Name]
+	}
+	return fleet
 }
 
 // changed has the watchers look again and the loop decide again.

@@ -33,10 +33,16 @@ type Entry struct {
 	Stage string `json:"stage,omitempty"`
 	// Silent means that the host is not heard of.
 	Silent bool `json:"silent,omitempty"`
-	// Since is when the host was taken out of service for what it owes.
+	// Since is when an earlier run took the host out of service for what it owes, or
+	// when the host fell silent while a run was under way; zero for a host that
+	// was silent before.
 	Since time.Time `json:"since,omitzero"`
 	Owes  Debt      `json:"owes,omitzero"`
 }
+
+// Absent reports whether the host was silent before any run was opened in which it
+// counted.
+func (e Entry) Absent() bool { return e.Silent && e.Since.IsZero() }
 
 // checkRoster tells what is wrong with the roster that a run is opened with.
 func (e Opened) checkRoster() error {
@@ -68,14 +74,16 @@ func (e Entry) check(member bool, stages []policy.ResolvedStage) error {
 		return fmt.Errorf("%s is a member, and has stage %q besides", e.Host, e.Stage)
 	case e.Stage != "" && !known:
 		return fmt.Errorf("%s has stage %q, which is none of the policy's", e.Host, e.Stage)
-	case e.Silent && e.Stage == "" && !member:
+	case e.Absent() && e.Stage == "" && !member:
 		return fmt.Errorf("%s is silent, and neither a member nor of a stage", e.Host)
 	case e.Owes.Answer != "" && !e.Owes.Answer.Known():
 		return fmt.Errorf("%s has not answered %q, which is no action", e.Host, e.Owes.Answer)
 	case e.Owes.Checks != "" && e.Owes.Checks != BeforeHost && e.Owes.Checks != AfterHost:
 		return fmt.Errorf("%s has to pass %q, which are no checks of a host", e.Host, e.Owes.Checks)
-	case e.Owes.Any() == e.Since.IsZero():
-		return fmt.Errorf("%s owes something exactly when it has since", e.Host)
+	case e.Owes.Any() && e.Since.IsZero():
+		return fmt.Errorf("%s owes something, and since is missing", e.Host)
+	case !e.Owes.Any() && !e.Silent && !e.Since.IsZero():
+		return fmt.Errorf("%s has since, and neither owes anything nor is silent", e.Host)
 	}
 	return nil
 }

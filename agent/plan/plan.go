@@ -25,6 +25,9 @@ type Host struct {
 	Labels      map[string]string
 	// Silent says that the host has not been heard of. It is a member all the same.
 	Silent bool
+	// OutOfService says that the host is out of service since an earlier run, so that
+	// it counts although it is silent.
+	OutOfService bool
 	// NonMember says that the run leaves the host alone, as a retry does with those
 	// that were upgraded. It counts in its stage while it is out of service.
 	NonMember bool
@@ -49,6 +52,9 @@ func (p Plan) Reserve() time.Duration { return p.Policy.Reserve.Duration() }
 // NoStage is the reason for leaving out a host that is in no stage.
 const NoStage = "no stage of the rollout matches it"
 
+// absent reports whether a host was silent before any run took it out of service.
+func (h Host) absent() bool { return h.Silent && !h.OutOfService }
+
 // New applies a rollout to hosts, whose names differ. A nil rollout has the
 // defaults only. The error names the first value of the rollout that cannot be
 // read.
@@ -71,15 +77,23 @@ func New(r *v1.Rollout, hosts []Host) (Plan, error) {
 
 // count resolves each count of the rollout to a number of hosts.
 func (p *Plan) count(full v1.Rollout, stages [][]Host) {
-	size := 0
+	present := 0
 	for i, hosts := range stages {
-		if n := members(hosts); n > 0 {
-			p.Policy.Stages = append(p.Policy.Stages, full.Stages[i].Resolve(n, len(hosts)-n))
-			size += n
+		n := members(hosts)
+		if n == 0 {
+			continue
 		}
+		if full.Absent == policy.Skip {
+			hosts = slices.DeleteFunc(slices.Clone(hosts), Host.absent)
+		}
+		p.Policy.Stages = append(p.Policy.Stages, full.Stages[i].Resolve(n, len(hosts)))
+		if full.Absent == policy.Skip {
+			hosts = slices.DeleteFunc(hosts, func(h Host) bool { return h.Silent })
+		}
+		present += members(hosts)
 	}
-	p.Policy.MaxFailures = max(1, full.MaxFailures.Of(size, policy.Down))
-	p.Policy.MinPrepared = min(size, full.MinPrepared.Of(size, policy.Up))
+	p.Policy.MaxFailures = max(1, full.MaxFailures.Of(present, policy.Down))
+	p.Policy.MinPrepared = min(present, full.MinPrepared.Of(present, policy.Up))
 }
 
 // divide assigns each host to the first stage that matches it, or leaves it out.
@@ -149,7 +163,7 @@ func (p *Plan) enlist(stages [][]Host, noReboot *matcher) {
 // addOthers adds the non-members of a stage.
 func (p *Plan) addOthers(stage int, hosts []Host) {
 	for _, host := range hosts {
-		if host.NonMember {
+		if host.NonMember && (p.Policy.Absent == policy.CountAbsent || !host.absent()) {
 			p.Others = append(p.Others, message.Entry{Host: host.Name, Stage: p.Policy.Stages[stage].Name, Silent: host.Silent})
 		}
 	}

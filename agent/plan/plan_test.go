@@ -156,6 +156,43 @@ func TestCountsAreOfTheMembers(t *testing.T) {
 	}
 }
 
+// TestHostsThatAreAbsent checks what counts when 3 of 10 members and 2 of 3 other hosts
+// are silent, of which one each is out of service since an earlier run.
+func TestHostsThatAreAbsent(t *testing.T) {
+	t.Parallel()
+	for absent, want := range map[string]string{
+		"":      "max-unavailable 4 of 10, max-failures 3, min-prepared 4, others h02 h06",
+		"count": "max-unavailable 5 of 10, max-failures 5, min-prepared 5, others h02 h05 h06",
+	} {
+		t.Run("absent "+absent, func(t *testing.T) {
+			t.Parallel()
+			hosts := append(fleet(), Host{Name: "h00"}) // A member more, as three are none.
+			hosts = append(hosts, Host{Name: "h11"}, Host{Name: "h12"})
+			for _, n := range []int{1, 4, 5} {
+				hosts[n].NonMember = true
+			}
+			for _, n := range []int{4, 5, 6, 7, 8} {
+				hosts[n].Silent = true
+			}
+			hosts[5].OutOfService, hosts[8].OutOfService = true, true
+			planned := resolve(t, &v1.Rollout{Absent: absent, Stages: []v1.Stage{{Name: "all", MaxUnavailable: "40%"}}, MaxFailures: "50%"}, hosts)
+			var others []string
+			for _, e := range planned.Others {
+				others = append(others, e.Host)
+			}
+			p := planned.Policy
+			got := fmt.Sprintf("max-unavailable %d of %d, max-failures %d, min-prepared %d, others %s",
+				p.Stages[0].MaxUnavailable, p.Stages[0].Size, p.MaxFailures, p.MinPrepared, strings.Join(others, " "))
+			if got != want {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+			if want := []string{"h07", "h08", "h09"}; !slices.Equal(planned.Silent, want) {
+				t.Errorf("silent are %v, want %v", planned.Silent, want)
+			}
+		})
+	}
+}
+
 func TestWhoIsLeftOut(t *testing.T) {
 	t.Parallel()
 	hosts := fleet()[:4]
@@ -188,7 +225,7 @@ func full() *v1.Rollout {
 			{Name: "b", Approval: true},
 			{Name: "c", ApprovalTimeout: "3h"},
 		},
-		MaxFailures: "2", OnFailure: "pause", MinPrepared: "90%", Overrun: "stop", OverrunLimit: "20m", Reserve: "10m", Splay: "5m", Paused: true,
+		MaxFailures: "2", OnFailure: "pause", Absent: "count", MinPrepared: "90%", Overrun: "stop", OverrunLimit: "20m", Reserve: "10m", Splay: "5m", Paused: true,
 		Checks: &v1.RolloutChecks{
 			BeforeHost: []v1.Check{{Type: "exec", Script: "ready", Args: []string{"-v"}}, {Type: "disk", Path: "/var", MinFree: "2KiB"}},
 			AfterHost:  []v1.Check{{Name: "web", Type: "http", URL: "http://127.0.0.1/", Status: 204, Passes: 3, Interval: "1s", Timeout: "2m"}, {Type: "disk", Path: "/", MinFree: "10%"}},
@@ -212,7 +249,7 @@ func TestEachMemberOfThePolicy(t *testing.T) {
 		},
 		MaxFailures: 2, MinPrepared: 9,
 		Rollout: policy.Rollout{
-			OnFailure: policy.Pause, Overrun: policy.StopHost, OverrunLimit: "20m", Reserve: "10m", Splay: "5m", Paused: true,
+			OnFailure: policy.Pause, Absent: policy.CountAbsent, Overrun: policy.StopHost, OverrunLimit: "20m", Reserve: "10m", Splay: "5m", Paused: true,
 			Checks: &policy.Checks{
 				BeforeHost: []policy.Check{
 					{Name: "exec ready", Type: "exec", Script: "ready", Args: []string{"-v"}, Passes: 1, Interval: "5s", Timeout: "1m"},

@@ -36,6 +36,14 @@ const (
 	Continue = "continue"
 )
 
+// Whether hosts that were silent before a run was opened count in it.
+const (
+	// Skip leaves them out: a dead box does not stop a fleet.
+	Skip = "skip"
+	// CountAbsent counts them as out of service, and in each percentage.
+	CountAbsent = "count"
+)
+
 // What happens to hosts that are under way when a run's time is up.
 const (
 	// FinishHost waits for them, at most for OverrunLimit, sends them no further
@@ -54,11 +62,14 @@ type Rollout struct {
 	Stages []Stage `json:"stages,omitzero"`
 	// MaxFailures is the number of failed hosts at which OnFailure happens. A host
 	// that could not prepare is not counted: nothing was done to it. A percentage is
-	// of the run's hosts, rounded down, at least 1.
+	// of the hosts that are present, rounded down, at least 1.
 	MaxFailures Count  `json:"max-failures,omitempty" default:"1" least:"1"`
 	OnFailure   string `json:"on-failure,omitempty" default:"stop" oneof:"stop pause continue"`
+	// Absent is whether hosts that were silent before the run was opened count as
+	// present, and as out of service.
+	Absent string `json:"absent,omitempty" default:"skip" oneof:"skip count"`
 	// MinPrepared is how many hosts must have prepared before the first is
-	// upgraded. A percentage is rounded up (AV-79).
+	// upgraded. A percentage is of the hosts that are present, rounded up (AV-79).
 	MinPrepared Count `json:"min-prepared,omitempty" default:"50%" least:"0"`
 	// Overrun is what happens to hosts under way when the time is up.
 	Overrun string `json:"overrun,omitempty" default:"finish-host" oneof:"finish-host stop"`

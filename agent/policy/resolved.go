@@ -50,13 +50,16 @@ func (r *Resolved) AddMissing() {
 	if r.OverrunLimit == "" {
 		r.OverrunLimit = Rollout{}.WithDefaults().OverrunLimit
 	}
+	if r.Absent == "" { // All hosts counted then.
+		r.Absent = CountAbsent
+	}
 }
 
-// Resolve returns the stage for a number of members and non-members. A
-// percentage of MaxUnavailable is of both, because both count while they are out
-// of service. Without approval a stage has no approval timeout.
-func (s Stage) Resolve(members, others int) ResolvedStage {
-	most := max(1, s.MaxUnavailable.Of(members+others, Down))
+// Resolve returns the stage for a number of members. counting is the number of
+// hosts, members or not, that count while they are out of service: a percentage of
+// MaxUnavailable is of these. Without approval a stage has no approval timeout.
+func (s Stage) Resolve(members, counting int) ResolvedStage {
+	most := max(1, s.MaxUnavailable.Of(counting, Down))
 	s.Match, s.MaxUnavailable = nil, ""
 	if !s.Approval {
 		s.ApprovalTimeout = ""
@@ -72,7 +75,7 @@ func Default(hosts int) Resolved {
 	if err != nil {
 		panic("policy: the defaults cannot be read: " + err.Error())
 	}
-	r.Stages = []ResolvedStage{full.Stages[0].Resolve(hosts, 0)}
+	r.Stages = []ResolvedStage{full.Stages[0].Resolve(hosts, hosts)}
 	r.MaxFailures, r.MinPrepared = full.MaxFailures.Of(hosts, Down), full.MinPrepared.Of(hosts, Up)
 	return r
 }
@@ -105,6 +108,8 @@ func (r *Resolved) Check(members int) error {
 		return fmt.Errorf("max-failures: %d is invalid; use at least 1", r.MaxFailures)
 	case r.OnFailure != Stop && r.OnFailure != Pause && r.OnFailure != Continue:
 		return fmt.Errorf("on-failure: %q is none of stop, pause, continue", r.OnFailure)
+	case r.Absent != Skip && r.Absent != CountAbsent:
+		return fmt.Errorf("absent: %q is none of skip, count", r.Absent)
 	case r.Overrun != FinishHost && r.Overrun != StopHost:
 		return fmt.Errorf("overrun: %q is none of finish-host, stop", r.Overrun)
 	case r.Timeouts.Prepare.Duration() <= 0 || r.Timeouts.Upgrade.Duration() <= 0 || r.Timeouts.Reboot.Duration() <= 0:

@@ -33,6 +33,9 @@ type Host struct {
 	Owes   message.Debt
 	// Silent is since when it has not been heard of; zero while it is heard of.
 	Silent time.Time
+	// Absent means that it was silent before the run was opened and has not been heard
+	// of since. It counts as long as Silent is set, and not beyond the run.
+	Absent bool
 	// Removed means that somebody deleted or released it: nobody waits for it, and
 	// its silence says nothing.
 	Removed bool
@@ -92,10 +95,17 @@ func (h *Host) Answered(unknown bool) {
 	h.Owes.Answer, h.Owes.Look = "", h.Owes.Look || unknown
 }
 
+// Recover notes that the host is heard of.
+func (h *Host) Recover() { h.Silent, h.Absent = time.Time{}, false }
+
+// Lasts reports whether the host is out of service beyond the end of the run.
+func (h *Host) Lasts() bool { return h.Owes.Any() || h.IsSilent() && !h.Absent }
+
 // Remove ends all that keeps the host out of service: somebody deleted or
 // released it.
 func (h *Host) Remove() {
-	h.InHand, h.Owes, h.Silent, h.Removed = false, message.Debt{}, time.Time{}, true
+	h.Recover()
+	h.InHand, h.Owes, h.Removed = false, message.Debt{}, true
 }
 
 // Roster is a list of hosts. A host keeps its index.
@@ -160,13 +170,13 @@ func (r *Roster) Edit(i int, at time.Time, change func(*Host)) {
 	}
 }
 
-// Owing returns the hosts that owe something, by their index: the next run is
-// opened with them. A host that is silent and owes nothing is none of them.
-func (r *Roster) Owing() []message.Entry {
+// Lasting returns the hosts that are out of service beyond the end of the run, by
+// their index: the next run is opened with them.
+func (r *Roster) Lasting() []message.Entry {
 	var hosts []message.Entry
 	for _, h := range r.hosts {
-		if h.Owes.Any() {
-			hosts = append(hosts, message.Entry{Host: h.Name, Since: h.Since, Owes: h.Owes})
+		if h.Lasts() {
+			hosts = append(hosts, message.Entry{Host: h.Name, Since: h.OutSince(), Owes: h.Owes, Silent: h.IsSilent() && !h.Absent})
 		}
 	}
 	return hosts

@@ -63,20 +63,25 @@ func (s *State) timedOut() string {
 func (s *State) enough(at time.Time) {
 	// Nobody waits for what an operator has left out.
 	if n := s.counts.status[Prepared]; n+s.counts.status[Skipped] < s.policy.MinPrepared {
+		present, unprepared := s.unprepared()
 		s.stop(fmt.Sprintf("%d of %s prepared, and min-prepared is %d; not prepared: %s",
-			n, text.Count(len(s.members), "host", "hosts"), s.policy.MinPrepared, list(s.unprepared())), at)
+			n, text.Count(present, "host", "hosts"), s.policy.MinPrepared, list(unprepared)), at)
 	}
 }
 
-// unprepared returns the members that are not prepared, each with the reason.
-func (s *State) unprepared() []string {
-	var names []string
+// unprepared returns how many members were not left out when the run was opened, and
+// those of them that are not prepared, each with the reason.
+func (s *State) unprepared() (present int, names []string) {
 	for i := range s.members {
-		if m := &s.members[i]; m.status() != Prepared {
+		m := &s.members[i]
+		if m.leftOut {
+			continue
+		}
+		if present++; m.status() != Prepared {
 			names = append(names, fmt.Sprintf("%s (%s)", m.Name, m.text))
 		}
 	}
-	return names
+	return present, names
 }
 
 // stop lets no further host start because of failures. After not-after the run ends

@@ -13,7 +13,7 @@ import (
 // Fold applies the next record of the log. An error means that the record changed
 // nothing, and says why: it is late, of another run, malformed or forged (design.md
 // 5, invariants 4 and 5). After the end of the run a host can still give an answer
-// that it owes, be deleted and be released.
+// that it owes, recover, be deleted and be released.
 func (s *State) Fold(r message.Decoded) error {
 	if !s.Over() {
 		s.follow(r.Time)
@@ -226,8 +226,8 @@ func (s *State) takeSlot(i int, at time.Time) {
 	s.edit(i, at, func(m *member) { m.takenAt, m.InHand, m.Before = at, true, false })
 }
 
-// foldEvent folds an event. A deletion and a release can come after the end of
-// the run, too.
+// foldEvent folds an event. A host can recover, be deleted and be released after the
+// end of the run, too.
 func (s *State) foldEvent(r message.Decoded) error {
 	event := r.Event
 	if event == nil {
@@ -238,6 +238,8 @@ func (s *State) foldEvent(r message.Decoded) error {
 		return s.each(e, r.Time, s.delete)
 	case message.Released:
 		return s.release(e, r.Time)
+	case message.Recovered:
+		return s.each(e, r.Time, s.recover)
 	}
 	if s.Over() {
 		return fmt.Errorf("event %s belongs to no run under way", message.Name(event))
@@ -245,8 +247,6 @@ func (s *State) foldEvent(r message.Decoded) error {
 	switch e := event.(type) {
 	case message.Silent:
 		return s.each(e, r.Time, s.fallSilent)
-	case message.Recovered:
-		return s.each(e, r.Time, s.recover)
 	case message.Admitted:
 		return s.each(e, r.Time, s.admit)
 	case message.Slot:
@@ -295,7 +295,7 @@ func (s *State) each(e message.Event, at time.Time, change func(i int, at time.T
 // fallSilent notes that a host is silent. A host that is being checked before its
 // upgrade is not admitted any more, and is a candidate again once it is heard of.
 func (s *State) fallSilent(i int, at time.Time) bool {
-	if h := s.roster.Host(i); h.IsSilent() || h.Removed || h.Group == roster.NoGroup {
+	if h := s.roster.Host(i); h.IsSilent() || h.Absent || h.Removed || h.Group == roster.NoGroup {
 		return false
 	}
 	s.editHost(i, at, func(h *roster.Host) { h.Silent = at })
@@ -306,10 +306,10 @@ func (s *State) fallSilent(i int, at time.Time) bool {
 }
 
 func (s *State) recover(i int, at time.Time) bool {
-	if !s.roster.Host(i).IsSilent() {
+	if !s.countsAsSilent(i) {
 		return false
 	}
-	s.editHost(i, at, func(h *roster.Host) { h.Silent = time.Time{} })
+	s.editHost(i, at, (*roster.Host).Recover)
 	return true
 }
 

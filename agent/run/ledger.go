@@ -28,8 +28,20 @@ type Ledger struct {
 // Missed returns the window that was missed last, or nil.
 func (l *Ledger) Missed() *message.Missed { return l.missed }
 
+// OutOfService returns the hosts that are out of service since the last run, which
+// has ended.
+func (l *Ledger) OutOfService() map[string]bool {
+	hosts := map[string]bool{}
+	if l.newest != nil {
+		for _, e := range l.newest.roster.Lasting() {
+			hosts[e.Host] = true
+		}
+	}
+	return hosts
+}
+
 // Opening returns the roster that the next run is opened with: the members that
-// are silent, the hosts that count and are no members, and whoever owes something
+// are silent, the hosts that count and are no members, and whoever is out of service
 // since the runs before.
 func (l *Ledger) Opening(silent []string, others []message.Entry) []message.Entry {
 	entries := slices.Clone(others)
@@ -43,13 +55,14 @@ func (l *Ledger) Opening(silent []string, others []message.Entry) []message.Entr
 	for i, e := range entries {
 		known[e.Host] = i
 	}
-	for _, owing := range l.newest.roster.Owing() {
-		i, listed := known[owing.Host]
-		if !listed {
-			entries = append(entries, owing)
-			continue
+	for _, lasting := range l.newest.roster.Lasting() {
+		i, listed := known[lasting.Host]
+		switch {
+		case !listed:
+			entries = append(entries, lasting)
+		case lasting.Owes.Any() || entries[i].Silent: // Who was silent and is not has recovered.
+			entries[i].Since, entries[i].Owes = lasting.Since, lasting.Owes
 		}
-		entries[i].Since, entries[i].Owes = owing.Since, owing.Owes
 	}
 	return entries
 }

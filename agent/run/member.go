@@ -136,6 +136,8 @@ type member struct {
 	// upgrade kept it out; zero before.
 	takenAt time.Time
 	took    time.Duration
+	// leftOut means that it was left out when the run was opened, because it was silent.
+	leftOut bool
 	// epoch is that of the worker that was prepared.
 	epoch uint64
 	// attempt counts the tasks of the host. ranAt is when its last task failed, and

@@ -63,7 +63,8 @@ type Seen struct {
 
 // Next returns what has to be appended to the log, or waited for, at a time.
 // What people want comes first, also after the end of a run: what they ask, and
-// the hosts that they have deleted. Then the run is told what it does not know
+// the hosts that they have deleted. Also after it the run is told that a host is
+// heard of that fell silent during it. Then the run is told what it does not know
 // yet, and then it goes on.
 func (l *Ledger) Next(now time.Time, seen Seen) Step {
 	if q := seen.Request; q != nil && l.Current() == nil && (q.Ask != Release || l.newest == nil) {
@@ -89,6 +90,9 @@ func (s *State) Next(now time.Time, seen Seen) Step {
 	}
 	switch {
 	case s.Over():
+		if e := s.tellPresence(Seen{Heard: seen.Heard}); e != nil {
+			return note(e)
+		}
 		return Step{}
 	case now.Before(seen.JudgeAt):
 		return Step{Until: seen.JudgeAt}
@@ -276,8 +280,11 @@ func (s *State) end() Step {
 	if s.counts.status[HostFailed] > 0 {
 		reason += "; failed: " + s.members.list(func(st Status) bool { return st == HostFailed })
 	}
-	if s.counts.status[HostFailed]+s.counts.status[Upgraded] < len(s.members) {
-		reason += "; left out: " + s.members.list(func(st Status) bool { return st != Upgraded && st != HostFailed })
+	if s.counts.status[Unreachable] > 0 {
+		reason += "; unreachable: " + s.members.list(func(st Status) bool { return st == Unreachable })
+	}
+	if s.counts.status[HostFailed]+s.counts.status[Upgraded]+s.counts.status[Unreachable] < len(s.members) {
+		reason += "; left out: " + s.members.list(func(st Status) bool { return st != Upgraded && st != HostFailed && st != Unreachable })
 	}
 	if s.counts.status[Upgraded] == 0 && s.counts.status[HostFailed] > 0 {
 		return finish(Failed, reason)

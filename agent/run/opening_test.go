@@ -25,6 +25,8 @@ func (p *player) prepareRun(words []string, rest string) {
 		if err := json.Unmarshal([]byte(rest), p.policy); err != nil {
 			p.t.Fatalf("%s: %v", rest, err)
 		}
+	case "absent":
+		p.policy.Absent = words[1]
 	case "lasts":
 		p.lasts = p.span(words[1])
 	case "stage":
@@ -80,8 +82,8 @@ func (p *player) opening(words []string) message.Opened {
 	for _, word := range words {
 		k := slices.IndexFunc(others, func(e message.Entry) bool { return e.Host == word })
 		switch {
-		case word == "silent":
-			isSilent = true
+		case word == "silent", word == "heard":
+			isSilent = word == "silent"
 		case k >= 0:
 			others[k].Silent = isSilent
 		default:

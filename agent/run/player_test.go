@@ -80,7 +80,7 @@ func (p *player) line(words []string, line string) {
 		if p.stopped = words[0] == "stop"; p.stopped {
 			return
 		}
-	case "rollout", "stage", "lasts":
+	case "rollout", "absent", "stage", "lasts":
 		p.prepareRun(words, rest)
 		return
 	case "hosts", "stages", "tasks", "forecast":

@@ -26,7 +26,7 @@ func TestInvariants(t *testing.T) {
 		p.playRun()
 		if rapid.Bool().Draw(rt, "a second run") {
 			e := drawOpening(rt, p.now)
-			e.Roster = p.ledger.Opening(nil, slices.DeleteFunc(e.Roster, func(e message.Entry) bool { return e.Owes.Any() }))
+			e.Roster = p.ledger.Opening(nil, slices.DeleteFunc(e.Roster, func(e message.Entry) bool { return !e.Since.IsZero() }))
 			p.openRun(e)
 			p.playRun()
 		}
@@ -141,7 +141,7 @@ func drawOpening(rt *rapid.T, opens time.Time) message.Opened {
 		if rapid.IntRange(0, 9).Draw(rt, "owes") == 0 {
 			entry.Owes = drawDebt(rt)
 		}
-		if entry.Owes.Any() {
+		if entry.Owes.Any() || entry.Silent && rapid.Bool().Draw(rt, "fell silent in an earlier run") {
 			entry.Since = opens.Add(-time.Hour)
 		}
 		if entry != (message.Entry{Host: name}) {
@@ -173,6 +173,7 @@ func drawPolicy(rt *rapid.T) policy.Resolved {
 	p.OnFailure = rapid.SampledFrom([]string{policy.Stop, policy.Pause, policy.Continue, policy.Continue}).Draw(rt, "on-failure")
 	p.Overrun = rapid.SampledFrom([]string{policy.FinishHost, policy.StopHost}).Draw(rt, "overrun")
 	p.OverrunLimit = policy.SpanOf(rapid.SampledFrom([]time.Duration{0, time.Minute, 15 * time.Minute, 5 * time.Hour}).Draw(rt, "overrun-limit"))
+	p.Absent = rapid.SampledFrom([]string{policy.Skip, policy.CountAbsent}).Draw(rt, "absent")
 	p.Paused = rapid.IntRange(0, 9).Draw(rt, "paused") == 0
 	p.Timeouts = &policy.Timeouts{
 		Prepare: policy.SpanOf(drawSpan(rt, "prepare", time.Hour)), Upgrade: policy.SpanOf(drawSpan(rt, "upgrade", time.Hour)),

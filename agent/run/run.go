@@ -21,16 +21,19 @@
 //
 // # What holds
 //
-// All members are prepared, also silent ones: these take part if they answer within
-// the limit. No host is upgraded before each member has answered or its time is up,
-// and at least min-prepared members are prepared. A member that was deleted or
+// Members that were silent before the run was opened are left out as unreachable; those
+// that fell silent in an earlier run hold a slot, the others do not. With absent "count",
+// and when they owe something, they take part if they answer within the limit. All other
+// members are prepared. No host is upgraded before each of them has answered or its time
+// is up, and at least min-prepared members are prepared. A member that was deleted or
 // released counts as prepared.
 //
 // A host goes through the checks before it, its slot, drain, upgrade, reboot, the
 // checks after it, and undrain. It is out of service from its slot until all of that
 // has passed. A host that failed is out of service until its late answer has come, it
-// is undrained and its checks pass; they are tried again each 30 s. A silent host is
-// out of service while it is silent. Deletion and release end all of this. No host
+// is undrained and its checks pass; they are tried again each 30 s. A host that falls
+// silent during a run is out of service until it is heard of, also beyond the end of
+// the run. Deletion and release end all of this. No host
 // starts while as many hosts of its stage are out of service as may be; hosts that
 // fall silent later can exceed that. The result of the checks before a host is valid
 // for a while, and not beyond a pause: a host that has waited for its slot for longer
@@ -60,6 +63,7 @@
 package run
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -171,6 +175,7 @@ func open(r message.Record, e message.Opened) *State {
 	for _, entry := range e.Roster {
 		s.addEntry(entry, r.Time)
 	}
+	s.leaveOutSilent(r.Time)
 	return s
 }
 
@@ -206,10 +211,27 @@ func (s *State) addEntry(e message.Entry, at time.Time) {
 	}
 	s.editHost(i, at, func(h *roster.Host) {
 		h.Since, h.Before, h.Owes = e.Since, true, owes
-		if e.Silent {
-			h.Silent = at
+		if h.Absent = e.Absent(); e.Silent && !(h.Absent && s.policy.Absent == policy.Skip) {
+			h.Silent = cmp.Or(e.Since, at)
 		}
 	})
+}
+
+// leaveOutSilent leaves out the members that were silent before the run was opened, if
+// its policy says so. Those that owe something take part: an answer to prepare is what
+// shows that they are well.
+func (s *State) leaveOutSilent(at time.Time) {
+	if s.policy.Absent != policy.Skip {
+		return
+	}
+	for i := range s.members {
+		if m := &s.members[i]; m.Absent || m.IsSilent() && !m.Held() {
+			s.edit(i, at, func(m *member) {
+				m.leftOut = true
+				m.ends(Unreachable, "it was silent before the run was opened", at)
+			})
+		}
+	}
 }
 
 // Hosts returns the members in the order of their stages. The caller owns the

@@ -24,11 +24,13 @@ var update = flag.Bool("update", false, "write the transcripts anew")
 //	                             what differs from max 1; aside h07,h08 names
 //	                             hosts of the stage that are no members; stage
 //	                             none forgets those before
+//	absent count                 whether silent hosts count, skip if not said
 //	lasts 2h                     how long it lasts, 4h if this is not said
 //
 // What happens:
 //
-//	open h01 h02 silent h03      opens a run
+//	open h01 silent h03 heard h04
+//	                             opens a run
 //	silent h03                   hosts are not heard of
 //	recovered h03                silent hosts were heard of again
 //	deleted h03                  hosts were deleted

@@ -28,23 +28,28 @@ func (s *State) NonMembers() []NonMember {
 	return all
 }
 
-// Watched returns the hosts whose silence matters to the run: its members, and the
-// hosts that count in a stage.
+// Watched returns the hosts whose silence matters to the run: its members, the hosts
+// that count in a stage, and those that it counts as silent.
 func (s *State) Watched() []string {
 	var names []string
 	for _, h := range s.roster.From(0) {
-		if h.Group != roster.NoGroup {
+		if h.Group != roster.NoGroup || h.IsSilent() {
 			names = append(names, h.Name)
 		}
 	}
 	return names
 }
 
-// countsAsOut reports whether a host counts as out of service. Silence counts only while
-// the run is under way.
+// countsAsOut reports whether a host counts as out of service. The silence of a host
+// that was absent counts only while the run is under way.
 func (s *State) countsAsOut(i int) bool {
+	return s.roster.Host(i).Held() || s.countsAsSilent(i)
+}
+
+// countsAsSilent reports whether a host counts as silent.
+func (s *State) countsAsSilent(i int) bool {
 	h := s.roster.Host(i)
-	return h.Held() || h.IsSilent() && !s.Over()
+	return h.IsSilent() && !(h.Absent && s.Over())
 }
 
 // Minds reports whether the deletion of a host changes anything in the run: the run
@@ -54,16 +59,20 @@ func (s *State) Minds(host string) bool {
 	return known && (s.countsAsOut(i) || s.isMember(i) && s.members[i].final == "")
 }
 
-// silence tells whether a member counts as silent; matters is false for a host
-// whose silence says nothing: it is no member, was left out, or is out of
-// service anyway.
+// silence tells whether a host counts as silent; matters is false for a host whose
+// silence says nothing: it is no member, is absent, was left out, or is out of service
+// anyway, or the run has ended.
 func (s *State) silence(name string) (silent, matters bool) {
 	i, known := s.roster.Index(name)
-	if !known || s.Over() {
+	if !known {
 		return false, false
 	}
 	h := s.roster.Host(i)
 	switch {
+	case s.Over():
+		return s.countsAsSilent(i), false
+	case h.Absent && !h.IsSilent():
+		return false, false
 	case !s.isMember(i):
 		return h.IsSilent(), h.Group != roster.NoGroup && !h.Removed
 	case h.IsSilent():

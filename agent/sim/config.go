@@ -22,6 +22,7 @@ func (w *World) drawRollout(purpose string) *v1.Rollout {
 		Stages:       w.drawStages(purpose),
 		MaxFailures:  count("max-failures", "", "1", "2", "50%", "100%"),
 		OnFailure:    text("on-failure", "", "stop", "pause", "continue", "continue"),
+		Absent:       text("absent", "", "skip", "count"),
 		MinPrepared:  count("min-prepared", "", "0%", "1", "50%", "100%"),
 		Overrun:      text("overrun", "", "finish-host", "stop"),
 		OverrunLimit: span("overrun-limit", "", "0s", "30s", "3m"),

@@ -29,6 +29,7 @@ type Policy struct {
 	Stages       types.List   `tfsdk:"stages"`
 	MaxFailures  types.String `tfsdk:"max_failures"`
 	OnFailure    types.String `tfsdk:"on_failure"`
+	Absent       types.String `tfsdk:"absent"`
 	MinPrepared  types.String `tfsdk:"min_prepared"`
 	Overrun      types.String `tfsdk:"overrun"`
 	OverrunLimit types.String `tfsdk:"overrun_limit"`
@@ -96,10 +97,12 @@ func attributes() map[string]schema.Attribute {
 func limitAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"max_failures": apiobject.Text("The number of failed hosts at which `on_failure` takes effect; `1` by default. A host that could not prepare is not counted. " +
-			"A percentage is of the run's hosts, rounded down, but at least 1."),
+			"A percentage is of the hosts that are present, rounded down, but at least 1."),
 		"on_failure": apiobject.Text("What happens when `max_failures` hosts have failed: `stop` ends the run after the hosts under way, `pause` holds it until somebody resumes or aborts it, " +
 			"`continue` continues the run; `stop` by default."),
-		"min_prepared": apiobject.Text("How many hosts must have prepared before the first one is upgraded; `50%` by default. Otherwise the run ends without a change on any host. A percentage is rounded up."),
+		"absent": apiobject.Text("What happens to hosts that were silent before the run was opened: `skip` leaves them out as `unreachable`, so that they hold no slot and no percentage includes them; " +
+			"`count` counts them as present and out of service; `skip` by default. A host that falls silent during a run is out of service in any case."),
+		"min_prepared": apiobject.Text("How many hosts must have prepared before the first one is upgraded; `50%` by default. Otherwise the run ends without a change on any host. A percentage is of the hosts that are present, rounded up."),
 		"overrun": apiobject.Text("What happens to hosts under way when the time of the run is up: `finish-host` waits until they have finished their current command, at most for `overrun_limit`, and undrains them; " +
 			"`stop` does not wait for them; `finish-host` by default. Neither sends a further command."),
 		"overrun_limit": apiobject.Duration("How long after its time is up a run ends at the latest, whatever its hosts do, from `0s` to `7d`; `15m` by default. " +
@@ -126,7 +129,7 @@ func stagesAttribute() schema.Attribute {
 			"name":  apiobject.Required("The name of the stage: lower-case letters, digits and hyphens, unique in the rollout."),
 			"match": matchAttribute("The hosts of the stage. Only the last stage may omit it: it contains all remaining hosts."),
 			"max_unavailable": apiobject.Text("How many of the stage's hosts may be out of service at once; `1` by default. " +
-				"A percentage is of the stage's hosts, rounded down, but at least 1. A host that is unhealthy or silent counts as out of service."),
+				"A percentage is of the stage's hosts that are not absent, rounded down, but at least 1. A host that is unhealthy, or fell silent during a run, counts as out of service."),
 			"soak":             apiobject.Duration("How long the run waits after the stage, before the next one; `0s` by default."),
 			"approval":         apiobject.Bool("Whether the stage waits for somebody to approve it; `false` by default."),
 			"approval_timeout": apiobject.Duration("How long the stage waits for the approval at most, from `1s` to `7d`; `1d` by default."),

@@ -39,9 +39,24 @@ var outOfServiceFaults = []fault{
 		by: tests("agent/run", "TestReplyOfAnotherWorker"),
 	},
 	{
-		name: "host-beyond-the-run-is-well", in: "agent/roster.Roster.Owing",
-		old: `if h.Owes.Any() {`, new: `if h.Owes.Any() && h.Group != NoGroup {`,
+		name: "host-beyond-the-run-is-well", in: "agent/roster.Roster.Lasting",
+		old: `if h.Lasts() {`, new: `if h.Lasts() && h.Group != NoGroup {`,
 		by: simulated(scripts),
+	},
+	{
+		name: "silence-ends-with-the-run", in: "agent/roster.Host.Lasts",
+		old: `h.Owes.Any() || h.IsSilent() && !h.Absent`, new: `h.Owes.Any()`,
+		by: append(tests("agent/controller", "TestSilentBeyondTheRun"), scripts, invariants),
+	},
+	{
+		name: "absent-host-holds-a-slot", in: "agent/run.State.addEntry",
+		old: `e.Silent && !(h.Absent && s.policy.Absent == policy.Skip)`, new: `e.Silent`,
+		by: simulated(scripts, invariants),
+	},
+	{
+		name: "host-that-could-not-prepare-counts", in: "agent/run.State.fail",
+		old: `m.step > preparing`, new: `true`,
+		by: simulated(scripts, invariants),
 	},
 	{
 		name: "host-aside-does-not-count", in: "agent/run.State.addEntry",

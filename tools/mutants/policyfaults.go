@@ -34,8 +34,13 @@ var policyFaults = []fault{
 	},
 	{
 		name: "no-failure-is-too-many", in: "agent/plan.Plan.count",
-		old: `max(1, full.MaxFailures.Of(size, policy.Down))`, new: `full.MaxFailures.Of(size, policy.Down)`,
+		old: `max(1, full.MaxFailures.Of(present, policy.Down))`, new: `full.MaxFailures.Of(present, policy.Down)`,
 		by: tests("agent/plan", "TestCounts"),
+	},
+	{
+		name: "absent-hosts-are-of-the-whole", in: "agent/plan.Plan.count",
+		old: `slices.DeleteFunc(slices.Clone(hosts), Host.absent)`, new: `slices.Clone(hosts)`,
+		by: tests("agent/plan", "TestHostsThatAreAbsent"),
 	},
 	{
 		name: "null-is-a-problem", in: "agent/document.Object.fillPointer",

@@ -72,7 +72,7 @@ func (p *run) changesMember(m *member, e message.Event) bool {
 	mayBegin := p.allAnswered() && m.stage == p.current() && !m.silent
 	switch e := e.(type) {
 	case message.Silent:
-		return !m.silent && !m.removed
+		return !m.silent && !m.absent && !m.removed
 	case message.Recovered:
 		return m.silent
 	case message.Deleted:
@@ -96,7 +96,7 @@ func (o *Oracle) changesOther(name string, e message.Event) bool {
 	h, inStage := o.other(name)
 	switch e.(type) {
 	case message.Silent:
-		return inStage && !h.silent && !h.removed
+		return inStage && !h.silent && !h.absent && !h.removed
 	case message.Recovered:
 		return h.silent
 	case message.Released, message.Deleted:
@@ -105,19 +105,16 @@ func (o *Oracle) changesOther(name string, e message.Event) bool {
 	return false
 }
 
-// removes reports whether an event puts a host back in service whatever it owes.
-func removes(e message.Event) bool {
+// countsAfter reports whether an event counts after the end of a run: a host that
+// is still out of service may be released or deleted, and one that is silent may
+// recover.
+func (o *Oracle) countsAfter(e message.Event) bool {
+	recovered := false
 	switch e.(type) {
 	case message.Released, message.Deleted:
-		return true
-	}
-	return false
-}
-
-// removalCounts reports whether an event counts after the end of a run: a host that
-// is still out of service may be released or deleted.
-func (o *Oracle) removalCounts(e message.Event) bool {
-	if !removes(e) {
+	case message.Recovered:
+		recovered = true
+	default:
 		return false
 	}
 	changes := false
@@ -127,7 +124,7 @@ func (o *Oracle) removalCounts(e message.Event) bool {
 		if h == nil || h.member == nil && other == nil && !h.removed {
 			return false
 		}
-		changes = changes || h.held()
+		changes = changes || h.silent || h.held() && !recovered
 	}
 	return changes
 }
@@ -251,7 +248,10 @@ func (o *Oracle) hostEvent(r message.Decoded, e message.Event, name string, sent
 			m.phase, m.keeps = prepared, false
 		}
 	case message.Recovered:
-		h.silent = false
+		if o.run.finished {
+			o.count("recovered after the end of a run")
+		}
+		h.silent, h.absent = false, false
 	case message.Deleted, message.Released:
 		if o.run.finished {
 			o.count(message.Name(e) + " after the end of a run")
@@ -361,7 +361,7 @@ func (o *Oracle) finish(r message.Decoded, e message.Finished) {
 		}
 	}
 	for _, h := range o.hosts {
-		h.silent = false
+		h.silent, h.absent = h.silent && !h.absent, false
 	}
 	o.stagesDone(r.Time)
 }

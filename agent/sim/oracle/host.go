@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 )
 
 // host is the state of a host by the log, over all runs.
@@ -10,7 +11,10 @@ type host struct {
 	// member is the host's part in the newest run; nil when it is no member.
 	member *member
 	owes   debt
-	silent bool
+	// silent means that the host counts as silent. absent means that it was silent
+	// before the run was opened and was not heard of since: by the policy it does not
+	// count, or not beyond the end of the run.
+	silent, absent bool
 	// removed means that the host was deleted or released in the newest run; forced,
 	// in any run.
 	removed, forced bool
@@ -31,7 +35,7 @@ type debt struct {
 }
 
 // out reports whether a host is out of service: the run under way has taken it out
-// of service, or it owes something, or it is silent (design.md 5).
+// of service, or it owes something, or it is silent and not absent (design.md 5).
 func (h *host) out() bool { return h.member.inHand() || h.owes != (debt{}) || h.silent }
 
 // held reports whether a host is out of service for another reason than silence.
@@ -39,7 +43,7 @@ func (h *host) held() bool { return h.member.inHand() || h.owes != (debt{}) }
 
 // remove puts a host back in service whatever it owes: it was deleted or released.
 func (h *host) remove() {
-	h.owes, h.silent, h.removed, h.forced = debt{}, false, true, true
+	h.owes, h.silent, h.absent, h.removed, h.forced = debt{}, false, false, true, true
 	if m := h.member; m != nil {
 		m.phase, m.ended = over, true
 	}
@@ -75,6 +79,7 @@ func (o *Oracle) open(r message.Decoded, e message.Opened) {
 	owed := announced(e)
 	if o.run != nil {
 		o.compareDebts(r, owed)
+		o.compareSilence(r, e)
 	}
 	for name, owes := range owed {
 		h := o.host(name)
@@ -82,14 +87,17 @@ func (o *Oracle) open(r message.Decoded, e message.Opened) {
 		h.owes = owes
 	}
 	for _, h := range o.hosts {
-		h.member, h.silent, h.removed = nil, false, false
+		h.member, h.silent, h.absent, h.removed = nil, false, false, false
 	}
 	o.run = newRun(r, e)
 	o.windowTold(e.Window)
-	o.enlist(e)
 	for _, entry := range e.Roster {
-		o.host(entry.Host).silent = entry.Silent
+		h := o.host(entry.Host)
+		h.absent = entry.Silent && entry.Since.IsZero()
+		h.silent = entry.Silent && !(h.absent && e.Policy.Absent == policy.Skip)
 	}
+	o.enlist(e)
+	o.stagesDone(r.Time)
 	o.count("runs opened by " + e.Trigger)
 	if e.RetryOf != 0 {
 		o.count("runs that retry")
@@ -115,6 +123,25 @@ func (o *Oracle) compareDebts(r message.Decoded, announced map[string]debt) {
 	}
 }
 
+// compareSilence judges that a host that fell silent while a run was under way is out of
+// service in the next run too, unless it was heard of (invariant 1).
+func (o *Oracle) compareSilence(r message.Decoded, e message.Opened) {
+	entries := map[string]message.Entry{}
+	for _, entry := range e.Roster {
+		entries[entry.Host] = entry
+	}
+	for name, h := range o.hosts {
+		entry, listed := entries[name]
+		switch {
+		case !h.silent:
+		case entry.Silent && entry.Since.IsZero(), !listed && !has(e.Members, name):
+			o.violated("invariant 1: run %d is opened as if %s had been silent before all runs, and it fell silent in a run", r.Seq, name)
+		case entry.Silent:
+			o.count("hosts that are silent since an earlier run")
+		}
+	}
+}
+
 // enlist makes the members and stages of a run. A member does not owe an undrain or
 // checks that the policy of this run does not have.
 func (o *Oracle) enlist(e message.Opened) {
@@ -130,6 +157,10 @@ func (o *Oracle) enlist(e message.Opened) {
 			}
 			if h.owes.answer == "" {
 				h.owes.answerOf = 0
+			}
+			if e.Policy.Absent == policy.Skip && (h.absent || h.silent) && h.owes == (debt{}) {
+				h.member.phase, h.member.ended = over, true
+				o.count("members that are left out because they are silent")
 			}
 			p.members = append(p.members, h.member)
 			s.hosts = append(s.hosts, h)

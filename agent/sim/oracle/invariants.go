@@ -48,12 +48,12 @@ func (o *Oracle) checkPrepare(r message.Decoded, c message.Command) {
 		o.violated("run %d is prepared twice, by record %d", p.id, r.Seq)
 	}
 	for _, name := range c.Hosts {
-		if m := p.member(name); m == nil || m.removed {
-			o.violated("prepare %d is for %s, which is no member", r.Seq, name)
+		if m := p.member(name); m == nil || m.removed || m.ended {
+			o.violated("prepare %d is for %s, which is no member or absent", r.Seq, name)
 		}
 	}
 	for _, m := range p.members {
-		if !m.removed && !has(c.Hosts, m.name) {
+		if !m.removed && !m.ended && !has(c.Hosts, m.name) {
 			o.violated("prepare %d is not for %s", r.Seq, m.name)
 		}
 	}

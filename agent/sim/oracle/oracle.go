@@ -112,7 +112,7 @@ func (o *Oracle) Counts(r message.Decoded) bool {
 	case message.Opened, message.Missed:
 		return true
 	}
-	return o.run != nil && o.removalCounts(r.Event)
+	return o.run != nil && o.countsAfter(r.Event)
 }
 
 // Apply judges a record that counts, and applies it.

@@ -194,7 +194,7 @@ func (p *run) member(name string) *member {
 	return nil
 }
 
-// other returns a non-member that counts in a stage, or owes something.
+// other returns a non-member that counts in a stage, or is out of service.
 func (o *Oracle) other(name string) (h *host, inStage bool) {
 	for n := range o.run.stages {
 		for _, h := range o.run.stages[n].hosts {
@@ -203,7 +203,7 @@ func (o *Oracle) other(name string) (h *host, inStage bool) {
 			}
 		}
 	}
-	if h := o.hosts[name]; h != nil && h.member == nil && h.owes != (debt{}) {
+	if h := o.hosts[name]; h != nil && h.member == nil && (h.owes != (debt{}) || h.silent) {
 		return h, false
 	}
 	return nil, false
