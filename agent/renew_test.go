@@ -179,7 +179,13 @@ func (f *fleet) presented(address string) string {
 // hears waits until the site has heard of a host after a time.
 func (f *fleet) hears(host string, after time.Time, trusted certtest.Pair) {
 	f.t.Helper()
-	api := f.secure(trusted)
+	f.hearsBy(f.secure(trusted), host, after)
+}
+
+// hearsBy waits until a client of the site sees that it has heard of a host after a
+// time.
+func (f *fleet) hearsBy(api *client.Client, host string, after time.Time) {
+	f.t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		hosts, err := api.Hosts(f.t.Context(), "acme", "")
 		if err != nil {

@@ -102,22 +102,57 @@ func nameOf(text string) string {
 	return hex.EncodeToString(hash[:])
 }
 
+// read returns the token of an id; os.ErrNotExist when there is none.
+func (t *Tokens) read(id string) (token Token, err error) {
+	body, err := t.kept.Get(id)
+	if err != nil {
+		return Token{}, fmt.Errorf("cannot look up a token: %w", err)
+	}
+	if err := format.Token.Decode(body, &token); err != nil {
+		return Token{}, fmt.Errorf("cannot read a token's file: %w", err)
+	}
+	return token, nil
+}
+
+// KeptToken is a token as it is kept: without its secret text.
+type KeptToken struct {
+	// ID is the SHA-256 of the text.
+	ID   string
+	Made time.Time
+	// Token is empty if its file is damaged, and Damage tells how.
+	Token
+	Damage error
+}
+
+// List returns all tokens.
+func (t *Tokens) List() ([]KeptToken, error) {
+	entries, err := t.kept.List()
+	if err != nil {
+		return nil, err
+	}
+	all := make([]KeptToken, 0, len(entries))
+	for _, e := range entries {
+		token, err := t.read(e.Name)
+		all = append(all, KeptToken{ID: e.Name, Made: e.Made, Token: token, Damage: err})
+	}
+	return all, nil
+}
+
+// Remove removes a token: the next request with it is refused.
+func (t *Tokens) Remove(id string) error { return t.kept.Remove(id) }
+
 // Bearer returns the token of a request (RFC 6750 2.1).
 func (t *Tokens) Bearer(r *http.Request) (Token, error) {
 	scheme, text, found := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !found || !strings.EqualFold(scheme, "Bearer") {
 		return Token{}, problem(http.StatusUnauthorized, "", "", "the request has no token; send Authorization: Bearer TOKEN")
 	}
-	body, err := t.kept.Get(nameOf(strings.TrimSpace(text)))
+	token, err := t.read(nameOf(strings.TrimSpace(text)))
 	if errors.Is(err, os.ErrNotExist) {
 		return Token{}, problem(http.StatusUnauthorized, "", "", "the token is unknown")
 	}
 	if err != nil {
-		return Token{}, fmt.Errorf("cannot look up a token: %w", err)
-	}
-	var token Token
-	if err := format.Token.Decode(body, &token); err != nil {
-		return Token{}, fmt.Errorf("cannot read a token's file: %w", err)
+		return Token{}, err
 	}
 	if token.Expires != nil && time.Now().After(*token.Expires) {
 		return Token{}, problem(http.StatusUnauthorized, "", "", "the token has expired")

@@ -66,7 +66,7 @@ type commands struct {
 	Get         getCommand         `cmd:"" help:"Print the configuration, rollout and calendars as apply reads them."`
 	Edit        editCommand        `cmd:"" help:"Edit the configuration, rollout and calendars in an editor."`
 	Validate    validateCommand    `cmd:"" help:"Check a file for apply without writing anything."`
-	Credentials credentialsCommand `cmd:"" help:"Make a token for the REST API or a key for a host."`
+	Credentials credentialsCommand `cmd:"" help:"Make, list and withdraw tokens of the REST API and keys of hosts."`
 }
 
 // Run does what the arguments say, until ctx ends, and returns the exit code.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
@@ -21,8 +22,10 @@ import (
 // credentialsCommand makes what a client or a host proves itself with. It
 // works on the site's folder, also while the site runs.
 type credentialsCommand struct {
-	Token tokenCommand `cmd:"" help:"Make a token for the REST API and print it."`
-	Host  keyCommand   `cmd:"" help:"Make a key for a host and write it to a file."`
+	Token  tokenCommand      `cmd:"" help:"Make a token for the REST API and print it."`
+	Host   keyCommand        `cmd:"" help:"Make a key for a host and write it to a file."`
+	List   listKeptCommand   `cmd:"" help:"List the tokens and host keys, without their secrets."`
+	Remove removeKeptCommand `cmd:"" help:"Withdraw a token or a host key. Whoever is connected with the key is disconnected within seconds."`
 }
 
 // siteFolder is the folder of the site that a credential is for. A mistyped one
@@ -73,6 +76,7 @@ type tokenCommand struct {
 	Tenant string   `help:"Tenant that it is valid for; * for all." required:""`
 	Name   string   `help:"Name of its owner; runs that it starts bear this name." required:""`
 	Allow  []string `help:"What it allows: read, write, start." default:"read,write,start" enum:"read,write,start"`
+	Valid  length   `help:"How long it is valid, such as 90d or 12h (default: until it is removed)." placeholder:"TIME"`
 }
 
 // Run implements the command.
@@ -80,6 +84,10 @@ func (c *tokenCommand) Run(out io.Writer) error {
 	token := api.Token{Name: c.Name, Tenant: c.Tenant}
 	for _, right := range c.Allow {
 		token.Allow = append(token.Allow, api.Right(right))
+	}
+	if c.Valid > 0 {
+		end := time.Now().Add(time.Duration(c.Valid)).UTC().Truncate(time.Second)
+		token.Expires = &end
 	}
 	if err := c.misused(token); err != nil {
 		return misused(err)

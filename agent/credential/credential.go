@@ -6,9 +6,11 @@ package credential
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
@@ -21,9 +23,20 @@ type Store interface {
 	Get(name string) ([]byte, error)
 	// Put makes an entry durable. It counts at once.
 	Put(name string, body []byte) error
+	// Remove removes an entry durably; os.ErrNotExist when there is none of that name.
+	Remove(name string) error
+	// List returns all entries by name.
+	List() ([]Entry, error)
 	// Watch calls changed after entries were added or removed, until ctx ends. It
 	// may call late, once for several changes, and for nothing.
 	Watch(ctx context.Context, changed func()) error
+}
+
+// Entry says of an entry what the store itself knows.
+type Entry struct {
+	Name string
+	// Made is when it was put.
+	Made time.Time
 }
 
 // Folder is a Store with a file for each entry. Whoever may write to the folder
@@ -42,7 +55,10 @@ func OpenFolder(dir string) (*Folder, error) {
 	return &Folder{dir: dir}, nil
 }
 
-func (f *Folder) path(name string) string { return filepath.Join(f.dir, name+".json") }
+func (f *Folder) path(name string) string { return filepath.Join(f.dir, name+suffix) }
+
+// suffix ends the names of the files.
+const suffix = ".json"
 
 // Get implements Store.
 func (f *Folder) Get(name string) ([]byte, error) { return os.ReadFile(f.path(name)) }
@@ -50,6 +66,38 @@ func (f *Folder) Get(name string) ([]byte, error) { return os.ReadFile(f.path(na
 // Put implements Store.
 func (f *Folder) Put(name string, body []byte) error {
 	return durable.WriteFile(f.path(name), body, 0o600)
+}
+
+// Remove implements Store.
+func (f *Folder) Remove(name string) error {
+	if err := os.Remove(f.path(name)); err != nil {
+		return err
+	}
+	return durable.SyncFolder(f.dir)
+}
+
+// List implements Store.
+func (f *Folder) List() ([]Entry, error) {
+	files, err := os.ReadDir(f.dir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the folder of credentials: %w", err)
+	}
+	var all []Entry
+	for _, file := range files {
+		name, ours := strings.CutSuffix(file.Name(), suffix)
+		if !ours || !file.Type().IsRegular() {
+			continue
+		}
+		info, err := file.Info()
+		if errors.Is(err, os.ErrNotExist) {
+			continue // It was removed meanwhile.
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot list the folder of credentials: %w", err)
+		}
+		all = append(all, Entry{Name: name, Made: info.ModTime()})
+	}
+	return all, nil
 }
 
 // watchInterval is the time between two looks at the folder. A look costs one

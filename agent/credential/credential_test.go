@@ -23,6 +23,13 @@ func TestFolder(t *testing.T) {
 	if err := f.Put("a", []byte("one")); err != nil {
 		t.Fatal(err)
 	}
+	// Neither an unfinished write nor anything else is an entry.
+	if err := errors.Join(os.WriteFile(dir+"/b.json.tmp", nil, 0o600), os.Mkdir(dir+"/c.json", 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := f.List(); err != nil || len(all) != 1 || all[0].Name != "a" || time.Since(all[0].Made) > time.Hour {
+		t.Errorf("it lists %v, %v", all, err)
+	}
 	again, err := OpenFolder(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -30,6 +37,17 @@ func TestFolder(t *testing.T) {
 	if got, err := again.Get("a"); err != nil || string(got) != "one" {
 		t.Errorf("it is %q, %v", got, err)
 	}
+	defer func() {
+		if err := f.Remove("a"); err != nil {
+			t.Error(err)
+		}
+		if err := f.Remove("a"); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("what is not there is removed: %v", err)
+		}
+		if all, err := f.List(); err != nil || len(all) != 0 {
+			t.Errorf("after the removal it lists %v, %v", all, err)
+		}
+	}()
 	if _, err := OpenFolder(dir + "/a.json"); err == nil {
 		t.Error("a file is taken for a folder")
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/nats-io/nkeys"
 
@@ -75,6 +76,36 @@ func (h *Hosts) Add(id Identity) (seed []byte, err error) {
 	}
 	return key.Seed()
 }
+
+// HostKey is a key of a host, by its public part.
+type HostKey struct {
+	Public string
+	Made   time.Time
+	// Identity is whose key it is; Damage tells why nobody knows.
+	Identity
+	Damage error
+}
+
+// List returns all keys.
+func (h *Hosts) List() ([]HostKey, error) {
+	entries, err := h.keys.List()
+	if err != nil {
+		return nil, err
+	}
+	all := make([]HostKey, 0, len(entries))
+	for _, e := range entries {
+		id, known, err := h.Find(e.Name)
+		if err == nil && !known {
+			err = fmt.Errorf("%s is not the name of a host key", e.Name)
+		}
+		all = append(all, HostKey{Public: e.Name, Made: e.Made, Identity: id, Damage: err})
+	}
+	return all, nil
+}
+
+// Remove removes a key: whoever is connected with it is disconnected within
+// seconds.
+func (h *Hosts) Remove(public string) error { return h.keys.Remove(public) }
 
 // Find returns the host of a public key; false when no host has it.
 func (h *Hosts) Find(public string) (Identity, bool, error) {

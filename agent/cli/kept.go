@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
+)
+
+// kept is a credential as a site keeps it: without its secret.
+type kept struct {
+	kind, owner, tenant, note, id string
+	made                          time.Time
+	remove                        func() error
+	// removed tells what follows from its removal.
+	removed string
+}
+
+// shortID is how much of an id is shown, and leastID how much of it must be given.
+const shortID, leastID = 12, 6
+
+// keptFolder is the folder of a site that has run.
+type keptFolder struct {
+	Data string `help:"The site's folder." default:"/var/lib/osupgrade" type:"path" env:"OSUPGRADE_DATA"`
+}
+
+// all returns the credentials of the site, by kind, tenant, owner and age.
+func (f *keptFolder) all() ([]kept, error) {
+	if _, err := os.Stat(filepath.Join(f.Data, "credentials")); err != nil {
+		return nil, fmt.Errorf("data: %s is not the folder of a site: %w", f.Data, err)
+	}
+	tokens, err := f.tokens()
+	if err != nil {
+		return nil, err
+	}
+	keys, err := f.keys()
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Concat(keys, tokens)
+	slices.SortFunc(all, func(a, b kept) int {
+		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.owner, b.owner), a.made.Compare(b.made))
+	})
+	return all, nil
+}
+
+func (f *keptFolder) tokens() ([]kept, error) {
+	opened, err := site.OpenTokens(f.Data)
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := opened.List()
+	if err != nil {
+		return nil, err
+	}
+	all := make([]kept, 0, len(tokens))
+	for _, t := range tokens {
+		k := kept{kind: "token", owner: t.Name, tenant: t.Tenant, id: t.ID, made: t.Made, removed: "the next request with it is refused"}
+		k.remove = func() error { return opened.Remove(t.ID) }
+		for _, right := range t.Allow {
+			k.note += string(right) + " "
+		}
+		if t.Expires != nil {
+			k.note += "until " + t.Expires.UTC().Format(time.RFC3339)
+		}
+		if t.Damage != nil {
+			k.owner, k.tenant, k.note = "?", "?", t.Damage.Error()
+		}
+		all = append(all, k)
+	}
+	return all, nil
+}
+
+func (f *keptFolder) keys() ([]kept, error) {
+	opened, err := site.OpenHosts(f.Data)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := opened.List()
+	if err != nil {
+		return nil, err
+	}
+	all := make([]kept, 0, len(keys))
+	for _, h := range keys {
+		k := kept{kind: "key", owner: h.Host, tenant: h.Tenant, id: h.Public, made: h.Made, removed: "a worker that is connected with it is disconnected within seconds"}
+		k.remove = func() error { return opened.Remove(h.Public) }
+		if h.Damage != nil {
+			k.owner, k.tenant, k.note = "?", "?", h.Damage.Error()
+		}
+		all = append(all, k)
+	}
+	return all, nil
+}
+
+// listKeptCommand lists what the site lets in.
+type listKeptCommand struct{ keptFolder }
+
+// Run implements the command.
+func (c *listKeptCommand) Run(out io.Writer) error {
+	all, err := c.all()
+	if err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "ID\tKIND\tTENANT\tOWNER\tMADE\tALLOWS")
+	for _, k := range all {
+		_, _ = fmt.Fprintf(table, "%.*s\t%s\t%s\t%s\t%s\t%s\n", shortID, k.id, k.kind, k.tenant, k.owner, k.made.UTC().Format(time.RFC3339), strings.TrimSpace(k.note))
+	}
+	return table.Flush()
+}
+
+// removeKeptCommand removes one of them.
+type removeKeptCommand struct {
+	keptFolder
+	ID string `arg:"" help:"Its id, as credentials list shows it."`
+}
+
+// Run implements the command.
+func (c *removeKeptCommand) Run(out io.Writer) error {
+	if len(c.ID) < leastID {
+		return misusedf("id: %q is too short; use at least %d characters of what credentials list shows", c.ID, leastID)
+	}
+	all, err := c.all()
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(k kept) bool { return !strings.HasPrefix(k.id, c.ID) })
+	switch {
+	case len(all) == 0:
+		return fmt.Errorf("id: %.200q is the id of no token and no host key in %s; see credentials list", c.ID, c.Data)
+	case len(all) > 1:
+		return misusedf("id: %q begins the ids of %d credentials; use more of it", c.ID, len(all))
+	}
+	k := all[0]
+	if err := k.remove(); err != nil {
+		return fmt.Errorf("cannot remove %s: %w", c.ID, err)
+	}
+	_, err = fmt.Fprintf(out, "Removed the %s of %s of tenant %s: %s.\n", k.kind, k.owner, k.tenant, k.removed)
+	return err
+}
