@@ -5,8 +5,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -101,11 +99,7 @@ func TestCrashMatrix(t *testing.T) {
 // buildCrashing builds an agent that asks a judge at each labelled step.
 func buildCrashing(t *testing.T) string {
 	t.Helper()
-	bin := filepath.Join(t.TempDir(), "osupgrade-agent")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-tags", "crash", "-o", bin, ".").CombinedOutput(); err != nil {
-		t.Fatalf("cannot build: %v\n%s", err, out)
-	}
-	return bin
+	return buildAgent(t, "-tags", "crash")
 }
 
 // learn makes the cells from the labels that are visited in a fleet's birth, in
@@ -269,10 +263,24 @@ func (m *matrix) run(f *crashFleet, cells []*victim) error {
 	if err != nil {
 		return err
 	}
-	if bad := violations(ended, lines); len(bad) > 0 {
+	bad := violations(ended, lines)
+	if lost := lostReboot(ended); lost != "" && kills(cells, lost) < 2 {
+		bad = append(bad, "one kill has lost the reboot of "+lost)
+	}
+	if len(bad) > 0 {
 		return fmt.Errorf("run %d: %s\nrecorded: %q\nhosts: %+v\nevents: %+v", ended.ID, strings.Join(bad, "; "), lines, ended.Hosts, events(ended))
 	}
 	return nil
+}
+
+// kills counts how often a process was killed.
+func kills(cells []*victim, process string) (n int) {
+	for _, c := range cells {
+		if c.hit && c.process == process {
+			n++
+		}
+	}
+	return n
 }
 
 func events(run v1.Run) []v1.RunEvent { return run.Events[max(0, len(run.Events)-30):] }

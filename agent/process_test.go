@@ -29,6 +29,8 @@ type fleet struct {
 	t   *testing.T
 	dir string
 	bin string
+	// tenant is the hosts'.
+	tenant string
 	// api and nats are where the site listens, also after a restart.
 	api, nats string
 	token     string
@@ -103,15 +105,21 @@ func TestKilledProcesses(t *testing.T) {
 	}
 }
 
+// buildAgent builds the agent with flags of go build.
+func buildAgent(t *testing.T, flags ...string) string {
+	t.Helper()
+	bin := filepath.Join(t.TempDir(), "osupgrade-agent")
+	args := append(append([]string{"build"}, flags...), "-o", bin, ".")
+	if out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput(); err != nil { //nolint:gosec // our own program
+		t.Fatalf("cannot build: %v\n%s", err, out)
+	}
+	return bin
+}
+
 // newProgram builds the program; nothing runs yet.
 func newProgram(t *testing.T) *fleet {
 	t.Helper()
-	f := &fleet{t: t, dir: t.TempDir(), workers: map[string]*process{}, lines: make(chan string, 100)}
-	f.bin = filepath.Join(f.dir, "osupgrade-agent")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", f.bin, ".").CombinedOutput(); err != nil {
-		t.Fatalf("cannot build: %v\n%s", err, out)
-	}
-	return f
+	return &fleet{t: t, dir: t.TempDir(), tenant: "acme", bin: buildAgent(t), workers: map[string]*process{}, lines: make(chan string, 100)}
 }
 
 func newFleet(t *testing.T) *fleet {
@@ -264,6 +272,8 @@ func (f *fleet) launch(name string, args ...string) (*process, string) {
 	reader := bufio.NewReader(out)
 	first, err := reader.ReadString('\n')
 	if err != nil {
+		_ = p.Wait()
+		close(p.ended)
 		text, _ := os.ReadFile(log.Name())
 		f.t.Fatalf("%s did not start: %v\n%s", name, err, text)
 	}
@@ -321,7 +331,7 @@ func (f *fleet) gather(api *client.Client, want int) {
 	f.t.Helper()
 	deadline := time.Now().Add(patience)
 	for time.Now().Before(deadline) {
-		hosts, err := api.Hosts(f.t.Context(), "acme", "")
+		hosts, err := api.Hosts(f.t.Context(), f.tenant, "")
 		if err != nil {
 			f.t.Fatal(err)
 		}
@@ -344,7 +354,7 @@ func (f *fleet) finished(api *client.Client, id uint64) v1.Run {
 	ctx, stop := context.WithTimeout(f.t.Context(), patience)
 	defer stop()
 	var last v1.Run
-	err := api.Watch(ctx, "acme", func(r v1.Run) bool {
+	err := api.Watch(ctx, f.tenant, func(r v1.Run) bool {
 		last = r
 		return r.ID != id || !r.Finished()
 	})

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/script"
 )
 
@@ -37,15 +39,28 @@ func (c computer) BootID() (string, error) {
 // Reboot implements worker.Machine. The command prints to a file, because it
 // outlives a worker that ends, and its next word to a pipe that nobody reads
 // would end it.
+//
+// The command inherits a lock on the file. While it is held, the command of a
+// worker that was killed still runs, or what that command has left in the
+// background: the reboot counts as accepted, and no second command is started.
 func (c computer) Reboot(ctx context.Context) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(c.rebootLog, os.O_RDWR|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600)
+	file, err := os.OpenFile(c.rebootLog, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
+	switch err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return nil
+	case err != nil:
+		return fmt.Errorf("cannot lock %s: %w", c.rebootLog, err)
+	}
+	if err := file.Truncate(0); err != nil {
+		return err
+	}
 	// The command is this machine's own configuration, never a message's.
 	cmd := exec.Command("sh", "-c", c.rebootCommand)
 	cmd.Stdout, cmd.Stderr = file, file

@@ -117,6 +117,15 @@ func TestRebootCommandOutlivesTheWorker(t *testing.T) {
 	if err := <-result; !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
+	// The next worker asks once more, as that one may not have.
+	again := filepath.Join(filepath.Dir(path), "again")
+	next := computer{rebootCommand: "touch " + again, rebootLog: path + ".log"}
+	if err := next.Reboot(t.Context()); err != nil {
+		t.Errorf("a reboot that is under way is not accepted: %v", err)
+	}
+	if _, err := os.Stat(again); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a second command is started beside the first: %v", err)
+	}
 	if _, err := pipe.WriteString("go\n"); err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ type workerCommand struct {
 	NATSCAFile       string   `help:"Certificates to trust for it, PEM (default: the system's)." name:"nats-ca-file" type:"path" env:"OSUPGRADE_NATS_CA_FILE" placeholder:"FILE"`
 	KeyFile          string   `help:"This host's key, made by: osupgrade-agent credentials host." required:"" type:"path" env:"OSUPGRADE_KEY_FILE" placeholder:"FILE"`
 	Scripts          string   `help:"Folder of the exec strategy's scripts: versions, prepare, upgrade, resume, verify, rollback." required:"" type:"path" env:"OSUPGRADE_SCRIPTS" placeholder:"DIR"`
-	RebootCommand    string   `help:"Command that reboots this machine, run by sh -c; what it prints goes to reboot.log in the folder of --state." default:"systemctl reboot" env:"OSUPGRADE_REBOOT_COMMAND"`
+	RebootCommand    string   `help:"Command that reboots this machine, run by sh -c; what it prints goes to reboot.log in the folder of --state. A worker that was killed while it ran the command may run it once more in the same boot." default:"systemctl reboot" env:"OSUPGRADE_REBOOT_COMMAND"`
 	BootIDFile       string   `help:"File with the boot id." name:"boot-id-file" default:"/proc/sys/kernel/random/boot_id" type:"path" env:"OSUPGRADE_BOOT_ID_FILE"`
 	StepLimit        length   `help:"Longest time that one script may take, such as 1h or 1d; verify has at most 10m, versions at most 1m." default:"1h" env:"OSUPGRADE_STEP_LIMIT"`
 	VersionsInterval length   `help:"How often the versions are read though nothing tells that they have changed, such as 10m." default:"10m" env:"OSUPGRADE_VERSIONS_INTERVAL"`

@@ -80,8 +80,15 @@ func ownKey(hosts *natsd.Hosts, path string, id natsd.Identity) (nkeys.KeyPair, 
 }
 
 // live keeps the host up until ctx ends: when a reboot or a crash stops the worker,
-// live starts the next one.
+// live starts the next one. A host that was down when this program ended boots now.
 func (h *host) live(ctx context.Context) error {
+	down, err := h.machine.Down()
+	if err == nil && down {
+		err = h.machine.Boot(ctx)
+	}
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("host %s: %w", h.name, err)
+	}
 	for ctx.Err() == nil {
 		event, err := h.up(ctx)
 		if err != nil {

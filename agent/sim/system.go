@@ -188,7 +188,7 @@ func (s system) Reboot(ctx context.Context) error {
 		return ctx.Err()
 	}
 	w.mu.Lock()
-	run := s.p.run
+	run, boot := s.p.run, s.m.boot
 	w.note("%s is asked to reboot for run %d", name, run)
 	w.oracle.RebootAsked(name, s.p.name, run)
 	w.mu.Unlock()
@@ -203,15 +203,22 @@ func (s system) Reboot(ctx context.Context) error {
 	if w.fault("reboot is late", name) {
 		d = w.rng.span("late shutdown/"+name, 30*time.Second, 4*time.Minute)
 	}
-	w.after(d, func() { s.m.shutDown(run) })
+	w.after(d, func() { s.m.shutDown(run, boot) })
 	return nil
 }
 
-// shutDown takes the machine down for a reboot.
-func (m *machine) shutDown(run uint64) {
+// shutDown takes the machine down for a reboot, unless the boot in which it was asked
+// for has ended.
+func (m *machine) shutDown(run uint64, boot int) {
 	m.w.mu.Lock()
-	m.w.oracle.GoesDown(m.name, run)
+	same := m.up && m.boot == boot
+	if same {
+		m.w.oracle.GoesDown(m.name, run)
+	}
 	m.w.mu.Unlock()
+	if !same {
+		return
+	}
 	m.cutPower("reboot")
 }
 

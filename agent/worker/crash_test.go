@@ -2,7 +2,6 @@ package worker
 
 import (
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -10,9 +9,15 @@ import (
 
 // TestCrashAnywhere kills the worker at each visit of each label of a whole
 // run, with every command delivered twice, and checks that the host is
-// upgraded exactly once, rebooted at most once, and answers what is true
-// (design.md 5, invariants 2 and 5). A reboot may be lost, by a kill between
-// the journal that says that it is asked for and the asking.
+// upgraded exactly once, rebooted exactly once, and answers what is true
+// (design.md 5, invariants 2 and 5). One kill loses no reboot: a worker that finds
+// in its journal that the machine is asked for one asks once more in the same boot.
+//
+// TestReboot has the losses that remain. A machine that has accepted a reboot and
+// does not go down is not asked again, because that reboot may yet come; nor is a
+// machine whose worker was killed twice while it asked, because its reboot command
+// may be what kills the worker; nor is a machine after not-after or after another
+// worker had the lease, because it may be back in service.
 func TestCrashAnywhere(t *testing.T) {
 	t.Parallel()
 	var calm *rig
@@ -26,12 +31,6 @@ func TestCrashAnywhere(t *testing.T) {
 		t.Fatalf("a run without a crash takes %d workers, not 7", calm.starts)
 	}
 	cells := 0
-	var lost atomic.Int32
-	t.Cleanup(func() {
-		if n := lost.Load(); n != 2 && !t.Failed() {
-			t.Errorf("the reboot is lost at %d labels, not at the two between the journal and the asking", n)
-		}
-	})
 	for label, visits := range calm.visits {
 		for visit := range visits {
 			cells++
@@ -40,7 +39,7 @@ func TestCrashAnywhere(t *testing.T) {
 				inBubble(t, func(r *rig) {
 					r.dieAt, r.visit = label, visit+1
 					if !wholeRun(r) {
-						lost.Add(1)
+						t.Error("the reboot is lost")
 					}
 					if r.visits[label] <= visit {
 						t.Fatalf("the label was visited %d times, so nothing was killed", r.visits[label])
@@ -82,7 +81,7 @@ func wholeRun(r *rig) (rebooted bool) {
 	if n := r.effects("upgrade"); n != 1 {
 		r.t.Errorf("the host was upgraded %d times", n)
 	}
-	if asked, boots := r.effects("reboot"), r.effects("boot"); asked > 1 || boots != asked {
+	if asked, boots := r.effects("reboot"), r.effects("boot"); asked > 2 || boots > 1 {
 		r.t.Errorf("the host was asked to reboot %d times and booted %d times", asked, boots)
 	}
 	if n := len(r.hostLog.replies); n != 3 {

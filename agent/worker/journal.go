@@ -32,6 +32,22 @@ const (
 	Answered Phase = "answered"
 )
 
+// RebootState is how far the worker has come with asking its machine for a reboot.
+type RebootState string
+
+// The states of a reboot. Each is on disk before the machine is asked.
+const (
+	// NotAsked means that the machine was not asked.
+	NotAsked RebootState = ""
+	// Asked means that the worker asks the machine. If the worker is killed, the
+	// next one cannot know whether it asked.
+	Asked RebootState = "asked"
+	// AskedAgain means that a worker which found Asked asks once more.
+	AskedAgain RebootState = "asked-again"
+	// Accepted means that the machine has accepted the reboot.
+	Accepted RebootState = "accepted"
+)
+
 // Journal is what a worker remembers over crashes and boots: its current command
 // and how far that has come. It is on disk before each step (design.md 6).
 type Journal struct {
@@ -51,9 +67,8 @@ type Journal struct {
 	Phase  Phase          `json:"phase"`
 	// BootID is the id of the boot in which the phase began.
 	BootID string `json:"boot-id"`
-	// Asked means that the worker is requesting the reboot of this command, or has
-	// requested it.
-	Asked bool `json:"asked,omitempty"`
+	// Reboot is how far the reboot of this command has come.
+	Reboot RebootState `json:"reboot,omitempty"`
 	// Epoch is the epoch of the lease under which the journal was written (AV-15).
 	Epoch uint64 `json:"epoch,omitempty"`
 	// Away means that another worker has held the lease since then.
@@ -106,6 +121,11 @@ func (j Journal) check() error {
 	case Preparing, Upgrading, Verifying, RollingBack, Rebooting, Answering, Answered:
 	default:
 		return fmt.Errorf("phase %q is unknown", j.Phase)
+	}
+	switch j.Reboot {
+	case NotAsked, Asked, AskedAgain, Accepted:
+	default:
+		return fmt.Errorf("reboot %q is unknown", j.Reboot)
 	}
 	switch {
 	case j.Run == 0 || j.Seq < j.Run:

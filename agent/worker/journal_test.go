@@ -84,6 +84,7 @@ func TestDamagedJournal(t *testing.T) {
 	for name, body := range map[string]string{
 		"unknown phase":   `{"run":1,"seq":1,"action":"prepare","phase":"dreaming"}`,
 		"unknown action":  `{"run":1,"seq":1,"action":"format","phase":"preparing"}`,
+		"unknown reboot":  `{"run":1,"seq":1,"action":"reboot","phase":"rebooting","reboot":"maybe"}`,
 		"command of none": `{"run":0,"seq":1,"action":"prepare","phase":"preparing"}`,
 		"before its run":  `{"run":5,"seq":1,"action":"prepare","phase":"preparing"}`,
 		"no result":       `{"run":1,"seq":1,"action":"prepare","phase":"answered"}`,
@@ -160,7 +161,7 @@ func TestJournalOfAnotherVersion(t *testing.T) {
 func TestJournalFormat(t *testing.T) {
 	t.Parallel()
 	away := upgradedWith("no space left")
-	away.Log, away.Epoch, away.Away, away.Asked = "B", 7, true, true
+	away.Log, away.Epoch, away.Away, away.Reboot = "B", 7, true, Accepted
 	for name, want := range map[string]Journal{"idle": {Seq: 3}, "prepared": prepared(), "away": away} {
 		body, err := want.encode()
 		if err != nil {
@@ -201,7 +202,7 @@ func FuzzJournal(f *testing.F) {
 		if err == nil && j.Phase != Idle && (j.Run == 0 || !j.Action.Known()) {
 			t.Errorf("%s reads as %+v", body, j)
 		}
-		if err == nil && j.Next(false, "b") == DoUpgrade {
+		if err == nil && j.Next(false, "b", now) == DoUpgrade {
 			t.Errorf("%s makes the worker upgrade without asking what happened", body)
 		}
 	})

@@ -66,6 +66,10 @@ func (j Journal) allow(do Do, s leaseState, away bool) Do {
 		return DoWait
 	case j.begun(do):
 		return do
+	case do == DoReboot && j.Reboot != NotAsked && (s == taken || away):
+		// The machine may have been asked. To ask again is for the worker of the
+		// host alone.
+		return DoAwaitReboot
 	case s == taken || s == unanswered && (away || do == Nothing || do == DoReply):
 		return DoWait
 	case away && do == DoReply && j.Action != message.Prepare:
@@ -78,13 +82,11 @@ func (j Journal) allow(do Do, s leaseState, away bool) Do {
 }
 
 // begun reports whether a step continues work that has had an effect, or may have
-// had one. DoUpgrade is not such a step: it begins an upgrade.
+// had one. DoUpgrade is not such a step: it begins an upgrade. Nor is DoReboot.
 func (j Journal) begun(do Do) bool {
 	switch do {
-	case DoResume, DoVerify, DoRollback, DoBooted:
+	case DoResume, DoVerify, DoRollback, DoAwaitReboot, DoBooted:
 		return true
-	case DoReboot:
-		return j.Asked
 	default:
 		return false
 	}

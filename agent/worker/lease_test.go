@@ -23,7 +23,7 @@ import (
 func TestAllow(t *testing.T) {
 	t.Parallel()
 	prepare, upgrade := Journal{Action: message.Prepare}, Journal{Action: message.Upgrade}
-	asked := Journal{Action: message.Reboot, Asked: true}
+	asked := Journal{Action: message.Reboot, Reboot: Asked}
 	for name, c := range map[string]struct {
 		journal Journal
 		do      Do
@@ -48,7 +48,12 @@ func TestAllow(t *testing.T) {
 		"taken, to verify":                   {upgrade, DoVerify, taken, true, DoVerify},
 		"taken, to roll back":                {upgrade, DoRollback, taken, true, DoRollback},
 		"taken, to reboot":                   {Journal{Action: message.Reboot}, DoReboot, taken, true, DoWait},
-		"taken, a reboot asked for":          {asked, DoReboot, taken, true, DoReboot},
+		"with the lease, a reboot again":     {asked, DoReboot, held, false, DoReboot},
+		"cut off, a reboot again":            {asked, DoReboot, unanswered, false, DoReboot},
+		"cut off and away, a reboot again":   {asked, DoReboot, unanswered, true, DoAwaitReboot},
+		"taken, a reboot again":              {asked, DoReboot, taken, false, DoAwaitReboot},
+		"taken, a reboot under way":          {asked, DoAwaitReboot, taken, true, DoAwaitReboot},
+		"taken, too late to reboot":          {Journal{Action: message.Reboot}, DoMissReboot, taken, true, DoWait},
 		"taken, booted":                      {asked, DoBooted, taken, true, DoBooted},
 		"taken, a reply":                     {upgrade, DoReply, taken, true, DoWait},
 		"back, nothing to do":                {upgrade, Nothing, held, true, DoTakeOver},
@@ -58,7 +63,7 @@ func TestAllow(t *testing.T) {
 		"back, an upgrade not begun":         {upgrade, DoUpgrade, held, true, DoTakeOver},
 		"back, an upgrade interrupted":       {upgrade, DoResume, held, true, DoResume},
 		"back, to reboot":                    {Journal{Action: message.Reboot}, DoReboot, held, true, DoTakeOver},
-		"back, a reboot that was begun":      {asked, DoReboot, held, true, DoReboot},
+		"back, a reboot again":               {asked, DoReboot, held, true, DoAwaitReboot},
 		"cut off before there was a journal": {Journal{}, Nothing, unanswered, true, DoWait},
 	} {
 		t.Run(name, func(t *testing.T) {

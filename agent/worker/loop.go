@@ -24,7 +24,7 @@ func (w *Worker) loop(ctx context.Context) error {
 		if err := w.noteAway(ctx, now); err != nil {
 			return err
 		}
-		do := w.journal.allow(w.journal.Next(w.fresh, w.bootID), now.state, w.away(now))
+		do := w.journal.allow(w.journal.Next(w.fresh, w.bootID, w.Now()), now.state, w.away(now))
 		if err := w.do(ctx, now, do); err != nil && !errors.Is(err, errMoved) {
 			return err
 		}
@@ -60,6 +60,8 @@ func (w *Worker) do(ctx context.Context, now leaseTerm, do Do) error {
 		return w.receive(ctx, now)
 	case DoReboot:
 		return w.reboot(ctx)
+	case DoAwaitReboot:
+		return w.awaitReboot(ctx)
 	default:
 		return w.step(ctx, now, do)
 	}
@@ -128,7 +130,8 @@ func (w *Worker) ignore(r message.Record, reason error) {
 func (w *Worker) step(ctx context.Context, now leaseTerm, do Do) error {
 	w.At("before " + string(do))
 	outcome, err := w.perform(ctx, now, do)
-	if ctx.Err() != nil {
+	// A machine that has accepted the reboot may end this worker at once.
+	if accepted := do == DoReboot && err == nil; ctx.Err() != nil && !accepted {
 		return ctx.Err()
 	}
 	if do == DoReply && err != nil {
@@ -144,11 +147,13 @@ func (w *Worker) step(ctx context.Context, now leaseTerm, do Do) error {
 }
 
 func (w *Worker) perform(ctx context.Context, now leaseTerm, do Do) (strategy.Outcome, error) {
-	if do == DoBooted {
+	switch do {
+	case DoBooted, DoMissReboot:
 		return 0, nil
-	}
-	if do == DoReply {
+	case DoReply:
 		return 0, w.reply(now.ctx)
+	case DoReboot:
+		return 0, w.askReboot(ctx)
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, w.Limits.Step, fmt.Errorf("%s took longer than %s", do, w.Limits.Step))
 	defer cancel()
@@ -320,53 +325,40 @@ func (w *Worker) alarm(next Journal, err error) {
 	}
 }
 
-// reboot requests the reboot and waits for it to end this process. Only a new boot
-// id proves a reboot, so this process never reports success: the next one does
-// (AV-69, AV-70).
-//
-// The journal records the request before it is made, and the request is never
-// repeated: a worker that was killed in between cannot know whether the reboot is
-// under way, and a second reboot could hit the host when it is back in service
-// (design.md 5, invariant 2). A request lost in this way fails the host for the
-// run.
+// reboot asks the machine for the reboot. The journal says so before.
 func (w *Worker) reboot(ctx context.Context) error {
-	if w.journal.Asked {
-		return w.awaitReboot(ctx, "the reboot was asked for before the worker was started again")
-	}
-	next := w.journal
-	next.Asked = true
-	if err := w.save(ctx, next); err != nil {
+	again := w.journal.Reboot != NotAsked
+	if err := w.save(ctx, w.journal.askReboot()); err != nil {
 		return err
 	}
-	w.At("before reboot")
-	if err := w.askReboot(ctx); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return w.failReboot(ctx, fmt.Errorf("cannot reboot: %w", err))
+	if again {
+		w.Log.Warn("the worker was ended while it asked for the reboot, and the machine is still up: it asks once more", "host", w.Host, "run", w.journal.Run)
 	}
-	w.At("after reboot")
-	return w.awaitReboot(ctx, "the reboot was accepted")
+	return w.step(ctx, leaseTerm{}, DoReboot)
 }
 
 func (w *Worker) askReboot(ctx context.Context) error {
 	limited, cancel := context.WithTimeoutCause(ctx, w.Limits.Reboot, fmt.Errorf("asking for it took longer than %s", w.Limits.Reboot))
 	defer cancel()
-	return overdue(limited, w.Machine.Reboot(limited))
-}
-
-// awaitReboot waits for the reboot to end this process.
-func (w *Worker) awaitReboot(ctx context.Context, asked string) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(w.Limits.Reboot):
-		return w.failReboot(ctx, errors.New(asked+", yet the host was still up "+w.Limits.Reboot.String()+" later"))
+	if err := overdue(limited, w.Machine.Reboot(limited)); err != nil {
+		return fmt.Errorf("cannot reboot: %w", err)
 	}
+	return nil
 }
 
-func (w *Worker) failReboot(ctx context.Context, err error) error {
-	next := w.journal.After(DoReboot, 0, err, w.Now())
-	w.Log.Warn("step failed", "host", w.Host, "run", next.Run, "step", DoReboot, "error", err)
+// awaitReboot waits for the reboot to end this process, and replies if it does not.
+// Only a new boot id proves a reboot, so this process never reports success: the next
+// one does (AV-69, AV-70).
+func (w *Worker) awaitReboot(ctx context.Context) error {
+	if err := wait.Sleep(ctx, w.Limits.Reboot); err != nil {
+		return err
+	}
+	asked := "the reboot was accepted"
+	if w.journal.Reboot != Accepted {
+		asked = "the reboot was asked for before the worker was started again"
+	}
+	err := fmt.Errorf("%s, yet the host was still up %s later", asked, w.Limits.Reboot)
+	next := w.journal.After(DoAwaitReboot, 0, err, w.Now())
+	w.Log.Warn("step failed", "host", w.Host, "run", next.Run, "step", DoAwaitReboot, "error", err)
 	return w.save(ctx, next)
 }

@@ -21,7 +21,12 @@ const (
 	DoResume   Do = "resume"
 	DoVerify   Do = "verify"
 	DoRollback Do = "rollback"
-	DoReboot   Do = "reboot"
+	// DoReboot asks the machine for the reboot.
+	DoReboot Do = "reboot"
+	// DoAwaitReboot waits for a reboot that the machine was asked for.
+	DoAwaitReboot Do = "await reboot"
+	// DoMissReboot records that it is too late to ask for the reboot.
+	DoMissReboot Do = "miss reboot"
 	// DoBooted records that the reboot has happened.
 	DoBooted Do = "booted"
 	DoReply  Do = "reply"
@@ -130,7 +135,7 @@ func permits(a message.Action) string {
 
 // Next returns the next step. fresh reports that the phase began in this process;
 // otherwise the phase was interrupted and its effect is unknown.
-func (j Journal) Next(fresh bool, bootID string) Do {
+func (j Journal) Next(fresh bool, bootID string, now time.Time) Do {
 	switch j.Phase {
 	case Preparing:
 		return DoPrepare
@@ -147,12 +152,51 @@ func (j Journal) Next(fresh bool, bootID string) Do {
 		if bootID != j.BootID {
 			return DoBooted
 		}
-		return DoReboot
+		return j.nextReboot(fresh, now)
 	case Answering:
 		return DoReply
 	case Idle, Answered:
 	}
 	return Nothing
+}
+
+// nextReboot returns the next step of a reboot that has not happened: the machine is
+// in the boot in which the command came.
+//
+// A host reboots at most once per run (design.md 5, invariant 2): it goes down once,
+// and not after the run has ended. That is not the same as to ask once. A machine
+// that was asked twice in one boot goes down once, because what it was asked ends
+// with the boot. A worker that is killed between its journal entry (Asked) and the
+// call cannot know whether it asked. The next worker asks once more, if nothing can
+// be lost by it:
+//
+//   - the machine is in the same boot: an earlier call has had no effect yet;
+//   - the machine has not accepted an earlier call, which would then be under way;
+//   - not-after has not passed: until then the run may wait for the host, and
+//     afterwards the host may be in service again;
+//   - no other worker has held the lease since (allow).
+//
+// It asks once more and not again and again: a reboot command may kill its worker
+// and reboot nothing.
+func (j Journal) nextReboot(fresh bool, now time.Time) Do {
+	late := !fresh && !now.Before(j.NotAfter)
+	switch {
+	case j.Reboot == NotAsked && late:
+		return DoMissReboot
+	case j.Reboot == NotAsked, j.Reboot == Asked && !fresh && !late:
+		return DoReboot
+	}
+	return DoAwaitReboot
+}
+
+// askReboot returns the journal to write before the machine is asked to reboot.
+func (j Journal) askReboot() Journal {
+	if j.Reboot == NotAsked {
+		j.Reboot = Asked
+	} else {
+		j.Reboot = AskedAgain
+	}
+	return j
 }
 
 // After returns the journal after a step with its outcome or error. The caller
@@ -171,9 +215,17 @@ func (j Journal) After(done Do, outcome strategy.Outcome, err error, now time.Ti
 	case DoRollback:
 		return j.afterRollback(err)
 	case DoReboot:
+		if err != nil {
+			return j.answer("", err)
+		}
+		j.Reboot = Accepted
+		return j
+	case DoAwaitReboot:
 		return j.answer("", err)
+	case DoMissReboot:
+		return j.answer("", errors.New("the worker was interrupted before it asked for the reboot, and not-after has passed"))
 	case DoBooted:
-		j.Phase, j.Asked = Verifying, false
+		j.Phase, j.Reboot = Verifying, NotAsked
 		return j
 	case DoReply:
 		j.Phase = Answered

@@ -158,7 +158,10 @@ func TestAfter(t *testing.T) {
 		"verify failed":                   {Verifying, DoVerify, 0, broken, now, RollingBack, "verify: broken"},
 		"rolled back":                     {RollingBack, DoRollback, 0, nil, now, Answering, "; rolled back"},
 		"booted":                          {Rebooting, DoBooted, 0, nil, now, Verifying, ""},
+		"reboot accepted":                 {Rebooting, DoReboot, 0, nil, now, Rebooting, ""},
 		"reboot failed":                   {Rebooting, DoReboot, 0, broken, now, Answering, "broken"},
+		"reboot awaited in vain":          {Rebooting, DoAwaitReboot, 0, broken, now, Answering, "broken"},
+		"too late to reboot":              {Rebooting, DoMissReboot, 0, nil, now, Answering, "the worker was interrupted before it asked for the reboot, and not-after has passed"},
 		"an error that says done":         {Preparing, DoPrepare, 0, errors.New("done"), now, Answering, "failed: done"},
 		"an error that says nothing":      {Preparing, DoPrepare, 0, errors.New(""), now, Answering, "failed: "},
 	} {
@@ -178,27 +181,39 @@ func TestAfter(t *testing.T) {
 func TestNext(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		phase Phase
-		fresh bool
-		boot  string
-		want  Do
+		phase  Phase
+		reboot RebootState
+		fresh  bool
+		boot   string
+		now    time.Time
+		want   Do
 	}{
-		"nothing to do":          {Answered, true, "boot-1", Nothing},
-		"upgrade that begins":    {Upgrading, true, "boot-1", DoUpgrade},
-		"upgrade interrupted":    {Upgrading, false, "boot-1", DoResume},
-		"upgrade that rebooted":  {Upgrading, false, "boot-2", DoResume},
-		"reboot not happened":    {Rebooting, false, "boot-1", DoReboot},
-		"reboot happened":        {Rebooting, false, "boot-2", DoBooted},
-		"reply not sent":         {Answering, false, "boot-1", DoReply},
-		"verify interrupted":     {Verifying, false, "boot-1", DoVerify},
-		"rollback interrupted":   {RollingBack, false, "boot-1", DoRollback},
-		"prepare interrupted":    {Preparing, false, "boot-1", DoPrepare},
-		"before the first start": {Idle, false, "boot-1", Nothing},
+		"nothing to do":                         {Answered, NotAsked, true, "boot-1", now, Nothing},
+		"upgrade that begins":                   {Upgrading, NotAsked, true, "boot-1", now, DoUpgrade},
+		"upgrade interrupted":                   {Upgrading, NotAsked, false, "boot-1", now, DoResume},
+		"upgrade that rebooted":                 {Upgrading, NotAsked, false, "boot-2", now, DoResume},
+		"reboot that begins":                    {Rebooting, NotAsked, true, "boot-1", now, DoReboot},
+		"reboot that begins late":               {Rebooting, NotAsked, true, "boot-1", later, DoReboot},
+		"reboot not asked for":                  {Rebooting, NotAsked, false, "boot-1", now, DoReboot},
+		"reboot not asked for, too late":        {Rebooting, NotAsked, false, "boot-1", later, DoMissReboot},
+		"reboot asked for by a worker before":   {Rebooting, Asked, false, "boot-1", now, DoReboot},
+		"reboot asked for before, too late":     {Rebooting, Asked, false, "boot-1", later, DoAwaitReboot},
+		"reboot asked for by this worker":       {Rebooting, Asked, true, "boot-1", now, DoAwaitReboot},
+		"reboot asked for twice":                {Rebooting, AskedAgain, false, "boot-1", now, DoAwaitReboot},
+		"reboot accepted":                       {Rebooting, Accepted, true, "boot-1", now, DoAwaitReboot},
+		"reboot accepted before":                {Rebooting, Accepted, false, "boot-1", now, DoAwaitReboot},
+		"reboot happened":                       {Rebooting, Accepted, false, "boot-2", later, DoBooted},
+		"reboot happened that nobody asked for": {Rebooting, NotAsked, false, "boot-2", later, DoBooted},
+		"reply not sent":                        {Answering, NotAsked, false, "boot-1", now, DoReply},
+		"verify interrupted":                    {Verifying, NotAsked, false, "boot-1", now, DoVerify},
+		"rollback interrupted":                  {RollingBack, NotAsked, false, "boot-1", now, DoRollback},
+		"prepare interrupted":                   {Preparing, NotAsked, false, "boot-1", now, DoPrepare},
+		"before the first start":                {Idle, NotAsked, false, "boot-1", now, Nothing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			j := Journal{Phase: c.phase, BootID: "boot-1"}
-			if got := j.Next(c.fresh, c.boot); got != c.want {
+			j := Journal{Phase: c.phase, Reboot: c.reboot, BootID: "boot-1", NotAfter: later}
+			if got := j.Next(c.fresh, c.boot, c.now); got != c.want {
 				t.Errorf("%s, not %s", got, c.want)
 			}
 		})

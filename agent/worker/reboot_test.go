@@ -10,12 +10,12 @@ import (
 )
 
 // rebooting is the journal of a host that is to reboot; now is its boot.
-func rebooting(r *rig, asked bool) Journal {
+func rebooting(r *rig, state RebootState) Journal {
 	boot, err := r.host.BootID()
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return Journal{Run: 10, NotAfter: time.Now().Add(time.Hour), Seq: 12, Action: message.Reboot, Phase: Rebooting, BootID: boot, Asked: asked}
+	return Journal{Run: 10, NotAfter: time.Now().Add(time.Hour), Seq: 12, Action: message.Reboot, Phase: Rebooting, BootID: boot, Reboot: state}
 }
 
 // rebooter is a machine with another way to reboot.
@@ -26,23 +26,31 @@ type rebooter struct {
 
 func (s rebooter) Reboot(ctx context.Context) error { return s.reboot(ctx) }
 
-// TestReboot checks that a reboot is requested at most once and that the host replies
-// in any case (design.md 5, invariants 2 and 7).
+// TestReboot checks that a worker asks for a reboot once, and once more if the worker
+// before it cannot have known whether it asked, and that the host replies in any case
+// (design.md 5, invariants 2 and 7).
 func TestReboot(t *testing.T) {
 	t.Parallel()
 	hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	accept := func(context.Context) error { return nil }
 	refuse := func(ctx context.Context) error { <-ctx.Done(); return errors.New("a user is logged in") }
 	for name, c := range map[string]struct {
-		asked  bool
+		before RebootState
+		away   bool
+		// over means that not-after has passed.
+		over   bool
 		reboot func(context.Context) error
 		asks   int
 		want   string
 	}{
-		"the command hangs":                 {false, hang, 1, "cannot reboot: asking for it took longer than 1m0s"},
-		"refused as its time ends":          {false, refuse, 1, "cannot reboot: a user is logged in"},
-		"accepted, and nothing happens":     {false, accept, 1, "the reboot was accepted, yet the host was still up 1m0s later"},
-		"asked for before, nothing happens": {true, accept, 0, "the reboot was asked for before the worker was started again, yet the host was still up 1m0s later"},
+		"the command hangs":                      {NotAsked, false, false, hang, 1, "cannot reboot: asking for it took longer than 1m0s"},
+		"refused as its time ends":               {NotAsked, false, false, refuse, 1, "cannot reboot: a user is logged in"},
+		"accepted, and nothing happens":          {NotAsked, false, false, accept, 1, "the reboot was accepted, yet the host was still up 1m0s later"},
+		"interrupted, asked for once more":       {Asked, false, false, accept, 1, "the reboot was accepted, yet the host was still up 1m0s later"},
+		"interrupted twice":                      {AskedAgain, false, false, accept, 0, "the reboot was asked for before the worker was started again, yet the host was still up 1m0s later"},
+		"interrupted after it was accepted":      {Accepted, false, false, accept, 0, "the reboot was accepted, yet the host was still up 1m0s later"},
+		"interrupted, and the run may be over":   {Asked, false, true, accept, 0, "the reboot was asked for before the worker was started again, yet the host was still up 1m0s later"},
+		"interrupted, and another worker worked": {Asked, true, false, accept, 0, "the reboot was asked for before the worker was started again, yet the host was still up 1m0s later"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -51,10 +59,18 @@ func TestReboot(t *testing.T) {
 				r.change = func(o *Options) {
 					o.Machine = rebooter{o.Machine, func(ctx context.Context) error {
 						asks++
+						if got := r.journal().Reboot; got != Asked && got != AskedAgain {
+							t.Errorf("it is asked for, and the journal says %q", got)
+						}
 						return c.reboot(ctx)
 					}}
 				}
-				r.leave(rebooting(r, c.asked))
+				left := rebooting(r, c.before)
+				left.Away = c.away
+				if c.over {
+					left.NotAfter = time.Now()
+				}
+				r.leave(left)
 				begin := time.Now()
 				expect(r, message.Reboot, c.want)
 				// In a bubble nothing but the wait itself takes time.
@@ -74,7 +90,7 @@ func TestReboot(t *testing.T) {
 func TestRebootUnderWay(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
-		wait := rebooting(r, true)
+		wait := rebooting(r, Accepted)
 		r.leave(wait)
 		soon := time.Now().Add(30 * time.Second)
 		r.life(func() bool { return time.Now().After(soon) })

@@ -62,7 +62,7 @@ func TestBlankNeverActs(t *testing.T) {
 		if err := j.check(); err != nil {
 			rt.Fatalf("%+v cannot be read again: %v", j, err)
 		}
-		if do := j.Next(false, "boot-1"); do != Nothing && do != DoReply {
+		if do := j.Next(false, "boot-1", now); do != Nothing && do != DoReply {
 			rt.Fatalf("%+v makes the worker %s", j, do)
 		}
 		if j.Phase == Answering {

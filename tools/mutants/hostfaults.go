@@ -61,18 +61,38 @@ var hostFaults = []fault{
 	},
 	{
 		name: "reboot-without-a-journal", in: "agent/worker.Worker.reboot",
-		old: `if err := w.save(ctx, next); err != nil {
+		old: `if err := w.save(ctx, w.journal.askReboot()); err != nil {
 			return err
-		}
-		w.At("before reboot")`,
-		new: `w.journal = next
-		w.At("before reboot")`,
-		by: simulated(tests("agent/worker", "TestCrashAnywhere|TestReboot|TestRebootUnderWay")...),
+		}`,
+		new: `w.journal, w.fresh = w.journal.askReboot(), true`,
+		by:  simulated(tests("agent/worker", "TestCrashAnywhere|TestReboot|TestRebootUnderWay")...),
 	},
 	{
-		name: "reboot-is-asked-for-twice", in: "agent/worker.Worker.reboot",
-		old: `if w.journal.Asked {`, new: `if w.journal.Asked && w.journal.Run == 0 {`,
-		by: simulated(tests("agent/worker", "TestCrashAnywhere|TestReboot|TestRebootUnderWay")...),
+		name: "accepted-reboot-is-asked-for-again", in: "agent/worker.Journal.nextReboot",
+		old: `j.Reboot == Asked && !fresh && !late`, new: `j.Reboot != NotAsked && !fresh && !late`,
+		by: simulated(tests("agent/worker", "TestNext|TestReboot|TestRebootUnderWay")...),
+	},
+	{
+		name: "lost-reboot-is-not-asked-for-again", in: "agent/worker.Journal.nextReboot",
+		old: `case j.Reboot == NotAsked, j.Reboot == Asked && !fresh && !late:`, new: `case j.Reboot == NotAsked:`,
+		by: tests("agent/worker", "TestNext|TestReboot|TestCrashAnywhere"),
+	},
+	{
+		name: "reboot-is-asked-for-again-after-the-run", in: "agent/worker.Journal.nextReboot",
+		old: `late := !fresh && !now.Before(j.NotAfter)`, new: `late := false`,
+		by: tests("agent/worker", "TestNext|TestReboot"),
+	},
+	{
+		name: "reboot-is-asked-for-again-without-the-lease", in: "agent/worker.Journal.allow",
+		old: `case do == DoReboot && j.Reboot != NotAsked && (s == taken || away):`, new: `case do == DoReboot && j.Reboot != NotAsked && s == requesting:`,
+		by: tests("agent/worker", "TestAllow|TestReboot"),
+	},
+	{
+		name: "two-reboot-commands-at-once", in: "agent/cli.computer.Reboot",
+		old: `case errors.Is(err, unix.EWOULDBLOCK):
+			return nil`,
+		new: `case errors.Is(err, unix.EWOULDBLOCK):`,
+		by:  tests("agent/cli", "TestRebootCommandOutlivesTheWorker"),
 	},
 	{
 		name: "boot-id-is-ignored", in: "agent/worker.Journal.Next",

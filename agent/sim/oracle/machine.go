@@ -22,7 +22,9 @@ type machine struct {
 	installed map[uint64]int
 	undone    map[uint64]bool
 	pending   uint64
-	// rebooted counts the requests to reboot by run.
+	// asked are the calls to reboot, by run; rebooted counts how often the machine went
+	// down for a run.
+	asked    map[uint64]calls
 	rebooted map[uint64]int
 	// drained, busy and down are the runs for which the machine is out of service:
 	// it is drained, its package manager runs, or it is down for a reboot.
@@ -45,13 +47,17 @@ type answer struct {
 	action message.Action
 }
 
+// calls are the calls to reboot a machine for one run: their number, and the boot of
+// the first.
+type calls struct{ number, boot int }
+
 // journal is what the oracle reads of a worker's journal.
 type journal struct {
 	Run    uint64         `json:"run"`
 	Seq    uint64         `json:"seq"`
 	Action message.Action `json:"action"`
 	Phase  string         `json:"phase"`
-	Asked  bool           `json:"asked"`
+	Reboot string         `json:"reboot"`
 	Epoch  uint64         `json:"epoch"`
 	Away   bool           `json:"away"`
 }
@@ -60,7 +66,7 @@ type journal struct {
 func (o *Oracle) Enlist(name string, byzantine bool) {
 	o.machines[name] = &machine{
 		byzantine: byzantine, boot: 1, bootAt: map[uint64]int{}, prepared: map[uint64]bool{}, installed: map[uint64]int{}, undone: map[uint64]bool{},
-		rebooted: map[uint64]int{}, journals: map[string]journal{}, host: name, replied: map[answer]bool{}, honest: map[answer][]string{},
+		asked: map[uint64]calls{}, rebooted: map[uint64]int{}, journals: map[string]journal{}, host: name, replied: map[answer]bool{}, honest: map[answer][]string{},
 	}
 }
 
@@ -72,6 +78,7 @@ func (o *Oracle) Clone(name, of, worker, ofWorker string) {
 	c := *t
 	c.host, c.boot, c.pending, c.drained, c.busy, c.down = of, t.boot+1, 0, 0, 0, 0
 	c.bootAt, c.prepared, c.installed, c.undone, c.rebooted = maps.Clone(t.bootAt), maps.Clone(t.prepared), maps.Clone(t.installed), maps.Clone(t.undone), maps.Clone(t.rebooted)
+	c.asked = maps.Clone(t.asked)
 	c.journals, c.replied, c.honest = map[string]journal{}, nil, nil
 	if j, known := t.journals[ofWorker]; known {
 		c.journals[worker] = j
@@ -131,24 +138,38 @@ func (o *Oracle) RolledBack(host string, run uint64) {
 	}
 }
 
-// RebootAsked judges that a worker requests a reboot: the journal was written before,
-// and there is one reboot per run (invariants 2 and 5).
+// RebootAsked judges that a worker asks for a reboot: the journal was written before
+// (invariant 5). A worker that was killed before it could know whether the machine
+// has accepted asks once more, in the same boot.
 func (o *Oracle) RebootAsked(host, worker string, run uint64) {
 	o.count("reboots asked for")
 	t := o.machines[host]
-	if j := t.journals[worker]; j.Phase != "rebooting" || !j.Asked {
-		o.violated("invariant 5: %s reboots for run %d, and its journal says run %d, %s", host, run, j.Run, j.Phase)
+	j, asked := t.journals[worker], t.asked[run]
+	if j.Phase != "rebooting" || j.Reboot != "asked" && j.Reboot != "asked-again" {
+		o.violated("invariant 5: %s reboots for run %d, and its journal says run %d, %s %s", host, run, j.Run, j.Phase, j.Reboot)
 	}
+	if j.Reboot == "asked-again" {
+		o.count("reboots asked for again")
+	}
+	if asked.number == 0 {
+		asked.boot = t.boot
+	}
+	if asked.number++; asked.number > 2 || asked.number == 2 && j.Reboot != "asked-again" || asked.boot != t.boot {
+		o.violated("invariant 2: %s is asked to reboot for run %d, call %d, in boot %d after boot %d", host, run, asked.number, t.boot, asked.boot)
+	}
+	t.asked[run] = asked
+}
+
+// GoesDown judges that a machine goes down for a reboot, once per run (invariant 2). If
+// the worker has answered the reboot already, a late reboot does not count as out of
+// service.
+func (o *Oracle) GoesDown(host string, run uint64) {
+	t := o.machines[host]
 	if t.rebooted[run]++; t.rebooted[run] > 1 {
 		o.violated("invariant 2: %s reboots twice for run %d", host, run)
 	}
-}
-
-// GoesDown notes that a machine goes down for a reboot. If the worker has answered
-// the reboot already, a late reboot does not count as out of service.
-func (o *Oracle) GoesDown(host string, run uint64) {
 	if m := o.memberOf(host, run); m != nil && !m.rebootAnswered {
-		o.machines[host].down = run
+		t.down = run
 	}
 }
 

@@ -20,6 +20,9 @@ const (
 	actionRollback = "rollback"
 )
 
+// actionBoot is the effect of Boot. It has no fault.
+const actionBoot = "boot"
+
 var faultyActions = []string{actionPrepare, actionReboot, actionResume, actionRollback, actionUpgrade, actionVerify}
 
 // The faults, the values of faults.json.

@@ -192,8 +192,25 @@ func (h *Host) Reboot(ctx context.Context) error {
 	})
 }
 
+// Down reports whether the host has accepted a reboot and has not booted since. A
+// supervisor that is killed meanwhile finds the host so, and calls Boot.
+func (h *Host) Down() (bool, error) {
+	effects, err := h.Effects()
+	down := false
+	for _, e := range effects {
+		switch e.Action {
+		case actionReboot:
+			down = true
+		case actionBoot:
+			down = false
+		}
+	}
+	return down, err
+}
+
 // Boot boots the host after its worker has stopped: it takes the time of a step,
-// activates a pending kernel and writes a new boot id.
+// activates a pending kernel and writes a new boot id. The events from before end
+// with the old boot.
 func (h *Host) Boot(ctx context.Context) error {
 	if h.options.Step > 0 {
 		if err := h.options.Sleep(ctx, h.options.Step); err != nil {
@@ -203,7 +220,13 @@ func (h *Host) Boot(ctx context.Context) error {
 	if err := h.locked(h.boot); err != nil {
 		return fmt.Errorf("cannot boot simulated host: %w", err)
 	}
-	return nil
+	for {
+		select {
+		case <-h.events:
+		default:
+			return nil
+		}
+	}
 }
 
 func (h *Host) boot() error {
@@ -220,7 +243,7 @@ func (h *Host) boot() error {
 	if err := h.newBootID(); err != nil {
 		return err
 	}
-	return h.record("boot", u.Run)
+	return h.record(actionBoot, u.Run)
 }
 
 // activate activates a pending kernel. It writes the database first, so that a

@@ -212,6 +212,33 @@ func TestStepTakesItsTimeAndTells(t *testing.T) {
 	}
 }
 
+// TestDown checks that a host which was told to reboot is down until its boot, also
+// for a supervisor that is started meanwhile, and that no event outlives the boot.
+func TestDown(t *testing.T) {
+	t.Parallel()
+	h := open(t, t.TempDir())
+	down := func(want bool) {
+		t.Helper()
+		if got, err := open(t, h.Dir()).Down(); got != want || err != nil {
+			t.Fatalf("down: %v, %v, not %v", got, err, want)
+		}
+	}
+	down(false)
+	for range 2 {
+		if err := errors.Join(upgrade(t.Context(), h), h.Reboot(t.Context()), h.Reboot(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		down(true)
+		if err := h.Boot(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		down(false)
+		if left := events(h); left != nil {
+			t.Fatalf("after the boot there are the events %v", left)
+		}
+	}
+}
+
 func TestStoppedWorkerLeavesNoEffect(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
