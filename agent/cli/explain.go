@@ -10,18 +10,13 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 )
 
-// flagsForFields are the API's hints in words of the command line.
-var flagsForFields = strings.NewReplacer(
-	`send "override-window": true with a "reason"`, `use --override-window with --reason`,
-)
-
 // explain tells an error to who typed a command: first what is wrong, and the
 // request at the end for who looks into it.
 func explain(err error) string {
 	if refused, ok := errors.AsType[*client.Error](err); ok {
 		var messages []string
 		for _, one := range refused.Errors {
-			messages = append(messages, flagsForFields.Replace(one.Message))
+			messages = append(messages, one.Message)
 		}
 		return fmt.Sprintf("%s (%s %s: %d %s)", strings.Join(messages, "; "),
 			refused.Method, refused.Path, refused.Status, http.StatusText(refused.Status))

@@ -38,7 +38,7 @@ func TestErrorsSpeakTheCommandLine(t *testing.T) {
 		code     int
 		want     string
 	}{
-		"no window is open":         {d.Endpoint, []string{"start"}, exitFailed, "no maintenance window is configured; to start now, use --override-window with --reason (POST " + path + "/start: 412 Precondition Failed)"},
+		"no window is open":         {d.Endpoint, []string{"start"}, exitFailed, "no maintenance window is configured; to start now: osupgrade-agent start --override-window --reason … (POST " + path + "/start: 412 Precondition Failed)"},
 		"override without a reason": {d.Endpoint, []string{"start", "--override-window"}, exitUsage, "--override-window needs a --reason"},
 		"duration in a window":      {d.Endpoint, []string{"start", "--duration", "1h"}, exitUsage, "--duration bounds a run outside of the windows; give it with --override-window"},
 		"unknown run":               {d.Endpoint, []string{"watch", "77"}, exitFailed, "run 77: there is no such run (GET " + path + "/runs/77: 404 Not Found)"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -72,11 +73,41 @@ func (c *resumeCommand) Run(ctx context.Context, out io.Writer) error {
 // abortCommand aborts it.
 type abortCommand struct {
 	asking
+	Now bool `help:"End the run at once, without waiting for hosts under way: they stay out of service until they are heard of, released or deleted."`
+}
+
+// Help is the longer text of --help.
+func (c *abortCommand) Help() string {
+	return "No further command is sent, and the run ends once the hosts under way have answered or timed out. " +
+		"To abort a run that is aborting already with --now ends it at once."
 }
 
 // Run implements the command.
 func (c *abortCommand) Run(ctx context.Context, out io.Writer) error {
-	return c.do(ctx, out, "abort", v1.Ask{}, (*client.Client).Abort, isNow("is aborted: no further command is sent, and it ends once the hosts under way have answered or timed out"))
+	return c.do(ctx, out, "abort", v1.Ask{Now: c.Now}, (*client.Client).Abort, aborted)
+}
+
+// aborted returns the sentence about a run that was aborted.
+func aborted(r v1.Run) string {
+	switch {
+	case r.Finished():
+		return fmt.Sprintf("Run %d has ended as %s.%s", r.ID, headline(r), toRelease(r))
+	case r.EndsBy == nil:
+		return fmt.Sprintf("Run %d is aborting: no further command is sent.", r.ID)
+	}
+	return fmt.Sprintf("Run %d is aborting: no further command is sent, and it ends once the hosts under way have answered or timed out, by %s at the latest. "+
+		"To end it now: osupgrade-agent abort --now --reason …", r.ID, r.EndsBy.Format(time.RFC3339))
+}
+
+// toRelease says how to free the slots that the hosts of a run hold; empty when none
+// does.
+func toRelease(r v1.Run) string {
+	for _, h := range r.Hosts {
+		if h.Slot != nil {
+			return fmt.Sprintf(" To free the slot of a host that will not answer: osupgrade-agent release %s --reason …", h.Hostname)
+		}
+	}
+	return ""
 }
 
 // approveCommand approves a stage.
@@ -100,8 +131,9 @@ type releaseCommand struct {
 
 // Help is the longer text of --help.
 func (c *releaseCommand) Help() string {
-	return "A host that is silent or unhealthy counts as out of service, and other hosts wait for it, until it recovers. " +
-		"Release it only if you know that it may stay as it is: the next host goes down in its place."
+	return "A host that is silent, unhealthy or at work counts as out of service, and other hosts wait for it, until it recovers or has answered. " +
+		"Release it only if you know that it may stay as it is: the next host goes down in its place. " +
+		"A host can be released in every phase of a run, and after it."
 }
 
 // Run implements the command.
@@ -115,5 +147,5 @@ func (c *releaseCommand) released(r v1.Run) string {
 	if r.Finished() {
 		return fmt.Sprintf("The slot of host %s is free, and the host is left as it is. No run is under way.", c.Host)
 	}
-	return fmt.Sprintf("The slot of %s is free; run %d proceeds and does not touch %[1]s.", c.Host, r.ID)
+	return fmt.Sprintf("The slot of %s is free; run %d neither waits for %[1]s nor touches it.", c.Host, r.ID)
 }

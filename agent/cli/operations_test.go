@@ -33,6 +33,7 @@ func TestAsk(t *testing.T) {
 		{"resume", []string{"resume", "--reason", "lunch is over"}, exitOK, "Run 5 proceeds; its failure count is reset.\n"},
 		{"no stage", []string{"approve", "--reason", "looks well"}, exitUsage, `expected "<stage>"`},
 		{"approve", []string{"approve", "rest", "--reason", "looks well"}, exitOK, "Stage rest of run 5 is approved.\n"},
+		{"pause now", []string{"pause", "--now", "--reason", "lunch"}, exitUsage, "unknown flag --now"},
 		{"as JSON", []string{"abort", "--reason", "fire drill", "--output", "json"}, exitOK, `"id": 5`},
 	} {
 		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", c.args...)...)
@@ -48,11 +49,32 @@ func TestRelease(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
 	for body, want := range map[string]string{
-		`{"id": 46, "phase": "upgrading"}`:                                                 "The slot of h02 is free; run 46 proceeds and does not touch h02.\n",
+		`{"id": 46, "phase": "upgrading"}`:                                                 "The slot of h02 is free; run 46 neither waits for h02 nor touches it.\n",
 		`{"id": 46, "phase": "finished", "result": "failed", "reason": "host h02 failed"}`: "The slot of host h02 is free, and the host is left as it is. No run is under way.\n",
 	} {
 		s.Inject("POST", "/release", fakeapi.Raw(200, "application/json", body))
 		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", "release", "h02", "--reason", "scrapped")...)
+		if code != exitOK || stdout != want {
+			t.Errorf("exit code %d:\n%s%s\nwant\n%s", code, stdout, stderr, want)
+		}
+	}
+}
+
+// TestAbort checks what is said of a run that is aborted: until when it lasts and how to
+// end it now, or how it has ended.
+func TestAbort(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	for body, want := range map[string]string{
+		`{"id": 46, "phase": "upgrading", "ends-by": "2026-11-21T02:15:00Z"}`: "Run 46 is aborting: no further command is sent, and it ends once the hosts under way have answered or timed out, " +
+			"by 2026-11-21T02:15:00Z at the latest. To end it now: osupgrade-agent abort --now --reason …\n",
+		`{"id": 46, "phase": "upgrading"}`: "Run 46 is aborting: no further command is sent.\n",
+		`{"id": 46, "phase": "finished", "result": "aborted", "reason": "aborted by ann: h03 hangs; still out of service: h03 (it has not answered reboot)",
+			"hosts": [{"hostname": "h02", "status": "upgraded"}, {"hostname": "h03", "status": "failed", "slot": "2026-11-21T01:00:00Z"}]}`: "Run 46 has ended as aborted by ann: h03 hangs; " +
+			"still out of service: h03 (it has not answered reboot). To free the slot of a host that will not answer: osupgrade-agent release h03 --reason …\n",
+	} {
+		s.Inject("POST", "/abort", fakeapi.Raw(200, "application/json", body))
+		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", "abort", "--now", "--reason", "h03 hangs")...)
 		if code != exitOK || stdout != want {
 			t.Errorf("exit code %d:\n%s%s\nwant\n%s", code, stdout, stderr, want)
 		}

@@ -143,6 +143,54 @@ func TestRelease(t *testing.T) {
 	})
 }
 
+// TestAbortNow checks that a run in which a host hangs is ended at once by an operator
+// who reads how in the refusals, that the answer is the run that has ended, and that
+// the host holds its slot in the next run until it is released.
+func TestAbortNow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01", "h02")
+		c, r := m.begun(t, "h01", "h02")
+		ask := func(what run.Ask, body v1.Ask) reply { return answered(t, asking(t.Context(), c, "ann", what, body)) }
+		if got := ask(run.Abort, why); got.err != nil || got.run.Finished() || !got.run.EndsBy.Equal(r.OpenedAt.Add(time.Hour)) {
+			t.Fatalf("the abort is answered with %+v, %v", got.run, got.err)
+		}
+		want := fmt.Sprintf("run %d is aborting until %s at the latest (h01 is upgrading); to end it now: osupgrade-agent abort --now --reason …",
+			r.ID, r.OpenedAt.Add(time.Hour).Format(time.RFC3339))
+		if _, err := c.Start(t.Context(), "ann", start); err == nil || err.Error() != want {
+			t.Errorf("a start is refused with %v, not with %s", err, want)
+		}
+		if got := ask(run.Abort, why); got.err == nil || got.err.Error() != want {
+			t.Errorf("a second abort is refused with %v, not with %s", got.err, want)
+		}
+		got := ask(run.Abort, v1.Ask{Reason: "h01 hangs", Now: true})
+		if got.err != nil || got.run.ID != r.ID || got.run.Result != "aborted" || got.run.EndsBy != nil || got.run.Hosts[0].Slot == nil ||
+			got.run.Reason != "aborted by ann: h01 hangs; still out of service: h01 (it has not answered upgrade)" {
+			t.Fatalf("the abort is answered with %+v, %v", got.run, got.err)
+		}
+		if got := m.slotOfH01(t, c); got != "it has not answered upgrade of an earlier run" {
+			t.Errorf("in the next run h01 has a slot because %q", got)
+		}
+		if got := ask(run.Release, v1.Ask{Reason: "a", Host: "h01"}); got.err != nil || got.run.Hosts[0].Slot != nil {
+			t.Errorf("the release is answered with %+v, %v", got.run, got.err)
+		}
+	})
+}
+
+// TestAbortOfNothing checks that the answer to an abort is the run that has ended when
+// no host is under way.
+func TestAbortOfNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01")
+		m.rollout = &v1.Rollout{Stages: []v1.Stage{{Name: "rest", Approval: true}}}
+		c, r := m.begun(t, "h01")
+		if got := answered(t, asking(t.Context(), c, "ann", run.Abort, why)); got.err != nil || got.run.ID != r.ID || got.run.Result != "aborted" {
+			t.Errorf("the abort is answered with %+v, %v", got.run, got.err)
+		}
+	})
+}
+
 // TestAsksThatAreRefused checks the words with which an ask is refused, and
 // that it leaves nothing on the log.
 func TestAsksThatAreRefused(t *testing.T) {
@@ -156,7 +204,6 @@ func TestAsksThatAreRefused(t *testing.T) {
 		"approve of a stage that needs none":     {run.Approve, v1.Ask{Reason: "a", Stage: "all"}, "needs no approval"},
 		"approve of a stage that there is not":   {run.Approve, v1.Ask{Reason: "a", Stage: "x"}, `no stage "x"`},
 		"release of a host that is no member":    {run.Release, v1.Ask{Reason: "a", Host: "h77"}, "host h77 is not in run"},
-		"release of a host that is at work":      {run.Release, v1.Ask{Reason: "a", Host: "h01"}, "is being upgraded"},
 		"release of a host that has no slot":     {run.Release, v1.Ask{Reason: "a", Host: "h02"}, "holds no slot"},
 		"something that a run cannot be asked":   {"stop", why, `cannot be asked to "stop"`},
 		"pause of a run that is paused (second)": {run.Pause, why, "is paused already, by ann"},
@@ -204,10 +251,10 @@ func TestAsksOfNoRun(t *testing.T) {
 			t.Errorf("the run ended as %s, %v", ended.Result, err)
 		}
 		var refused *run.Refused
-		if got := answered(t, pause); !errors.As(got.err, &refused) || !strings.Contains(got.err.Error(), "is being aborted") {
+		if got := answered(t, pause); !errors.As(got.err, &refused) || !strings.Contains(got.err.Error(), "is aborting until") {
 			t.Errorf("pause is answered with %v", got.err)
 		}
-		if got := answered(t, asking(t.Context(), c, "ann", run.Pause, why)); !errors.As(got.err, &refused) || got.err.Error() != "no run is under way" {
+		if got := answered(t, asking(t.Context(), c, "ann", run.Pause, why)); !errors.As(got.err, &refused) || !strings.HasPrefix(got.err.Error(), fmt.Sprintf("no run is under way: run %d ended at ", r.ID)) {
 			t.Errorf("pause after the run is answered with %v", got.err)
 		}
 	})

@@ -11,7 +11,7 @@ import (
 // disk, and returns the run. A release is also possible after the end of a run. The
 // error is *run.Refused or run.ErrNotReady.
 func (c *Controller) Ask(ctx context.Context, by string, ask run.Ask, body v1.Ask) (v1.Run, error) {
-	q := &request{Request: run.Request{Ask: ask, By: by, Why: body.Reason, Stage: body.Stage, Host: body.Host}}
+	q := &request{Request: run.Request{Ask: ask, By: by, Why: body.Reason, Stage: body.Stage, Host: body.Host, Now: body.Now}}
 	return waitFor(ctx, c, q, func(s *state) (v1.Run, error) { return s.asked(q) })
 }
 
@@ -26,5 +26,12 @@ func (s *state) asked(q *request) (v1.Run, error) {
 	case q.seq == 0 || q.seq > s.ledger.LastSeq:
 		return v1.Run{}, errPending
 	}
-	return s.view(s.ledger.Newest()), nil
+	newest := s.ledger.Newest()
+	if newest.OpenedSeq > q.seq { // It has ended, and another run was opened.
+		newest = s.ledger.Ended()
+	}
+	if newest.AwaitsNobody() && s.log.failing.IsZero() {
+		return v1.Run{}, errPending // Its end is the next record.
+	}
+	return s.view(newest), nil
 }

@@ -72,7 +72,7 @@ func (s *state) start(ctx context.Context, by string, request v1.Start, only map
 	case current.ID == 0:
 		return 0, fmt.Errorf("%w: a run is just being opened", run.ErrNotReady)
 	default:
-		return 0, &run.Refused{Run: current.ID, Message: fmt.Sprintf("run %d is under way; wait until it ends", current.ID)}
+		return 0, current.RefuseStart(now)
 	}
 	e, err := s.bounds(now, request)
 	if err != nil {
@@ -122,10 +122,10 @@ func (s *state) bounds(now time.Time, request v1.Start) (message.Opened, error) 
 		e.Window, e.WindowEnd, e.NotAfter = span.Start, span.End, span.End
 	case !request.OverrideWindow && found:
 		return e, &run.Refused{Message: fmt.Sprintf(
-			`no maintenance window is open; the next one opens at %s; to start now, send "override-window": true with a "reason"`,
-			span.Start.UTC().Format(time.RFC3339))}
+			"no maintenance window is open; the next one opens at %s; to start now: %s",
+			span.Start.UTC().Format(time.RFC3339), run.Typed("start --override-window"))}
 	case !request.OverrideWindow:
-		return e, &run.Refused{Message: `no maintenance window is configured; to start now, send "override-window": true with a "reason"`}
+		return e, &run.Refused{Message: "no maintenance window is configured; to start now: " + run.Typed("start --override-window")}
 	default:
 		e.NotAfter = now.Add(overrideDuration)
 	}
@@ -159,8 +159,8 @@ func reserve(now time.Time, e *message.Opened, request v1.Start, span time.Durat
 	end := e.NotAfter.Add(-span)
 	if !now.Before(end) {
 		return &run.Refused{Message: fmt.Sprintf(
-			`the window ends at %s, and the rollout's reserve of %s has begun; to start now, send "override-window": true with a "duration" and a "reason"`,
-			e.NotAfter.UTC().Format(time.RFC3339), span)}
+			"the window ends at %s, and the rollout's reserve of %s has begun; to start now: %s",
+			e.NotAfter.UTC().Format(time.RFC3339), span, run.Typed("start --override-window --duration 1h"))}
 	}
 	e.NotAfter = end
 	return nil
@@ -201,7 +201,7 @@ func (c *Controller) leftOf(ctx context.Context, id uint64) (map[string]bool, er
 		return nil, err
 	}
 	if !r.Finished() {
-		return nil, &run.Refused{Run: id, Message: fmt.Sprintf("run %d is under way; it can be retried once it has ended", id)}
+		return nil, &run.Refused{Run: id, Message: fmt.Sprintf("run %d is under way; it can be retried once it has ended; to end it: %s", id, run.Typed("abort"))}
 	}
 	left := map[string]bool{}
 	for _, h := range r.Hosts {

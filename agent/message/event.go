@@ -147,10 +147,12 @@ type Resumed struct {
 	Why string `json:"why,omitempty"`
 }
 
-// Aborted tells that somebody ends the run.
+// Aborted tells that somebody ends the run. Without Now it waits for the hosts under
+// way.
 type Aborted struct {
 	By  string `json:"by,omitempty"`
 	Why string `json:"why,omitempty"`
+	Now bool   `json:"now,omitempty"`
 }
 
 // Frozen tells that a freeze ends the run earlier: NotAfter is when the freeze

@@ -11,8 +11,10 @@ import (
 type Control struct {
 	// Paused says who has paused the run; nil while it is not paused.
 	Paused *Pausing
-	// aborted says who has aborted the run; nil when nobody has.
+	// aborted says who has aborted the run; nil when nobody has. atOnce means that the
+	// run does not wait for the hosts under way.
 	aborted *Pausing
+	atOnce  bool
 }
 
 // Pausing is who paused or aborted a run, why and when.

@@ -31,10 +31,6 @@ func (d *Deadline) freeze(name string, begins, now time.Time) {
 	d.NotAfter, d.frozen, d.endsBy = begins, name, later(begins, now).Add(d.overrun)
 }
 
-// EndsBy is when the run ends at the latest, whatever its hosts do (design.md 5,
-// invariant 7).
-func (d *Deadline) EndsBy() time.Time { return d.endsBy }
-
 // fits reports whether a host that takes so long and starts now will be done by
 // not-after.
 func (d *Deadline) fits(now time.Time, took time.Duration) bool {

@@ -95,7 +95,7 @@ func (s *State) stop(why string, at time.Time) {
 // windDown ends a run early: hosts that have not begun are cancelled, hosts under way
 // are waited for or cancelled, and drained hosts are undrained.
 func (s *State) windDown(now time.Time, result Result, until time.Time) Step {
-	if !now.Before(s.EndsBy()) {
+	if s.atOnce || !now.Before(s.endsBy) {
 		return s.cutOff(now, result)
 	}
 	for _, at := range []step{checkingBefore, ready, draining, drained} {
@@ -121,9 +121,45 @@ func (s *State) windDown(now time.Time, result Result, until time.Time) Step {
 	case s.counts.underWay == 0:
 		return finish(result, s.withOutOfService(s.why(result, now)))
 	case s.overAt(now):
-		return Step{Until: sooner(until, s.EndsBy())}
+		return Step{Until: sooner(until, s.endsBy)}
 	}
 	return Step{Until: sooner(until, s.NotAfter)}
+}
+
+// EndsBy is when the run ends at the latest, whatever its hosts do (design.md 5,
+// invariant 7). A run that is being aborted waits for what each host under way is at,
+// and then for its checks and its undrain hook.
+func (s *State) EndsBy() time.Time {
+	if s.aborted == nil {
+		return s.endsBy
+	}
+	last := s.aborted.At
+	for i := range s.members {
+		if m := &s.members[i]; m.underWay() {
+			last = later(last, s.doneBy(m))
+		}
+	}
+	return sooner(last, s.endsBy)
+}
+
+// doneBy is when a host under way is done at the latest if it is sent no command.
+func (s *State) doneBy(m *member) time.Time {
+	at := m.since
+	switch m.step {
+	case upgrading, rebooting:
+		at = at.Add(s.policy.limit(awaitedAt(m.step)))
+		if len(s.policy.Checks.AfterHost) > 0 {
+			at = at.Add(s.policy.taskLimit(message.AfterHost))
+		}
+	case draining, checkingAfter:
+		at = at.Add(s.policy.limit(awaitedAt(m.step)))
+	case undraining: // Its drain hook may have to end first.
+		at = later(at, m.takenAt.Add(s.policy.taskLimit(message.Drain)))
+	}
+	if m.Owes.Undrain {
+		at = at.Add(s.policy.taskLimit(message.Undrain))
+	}
+	return at
 }
 
 // cutOff ends a run whose time is up for good: hosts under way are left as they are,

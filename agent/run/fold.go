@@ -417,10 +417,10 @@ func (s *State) resume(e message.Resumed, at time.Time) error {
 }
 
 func (s *State) abort(e message.Aborted, at time.Time) error {
-	if s.aborted != nil {
+	if s.aborted != nil && (s.atOnce || !e.Now) {
 		return fmt.Errorf("run %d is being aborted already, by %s", s.Key(), s.aborted.By)
 	}
-	s.aborted, s.changed = &Pausing{By: e.By, Why: e.Why, At: at}, at
+	s.aborted, s.atOnce, s.changed = &Pausing{By: e.By, Why: e.Why, At: at}, e.Now, at
 	return nil
 }
 

@@ -58,3 +58,17 @@ func TestLastSeq(t *testing.T) {
 		}
 	}
 }
+
+// TestRequestsBeforeTheFirstRun checks what is said to who asks before there was a run.
+func TestRequestsBeforeTheFirstRun(t *testing.T) {
+	t.Parallel()
+	const none = "no run is under way; to start one: osupgrade-agent start --override-window --reason …"
+	for ask, want := range map[Ask]string{
+		Pause: none, Resume: none, Abort: none, Approve: none, Release: "host h01 holds no slot: there was no run yet; there is nothing to release",
+	} {
+		step := new(Ledger).Next(epoch, Seen{Request: &Request{Ask: ask, Host: "h01"}})
+		if step.Act != Refuse || step.Refused.Error() != want {
+			t.Errorf("%s is answered with %+v", ask, step)
+		}
+	}
+}

@@ -67,19 +67,21 @@ type Seen struct {
 // heard of that fell silent during it. Then the run is told what it does not know
 // yet, and then it goes on.
 func (l *Ledger) Next(now time.Time, seen Seen) Step {
-	if q := seen.Request; q != nil && l.Current() == nil && (q.Ask != Release || l.newest == nil) {
-		return Step{Act: Refuse, Refused: &Refused{Message: "no run is under way"}}
+	switch {
+	case l.newest != nil:
+		return l.newest.Next(now, seen)
+	case seen.Request != nil && seen.Request.Ask == Release:
+		return Step{Act: Refuse, Refused: &Refused{Message: fmt.Sprintf("host %s holds no slot: there was no run yet; there is nothing to release", seen.Request.Host)}}
+	case seen.Request != nil:
+		return Step{Act: Refuse, Refused: &Refused{Message: "no run is under way; to start one: " + Typed("start --override-window")}}
 	}
-	if l.newest == nil {
-		return Step{}
-	}
-	return l.newest.Next(now, seen)
+	return Step{}
 }
 
 // Next returns the next step of a run, as Ledger.Next does.
 func (s *State) Next(now time.Time, seen Seen) Step {
 	if seen.Request != nil {
-		e, err := s.decide(*seen.Request)
+		e, err := s.decide(*seen.Request, now)
 		if err != nil {
 			return Step{Act: Refuse, Refused: err}
 		}
@@ -94,6 +96,8 @@ func (s *State) Next(now time.Time, seen Seen) Step {
 			return note(e)
 		}
 		return Step{}
+	case s.AwaitsNobody():
+		return s.windDown(now, IsAborted, time.Time{})
 	case now.Before(seen.JudgeAt):
 		return Step{Until: seen.JudgeAt}
 	}

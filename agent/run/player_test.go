@@ -170,7 +170,7 @@ func (p *player) ask(text string) {
 	words := strings.Fields(what)
 	q := Request{Ask: Ask(words[0]), By: by, Why: why}
 	if len(words) > 1 {
-		q.Stage, q.Host = words[1], words[1]
+		q.Stage, q.Host, q.Now = words[1], words[1], words[1] == "now"
 	}
 	seen := p.look()
 	seen.Request = &q
@@ -414,6 +414,8 @@ func (p *player) poke() {
 	for _, ask := range []Ask{Pause, Resume, Abort, Approve} {
 		run.Next(p.now, Seen{Request: &Request{Ask: ask, Stage: run.stages.list[0].Name}})
 	}
+	run.Next(p.now, Seen{Request: &Request{Ask: Abort, Now: true}})
+	_ = run.RefuseStart(p.now)
 }
 
 // refold is a controller that was killed here and starts again: it must come

@@ -315,6 +315,7 @@ func (p *property) someoneAsks() {
 	run := p.ledger.Newest()
 	asks := []Ask{Pause, Resume, Resume, Resume, Approve, Approve, Approve, Release, Release, Abort}
 	q := Request{Ask: rapid.SampledFrom(asks).Draw(p.rt, "asks"), By: "ann", Why: "because", Host: p.host()}
+	q.Now = rapid.Bool().Draw(p.rt, "now")
 	q.Stage = rapid.SampledFrom(p.opened.Policy.Stages).Draw(p.rt, "stage").Name
 	if step := run.Next(p.now, Seen{Request: &q}); step.Act == Note {
 		p.must(message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(step.Event)})

@@ -3,6 +3,7 @@ package run
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
@@ -31,12 +32,14 @@ type Request struct {
 	By, Why string
 	// Stage is of Approve, Host of Release.
 	Stage, Host string
+	// Now is of Abort: the run does not wait for the hosts under way.
+	Now bool
 }
 
 // decide returns the event that a request comes to. The error is *Refused and
-// says what stands in the way.
-func (s *State) decide(q Request) (message.Event, error) {
-	if err := s.refuses(q); err != nil {
+// says what stands in the way, until when, and what to do instead.
+func (s *State) decide(q Request, now time.Time) (message.Event, error) {
+	if err := s.refuses(q, now); err != nil {
 		return nil, err
 	}
 	why := message.CleanText(q.Why)
@@ -46,7 +49,7 @@ func (s *State) decide(q Request) (message.Event, error) {
 	case Resume:
 		return message.Resumed{By: q.By, Why: why}, nil
 	case Abort:
-		return message.Aborted{By: q.By, Why: why}, nil
+		return message.Aborted{By: q.By, Why: why, Now: q.Now}, nil
 	case Approve:
 		return message.Approved{Stage: q.Stage, By: q.By, Why: why}, nil
 	case Release:
@@ -55,33 +58,44 @@ func (s *State) decide(q Request) (message.Event, error) {
 	return nil, s.refused("a run cannot be asked to %q", q.Ask)
 }
 
-func (s *State) refuses(q Request) error {
-	if s.Over() && q.Ask != Release {
-		return s.refused("run %d has ended", s.Key())
-	}
-	if s.aborted != nil && q.Ask != Release {
-		return s.refused("run %d is being aborted; it waits for the hosts under way", s.Key())
+func (s *State) refuses(q Request, now time.Time) error {
+	switch {
+	case q.Ask == Release:
+		return s.refusesRelease(q.Host)
+	case s.Over():
+		return s.refused("no run is under way: run %d ended at %s as %s; to start one: %s", s.Key(), stamp(s.EndedAt), s.Result, Typed("start --override-window"))
+	case s.atOnce:
+		return s.refused("run %d is being ended at once, by %s", s.Key(), s.aborted.By)
+	case s.aborted != nil && (q.Ask != Abort || !q.Now):
+		return s.refused("%s", s.standing(now))
 	}
 	switch q.Ask {
 	case Pause:
-		if s.Paused != nil {
-			return s.refused("run %d is paused already, by %s", s.Key(), s.Paused.By)
-		}
+		return s.refusesPause()
 	case Resume:
-		return s.refusesResume()
+		return s.refusesResume(now)
 	case Approve:
 		return s.refusesApproval(q.Stage)
-	case Release:
-		return s.refusesRelease(q.Host)
-	case Abort:
+	case Abort, Release:
 	}
 	return nil
 }
 
-func (s *State) refusesResume() error {
+func (s *State) refusesPause() error {
+	switch p := s.Paused; {
+	case p == nil:
+		return nil
+	case message.GoesOn(p.By):
+		return s.refused("run %d is paused already, by %s since %s; it waits for %s", s.Key(), p.By, stamp(p.At), p.waiting().Detail)
+	default:
+		return s.refused("run %d is paused already, by %s since %s; to have it proceed: %s", s.Key(), p.By, stamp(p.At), Typed("resume"))
+	}
+}
+
+func (s *State) refusesResume(now time.Time) error {
 	switch {
 	case s.Paused == nil:
-		return s.refused("run %d is not paused", s.Key())
+		return s.refused("run %d is not paused%s", s.Key(), s.waits(now))
 	case s.Paused.By == message.ByAgent:
 		return s.refused("run %d is paused by the agent itself and proceeds after the repair: %s", s.Key(), s.Paused.Why)
 	case s.Paused.By == message.ByRollout:
@@ -93,48 +107,115 @@ func (s *State) refusesResume() error {
 func (s *State) refusesApproval(name string) error {
 	switch g := s.stages.named(name); {
 	case g == nil:
-		return s.refused("run %d has no stage %q", s.Key(), name)
+		return s.refused("run %d has no stage %q; %s", s.Key(), name, s.stages.toApprove())
 	case !g.Approval:
-		return s.refused("stage %s of run %d needs no approval", name, s.Key())
+		return s.refused("stage %s of run %d needs no approval; %s", name, s.Key(), s.stages.toApprove())
 	case !g.approvedAt.IsZero():
-		return s.refused("stage %s of run %d is approved already", name, s.Key())
+		return s.refused("stage %s of run %d is approved already, since %s; %s", name, s.Key(), stamp(g.approvedAt), s.stages.toApprove())
 	}
 	return nil
 }
 
-// refusesRelease protects a host that is at work: its slot is not free, whoever
-// says so.
+// toApprove says which stages can be approved.
+func (s *stages) toApprove() string {
+	var names []string
+	for n := range s.list {
+		if !s.list[n].approved() {
+			names = append(names, s.list[n].Name)
+		}
+	}
+	if len(names) == 0 {
+		return "no stage has to be approved"
+	}
+	return "to be approved: " + list(names)
+}
+
+// refusesRelease refuses to release a host that holds no slot. A host that holds one
+// can be released whatever it does, because it may never answer.
 func (s *State) refusesRelease(host string) error {
 	i, known := s.roster.Index(host)
 	switch {
 	case s.Over() && (!known || !s.countsAsOut(i)):
-		return s.refused("no run is under way, and host %s holds no slot since run %d", host, s.Key())
+		return s.refused("host %s holds no slot since run %d, and no run is under way; there is nothing to release", host, s.Key())
 	case !known:
-		return s.refused("host %s is not in run %d", host, s.Key())
-	case !s.isMember(i) && s.roster.Host(i).Out():
+		return s.refused("host %s is not in run %d and holds no slot; to see the hosts: %s", host, s.Key(), program+" hosts")
+	case s.roster.Host(i).Out():
 		return nil
-	case !s.isMember(i):
-		return s.refused("host %s holds no slot in run %d", host, s.Key())
+	case s.isMember(i):
+		return s.refused("host %s holds no slot in run %d: it is %s; there is nothing to release", host, s.Key(), s.members[i].status())
 	}
-	m := &s.members[i]
-	switch {
-	case !m.Out():
-		return s.refused("host %s holds no slot in run %d: it is %s", host, s.Key(), m.status())
-	case m.final == "" && m.step > idle:
-		return s.refused("host %s is being upgraded; wait until it has answered or timed out", host)
-	case m.underWay():
-		return s.refused("host %s is being undrained; wait until its hook has been tried", host)
-	}
-	return nil
+	return s.refused("host %s holds no slot in run %d; there is nothing to release", host, s.Key())
 }
+
+// RefuseStart refuses to start a run while this one is under way.
+func (s *State) RefuseStart(now time.Time) error { return s.refused("%s", s.standing(now)) }
 
 func (s *State) refused(format string, args ...any) error {
 	return &Refused{Message: fmt.Sprintf(format, args...), Run: s.Key()}
 }
 
+// standing says how a run under way stands, until when, and what to type to have it
+// otherwise.
+func (s *State) standing(now time.Time) string {
+	until := stamp(s.EndsBy())
+	switch {
+	case s.aborted != nil:
+		return fmt.Sprintf("run %d is aborting until %s at the latest%s; to end it now: %s", s.Key(), until, s.members.working(), Typed("abort --now"))
+	case s.overAt(now):
+		return fmt.Sprintf("run %d sends no command since %s and ends by %s at the latest%s; to end it now: %s", s.Key(), stamp(s.NotAfter), until, s.members.working(), Typed("abort --now"))
+	case s.Paused != nil && message.GoesOn(s.Paused.By):
+		return fmt.Sprintf("run %d is under way until %s at the latest, and waits for %s; to end it: %s", s.Key(), until, s.Paused.waiting().Detail, Typed("abort"))
+	case s.Paused != nil:
+		return fmt.Sprintf("run %d is paused by %s, until %s at the latest; to have it proceed: %s; to end it: %s", s.Key(), s.Paused.By, until, Typed("resume"), Typed("abort"))
+	case s.blocker(now) == approval:
+		name := s.stages.current().Name
+		return fmt.Sprintf("run %d waits for the approval of stage %s, until %s at the latest; to approve it: %s; to end the run: %s",
+			s.Key(), name, stamp(s.stages.approvalEnds(s.NotAfter)), Typed("approve "+name), Typed("abort"))
+	}
+	return fmt.Sprintf("run %d is under way until %s at the latest%s; to end it: %s", s.Key(), until, s.waits(now), Typed("abort"))
+}
+
+// waits says what the run waits for; empty when it waits for nothing.
+func (s *State) waits(now time.Time) string {
+	if w, some := s.Waiting(now); some {
+		return ", and waits for " + w.Detail
+	}
+	return ""
+}
+
+// working names the hosts that a run which is ending waits for.
+func (all members) working() string {
+	var names []string
+	for i := range all {
+		if m := &all[i]; m.underWay() {
+			is := string(m.status())
+			if m.step == undraining {
+				is = "being undrained"
+			}
+			names = append(names, m.Name+" is "+is)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " (" + list(names) + ")"
+}
+
+// program is what an operator types before a command.
+const program = "osupgrade-agent"
+
+// Typed is a command that needs a reason, as an operator types it.
+func Typed(command string) string { return program + " " + command + " --reason …" }
+
 // IsAborting reports whether somebody aborted the run, which waits for the
 // hosts under way.
 func (s *State) IsAborting() bool { return s.aborted != nil && !s.Over() }
+
+// AwaitsNobody reports whether somebody aborted the run and no host is under way any
+// more, so that it ends with the next record.
+func (s *State) AwaitsNobody() bool {
+	return s.IsAborting() && (s.atOnce || s.counts.underWay == 0)
+}
 
 // Errors about runs on which somebody decides.
 var (

@@ -55,7 +55,7 @@ func (s *State) givesUp(m *member) time.Time {
 	}
 	for _, a := range awaited {
 		if a.step == m.step {
-			return sooner(since.Add(s.policy.limit(a.Awaited)), s.EndsBy())
+			return sooner(since.Add(s.policy.limit(a.Awaited)), s.endsBy)
 		}
 	}
 	return time.Time{}

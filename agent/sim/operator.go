@@ -31,10 +31,12 @@ func (w *World) operate() {
 func (w *World) act(ctx context.Context, c *controller.Controller) {
 	host := w.inOrder[w.rng.n("operator host", len(w.inOrder))].name
 	what := one(w.rng, "operator what",
-		"pause", "resume", "resume", "resume", "abort", "approve", "approve", "approve", "approve", "approve", "approve",
+		"pause", "resume", "resume", "resume", "abort", "abort now", "approve", "approve", "approve", "approve", "approve", "approve",
 		"release", "release", "start", "start", "start", "start", "retry", "delete", "delete", "rollout", "freeze", "thaw")
 	var err error
 	switch what {
+	case "abort now":
+		_, err = c.Ask(ctx, "operator", run.Abort, v1.Ask{Reason: "because", Now: true})
 	case "pause", "resume", "abort", "release":
 		ask := v1.Ask{Reason: "because"}
 		if what == "release" {

@@ -67,6 +67,8 @@ type Ask struct {
 	Stage string `json:"stage,omitempty"`
 	// Host is the host whose slot is freed by force; of release alone, required.
 	Host string `json:"host,omitempty"`
+	// Now ends the run at once, without waiting for hosts under way; of abort alone.
+	Now bool `json:"now,omitempty"`
 }
 
 // DecodeAsk reads the body of a request for what, which is pause, resume,
@@ -89,6 +91,9 @@ func (a Ask) Validate(what string) Problems {
 		found = append(found, document.Wrong("stage", a.Stage, "does not apply to this operation; omit it"))
 	case what == "approve" && !names.Valid(a.Stage):
 		found = append(found, document.Wrong("stage", a.Stage, "is not the name of a stage; name the one to approve"))
+	}
+	if what != "abort" && a.Now {
+		found = append(found, document.Wrong("now", "true", "does not apply to this operation; omit it"))
 	}
 	switch {
 	case what != "release" && a.Host != "":

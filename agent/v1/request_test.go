@@ -24,7 +24,9 @@ func TestDecodeAsk(t *testing.T) {
 		{"release nothing", "release", "", `{"reason": "r"}`, Ask{}, `host: "" is not the name of a host; name the one whose slot is to be freed`},
 		{"pause a stage", "pause", "", `{"reason": "r", "stage": "s"}`, Ask{}, `stage: "s" does not apply to this operation; omit it`},
 		{"approve a host", "approve", "", `{"reason": "r", "stage": "s", "host": "h"}`, Ask{}, `host: "h" does not apply to this operation; omit it`},
-		{"unknown key", "pause", "", `{"reason": "r", "why": "s"}`, Ask{}, `why: unknown key; use host, reason, stage`},
+		{"unknown key", "pause", "", `{"reason": "r", "why": "s"}`, Ask{}, `why: unknown key; use host, now, reason, stage`},
+		{"abort now", "abort", "", `{"reason": "r", "now": true}`, Ask{Reason: "r", Now: true}, ""},
+		{"pause now", "pause", "", `{"reason": "r", "now": true}`, Ask{}, `now: "true" does not apply to this operation; omit it`},
 		{"empty", "pause", "", ``, Ask{}, `the document is empty; write an object`},
 	} {
 		t.Run(row.name, func(t *testing.T) {

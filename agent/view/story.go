@@ -73,6 +73,9 @@ func tellEvent(e v1.RunEvent, event message.Event) v1.RunEvent {
 		texts = []string{string(event.Action) + string(event.Task)}
 	case message.Cancelled:
 		texts = []string{string(event.Action) + string(event.Task), "the run ends"}
+		if event.AtOnce {
+			texts[1] += " at once"
+		}
 	case message.Approved:
 		e.By, texts = event.By, []string{event.Stage, event.Why}
 	case message.Released:
@@ -83,6 +86,9 @@ func tellEvent(e v1.RunEvent, event message.Event) v1.RunEvent {
 		e.By, texts = event.By, []string{event.Why}
 	case message.Aborted:
 		e.By, texts = event.By, []string{event.Why}
+		if event.Now {
+			texts = []string{"at once", event.Why}
+		}
 	case message.Deleted:
 		e.By = event.By
 	case message.Frozen:

@@ -193,6 +193,16 @@ var runFaults = []fault{
 		by: []suite{scripts},
 	},
 	{
+		name: "overrun-limit-is-ignored", in: "agent/run.State.windDown",
+		old: `if s.atOnce || !now.Before(s.endsBy) {`, new: `if s.atOnce {`,
+		by: []suite{scripts, invariants},
+	},
+	{
+		name: "abort-at-once-waits", in: "agent/run.State.windDown",
+		old: `if s.atOnce || !now.Before(s.endsBy) {`, new: `if !now.Before(s.endsBy) {`,
+		by: []suite{scripts, invariants},
+	},
+	{
 		name: "clock-set-back-is-ignored", in: "agent/run.State.follow",
 		old: `if now.Before(s.newest) {`, new: `if now.Before(s.OpenedAt) && s.Over() {`,
 		by: []suite{scripts},

@@ -28,7 +28,7 @@ func (o *Oracle) eventCounts(r message.Decoded, e message.Event) bool {
 	case message.Resumed:
 		return p.paused != 0 || p.perhapsPaused
 	case message.Aborted:
-		return !p.aborted
+		return !p.aborted || e.Now && !p.atOnce
 	case message.Frozen:
 		return e.NotAfter.Before(p.notAfter) && r.Time.Before(e.Until)
 	case message.Finished:
@@ -57,14 +57,12 @@ func (o *Oracle) hostsCount(e message.Event) bool {
 	return changes
 }
 
-// releasable reports whether a person may release a host: it is out of service, and
-// neither being upgraded nor being undrained.
+// releasable reports whether a person may release a host: it is out of service.
 func (o *Oracle) releasable(name string) bool {
-	m := o.run.member(name)
-	if m == nil {
-		return o.hosts[name].out()
+	if m := o.run.member(name); m != nil {
+		return m.out()
 	}
-	return m.out() && (m.ended && m.phase == over || m.phase.before(checking))
+	return o.hosts[name].out()
 }
 
 // changesMember reports whether an event of hosts changes a member.
@@ -218,6 +216,10 @@ func (o *Oracle) event(r message.Decoded, e message.Event, sent time.Time) {
 		}
 	case message.Aborted:
 		p.aborted = true
+		if e.Now {
+			p.atOnce, p.overAt = true, r.Time
+			o.count("runs aborted at once")
+		}
 	case message.Frozen:
 		p.notAfter, p.overAt = e.NotAfter, e.NotAfter
 		if r.Time.After(p.overAt) {
@@ -274,6 +276,9 @@ func (o *Oracle) hostEvent(r message.Decoded, e message.Event, name string, sent
 		o.stopWaiting(m, e.Awaited, r)
 	case message.Cancelled:
 		o.mayCancel(m, e, r, sent)
+		if e.AtOnce {
+			o.count("hosts left as they are when a run ends")
+		}
 		o.cancelled(m, e.Awaited, r)
 		if e.AtOnce && m.phase == undraining {
 			o.outcome(m, message.Undrain, false, r)

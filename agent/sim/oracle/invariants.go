@@ -135,16 +135,22 @@ func (o *Oracle) othersAllow(m *member, what string, r message.Decoded) {
 
 // soaked judges that the stages before a host's own have soaked.
 func (o *Oracle) soaked(m *member, what string, r message.Decoded, sent time.Time) {
-	at := sent
-	if least := o.least(); at.Before(least) { // A controller whose clock is behind decides by the clock of the log.
-		at = least
-	}
+	at := o.decided(sent)
 	for n := range m.stage {
 		s := &o.run.stages[n]
 		if s.begun && !s.soaked && s.Soak.Duration() > 0 && at.Before(s.doneAt.Add(s.Soak.Duration())) {
 			o.violated("%s, record %d, sent at %s, and stage %s soaks since %s for %s", what, r.Seq, at, s.Name, s.doneAt, s.Soak.Duration())
 		}
 	}
+}
+
+// decided is by what time a controller has decided that sent a record: one whose clock
+// is behind goes by the clock of the log.
+func (o *Oracle) decided(sent time.Time) time.Time {
+	if least := o.least(); sent.Before(least) {
+		return least
+	}
+	return sent
 }
 
 // validity is how long the checks before a host count after they have passed, in
@@ -188,7 +194,7 @@ func (o *Oracle) mayCancel(m *member, e message.Cancelled, r message.Decoded, se
 		until = until.Add(p.policy.OverrunLimit.Duration())
 	}
 	working := m.phase == upgrading || m.phase == rebooting || m.phase == rechecking || m.phase == undraining
-	if (working || e.AtOnce) && sent.Before(until) {
+	if (working || e.AtOnce) && !p.atOnce && o.decided(sent).Before(until) {
 		o.violated("record %d, sent at %s, cancels %s, which is %s, and may not before %s", r.Seq, sent, m.name, m.phase, until)
 	}
 }

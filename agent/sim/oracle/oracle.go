@@ -263,6 +263,9 @@ func (o *Oracle) UnderWay() (Deadline, bool) {
 	if p == nil || p.finished {
 		return Deadline{}, false
 	}
+	if p.atOnce {
+		return Deadline{p.opened, p.overAt, 0}, true
+	}
 	return Deadline{p.opened, p.overAt, p.policy.OverrunLimit.Duration()}, true
 }
 

@@ -25,7 +25,9 @@ type run struct {
 	// perhapsPaused means that a record may have paused the run; see uncertain.
 	perhapsPaused bool
 	aborted       bool
-	finished      bool
+	// atOnce means that the run was aborted and does not wait for any host.
+	atOnce   bool
+	finished bool
 	// failures counts the hosts that failed since a person resumed the run.
 	failures int
 	// fleetPassed means that the checks of the fleet have passed.
