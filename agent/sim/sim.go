@@ -226,7 +226,7 @@ func (w *World) awaitEnd() {
 			since, last = time.Now(), due.Opened
 		}
 		if notAfter.After(since.Add(farAhead)) {
-			w.abortFar()
+			w.abortFar(time.Since(since) > grace/2)
 			notAfter = since
 		}
 		if notAfter.Before(since) {
@@ -251,13 +251,13 @@ func (w *World) must(err error) {
 	}
 }
 
-// abortFar aborts a run that would last for years.
-func (w *World) abortFar() {
+// abortFar aborts a run that would last for years: at once if a host of it does not end.
+func (w *World) abortFar(now bool) {
 	w.count("runs aborted that were opened under a wrong clock")
 	for _, s := range w.sites {
 		if c := s.controller(); c != nil {
 			ctx, cancel := context.WithTimeout(w.ctx, 20*time.Second)
-			_, err := c.Ask(ctx, "operator", run.Abort, v1.Ask{Reason: "the clock was wrong"})
+			_, err := c.Ask(ctx, "operator", run.Abort, v1.Ask{Reason: "the clock was wrong", Now: now})
 			cancel()
 			w.note("operator: abort: %v", err)
 		}
