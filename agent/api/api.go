@@ -36,6 +36,8 @@ type Controller interface {
 	Current(ctx context.Context) (id uint64, err error)
 	Watch(ctx context.Context) (changed <-chan struct{}, stop func(), err error)
 	Start(ctx context.Context, by string, request v1.Start) (v1.Run, error)
+	// Preflight returns what a start would do, and starts nothing.
+	Preflight(ctx context.Context, by string, request v1.Start) (v1.Preflight, error)
 	// Ask executes an operator's request on the run under way and returns the run.
 	Ask(ctx context.Context, by string, ask run.Ask, body v1.Ask) (v1.Run, error)
 	Ready(ctx context.Context) error

@@ -79,9 +79,14 @@ func (s *server) getRun(c *call) error {
 	return s.sendFields(c, run)
 }
 
-// postStart handles POST start and returns the new run (AV-81).
+// postStart handles POST start and returns the new run (AV-81), or with
+// validate=true what a start would do.
 func (s *server) postStart(c *call) error {
-	if err := s.onSite(c); err != nil {
+	if err := s.onSite(c, "validate"); err != nil {
+		return err
+	}
+	validate, err := flag(c, "validate")
+	if err != nil {
 		return err
 	}
 	body, err := io.ReadAll(c.Body)
@@ -91,6 +96,14 @@ func (s *server) postStart(c *call) error {
 	request, err := v1.DecodeStart(c.Header.Get("Content-Type"), body)
 	if err != nil {
 		return err
+	}
+	if validate {
+		preflight, err := c.controller.Preflight(c.Context(), c.by, request)
+		if err != nil {
+			return err
+		}
+		s.send(c.w, c.Request, http.StatusOK, preflight)
+		return nil
 	}
 	run, err := c.controller.Start(c.Context(), c.by, request)
 	if err != nil {

@@ -87,6 +87,9 @@ func (b broken) Watch(context.Context) (<-chan struct{}, func(), error) {
 	return nil, func() {}, b.err
 }
 
+func (b broken) Preflight(context.Context, string, v1.Start) (v1.Preflight, error) {
+	return v1.Preflight{}, b.err
+}
 func (b broken) Start(context.Context, string, v1.Start) (v1.Run, error) { return v1.Run{}, b.err }
 
 // TestUnready checks that every path answers 503 with Retry-After and the reason while

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/script"
 )
 
@@ -36,6 +37,24 @@ func (r *Runner) script(t message.Task, name string, args []string) (try, error)
 			Path: path, Args: append([]string{path}, args...), Dir: r.Scripts, Env: r.environment(t),
 		})
 	}, nil
+}
+
+// Installed returns the names of the scripts that can be run now, in their order.
+func (r *Runner) Installed() []string {
+	names := []string{}
+	if r.Scripts == "" || script.CheckFolder(r.Scripts) != nil {
+		return names
+	}
+	entries, err := os.ReadDir(r.Scripts)
+	if err != nil {
+		return names
+	}
+	for _, e := range entries {
+		if policy.ValidScript(e.Name()) && script.CheckFile(filepath.Join(r.Scripts, e.Name())) == nil {
+			names = append(names, e.Name())
+		}
+	}
+	return names
 }
 
 // runProgram runs a program and kills it when ctx ends. The error is the last line

@@ -39,6 +39,10 @@ func wrongFlags(problems v1.Problems) error {
 	}
 	texts := make([]string, len(problems))
 	for i, p := range problems {
+		field, index, _ := strings.Cut(p.Field, "[")
+		if index != "" { // A list of the request is a flag that is repeated.
+			p.Field = strings.TrimSuffix(field, "s")
+		}
 		texts[i] = "--" + p.String()
 	}
 	return misused(errors.New(strings.Join(texts, "; ")))

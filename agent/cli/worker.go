@@ -15,6 +15,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/check"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/filewatch"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/exec"
@@ -134,12 +135,16 @@ func (c *workerCommand) open(ctx context.Context, hostLog *jetstream.HostLog, ou
 	if err != nil {
 		return nil, err
 	}
+	checks := &check.Runner{Scripts: c.Checks, Tenant: c.Tenant, Log: log}
 	return worker.Open(ctx, worker.Options{
 		Tenant: c.Tenant, Host: c.Host, Application: c.Application, Version: string(program), Dir: c.State,
 		HostLog: hostLog, Strategy: scripts, Machine: c.computer(),
 		Limits: c.limits(), Log: log,
 		VersionsInterval: time.Duration(c.VersionsInterval), Watch: filewatch.Watch,
-		Role: c.Role, Labels: c.labels, Checks: &check.Runner{Scripts: c.Checks, Tenant: c.Tenant, Log: log},
+		Role: c.Role, Labels: c.labels, Checks: checks,
+		SelfCheck: func(ctx context.Context) message.SelfReport {
+			return message.NewSelfReport(checks.Installed(), scripts.Detect(ctx))
+		},
 		Leased: func(held bool) { c.sayReady(out, held) }, At: crashPoint(c.Host),
 	})
 }

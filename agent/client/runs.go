@@ -17,6 +17,24 @@ func (c *Client) Start(ctx context.Context, tenant string, start v1.Start) (v1.R
 	return c.operate(ctx, tenant, "/start", start)
 }
 
+// Preflight returns what a start would do, and starts nothing.
+func (c *Client) Preflight(ctx context.Context, tenant string, start v1.Start) (v1.Preflight, error) {
+	path, err := tenantPath("state", tenant, "/start")
+	if err != nil {
+		return v1.Preflight{}, err
+	}
+	q := request{method: http.MethodPost, path: path, query: url.Values{"validate": {"true"}}, body: start}
+	a, err := c.do(ctx, q)
+	if err != nil {
+		return v1.Preflight{}, err
+	}
+	var preflight v1.Preflight
+	if err := c.decode(q, a, &preflight); err != nil {
+		return v1.Preflight{}, err
+	}
+	return preflight, nil
+}
+
 // Pause holds up the run under way. When there is none, this and the others
 // below are an *Error of status 412. They are sent again only when they surely
 // had no effect.

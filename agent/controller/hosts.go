@@ -53,6 +53,8 @@ type host struct {
 	seen       time.Time
 	progress   message.Progress
 	progressAt time.Time
+	// self is what it has and lacks for a run, as it said last.
+	self message.SelfReport
 }
 
 // reported is what a host said of its versions, and when.
@@ -99,7 +101,7 @@ func (h *hosts) heard(name string, a message.Alive, at time.Time) (described, ch
 		h.joined = at
 	}
 	known, wasOnline := h.known[name], h.present.online(name)
-	known.seen = at
+	known.seen, known.self = at, a.SelfReport
 	h.present.hear(name, at)
 	now := known.Host
 	now.Tenant, now.Name, now.Application, now.AgentVersion, now.Protocol = h.tenant, name, a.Application, a.AgentVersion, a.Protocol

@@ -74,10 +74,15 @@ func (s *state) idles(now time.Time, what, detail string, until time.Time) time.
 
 // open appends the event that opens a planned run.
 func (s *state) open(ctx context.Context, e message.Opened, planned plan.Plan) time.Time {
+	return s.append(ctx, eventEntry(0, s.opening(e, planned)))
+}
+
+// opening adds a plan to the event that opens its run.
+func (s *state) opening(e message.Opened, planned plan.Plan) message.Opened {
 	e.Members, e.Exempt, e.Policy = planned.Hosts, planned.Exempt, planned.Policy
 	e.Roster = s.ledger.Opening(planned.Silent, planned.Others)
 	e.Considered = s.ledger.Considered()
-	return s.append(ctx, eventEntry(0, e))
+	return e
 }
 
 // moment is what is known of an opening but for the fleet.

@@ -45,8 +45,10 @@ type Options struct {
 	// be nil.
 	Holder func(ctx context.Context, host string) (*v1.HostLease, error)
 	// Site runs the tasks that are run at the site; nil lets each of them fail.
-	Site   Runner
-	Logger *slog.Logger
+	Site Runner
+	// SiteScripts returns the scripts that Site has; nil when nobody can say.
+	SiteScripts func() []string
+	Logger      *slog.Logger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// At is called with the label of each step before the step is taken and after

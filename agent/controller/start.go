@@ -23,7 +23,7 @@ const overrideDuration = 4 * time.Hour
 // (AV-81). by is who asks. The error is run.ErrNotConfigured, *run.Refused or
 // run.ErrNotReady.
 func (c *Controller) Start(ctx context.Context, by string, request v1.Start) (v1.Run, error) {
-	only, err := c.leftOf(ctx, request.RetryOf)
+	only, err := c.only(ctx, request)
 	if err != nil {
 		return v1.Run{}, err
 	}
@@ -60,35 +60,10 @@ func (s *state) start(ctx context.Context, by string, request v1.Start, only map
 	if err := s.mayWrite(); err != nil {
 		return 0, err
 	}
-	if s.intent.config == nil && s.intent.unusable[theConfig] == nil {
-		return 0, run.ErrNotConfigured
-	}
-	if err := s.intent.unreadable(); err != nil {
-		return 0, &run.Refused{Message: err.Error()}
-	}
-	now := s.Now()
-	switch current := s.ledger.Current(); {
-	case current == nil:
-	case current.ID == 0:
-		return 0, fmt.Errorf("%w: a run is just being opened", run.ErrNotReady)
-	default:
-		return 0, current.RefuseStart(now)
-	}
-	e, err := s.bounds(now, request)
+	e, planned, err := s.decideStart(s.Now(), by, request, only)
 	if err != nil {
 		return 0, err
 	}
-	if err := s.frozen(now, &e); err != nil {
-		return 0, err
-	}
-	planned, err := s.planStart(now, request, only)
-	if err != nil {
-		return 0, err
-	}
-	if err := reserve(now, &e, request, planned.Reserve()); err != nil {
-		return 0, err
-	}
-	e.Trigger, e.By, e.Why, e.RetryOf = message.TriggerManual, by, request.Reason, request.RetryOf
 	s.stale = true
 	if retryAt := s.open(ctx, e, planned); !retryAt.IsZero() {
 		return 0, fmt.Errorf("%w: it could not write to the log", run.ErrNotReady)
@@ -96,10 +71,43 @@ func (s *state) start(ctx context.Context, by string, request v1.Start, only map
 	return s.log.last, nil
 }
 
+// decideStart returns what a run that is started by hand is opened with, or why
+// none is.
+func (s *state) decideStart(now time.Time, by string, request v1.Start, only map[string]bool) (e message.Opened, planned plan.Plan, err error) {
+	if s.intent.config == nil && s.intent.unusable[theConfig] == nil {
+		return e, planned, run.ErrNotConfigured
+	}
+	if err := s.intent.unreadable(); err != nil {
+		return e, planned, &run.Refused{Message: err.Error()}
+	}
+	switch current := s.ledger.Current(); {
+	case current == nil:
+	case current.ID == 0:
+		return e, planned, fmt.Errorf("%w: a run is just being opened", run.ErrNotReady)
+	default:
+		return e, planned, current.RefuseStart(now)
+	}
+	if e, err = s.bounds(now, request); err != nil {
+		return e, planned, err
+	}
+	if err := s.frozen(now, &e); err != nil {
+		return e, planned, err
+	}
+	if planned, err = s.planStart(now, request, only); err != nil {
+		return e, planned, err
+	}
+	e.Trigger, e.By, e.Why, e.RetryOf = message.TriggerManual, by, request.Reason, request.RetryOf
+	err = reserve(now, &e, request, planned.Reserve())
+	return e, planned, err
+}
+
 // planStart plans a run that is started by hand, of all hosts or of those that
 // only names, if it can start now.
 func (s *state) planStart(now time.Time, request v1.Start, only map[string]bool) (plan.Plan, error) {
 	fleet := s.fleet(only)
+	if err := known(fleet, request.Hosts); err != nil {
+		return plan.Plan{}, err
+	}
 	if only != nil && !slices.ContainsFunc(fleet, func(h plan.Host) bool { return !h.NonMember }) {
 		return plan.Plan{}, &run.Refused{Run: request.RetryOf, Message: fmt.Sprintf(
 			"none of %s that run %d left is known any more under a listed worker application", text.Count(len(only), "host", "hosts"), request.RetryOf)}
@@ -109,6 +117,16 @@ func (s *state) planStart(now time.Time, request v1.Start, only map[string]bool)
 		return plan.Plan{}, &run.Refused{Message: err.Error()}
 	}
 	return planned, s.startable(now, planned)
+}
+
+// known refuses a start of a host that is none of the fleet.
+func known(fleet []plan.Host, hosts []string) error {
+	for _, name := range hosts {
+		if !slices.ContainsFunc(fleet, func(h plan.Host) bool { return h.Name == name }) {
+			return &run.Refused{Message: fmt.Sprintf("host %s is not known under a listed worker application; osupgrade-agent hosts lists those that are", name)}
+		}
+	}
+	return nil
 }
 
 // bounds returns when a run that is started now has to end, and the window
@@ -188,6 +206,18 @@ func (s *state) startable(now time.Time, p plan.Plan) error {
 // controller that has just started cannot know that.
 func (s *state) unheard(name string) error {
 	return fmt.Errorf("%w: it has just started and has not heard of host %s yet; ask again at %s", run.ErrNotReady, name, view.Time(s.started.Add(gracePeriod)).Format(time.RFC3339))
+}
+
+// only returns the hosts that a start is of; nil for all.
+func (c *Controller) only(ctx context.Context, request v1.Start) (map[string]bool, error) {
+	if len(request.Hosts) == 0 {
+		return c.leftOf(ctx, request.RetryOf)
+	}
+	only := map[string]bool{}
+	for _, host := range request.Hosts {
+		only[host] = true
+	}
+	return only, nil
 }
 
 // leftOf returns the hosts that an ended run did not upgrade, for a run that

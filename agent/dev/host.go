@@ -16,6 +16,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/filewatch"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/simulated"
@@ -113,12 +114,16 @@ func (h *host) up(ctx context.Context) (simulated.Event, error) {
 		return 0, err
 	}
 	defer hostLog.Close()
+	checks := &check.Runner{Scripts: filepath.Join(h.dir, "checks"), Tenant: h.tenant, Log: h.log}
 	w, err := worker.Open(ctx, worker.Options{
 		Tenant: h.tenant, Host: h.name, Application: Application, Version: h.version, Dir: filepath.Join(h.dir, "worker"),
 		HostLog: hostLog, Strategy: h.machine, Machine: h.machine,
 		Limits: worker.Limits{Step: stepLimit, Reboot: rebootLimit}, Log: h.log, Watch: h.watchFiles,
 		Role: "simulated", Labels: map[string]string{"ring": ring(h.name)},
-		Checks: &check.Runner{Scripts: filepath.Join(h.dir, "checks"), Tenant: h.tenant, Log: h.log},
+		Checks: checks,
+		SelfCheck: func(ctx context.Context) message.SelfReport {
+			return message.NewSelfReport(checks.Installed(), h.machine.Detect(ctx))
+		},
 	})
 	if err != nil {
 		return 0, err

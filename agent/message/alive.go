@@ -3,6 +3,7 @@ package message
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
@@ -46,6 +47,65 @@ type Alive struct {
 	// Role and Labels are what a rollout may choose hosts by.
 	Role   string            `json:"role,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
+	SelfReport
+}
+
+// SelfReport is what a host has and lacks for a run, as its worker finds it. It
+// decides nothing: an operator learns before a run what would fail in it.
+type SelfReport struct {
+	// Scripts are the scripts for checks and hooks that the host has; nil when the
+	// worker does not say.
+	Scripts []string `json:"scripts,omitzero"`
+	// Lacks says what the strategy lacks.
+	Lacks []string `json:"lacks,omitempty"`
+}
+
+// The bounds of a SelfReport, which travels with each heartbeat.
+const (
+	// MaxScripts is how many scripts are told of, MaxScriptsText how long their names
+	// may be together, in bytes. A worker with more does not say which it has.
+	MaxScripts     = 64
+	MaxScriptsText = 4096
+	// maxLacks is how many lacks are told of.
+	maxLacks = 10
+)
+
+// NewSelfReport is what a worker tells of the scripts that it has and of the error
+// that its strategy found.
+func NewSelfReport(scripts []string, lacks error) SelfReport {
+	var report SelfReport
+	if fits(scripts) {
+		report.Scripts = append([]string{}, scripts...)
+	}
+	if lacks == nil {
+		return report
+	}
+	for line := range strings.Lines(lacks.Error()) {
+		if len(report.Lacks) < maxLacks {
+			report.Lacks = append(report.Lacks, CleanText(strings.TrimSpace(line)))
+		}
+	}
+	return report
+}
+
+// fits reports whether so many scripts may be told of.
+func fits(scripts []string) bool {
+	return len(scripts) <= MaxScripts && len(strings.Join(scripts, "")) <= MaxScriptsText
+}
+
+// clean bounds what a worker says. It is for people and for comparing names.
+func (r *SelfReport) clean() error {
+	if !fits(r.Scripts) {
+		return fmt.Errorf("%d scripts are too many; use at most %d, whose names have at most %d bytes together", len(r.Scripts), MaxScripts, MaxScriptsText)
+	}
+	for i, name := range r.Scripts {
+		r.Scripts[i] = CleanText(name)
+	}
+	r.Lacks = r.Lacks[:min(len(r.Lacks), maxLacks)]
+	for i, lack := range r.Lacks {
+		r.Lacks[i] = CleanText(lack)
+	}
+	return nil
 }
 
 // Encode returns the JSON body.
@@ -71,6 +131,9 @@ func DecodeAlive(data []byte) (Alive, error) {
 		if !names.ValidLabel(key) || value != "" && !names.ValidLabel(value) {
 			return Alive{}, fmt.Errorf("cannot read heartbeat: label %.100q=%.100q; use at most %d of letters, digits, \"-\", \"_\", \".\" and \"/\"", key, value, names.MaxLength)
 		}
+	}
+	if err := alive.clean(); err != nil {
+		return Alive{}, fmt.Errorf("cannot read heartbeat: %w", err)
 	}
 	return alive, nil
 }

@@ -1,6 +1,10 @@
 package message_test
 
 import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,4 +27,35 @@ func TestUntilBeat(t *testing.T) {
 			rt.Errorf("the heartbeat is at %s", at)
 		}
 	})
+}
+
+// TestSelfReport checks that what a host says of itself is bounded, at either end.
+func TestSelfReport(t *testing.T) {
+	t.Parallel()
+	many := make([]string, message.MaxScripts+1)
+	for i := range many {
+		many[i] = "s"
+	}
+	long := []string{strings.Repeat("x", message.MaxScriptsText+1)}
+	for name, row := range map[string]struct {
+		scripts []string
+		known   bool
+	}{"none": {nil, true}, "some": {[]string{"a", "b"}, true}, "too many": {many, false}, "too long": {long, false}} {
+		report := message.NewSelfReport(row.scripts, errors.Join(errors.New("one"), errors.New("two\nlines")))
+		if (report.Scripts != nil) != row.known || !slices.Equal(report.Lacks, []string{"one", "two", "lines"}) {
+			t.Errorf("%s: %+v", name, report)
+		}
+		again, err := message.DecodeAlive(message.Alive{Application: "app", SelfReport: report}.Encode())
+		if err != nil || !reflect.DeepEqual(again.SelfReport, report) {
+			t.Errorf("%s: %+v, %v; sent was %+v", name, again.SelfReport, err, report)
+		}
+		_, err = message.DecodeAlive(message.Alive{Application: "app", SelfReport: message.SelfReport{Scripts: row.scripts}}.Encode())
+		if (err == nil) != row.known {
+			t.Errorf("%s: a heartbeat with that is read with %v", name, err)
+		}
+	}
+	lacks := message.SelfReport{Lacks: many}
+	if again, err := message.DecodeAlive(message.Alive{Application: "app", SelfReport: lacks}.Encode()); err != nil || len(again.Lacks) > 10 {
+		t.Errorf("%d lacks are kept, %v", len(again.Lacks), err)
+	}
 }

@@ -282,8 +282,11 @@ func validTitle(text string) bool {
 	return strings.TrimSpace(text) == text && utf8.RuneCountInString(text) <= maxTitle && names.Printable(text)
 }
 
+// ValidScript reports whether a rollout may name a script so.
+func ValidScript(name string) bool { return len(name) <= maxScript && scriptPattern.MatchString(name) }
+
 func (i *inspector) script(field, name string, args []string) {
-	if len(name) > maxScript || !scriptPattern.MatchString(name) {
+	if !ValidScript(name) {
 		i.wrong(field+".script", name, `is not the name of a script; use letters, digits, "-", "_" and ".", with no "." or "-" at the beginning and no folder`)
 	}
 	if !i.limit(field+".args", len(args), maxArgs) {

@@ -169,9 +169,10 @@ func (s *Site) control(ctx, running context.Context, o Options, kept *store.Stor
 	gate.Incompatible = func(host string, why error) {
 		incompatible.Warn("a worker has no protocol in common with this site; upgrade the older of the two", "tenant", tenant, "host", host, "error", why)
 	}
+	checks := &check.Runner{Scripts: o.Checks, Tenant: tenant, Log: o.Log}
 	c := controller.New(controller.Options{
 		Tenant: tenant, Zone: o.Zone, Log: written, HostEvents: log, Guard: s.guards.Guard(tenant), Store: filled, Logger: o.Log, At: o.at("controller"),
-		Site:   &check.Runner{Scripts: o.Checks, Tenant: tenant, Log: o.Log},
+		Site: checks, SiteScripts: checks.Installed,
 		Holder: func(ctx context.Context, host string) (*v1.HostLease, error) { return holder(ctx, gate, host) },
 	})
 	s.parts.Go(func() { s.fail(c.Run(running)) })

@@ -150,16 +150,19 @@ func TestDecodeStart(t *testing.T) {
 		{"override without a reason", "", `{"override-window": true}`, Start{}, `reason: "" is no reason; a start outside of the maintenance windows needs one`},
 		{"override with a blank reason", "", `{"override-window": true, "reason": " \t"}`, Start{}, `reason: " \t" is no reason; a start outside of the maintenance windows needs one`},
 		{"duration in a window", "", `{"duration": "2h"}`, Start{}, `duration: "2h" bounds a run outside of the maintenance windows; give it with override-window, or leave it out`},
+		{"hosts", "", `{"hosts": ["h03", "h03"]}`, Start{Hosts: []string{"h03", "h03"}}, ""},
+		{"no name of a host", "", `{"hosts": ["h03", "a/b"]}`, Start{}, `hosts[1]: "a/b" is not the name of a host`},
+		{"hosts of a retry", "", `{"hosts": ["h03"], "retry-of": 7}`, Start{}, `hosts: "h03" is given beside retry-of, which names the hosts by itself; give one of them`},
 		{
 			"wrong types", inYAML, "override-window: yes\nreason: [a]\nforce: true\n",
 			Start{},
-			`override-window: "yes" is not a boolean; use true or false, without quotes; reason: a list is not text; write text; force: unknown key; use duration, override-window, reason, retry-of`,
+			`override-window: "yes" is not a boolean; use true or false, without quotes; reason: a list is not text; write text; force: unknown key; use duration, hosts, override-window, reason, retry-of`,
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			got, err := DecodeStart(row.contentType, []byte(row.body))
-			if got != row.want || errText(err) != row.problem {
+			if !reflect.DeepEqual(got, row.want) || errText(err) != row.problem {
 				t.Fatalf("got %+v, %v; want %+v, %q", got, err, row.want, row.problem)
 			}
 		})

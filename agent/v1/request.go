@@ -26,6 +26,8 @@ type Start struct {
 	// RetryOf is the id of an ended run: the new one is of the hosts alone that
 	// failed or were skipped there.
 	RetryOf uint64 `json:"retry-of,omitempty" within:"1 9223372036854775807"`
+	// Hosts are the hosts of the run; empty means all.
+	Hosts []string `json:"hosts,omitempty"`
 }
 
 // DecodeStart reads the body of a start request and validates it, as
@@ -40,7 +42,7 @@ func DecodeStart(contentType string, body []byte) (Start, error) {
 // Validate returns everything that is wrong with the values, and nothing when
 // all is right.
 func (s Start) Validate() Problems {
-	var found Problems
+	found := s.validateHosts()
 	if s.OverrideWindow && strings.TrimSpace(s.Reason) == "" {
 		found = append(found, document.Wrong("reason", s.Reason, "is no reason; a start outside of the maintenance windows needs one"))
 	} else {
@@ -54,6 +56,26 @@ func (s Start) Validate() Problems {
 	}
 	if !s.OverrideWindow {
 		found = append(found, document.Wrong("duration", s.Duration, "bounds a run outside of the maintenance windows; give it with override-window, or leave it out"))
+	}
+	return found
+}
+
+// MaxStartHosts bounds the hosts that a start names.
+const MaxStartHosts = 1000
+
+func (s Start) validateHosts() Problems {
+	const field = "hosts"
+	switch {
+	case len(s.Hosts) > MaxStartHosts:
+		return Problems{document.TooMany(field, len(s.Hosts), MaxStartHosts)}
+	case len(s.Hosts) > 0 && s.RetryOf != 0:
+		return Problems{document.Wrong(field, strings.Join(s.Hosts, ", "), "is given beside retry-of, which names the hosts by itself; give one of them")}
+	}
+	var found Problems
+	for i, host := range s.Hosts {
+		if !names.ValidHost(host) {
+			found = append(found, document.Wrong(fmt.Sprintf("%s[%d]", field, i), host, "is not the name of a host"))
+		}
 	}
 	return found
 }

@@ -72,6 +72,10 @@ type Options struct {
 	Watch func(ctx context.Context, paths []string, changed func()) error
 	// Checks runs the checks and hooks of a rollout; nil means that they fail.
 	Checks Checks
+	// SelfCheck finds out what the host has and lacks for a run; nil when it does not
+	// say. It is called at the start and about once per heartbeat, beside everything
+	// else.
+	SelfCheck func(ctx context.Context) message.SelfReport
 	// Leased is called when this worker gets the lease of the host, and when
 	// another worker has it (AV-15); it may be nil.
 	Leased func(held bool)
@@ -118,6 +122,7 @@ type Worker struct {
 	// log other than the journal's. Each is logged once.
 	ignored    map[message.Kind]position
 	foreignLog string
+	self       self
 }
 
 // position is the position of a command in a log.
@@ -182,6 +187,10 @@ func (w *Worker) prepare(ctx context.Context) (err error) {
 	if err := w.Strategy.Detect(ctx); err != nil {
 		return fmt.Errorf("this host cannot be upgraded this way: %w", err)
 	}
+	if w.SelfCheck != nil { // The first heartbeat has it already.
+		report := w.SelfCheck(ctx)
+		w.self.found.Store(&report)
+	}
 	return nil
 }
 
@@ -243,6 +252,7 @@ func (w *Worker) listen(ctx context.Context) error {
 func (w *Worker) heartbeat(ctx context.Context) error {
 	w.sendAlive()
 	for {
+		w.self.look(ctx, w.SelfCheck)
 		if err := wait.Sleep(ctx, message.UntilBeat(time.Now())); err != nil {
 			return err
 		}
@@ -255,7 +265,7 @@ func (w *Worker) answerPings(ctx context.Context) error {
 }
 
 func (w *Worker) sendAlive() {
-	alive := message.Alive{Application: w.Application, AgentVersion: w.Version, Worker: w.identity, Role: w.Role, Labels: w.Labels}
+	alive := message.Alive{Application: w.Application, AgentVersion: w.Version, Worker: w.identity, Role: w.Role, Labels: w.Labels, SelfReport: w.self.last()}
 	if err := w.HostLog.Alive(alive); err != nil {
 		w.Log.Warn("cannot send heartbeat", "host", w.Host, "error", err)
 	}

@@ -24,7 +24,7 @@ var freezeFaults = []fault{
 		by: tests("agent/controller", "TestUnreadableHoldsTheRun"),
 	},
 	{
-		name: "start-by-what-cannot-be-read", in: "agent/controller.state.start",
+		name: "start-by-what-cannot-be-read", in: "agent/controller.state.decideStart",
 		old: `if err := s.intent.unreadable(); err != nil {`, new: `if err := s.intent.unreadable(); err != nil && s.intent.config == nil && !s.intent.complete {`,
 		by: tests("agent/controller", "TestNoStartWhileUnreadable"),
 	},

@@ -4,7 +4,7 @@ package main
 // a run ends.
 var outOfServiceFaults = []fault{
 	{
-		name: "next-run-takes-all-for-well", in: "agent/controller.state.open",
+		name: "next-run-takes-all-for-well", in: "agent/controller.state.opening",
 		old: `s.ledger.Opening(planned.Silent, planned.Others)`, new: `s.ledger.Opening(planned.Silent, planned.Others)[:len(planned.Silent)+len(planned.Others)]`,
 		by: simulated(tests("agent/controller", "TestOutOfServiceInTheNextRun")...),
 	},

@@ -111,7 +111,7 @@ func (s *Server) start(w http.ResponseWriter, name string, start v1.Start) (run 
 		RetryOf: start.RetryOf, OpenedAt: now, NotAfter: now.Add(4 * time.Hour), Hosts: []v1.RunHost{},
 	}
 	for _, h := range t.hosts {
-		if again != nil && !again[h.Hostname] {
+		if again != nil && !again[h.Hostname] || len(start.Hosts) > 0 && !slices.Contains(start.Hosts, h.Hostname) {
 			continue
 		}
 		run.Hosts = append(run.Hosts, v1.RunHost{Hostname: h.Hostname, Status: "preparing"})

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
+)
+
+// TestDryRun checks how a rehearsal is shown: one that fits, one that does not, and
+// one of a start that would be refused.
+func TestDryRun(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	const stages = `"stages":[{"name":"canary","hosts":1,"max-unavailable":1},{"name":"rest","hosts":2,"max-unavailable":2}],`
+	for _, c := range []struct {
+		name, body string
+		code       int
+		want       string
+	}{
+		{
+			"it fits", `{"run":{"phase":"open","opened-at":"2026-11-21T01:00:00Z","not-after":"2026-11-21T05:00:00Z","expected-end":"2026-11-21T01:31:00Z",` + stages +
+				`"hosts":[{"hostname":"h01","stage":"canary","expected-end":"2026-11-21T01:11:00Z"},{"hostname":"h02","stage":"rest"},{"hostname":"h03","stage":"rest","slot-reason":"it is silent"},
+				{"hostname":"h09","note":"no stage of the rollout matches it"}]},"usual":{"run":7,"prepare-seconds":60,"host-seconds":600},"fits":true,
+				"missing":[{"what":["script a"]},{"host":"h02","what":["b","c"]}],"unknown":["h03"]}`, exitOK,
+			`Nothing is started, because of --dry-run.
+begins:               now
+not after:            2026-11-21T05:00:00Z
+hosts:                3, and 1 left out
+expected:             fits: done at 2026-11-21T01:31:00Z, after 31m0s, with 1m0s to prepare and 10m0s for a host, as in run 7
+stage canary:         1 host, at most 1 out of service
+  1. h01:             done at 2026-11-21T01:11:00Z
+stage rest:           2 hosts, at most 2 out of service
+  1. h02:             
+  2. h03:             out of service now: it is silent
+left out h09:         no stage of the rollout matches it
+missing at the site:  script a
+missing on h02:       b; c
+unknown:              these hosts do not say which scripts they have; their workers are of an older version or have too many: h03
+`,
+		},
+		{
+			"it does not fit", `{"run":{"phase":"open","opened-at":"2026-11-21T01:00:00Z","not-after":"2026-11-21T01:20:00Z","expected-end":"2026-11-21T01:31:00Z",
+				"forecast":"1 hosts are not expected to be done by 2026-11-21T01:20:00Z","hosts":[]},"usual":{"run":7,"prepare-seconds":0,"host-seconds":600},"fits":false}`, exitOK,
+			"expected:   does not fit: 1 hosts are not expected to be done by 2026-11-21T01:20:00Z; done at",
+		},
+		{
+			"it would be refused", `{"refused":"no maintenance window is open; to start now, send \"override-window\": true with a \"reason\"",
+				"run":{"phase":"open","opened-at":"2026-11-21T01:00:00Z","not-after":"2026-11-21T05:00:00Z","hosts":[]}}`, exitFailed,
+			"begins:     not now; this is what would begin at 2026-11-21T01:00:00Z\n",
+		},
+		{"it would be refused at any time", `{"refused":"host h09 is not known"}`, exitFailed, "a start would be refused now: host h09 is not known\n"},
+	} {
+		s.Inject("POST", "/start", fakeapi.Raw(200, "application/json", c.body))
+		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", "start", "--dry-run")...)
+		if code != c.code || !strings.Contains(stdout+stderr, c.want) {
+			t.Errorf("%s: exit code %d:\n%s%s", c.name, code, stdout, stderr)
+		}
+	}
+	s.Inject("POST", "/start", fakeapi.Raw(200, "application/json", `{"refused":"x"}`))
+	if code, stdout, _ := call(t, as(t, s.URL, s.Token, "acme", "retry", "5", "--dry-run", "-o", "json")...); code != exitFailed || !strings.Contains(stdout, `"refused": "x"`) {
+		t.Errorf("as JSON: exit code %d:\n%s", code, stdout)
+	}
+	if code, _, stderr := call(t, as(t, s.URL, s.Token, "acme", "start", "--dry-run", "--wait")...); code != exitUsage || !strings.Contains(stderr, "leave --wait out") {
+		t.Errorf("with --wait: exit code %d: %s", code, stderr)
+	}
+}
+
+// TestStartHost checks that a run of some hosts is asked for.
+func TestStartHost(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", "start", "--host", "a b")...)
+	if code != exitUsage || !strings.Contains(stderr, `--host: "a b" is not the name of a host`) {
+		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
+	}
+}

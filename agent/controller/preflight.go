@@ -1,0 +1,161 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/plan"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
+)
+
+// Preflight returns what a start would do, and starts nothing. A start that would
+// be refused is no error: what is told then is of the next window. The error is
+// run.ErrNotConfigured or run.ErrNotReady.
+func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start) (v1.Preflight, error) {
+	only, err := c.only(ctx, request)
+	if refused, ok := errors.AsType[*run.Refused](err); ok {
+		return v1.Preflight{Refused: refused.Message}, nil
+	}
+	if err != nil {
+		return v1.Preflight{}, err
+	}
+	usual, err := c.usual(ctx)
+	if err != nil {
+		return v1.Preflight{}, err
+	}
+	var atSite []string
+	if c.o.SiteScripts != nil {
+		atSite = c.o.SiteScripts()
+	}
+	type found struct {
+		rehearsed
+		v1.Preflight
+	}
+	f, err := until(ctx, c, func(s *state) (found, error) {
+		e, planned, refused, err := s.rehearsal(s.Now(), by, request, only)
+		f := found{rehearsed: e, Preflight: v1.Preflight{Refused: refused}}
+		if len(planned.Hosts) > 0 {
+			s.addMissing(&f.Preflight, planned, atSite)
+		}
+		return f, err
+	})
+	// It is played outside of the loop, which has runs to drive.
+	if err == nil && len(f.Members) > 0 {
+		rehearse(&f.Preflight, f.rehearsed, usual)
+	}
+	return f.Preflight, err
+}
+
+// mostMeasured is how many runs are looked at for how long a host takes.
+const mostMeasured = 10
+
+// usual returns how long the work of the last run took in which a host was upgraded;
+// nil when there is none.
+func (c *Controller) usual(ctx context.Context) (*v1.Usual, error) {
+	runs, err := c.Runs(ctx, v1.RunFilter{Limit: mostMeasured})
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range runs {
+		if !r.Finished() {
+			continue
+		}
+		full, err := c.Find(ctx, r.ID)
+		if errors.Is(err, run.ErrNoRun) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if usual, known := plan.UsualOf(full); known {
+			return &usual, nil
+		}
+	}
+	return nil, nil
+}
+
+// rehearsed is an event that would open a run, and when.
+type rehearsed struct {
+	message.Opened
+	at time.Time
+}
+
+// rehearsal returns what a start would open a run with, or why it is refused and
+// what the next window would open a run with.
+func (s *state) rehearsal(now time.Time, by string, request v1.Start, only map[string]bool) (e rehearsed, p plan.Plan, refused string, err error) {
+	opened, p, err := s.decideStart(now, by, request, only)
+	e = rehearsed{Opened: opened, at: now}
+	why, ok := errors.AsType[*run.Refused](err)
+	if !ok {
+		if err == nil {
+			e.Opened = s.opening(e.Opened, p)
+		}
+		return e, p, "", err
+	}
+	p, unplanned := s.intent.plan(s.fleet(only))
+	if unplanned != nil {
+		return e, plan.Plan{}, why.Message, nil //nolint:nilerr // why says it
+	}
+	e = s.nextChance(now, request, p)
+	e.Opened = s.opening(e.Opened, p)
+	return e, p, why.Message, nil
+}
+
+// nextChance returns when a run could be opened that is refused now: in the next
+// window, or else at once and outside of the windows.
+func (s *state) nextChance(now time.Time, request v1.Start, p plan.Plan) rehearsed {
+	e := rehearsed{at: now}
+	span, found := s.intent.nextOpening(now)
+	if found && (!request.OverrideWindow || !now.Before(span.Start)) {
+		e.at = later(now, span.Start)
+		e.Trigger, e.Window, e.WindowEnd, e.NotAfter = message.TriggerWindow, span.Start, span.End, span.End.Add(-p.Reserve())
+		return e
+	}
+	e.Trigger, e.NotAfter = message.TriggerManual, now.Add(overrideDuration)
+	return e
+}
+
+// rehearse adds the run as it would be opened, and when it is expected to end.
+func rehearse(p *v1.Preflight, e rehearsed, usual *v1.Usual) {
+	var took run.Usual
+	if usual != nil {
+		took = run.Usual{Prepare: time.Duration(usual.PrepareSeconds) * time.Second, Host: time.Duration(usual.HostSeconds) * time.Second}
+	}
+	opened, forecast, futile := run.Rehearse(e.at, e.Opened, took)
+	shown := view.Run(opened, e.at, forecast)
+	shown.ID, shown.WaitingFor = 0, nil
+	p.Run, p.Usual = &shown, usual
+	switch {
+	case futile != "":
+		shown.Forecast = futile
+		p.Fits = new(bool)
+	case forecast != nil && (forecast.Left > 0 || forecast.Waits == ""):
+		fits := forecast.Left == 0 && !forecast.End.After(e.NotAfter)
+		p.Fits = &fits
+	}
+}
+
+// addMissing adds what hosts and the site lack for a run. A silent host says nothing.
+func (s *state) addMissing(p *v1.Preflight, planned plan.Plan, atSite []string) {
+	if missing, unknown := planned.MissingAtSite(atSite); len(missing) > 0 && !unknown {
+		p.Missing = append(p.Missing, v1.Missing{What: missing})
+	}
+	now := s.Now()
+	for _, name := range planned.Hosts {
+		host := s.hosts.known[name]
+		if host == nil || !s.hosts.isOnline(name, now) {
+			continue
+		}
+		missing, unknown := planned.Missing(host.self)
+		if len(missing) > 0 {
+			p.Missing = append(p.Missing, v1.Missing{Host: name, What: missing})
+		}
+		if unknown {
+			p.Unknown = append(p.Unknown, name)
+		}
+	}
+}

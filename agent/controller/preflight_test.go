@@ -1,0 +1,111 @@
+package controller
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// TestPreflight checks that what a start would do is told, with what hosts and the
+// site lack, and that nothing is started.
+func TestPreflight(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		m.rollout = &v1.Rollout{
+			Exempt: &v1.Match{Hosts: []string{"h04"}},
+			Stages: []v1.Stage{{Name: "canary", Match: &v1.Match{Hosts: []string{"h03"}}}, {Name: "rest", MaxUnavailable: "2"}},
+			Checks: &v1.RolloutChecks{
+				BeforeHost: []v1.Check{{Name: "well", Type: "exec", Script: "well"}}, Fleet: []v1.Check{{Name: "all", Type: "exec", Script: "all"}},
+			},
+		}
+		o := m.options(t)
+		o.SiteScripts = func() []string { return []string{} }
+		c, _ := m.run(t, o)
+		m.Alive("h01", message.Alive{Application: "app", SelfReport: message.SelfReport{Scripts: []string{"well"}}})
+		m.Alive("h02", message.Alive{Application: "app", SelfReport: message.SelfReport{Scripts: []string{}, Lacks: []string{"no dpkg"}}})
+		m.beat("h03", "h04")
+		p, err := c.Preflight(t.Context(), "test", start)
+		if err != nil || p.Refused != "" || p.Usual != nil || p.Fits != nil {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		var hosts []string
+		for _, h := range p.Run.Hosts {
+			hosts = append(hosts, strings.TrimSpace(h.Hostname+" "+h.Stage+h.Note))
+		}
+		if want := []string{"h03 canary", "h01 rest", "h02 rest", "h04 the rollout's exempt matches its name"}; !slices.Equal(hosts, want) {
+			t.Errorf("the hosts are %q, not %q", hosts, want)
+		}
+		if !slices.Equal(p.Unknown, []string{"h03"}) || len(p.Missing) != 2 || p.Missing[0].Host != "" || !strings.Contains(p.Missing[0].What[0], "script all of check all") ||
+			p.Missing[1].Host != "h02" || p.Missing[1].What[0] != "no dpkg" || !strings.Contains(p.Missing[1].What[1], "script well of check well") {
+			t.Errorf("missing are %+v, unknown %q", p.Missing, p.Unknown)
+		}
+		if n := len(m.log.All()); n != 0 {
+			t.Errorf("%d records were written", n)
+		}
+	})
+}
+
+// TestPreflightRefused checks that of a start that would be refused the reason is
+// told, and what the next window would do; and that the history tells how long it
+// would take.
+func TestPreflightRefused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		now := m.clock().UTC()
+		opens := now.Add(24 * time.Hour).Truncate(time.Hour)
+		m.config = &v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "app"}}, MaintenanceWindows: []v1.MaintenanceWindow{
+			{DaysOfWeek: opens.Weekday().String(), StartTime: opens.Format("15:04"), Timezone: "UTC", Duration: "1h"},
+		}}
+		m.history = []v1.Run{{ID: 7, Phase: "finished", Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgraded", Seconds: 600}}}}
+		c, _ := m.control(t)
+		m.beat("h01", "h02")
+		p, err := c.Preflight(t.Context(), "test", v1.Start{})
+		if err != nil || !strings.Contains(p.Refused, "no maintenance window is open") {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		if p.Run == nil || !p.Run.OpenedAt.Equal(opens) || p.Usual == nil || p.Usual.Run != 7 || p.Usual.HostSeconds != 600 || p.Fits == nil || !*p.Fits {
+			t.Fatalf("the run is %+v, of %+v", p.Run, p.Usual)
+		}
+		if end := p.Run.ExpectedEnd; end == nil || !end.Equal(opens.Add(20*time.Minute)) {
+			t.Errorf("it is expected to end at %v", end)
+		}
+		// Of what cannot be in any window nothing is told but why.
+		p, err = c.Preflight(t.Context(), "test", v1.Start{OverrideWindow: true, Reason: "x", Hosts: []string{"h09"}})
+		if err != nil || !strings.Contains(p.Refused, "host h09 is not known") || p.Run != nil {
+			t.Errorf("%+v, %v", p, err)
+		}
+	})
+}
+
+// TestStartOfSomeHosts checks that a run of some hosts has these and no others.
+func TestStartOfSomeHosts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		c, _ := m.control(t)
+		m.beat("h01", "h02", "h03")
+		request := start
+		request.Hosts = []string{"h03", "h01", "h03"}
+		r, err := c.Start(t.Context(), "test", request)
+		if err != nil || len(r.Hosts) != 2 || r.Hosts[0].Hostname != "h01" || r.Hosts[1].Hostname != "h03" {
+			t.Errorf("the run is %+v, %v", r, err)
+		}
+		request.Hosts = []string{"h03", "h04"}
+		var refused *run.Refused
+		if _, err := c.Preflight(t.Context(), "test", request); err != nil {
+			t.Error(err)
+		}
+		if _, err := c.Start(t.Context(), "test", request); !errors.As(err, &refused) || refused.Run != r.ID {
+			t.Errorf("a second start is refused with %v", err)
+		}
+	})
+}

@@ -1,0 +1,60 @@
+package run
+
+import (
+	"slices"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// Usual is how long the work of a run took before: of all hosts together for
+// prepare, and of one host for its upgrade. Zero is unknown.
+type Usual struct{ Prepare, Host time.Duration }
+
+// Rehearse returns the run that an event would open at a time, and when it is
+// expected to end. It folds the records that its prepare would leave on a log, in
+// which each host that is heard of succeeds, and plays the rest as Forecast does. The
+// forecast is nil when it is unknown how long a host takes. futile is why no host would
+// be upgraded; empty when some would.
+func Rehearse(at time.Time, e message.Opened, usual Usual) (opened *State, f *Forecast, futile string) {
+	opened = open(message.Record{Seq: 1, Time: at}, e)
+	if usual.Host <= 0 {
+		return opened, nil, ""
+	}
+	s := open(message.Record{Seq: 1, Time: at}, e)
+	r := rehearsal{s}
+	r.fold(message.Record{Time: at, Kind: message.CommandAll}, message.Decoded{
+		Command: &message.Command{Action: message.Prepare, Hosts: slices.Clone(e.Members), NotAfter: e.NotAfter},
+	})
+	end := at.Add(usual.Prepare)
+	for _, host := range s.members.unanswering() {
+		if i := s.indexOf(host); !s.members[i].IsSilent() {
+			r.fold(message.Record{Time: end, Kind: message.ReplyRecord, Host: host, Run: s.ID, Action: message.Prepare}, message.Decoded{
+				Reply: &message.Reply{Action: message.Prepare, Result: message.Done},
+			})
+		}
+	}
+	if late := s.members.unanswering(); len(late) > 0 {
+		end = later(end, at.Add(s.policy.Timeouts.Prepare.Duration()))
+		r.fold(message.Record{Time: end, Kind: message.EventRecord, Run: s.ID}, message.Decoded{
+			Event: message.TimedOut{Hosts: late, Awaited: message.Awaited{Action: message.Prepare}},
+		})
+	}
+	s.pace.usual = usual.Host
+	if result, ends := s.ending(end); ends {
+		return opened, nil, s.why(result, end)
+	}
+	played, _ := s.Forecast(end)
+	return opened, &played, ""
+}
+
+// rehearsal is a run whose records are made up.
+type rehearsal struct{ *State }
+
+// fold applies a record as if it were the next on the log. One that changes nothing,
+// as an answer that a host may not give, is left out.
+func (r rehearsal) fold(record message.Record, d message.Decoded) {
+	record.Seq = r.LastSeq + 1
+	d.Record = record
+	_ = r.Fold(d)
+}

@@ -1,0 +1,91 @@
+package run
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
+)
+
+// TestRehearse checks how long a run is expected to take before it is opened.
+func TestRehearse(t *testing.T) {
+	t.Parallel()
+	usual := Usual{Prepare: time.Minute, Host: 10 * time.Minute}
+	two := func(p *policy.Resolved) { p.Stages[0].MaxUnavailable = 2 }
+	for name, row := range map[string]struct {
+		change func(*policy.Resolved)
+		roster []message.Entry
+		usual  Usual
+		end    time.Duration
+		left   int
+		waits  string
+		futile string
+	}{
+		"one at a time":           {usual: usual, end: 41 * time.Minute},
+		"two at a time":           {change: two, usual: usual, end: 21 * time.Minute},
+		"hosts that do not fit":   {usual: Usual{Host: 20 * time.Minute}, end: 80 * time.Minute, left: 1},
+		"no host fits":            {usual: Usual{Prepare: time.Minute, Host: time.Hour}, futile: "hosts take 1h0m0s, so none of the 4 left"},
+		"nothing is known":        {usual: Usual{Prepare: time.Minute}},
+		"an approval":             {change: func(p *policy.Resolved) { p.Stages[0].Approval = true }, usual: usual, waits: "stage"},
+		"a pause":                 {change: func(p *policy.Resolved) { p.Paused = true }, usual: usual, waits: "the rollout to let it go on"},
+		"one out of service":      {roster: []message.Entry{{Host: "h02", Owes: message.Debt{Look: true}}}, usual: usual, waits: "h02 (nobody knows"},
+		"out of service, one too": {change: two, roster: []message.Entry{{Host: "h02", Owes: message.Debt{Look: true}}}, usual: usual, waits: "h02"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := message.Opened{Members: []string{"h01", "h02", "h03", "h04"}, Policy: policy.Default(4), NotAfter: epoch.Add(time.Hour), Roster: row.roster}
+			if row.change != nil {
+				row.change(&e.Policy)
+			}
+			opened, f, futile := Rehearse(epoch, e, row.usual)
+			if opened.Phase != Open || opened.Size() != 4 {
+				t.Errorf("the run is %s with %d hosts", opened.Phase, opened.Size())
+			}
+			if (row.futile == "") != (futile == "") || !strings.Contains(futile, row.futile) {
+				t.Errorf("it is futile: %q; want %q", futile, row.futile)
+			}
+			if f == nil {
+				f = &Forecast{}
+			}
+			if end := epoch.Add(row.end); row.end != 0 && !f.End.Equal(end) || row.end == 0 && !f.End.IsZero() {
+				t.Errorf("it ends at %s, not at %s; it waits for %q", f.End, end, f.Waits)
+			}
+			if f.Left != row.left || (row.waits == "") != (f.Waits == "") || !strings.Contains(f.Waits, row.waits) {
+				t.Errorf("%d hosts are left, and it waits for %q; want %d, %q", f.Left, f.Waits, row.left, row.waits)
+			}
+		})
+	}
+}
+
+// TestRehearseAnything checks that however a run is opened, its rehearsal ends and
+// leaves what it was given as it was.
+func TestRehearseAnything(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		e := drawOpening(rt, epoch)
+		usual := Usual{Prepare: drawSpan(rt, "usual prepare", time.Hour), Host: drawSpan(rt, "usual host", time.Hour)}
+		before := message.EncodeEvent(e)
+		opened, f, futile := Rehearse(epoch, e, usual)
+		if opened.Phase != Open || string(message.EncodeEvent(e)) != string(before) {
+			rt.Errorf("the run is %s, and was opened with %s, now %s", opened.Phase, before, message.EncodeEvent(e))
+		}
+		if f != nil && futile != "" {
+			rt.Errorf("it is futile, %q, and forecast as %+v", futile, f)
+		}
+		if f == nil {
+			return
+		}
+		if !f.End.IsZero() && f.End.Before(epoch.Add(usual.Prepare)) && len(f.Hosts) > 0 {
+			rt.Errorf("it ends at %s, before its hosts are prepared", f.End)
+		}
+		for host, end := range f.Hosts {
+			if end.Before(epoch.Add(usual.Prepare + usual.Host)) {
+				rt.Errorf("host %s is done at %s", host, end)
+			}
+		}
+	})
+}
