@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,6 +34,32 @@ func TestUnits(t *testing.T) {
 		}
 		if strings.Contains(unit, "worker") && !says("Service", "KillMode=process") {
 			t.Errorf("%s ends scripts half-way", unit)
+		}
+	}
+}
+
+// TestUnitsVerified has systemd itself judge the units, where there is one.
+func TestUnitsVerified(t *testing.T) {
+	t.Parallel()
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("there is no systemd-analyze")
+	}
+	units, err := filepath.Glob("../examples/systemd/*.service")
+	if err != nil || len(units) == 0 {
+		t.Fatal(units, err)
+	}
+	for _, unit := range units {
+		// It wants the program to exist.
+		text := strings.ReplaceAll(read(t, unit), "/usr/local/bin/osupgrade-agent", os.Args[0])
+		path := filepath.Join(t.TempDir(), filepath.Base(unit))
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		// Mistakes that systemd ignores at run time are lines of its output.
+		out, err := exec.CommandContext(t.Context(), analyze, "verify", "--man=no", path).CombinedOutput()
+		if err != nil || strings.Contains(string(out), filepath.Base(unit)) {
+			t.Errorf("%s: %v\n%s", unit, err, out)
 		}
 	}
 }
