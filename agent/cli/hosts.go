@@ -43,10 +43,38 @@ func (c *hostsCommand) Run(ctx context.Context, out io.Writer) error {
 	if c.Output == "json" {
 		return c.json(out, hosts)
 	}
+	state, err := api.State(ctx, c.Tenant, "")
+	if err != nil {
+		return err
+	}
+	if err := listHosts(out, hosts); err != nil {
+		return err
+	}
+	return listWarnings(out, state)
+}
+
+// listHosts prints a table of hosts.
+func listHosts(out io.Writer, hosts []v1.Host) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "HOST\tAPPLICATION\tONLINE\tLAST RUN\tVERSIONS")
 	for _, h := range hosts {
 		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", h.Hostname, h.Application, yesNo(h.Online), lastRun(h), versionsLine(h.Versions))
+	}
+	return table.Flush()
+}
+
+// listWarnings prints what is wrong with hosts, also with such that are not known yet.
+func listWarnings(out io.Writer, state v1.State) error {
+	if len(state.Warnings) == 0 {
+		return nil
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "\nWARNING\tSINCE\tWHAT")
+	for _, w := range state.Warnings {
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\n", w.Host, w.Since.Format(time.RFC3339), w.Text)
+	}
+	if more := state.WarningCount - len(state.Warnings); more > 0 {
+		_, _ = fmt.Fprintf(table, "and %d more\n", more)
 	}
 	return table.Flush()
 }
@@ -83,6 +111,9 @@ func showHost(out io.Writer, h v1.Host) error {
 	row(table, "last run", lastRunLine(h.LastRun))
 	if h.OutdatedSince != nil {
 		row(table, "outdated since", h.OutdatedSince.Format(time.RFC3339)+": no run has upgraded it since")
+	}
+	for _, w := range h.Warnings {
+		row(table, "warning", w.Text+" (since "+w.Since.Format(time.RFC3339)+")")
 	}
 	versions := "none reported"
 	if h.VersionsAt != nil {

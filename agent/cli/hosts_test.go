@@ -50,14 +50,23 @@ func TestHosts(t *testing.T) {
 				{At: *at(18)},
 			},
 		},
-		v1.Host{Hostname: "h02", Application: "app", LastRun: &v1.HostRun{ID: 42, Phase: "upgrading", Status: "pending"}},
-		v1.Host{Hostname: "h03", Application: "other", Lease: &v1.HostLease{Worker: "W3", Epoch: 1, Since: *at(1), Vacant: true}},
+		v1.Host{Hostname: "h02", Application: "app", Warnings: []v1.Warning{{Host: "h02", Kind: "clock", Text: "its clock is wrong: set it", Since: *at(2)}}, LastRun: &v1.HostRun{ID: 42, Phase: "upgrading", Status: "pending"}},
+		v1.Host{Hostname: "h03", Application: "other"},
 	)
+	s.SetState("acme", v1.State{Situation: v1.Situation{WarningCount: 22, Warnings: []v1.Warning{
+		{Host: "h02", Kind: "clock", Text: "its clock is wrong: set it", Since: *at(2)},
+		{Host: "h77", Kind: "key-refused", Text: "make a key", Since: *at(3)},
+	}}})
 	for command, want := range map[string]string{
 		"hosts": `HOST  APPLICATION  ONLINE  LAST RUN                              VERSIONS
 h01   app          yes     41 failed, outdated since 2026-11-13  kernel 6.2, vim 9.1
 h02   app          no      42 pending                            
 h03   other        no      -                                     
+
+WARNING  SINCE                 WHAT
+h02      2026-11-02T01:30:00Z  its clock is wrong: set it
+h77      2026-11-03T01:30:00Z  make a key
+and 20 more
 `,
 		"hosts h01": `host:                    h01
 application:             app
@@ -85,6 +94,7 @@ labels:         none
 agent version:  unknown
 lease:          no worker has ever held it
 last run:       42, upgrading; this host: pending
+warning:        its clock is wrong: set it (since 2026-11-02T01:30:00Z)
 versions:       none reported
 `,
 	} {
@@ -93,7 +103,15 @@ versions:       none reported
 			t.Errorf("%s prints, with code %d,\n%s%s\nnot\n%s", command, code, stdout, stderr, want)
 		}
 	}
-	if code, stdout, _ := call(t, as(t, s.URL, s.Token, "acme", "hosts", "h01", "--output", "json")...); code != exitOK || !strings.Contains(stdout, `"outdated-since": "2026-11-13T01:30:00Z"`) {
+}
+
+// TestOneHost checks what is printed of a host in the rarer cases.
+func TestOneHost(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	at := time.Date(2026, 11, 13, 1, 30, 0, 0, time.UTC)
+	s.SetHosts("acme", v1.Host{Hostname: "h03", OutdatedSince: &at, Lease: &v1.HostLease{Worker: "W3", Epoch: 1, Since: at, Vacant: true}})
+	if code, stdout, _ := call(t, as(t, s.URL, s.Token, "acme", "hosts", "h03", "--output", "json")...); code != exitOK || !strings.Contains(stdout, `"outdated-since": "2026-11-13T01:30:00Z"`) {
 		t.Errorf("as JSON it is, with code %d,\n%s", code, stdout)
 	}
 	if _, stdout, _ := call(t, as(t, s.URL, s.Token, "acme", "hosts", "h03")...); !strings.Contains(stdout, "given back by worker W3") {

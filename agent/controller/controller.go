@@ -23,6 +23,7 @@ import (
 type Controller struct {
 	o        Options
 	watchers watchers
+	warnings *warnings
 
 	mu sync.Mutex
 	// current is the session that is under way. Before Run, and between two
@@ -40,8 +41,8 @@ func New(o Options) *Controller {
 	if o.At == nil {
 		o.At = func(string) {}
 	}
-	c := &Controller{o: o}
-	c.current = newSession(o, true, c.watchers.notify)
+	c := &Controller{o: o, warnings: newWarnings(o)}
+	c.current = newSession(o, true, c.watchers.notify, c.warnings)
 	return c
 }
 
@@ -52,7 +53,7 @@ func (c *Controller) SetActive(active bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if before := c.current; !c.ended && before.beside.active != active {
-		c.current = newSession(c.o, active, c.watchers.notify)
+		c.current = newSession(c.o, active, c.watchers.notify, c.warnings)
 		before.end()
 	}
 }

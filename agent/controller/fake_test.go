@@ -381,7 +381,7 @@ func stateOf(o Options) *state {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := newState(o, newSession(o, true, func() {}).beside)
+	s := newState(o, newSession(o, true, func() {}, newWarnings(o)).beside)
 	s.isLoaded = true
 	return s
 }

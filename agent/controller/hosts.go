@@ -50,7 +50,9 @@ type host struct {
 	store.Host
 	// seen is when its worker was last heard of; zero when not since the
 	// start.
-	seen       time.Time
+	seen time.Time
+	// skew is how far its clock was ahead of the site's at the last heartbeat.
+	skew       time.Duration
 	progress   message.Progress
 	progressAt time.Time
 	// self is what it has and lacks for a run, as it said last.

@@ -41,7 +41,8 @@ func TestFlood(t *testing.T) {
 func TestTheLatestTelemetryCounts(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
-	n := newSession(m.options(t), true, func() {})
+	o := m.options(t)
+	n := newSession(o, true, func() {}, newWarnings(o))
 	listening := make(chan error)
 	ctx, stop := context.WithCancel(t.Context())
 	go func() { listening <- n.listen(ctx) }()

@@ -64,11 +64,31 @@ func (s *state) hear(heard []wait.Item[string, telemetry]) {
 // store, so that the next controller knows the host from the start.
 func (s *state) heard(name string, a message.Alive, at time.Time) {
 	described, changed := s.hosts.heard(name, a, at)
+	s.compareClocks(name, a, at)
 	if described && s.active {
 		s.writer.put(s.hosts.known[name].Host)
 	}
 	if changed {
 		s.changed()
+	}
+}
+
+// compareClocks notes whether the clock of a host that was heard at a time differs
+// from the site's.
+func (s *state) compareClocks(name string, a message.Alive, at time.Time) {
+	var skew time.Duration
+	if !a.At.IsZero() {
+		skew = a.At.Sub(at)
+	}
+	known := s.hosts.known[name]
+	before := known.skew
+	known.skew = skew
+	if text := clockText(before, skew); text != "" {
+		if s.warnings.note(name, message.WarnClock, text, at) {
+			s.show()
+		}
+	} else if skew.Abs() <= clockLimit && s.warnings.clear(name, message.WarnClock) {
+		s.show()
 	}
 }
 

@@ -27,12 +27,12 @@ type session struct {
 	once           sync.Once
 }
 
-func newSession(o Options, active bool, notify func()) *session {
+func newSession(o Options, active bool, notify func(), warnings *warnings) *session {
 	n := &session{
 		o: o, posted: make(chan func(*state), 64), telemetry: wait.NewQueue[string, telemetry](), loaded: make(chan struct{}), ending: make(chan struct{}),
 	}
 	n.beside = beside{
-		active: active, writer: newHostWriter(o), past: newArchiver(o), notify: notify, onLoaded: func() { close(n.loaded) }, call: n.call,
+		active: active, warnings: warnings, writer: newHostWriter(o), past: newArchiver(o), notify: notify, onLoaded: func() { close(n.loaded) }, call: n.call,
 	}
 	return n
 }

@@ -61,8 +61,10 @@ type state struct {
 type beside struct {
 	// active tells that the controller may write.
 	active bool
-	writer *hostWriter
-	past   *archiver
+	// warnings outlive the session.
+	warnings *warnings
+	writer   *hostWriter
+	past     *archiver
 	// notify is called after each change, onLoaded once all has been read that was
 	// in the log and the store at the start.
 	notify, onLoaded func()

@@ -48,6 +48,9 @@ func (s *state) situation(now time.Time) v1.Situation {
 		shown.Status = view.StatusWaiting
 	}
 	s.countHosts(&shown, now)
+	shown.Warnings = s.warnings.list("", now)
+	shown.WarningCount = len(shown.Warnings)
+	shown.Warnings = shown.Warnings[:min(shown.WarningCount, maxShownWarnings)]
 	if opening, found := s.nextUpgrade(now); found {
 		shown.NextUpgradeAt = view.OptionalTime(opening.Start)
 	}
@@ -110,6 +113,7 @@ func (s *state) turns(now time.Time) time.Time {
 	if gathered := s.started.Add(gracePeriod); now.Before(gathered) && s.hosts.present.count() < len(s.hosts.known) {
 		at = earliestSet(at, gathered) // From then on those that were not heard of are silent.
 	}
+	at = earliestSet(at, s.warnings.next(now))
 	if current := s.ledger.Current(); current != nil {
 		ahead := s.clock.ahead(now)
 		if turns := current.Turns(now.Add(ahead)); !turns.IsZero() {
@@ -158,7 +162,16 @@ func (c *Controller) Hosts(ctx context.Context) ([]v1.Host, error) {
 	if err := c.versionsRead(ctx); err != nil {
 		return nil, err
 	}
-	return ask(ctx, c, func(s *state) []v1.Host { return s.hosts.view(s.Now(), s.visible()) })
+	return ask(ctx, c, func(s *state) []v1.Host {
+		hosts, warned := s.hosts.view(s.Now(), s.visible()), map[string][]v1.Warning{}
+		for _, w := range s.warnings.list("", s.Now()) {
+			warned[w.Host] = append(warned[w.Host], w)
+		}
+		for i := range hosts {
+			hosts[i].Warnings = warned[hosts[i].Hostname]
+		}
+		return hosts
+	})
 }
 
 // versionsRead returns once all has been read that hosts have reported so far.
@@ -182,7 +195,9 @@ func (c *Controller) Host(ctx context.Context, name string) (v1.Host, error) {
 		if !known {
 			return v1.Host{}, fmt.Errorf("host %s: %w", name, run.ErrNoHost)
 		}
-		return s.hosts.viewOf(host, s.visible()), nil
+		shown := s.hosts.viewOf(host, s.visible())
+		shown.Warnings = s.warnings.list(name, s.Now())
+		return shown, nil
 	})
 	if err != nil {
 		return v1.Host{}, err

@@ -80,9 +80,9 @@ type Options struct {
 	// Warn is called with the reason when the gate starts a watch again; it may be
 	// nil.
 	Warn func(error)
-	// Incompatible is called for a host whose worker has no protocol in common with
-	// this site; it may be nil.
-	Incompatible func(host string, why error)
+	// Refused is called when a worker is refused the lease of its host, with what an
+	// operator should do; it may be nil.
+	Refused func(host string, kind message.WarningKind, why string)
 }
 
 // Gate is a gate of one tenant.
@@ -95,8 +95,8 @@ type Gate struct {
 
 // New makes a gate. It answers calls once it is ready.
 func New(o Options) *Gate {
-	if o.Incompatible == nil {
-		o.Incompatible = func(string, error) {}
+	if o.Refused == nil {
+		o.Refused = func(string, message.WarningKind, string) {}
 	}
 	g := &Gate{Options: o, ready: make(chan struct{})}
 	g.leases = leases{gate: g, byHost: map[string]*held{}, listening: time.Now()}
@@ -192,6 +192,12 @@ func (g *Gate) acquire(ctx context.Context, host string, q Request) Response {
 	}
 	r.Protocol = format.Protocol
 	return r
+}
+
+// Incompatible is called for a host whose worker has no protocol in common with this
+// site.
+func (g *Gate) Incompatible(host string, why error) {
+	g.Refused(host, message.WarnProtocol, why.Error()+"; upgrade the older of the two, worker or site")
 }
 
 // reply appends a host's reply to a command of the newest run. Older runs take

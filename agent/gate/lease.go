@@ -112,6 +112,17 @@ func (l Lease) refusal(worker string) string {
 	return fmt.Sprintf("worker %s holds the lease of this host since %s", l.Worker, l.Since.UTC().Format(time.RFC3339))
 }
 
+// warning returns what an operator should know of a worker that is refused while
+// another process holds the lease.
+func (l Lease) warning(worker, incarnation string) (message.WarningKind, string) {
+	if l.cloned(worker, incarnation) {
+		return message.WarnClone, fmt.Sprintf("worker %s runs on two machines, of which one is a clone of the other: "+
+			"give the clone a name and a key of its own, and remove its state folder", worker)
+	}
+	return message.WarnSecondWorker, fmt.Sprintf("worker %s wants to work for this host, and worker %s does since %s: "+
+		"stop one of the two; if the machine of the other is gone, wait %s", worker, l.Worker, l.Since.UTC().Format(time.RFC3339), message.Silence)
+}
+
 // displaces reports whether this lease, which was pushed to a host, ends the lease
 // that the host was granted. A push may arrive late: the lease of an earlier epoch, or
 // of a process that was replaced, ends nothing.
@@ -253,6 +264,8 @@ func (s *leases) acquire(ctx context.Context, host, worker, incarnation, base st
 	free := s.silentAt(host)
 	next, ok := at.acquire(worker, incarnation, !time.Now().Before(free), time.Now().UTC())
 	if !ok {
+		kind, why := at.warning(worker, incarnation)
+		s.gate.Refused(host, kind, why)
 		return taken(fmt.Sprintf("%s, and until %s at the most, if that worker is not heard of again", at.refusal(worker), free.UTC().Format(time.RFC3339)))
 	}
 	switch {

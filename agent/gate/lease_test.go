@@ -3,6 +3,7 @@ package gate_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -287,6 +288,45 @@ func TestClonedMachine(t *testing.T) {
 		synctest.Wait()
 		r.taken(clone, "one")
 	})
+}
+
+// TestRefusalsAreTold checks that the site is told of a second worker of a host and of
+// a clone, with what to do, and of no worker that is started again or takes over
+// from one that is silent.
+func TestRefusalsAreTold(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		g := r.gate(r.log)
+		since := time.Now().UTC().Format(time.RFC3339)
+		first := r.process(g, "h01")
+		r.acquire(first, "one")
+		again := r.process(g, "h01")
+		r.acquire(again, "one")
+		r.tells()
+		if _, err := r.process(g, "h01").Lease(t.Context(), "two"); !errors.Is(err, log.ErrTaken) {
+			t.Errorf("a second worker gets %v", err)
+		}
+		r.tells("h01 second-worker: worker two wants to work for this host, and worker one does since " + since +
+			": stop one of the two; if the machine of the other is gone, wait 2m30s")
+		if _, err := first.Lease(t.Context(), "one"); !errors.Is(err, log.ErrTaken) {
+			t.Errorf("a process that was replaced gets %v", err)
+		}
+		r.tells("h01 clone: worker one runs on two machines, of which one is a clone of the other: give the clone a name and a key of its own, and remove its state folder")
+		time.Sleep(message.Silence)
+		r.acquire(r.process(g, "h01"), "two")
+		r.tells()
+	})
+}
+
+// tells checks what the gates have told of refusals since the last call.
+func (r *rig) tells(want ...string) {
+	r.t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.Equal(r.warned, want) {
+		r.t.Errorf("the site is told %q, not %q", r.warned, want)
+	}
+	r.warned = nil
 }
 
 // TestStartedAgain checks that a worker which is started again has its lease at

@@ -3,6 +3,7 @@ package gate_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,9 @@ func TestWorkerOfAnotherVersion(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		g := r.gate(r.log)
 		var told []string
-		g.Incompatible = func(host string, why error) { told = append(told, host+": "+why.Error()) }
+		g.Refused = func(host string, kind message.WarningKind, why string) {
+			told = append(told, fmt.Sprintf("%s: %s: %s", host, kind, why))
+		}
 		for protocol, refusal := range map[int]string{
 			format.Protocol: "", format.Protocol + 1: "",
 			format.Protocol + 2: "the other side speaks protocol 2 and 3, this version speaks 1", 0: "the other side tells no protocol, this version speaks 1",
@@ -33,7 +36,7 @@ func TestWorkerOfAnotherVersion(t *testing.T) {
 			if a.Error != refusal || a.Refused != (refusal != "") || (a.Lease == nil) != a.Refused {
 				t.Errorf("a worker of protocol %d is answered %+v", protocol, a)
 			}
-			if refusal != "" && strings.Join(told, "") != "h01: "+refusal || refusal == "" && told != nil {
+			if refusal != "" && strings.Join(told, "") != "h01: protocol: "+refusal+"; upgrade the older of the two, worker or site" || refusal == "" && told != nil {
 				t.Errorf("of a worker of protocol %d the site is told %q", protocol, told)
 			}
 		}

@@ -24,6 +24,8 @@ type rig struct {
 	keeper  *slowKeeper
 	mu      sync.Mutex
 	clients []*gate.Client
+	// warned are the refusals that the gates have told.
+	warned []string
 }
 
 // inBubble plays with a rig in virtual time.
@@ -88,6 +90,10 @@ func (r *rig) gate(over gate.Log) *gate.Gate {
 				c.Pushed(body)
 			}
 		}
+	}, Refused: func(host string, kind message.WarningKind, why string) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.warned = append(r.warned, fmt.Sprintf("%s %s: %s", host, kind, why))
 	}})
 	go func() { _ = g.Run(r.t.Context()) }()
 	<-g.Ready()

@@ -47,6 +47,8 @@ type Alive struct {
 	// Role and Labels are what a rollout may choose hosts by.
 	Role   string            `json:"role,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
+	// At is the time by the clock of the host; zero when the worker does not tell it.
+	At time.Time `json:"at,omitzero"`
 	SelfReport
 }
 

@@ -2,9 +2,12 @@ package natsd
 
 import (
 	"encoding/base64"
+	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,6 +15,8 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
 )
 
@@ -21,6 +26,8 @@ import (
 type authenticator struct {
 	own   string
 	hosts *Hosts
+	// refused is called for a host whose connection is refused.
+	refused func(tenant, host string, kind message.WarningKind, why string)
 	// log is throttled: whoever connects can cause a line.
 	log *slog.Logger
 	// open reports whether a connection is still open: the server does not report
@@ -33,7 +40,11 @@ type authenticator struct {
 }
 
 func newAuthenticator(own string, o Options) *authenticator {
-	return &authenticator{own: own, hosts: o.Hosts, log: throttle.Log(o.Log, fewLines, time.Minute), byKey: map[string][]uint64{}}
+	refused := o.Refused
+	if refused == nil {
+		refused = func(string, string, message.WarningKind, string) {}
+	}
+	return &authenticator{own: own, hosts: o.Hosts, refused: refused, log: throttle.Log(o.Log, fewLines, time.Minute), byKey: map[string][]uint64{}}
 }
 
 // Check is called for each new connection.
@@ -47,10 +58,21 @@ func (a *authenticator) Check(c server.ClientAuthentication) bool {
 		return true
 	}
 	id, known, err := a.hosts.Find(public)
+	claimed, claims := claim(c)
 	if err != nil || !known {
+		if claims {
+			a.refused(claimed.Tenant, claimed.Host, message.WarnKey, fmt.Sprintf("a worker at %s says that it is this host, and no host has its key: "+
+				"if it is yours, make a key with osupgrade-agent credentials host --tenant %s --host %s", machine(c), claimed.Tenant, claimed.Host))
+		}
 		return a.refuse(c, "connection refused: no host has this key", "error", err)
 	}
+	if claims && claimed != id {
+		// It is let in: its key has the rights of its own host alone.
+		a.refused(claimed.Tenant, claimed.Host, message.WarnKey, fmt.Sprintf("a worker at %s says that it is this host, and has the key of host %s of tenant %s: "+
+			"give it the key of its own", machine(c), id.Host, id.Tenant))
+	}
 	if !a.room(public, c.GetID()) {
+		a.refused(id.Tenant, id.Host, message.WarnClone, "its key has too many connections: was it copied to other machines? Give each machine a key of its own")
 		return a.refuse(c, "connection refused: its key has too many connections; was the key copied to other machines?",
 			"tenant", id.Tenant, "host", id.Host, "most", maxPerKey)
 	}
@@ -109,6 +131,22 @@ func signed(public, signature string, nonce []byte) bool {
 	}
 	key, err := nkeys.FromPublicKey(public)
 	return err == nil && key.Verify(nonce, proof) == nil
+}
+
+// claim returns the host that a connection says it is, by its name; false when it
+// names none. A name proves nothing.
+func claim(c server.ClientAuthentication) (Identity, bool) {
+	tenant, host, named := strings.Cut(c.GetOpts().Name, "/")
+	return Identity{tenant, host}, named && names.Valid(tenant) && names.ValidHost(host)
+}
+
+// machine is where a connection comes from, without its port.
+func machine(c server.ClientAuthentication) string {
+	from := address(c)
+	if host, _, err := net.SplitHostPort(from); err == nil {
+		return host
+	}
+	return from
 }
 
 func address(c server.ClientAuthentication) string {

@@ -27,6 +27,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/durability"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
@@ -95,6 +96,9 @@ type Options struct {
 	TLS *tls.Config
 	// Hosts knows who may connect as a host.
 	Hosts *Hosts
+	// Refused is called when a connection is refused for its key, with the host that it
+	// claims to be and what to do; nil means nobody. It must not block.
+	Refused func(tenant, host string, kind message.WarningKind, why string)
 	// Holder says in words who runs the server, for a second one that finds
 	// the folder locked.
 	Holder string

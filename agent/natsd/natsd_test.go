@@ -1,6 +1,7 @@
 package natsd
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
 func open(t *testing.T, dir string) (*Server, *Hosts, error) {
@@ -122,6 +125,79 @@ func TestStrangers(t *testing.T) {
 	case <-ended:
 	case <-time.After(time.Minute):
 		t.Error("a key that was removed keeps its connection")
+	}
+}
+
+// TestRefusedForItsKey checks that of a worker which is refused for its key, or has
+// the key of another host, the agent is told who it says it is and what to do; and
+// nothing of who names no host.
+func TestRefusedForItsKey(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	hosts, err := OpenHosts(filepath.Join(dir, "hosts"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan string, 100)
+	s, err := Start(t.Context(), Options{
+		Dir: filepath.Join(dir, "store"), Listen: "127.0.0.1:0", Hosts: hosts, Holder: "test", Log: slog.New(slog.DiscardHandler),
+		Refused: func(tenant, host string, kind message.WarningKind, why string) {
+			told <- fmt.Sprintf("%s/%s %s: %s", tenant, host, kind, why)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	g := newGuest(t, hosts)
+	own, err := g.key.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	strange, err := stranger.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, key string
+		sign      nats.SignatureHandler
+		want      string
+	}{
+		{"acme/h09", strange, stranger.Sign, "acme/h09 key-refused: a worker at 127.0.0.1 says that it is this host, and no host has its key: " +
+			"if it is yours, make a key with osupgrade-agent credentials host --tenant acme --host h09"},
+		{"acme/h02", own, g.key.Sign, "acme/h02 key-refused: a worker at 127.0.0.1 says that it is this host, and has the key of host h01 of tenant acme: give it the key of its own"},
+		{"acme/h01", own, g.key.Sign, ""},
+		{"somebody", strange, stranger.Sign, ""},
+		{"acme/h 1", strange, stranger.Sign, ""},
+		{"acme/" + strings.Repeat("h", 1000), strange, stranger.Sign, ""},
+	} {
+		nc, err := nats.Connect("nats://"+s.Address(), nats.Name(c.name), nats.Nkey(c.key, c.sign), nats.NoReconnect())
+		if err == nil {
+			nc.Close()
+		}
+		got := ""
+		if len(told) > 0 {
+			got = <-told
+		}
+		if got != c.want {
+			t.Errorf("of %.20q the agent is told\n%q, not\n%q", c.name, got, c.want)
+		}
+	}
+	var open []*nats.Conn
+	for range maxPerKey + 1 {
+		if nc, err := g.connect(s); err == nil {
+			open = append(open, nc)
+		}
+	}
+	for _, nc := range open {
+		nc.Close()
+	}
+	if got := <-told; !strings.HasPrefix(got, "acme/h01 clone: its key has too many connections") {
+		t.Errorf("of a key on many machines the agent is told %q", got)
 	}
 }
 

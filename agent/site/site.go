@@ -23,6 +23,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/controller"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
@@ -65,6 +66,8 @@ type Site struct {
 	listener net.Listener
 	http     *http.Server
 	nats     *nats.Conn
+	// warners are told of refused connections.
+	warners warners
 	// receivers are the connections on which the hosts of each tenant are received.
 	receivers []*nats.Conn
 	reach     reach
@@ -110,7 +113,8 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	s.server, err = natsd.Start(ctx, natsd.Options{
-		Dir: filepath.Join(o.Dir, "store"), Listen: o.NATS.Listen, TLS: tlsConfig(natsPair), Hosts: s.hosts, Holder: o.Holder, Log: o.Log,
+		Dir: filepath.Join(o.Dir, "store"), Listen: o.NATS.Listen, TLS: tlsConfig(natsPair), Hosts: s.hosts, Refused: s.warners.warn,
+		Holder: o.Holder, Log: o.Log,
 	})
 	if err != nil {
 		return err
@@ -146,10 +150,6 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	return nil
 }
 
-// fewIncompatible is how many lines about workers of other versions are written
-// of a tenant in ten minutes.
-const fewIncompatible = 20
-
 // control starts the controller of one tenant.
 func (s *Site) control(ctx, running context.Context, o Options, kept *store.Store, tenant string) (*controller.Controller, error) {
 	hosts, err := s.server.Receive(tenant)
@@ -165,16 +165,14 @@ func (s *Site) control(ctx, running context.Context, o Options, kept *store.Stor
 	gate := jetstream.NewGate(log, keeper)
 	again := throttle.Log(o.Log, 1, time.Minute)
 	gate.Warn = func(err error) { again.Warn("the gate follows the log anew", "tenant", tenant, "error", err) }
-	incompatible := throttle.Log(o.Log, fewIncompatible, throttle.Again)
-	gate.Incompatible = func(host string, why error) {
-		incompatible.Warn("a worker has no protocol in common with this site; upgrade the older of the two", "tenant", tenant, "host", host, "error", why)
-	}
 	checks := &check.Runner{Scripts: o.Checks, Tenant: tenant, Log: o.Log}
 	c := controller.New(controller.Options{
 		Tenant: tenant, Zone: o.Zone, Log: written, HostEvents: log, Guard: s.guards.Guard(tenant), Store: filled, Logger: o.Log, At: o.at("controller"),
 		Site: checks, SiteScripts: checks.Installed,
 		Holder: func(ctx context.Context, host string) (*v1.HostLease, error) { return holder(ctx, gate, host) },
 	})
+	gate.Refused = c.Warn
+	s.warners.add(tenant, c.Warn)
 	s.parts.Go(func() { s.fail(c.Run(running)) })
 	s.parts.Go(func() {
 		if err := gate.Serve(running); running.Err() == nil {
@@ -182,6 +180,31 @@ func (s *Site) control(ctx, running context.Context, o Options, kept *store.Stor
 		}
 	})
 	return c, nil
+}
+
+// warners bring a refused connection to the controller of the tenant that it names.
+// The server accepts connections before there are controllers.
+type warners struct {
+	mu       sync.Mutex
+	byTenant map[string]func(host string, kind message.WarningKind, why string)
+}
+
+func (w *warners) add(tenant string, warn func(string, message.WarningKind, string)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.byTenant == nil {
+		w.byTenant = map[string]func(string, message.WarningKind, string){}
+	}
+	w.byTenant[tenant] = warn
+}
+
+func (w *warners) warn(tenant, host string, kind message.WarningKind, why string) {
+	w.mu.Lock()
+	warn := w.byTenant[tenant]
+	w.mu.Unlock()
+	if warn != nil {
+		warn(host, kind, why)
+	}
 }
 
 // holder returns who holds the lease of a host; nil when nobody ever did.

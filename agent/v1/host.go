@@ -32,11 +32,23 @@ type Host struct {
 	// OutdatedSince is when the first run ended that should have upgraded the host and
 	// did not; absent when the last such run upgraded it.
 	OutdatedSince *time.Time `json:"outdated-since,omitempty"`
+	// Warnings are what is wrong with the host beside its runs.
+	Warnings []Warning `json:"warnings,omitempty"`
 	// Lease says which worker works for the host; only where one host is asked for.
 	Lease *HostLease `json:"lease,omitempty"`
 	// Reports are the last reports of versions, newest first; only where one host is
 	// asked for.
 	Reports []VersionReport `json:"reports,omitempty"`
+}
+
+// Warning is what is wrong with a host beside its runs, and what to do.
+type Warning struct {
+	Host string `json:"host"`
+	// Kind is key-refused, second-worker, clone, clock or protocol.
+	Kind string `json:"kind"`
+	Text string `json:"text"`
+	// Since is when it was noticed first.
+	Since time.Time `json:"since"`
 }
 
 // HostRun is how a host fares in a run, or has fared.

@@ -51,6 +51,10 @@ type Situation struct {
 	LastMissed *MissedWindow `json:"last-missed,omitempty"`
 	// Frozen is the freeze that is on now; absent while none is.
 	Frozen *WindowCut `json:"frozen,omitempty"`
+	// Warnings are what is wrong with hosts beside their runs, oldest first;
+	// WarningCount counts all of them, of which the first are listed.
+	Warnings     []Warning `json:"warnings,omitempty"`
+	WarningCount int       `json:"warning-count,omitempty"`
 	// SiteTimezone is the zone of the site, such as Europe/Stockholm, in which its
 	// people read times.
 	SiteTimezone string `json:"site-timezone,omitempty"`

@@ -265,7 +265,10 @@ func (w *Worker) answerPings(ctx context.Context) error {
 }
 
 func (w *Worker) sendAlive() {
-	alive := message.Alive{Application: w.Application, AgentVersion: w.Version, Worker: w.identity, Role: w.Role, Labels: w.Labels, SelfReport: w.self.last()}
+	alive := message.Alive{
+		Application: w.Application, AgentVersion: w.Version, Worker: w.identity, Role: w.Role, Labels: w.Labels,
+		At: w.Now().UTC(), SelfReport: w.self.last(),
+	}
 	if err := w.HostLog.Alive(alive); err != nil {
 		w.Log.Warn("cannot send heartbeat", "host", w.Host, "error", err)
 	}

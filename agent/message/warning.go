@@ -1,0 +1,18 @@
+package message
+
+// WarningKind is what is wrong with a host beside its runs.
+type WarningKind string
+
+// The kinds of warnings.
+const (
+	// WarnKey means that a worker was refused for its key.
+	WarnKey WarningKind = "key-refused"
+	// WarnSecondWorker means that two workers want to work for the host.
+	WarnSecondWorker WarningKind = "second-worker"
+	// WarnClone means that the worker of the host runs on two machines.
+	WarnClone WarningKind = "clone"
+	// WarnClock means that the clocks of host and site differ.
+	WarnClock WarningKind = "clock"
+	// WarnProtocol means that worker and site have no protocol in common.
+	WarnProtocol WarningKind = "protocol"
+)
