@@ -141,9 +141,10 @@ func (a *appender) stuck() error {
 	return fmt.Errorf("the log has taken no record since %s: %w", a.failing.UTC().Format(time.RFC3339), a.failed)
 }
 
-func (a *appender) setBack(now time.Time) {
+// step follows a step of the clock: the log fails for as long as before it.
+func (a *appender) step(c clockStep) {
 	a.retryAt = time.Time{}
 	if !a.failing.IsZero() {
-		a.failing = now
+		a.failing = a.failing.Add(c.by())
 	}
 }

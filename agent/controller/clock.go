@@ -52,9 +52,46 @@ func (c *runClock) forFreezes(now time.Time) time.Time {
 	return now
 }
 
+// wallClock is the clock of a site. Its times have no monotonic reading: with one, two
+// times of before and after a step of the clock would compare as if there had been
+// none, and what was computed for a wrong date would hold until that date (issue 11).
+func wallClock() time.Time { return time.Now().Round(0) }
+
+// toldStep is the least step of the clock that people are told of.
+const toldStep = time.Minute
+
+// clockStep is a step of the clock: it shows to, and would show from without the step.
+type clockStep struct{ from, to time.Time }
+
+// by is how far the clock was set forward; negative when it was set back.
+func (c clockStep) by() time.Duration { return c.to.Sub(c.from) }
+
+// jumpsOver reports whether the clock was set forward over the whole of a span.
+func (c clockStep) jumpsOver(start, end time.Time) bool {
+	return !start.Before(c.from) && !end.After(c.to)
+}
+
+// stepWatch notices steps of a clock: it compares what the clock shows with what has
+// passed since it last looked. A machine that was suspended looks as if its clock had
+// been set forward.
+type stepWatch struct {
+	// shown is what the clock showed at the last look, read when that was by the
+	// monotonic clock.
+	shown, read time.Time
+}
+
+// look returns the step since the last look; false when there was none.
+func (w *stepWatch) look(now time.Time) (clockStep, bool) {
+	now, read := now.Round(0), time.Now()
+	step := clockStep{from: w.shown.Add(read.Sub(w.read)), to: now}
+	first := w.read.IsZero()
+	w.shown, w.read = now, read
+	return step, !first && step.by().Abs() > slack
+}
+
 const (
 	// away is how late a decision may come before the controller concludes that
-	// its process was stopped, its machine suspended, or the clock set forward.
+	// its process was stopped.
 	away = 2 * time.Second
 	// catchingUp is how long nothing is judged after that: what hosts have said
 	// meanwhile waits in the sockets of this process.
@@ -74,7 +111,7 @@ type pace struct {
 // A controller that is late all the time still judges between two such pauses.
 func (p *pace) wasAway(now time.Time) (late time.Duration, was bool) {
 	if p.judgeAt.After(now.Add(catchingUp)) {
-		p.judgeAt = time.Time{} // The clock was set back since.
+		p.judgeAt = time.Time{} // What was heard before a step back bears a time of before it.
 	}
 	late = now.Sub(later(p.looked, p.due))
 	if p.due.IsZero() || late < away || now.Before(p.judgeAt.Add(longestSleep)) {
@@ -82,6 +119,18 @@ func (p *pace) wasAway(now time.Time) (late time.Duration, was bool) {
 	}
 	p.judgeAt = now.Add(catchingUp)
 	return late, true
+}
+
+// step follows a step of the clock. After one forward nothing is judged for a while:
+// the machine may have been suspended.
+func (p *pace) step(c clockStep) {
+	p.looked = c.to
+	if !p.due.IsZero() {
+		p.due = p.due.Add(c.by())
+	}
+	if p.judgeAt = (time.Time{}); c.by() > 0 {
+		p.judgeAt = c.to.Add(catchingUp)
+	}
 }
 
 // longestSleep bounds the time between two looks at the clock: a suspended
@@ -93,6 +142,14 @@ func later(a, b time.Time) time.Time {
 		return b
 	}
 	return a
+}
+
+// notAfter is a time, or now when the time is after now: a clock that was ahead said it.
+func notAfter(t, now time.Time) time.Time {
+	if t.After(now) {
+		return now
+	}
+	return t
 }
 
 // earliestSet is the earlier of two times; the zero time is not set.

@@ -16,7 +16,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 )
 
 // Controller is the controller of one tenant.
@@ -36,7 +35,7 @@ type Controller struct {
 // New makes an active controller. It does nothing before Run.
 func New(o Options) *Controller {
 	if o.Now == nil {
-		o.Now = time.Now
+		o.Now = wallClock
 	}
 	if o.At == nil {
 		o.At = func(string) {}

@@ -45,8 +45,12 @@ func hadRun(m moment) bool {
 }
 
 // edited reports whether a window is what an edit has made of the window of the last
-// run: it begins before the edit and while that window was open.
+// run: it begins before the edit and while that window was open. A run that was opened
+// after now does not count.
 func edited(m moment) bool {
+	if m.last.After(m.now) {
+		return false
+	}
 	return m.span.Start.Before(m.changed) && m.span.Start.Before(m.lastEnd)
 }
 

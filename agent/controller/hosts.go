@@ -137,13 +137,22 @@ func (h *hosts) progressed(name string, p message.Progress, at time.Time) bool {
 // stopped nobody has: nobody listened.
 func (h *hosts) expire(now time.Time) {
 	if late, was := h.pace.wasAway(now); was {
-		h.logger.Warn("nothing was decided for a while: the agent was stopped, or the clock set forward",
+		h.logger.Warn("nothing was decided for a while: the agent was stopped",
 			"tenant", h.tenant, "late", late, "judging-at", h.pace.judgeAt)
 		h.present.hearAll(now)
 	}
 	for _, name := range h.present.expire(now) {
 		h.logger.Warn("host is silent", "tenant", h.tenant, "host", name, "for", message.Silence)
 		h.unreported[name] = true
+	}
+}
+
+// step follows a step of the clock: who is online was heard of now.
+func (h *hosts) step(c clockStep) {
+	h.pace.step(c)
+	h.present.hearAll(c.to)
+	for _, known := range h.known {
+		known.seen, known.progressAt = notAfter(known.seen, c.to), notAfter(known.progressAt, c.to)
 	}
 }
 

@@ -26,6 +26,7 @@ type intent struct {
 	tenant string
 	zone   *time.Location
 	logger *slog.Logger
+	now    func() time.Time
 
 	// config is nil when there is none; windows are those in it.
 	config  *v1.OSUpgrade
@@ -67,7 +68,7 @@ var (
 
 func newIntent(o Options) intent {
 	return intent{
-		tenant: o.Tenant, zone: o.Zone, logger: o.Logger, calendars: map[string]*calendar.Calendar{}, unusable: map[store.Object]error{},
+		tenant: o.Tenant, zone: o.Zone, logger: o.Logger, now: o.Now, calendars: map[string]*calendar.Calendar{}, unusable: map[store.Object]error{},
 	}
 }
 
@@ -146,8 +147,8 @@ func (i *intent) addCalendar(name string, c v1.Calendar) error {
 // reschedule adds windows and calendars up anew. at is when what has changed
 // was written: windows before that were not these.
 func (i *intent) reschedule(at time.Time) {
-	i.scheduledAt, i.lookBackAt = later(i.scheduledAt, at), time.Time{}
-	i.ahead, i.after, i.freezing = outlook[window.Opening]{}, outlook[window.Opening]{}, outlook[window.Freeze]{}
+	i.scheduledAt = later(i.scheduledAt, notAfter(at, i.now()))
+	i.forgetOutlook()
 	var calendars []*calendar.Calendar
 	for _, name := range slices.Sorted(maps.Keys(i.calendars)) {
 		calendars = append(calendars, i.calendars[name])
@@ -157,6 +158,16 @@ func (i *intent) reschedule(at time.Time) {
 		i.schedule.Windows, i.schedule.Allow = nil, nil
 	}
 }
+
+// forgetOutlook has all that follows from the schedule and the clock be found anew.
+func (i *intent) forgetOutlook() {
+	i.lookBackAt = time.Time{}
+	i.ahead, i.after, i.freezing = outlook[window.Opening]{}, outlook[window.Opening]{}, outlook[window.Freeze]{}
+}
+
+// setBack follows a clock that was set back: what was written by then was not written
+// later than now.
+func (i *intent) setBack(now time.Time) { i.scheduledAt = notAfter(i.scheduledAt, now) }
 
 // unreadable returns what of all that decides when a run may be under way
 // cannot be read, and what to do; nil when all can.
@@ -246,9 +257,7 @@ type outlook[T any] struct {
 // look returns what find finds from now on, and searches again only when the
 // cached answer does not hold at now. end is the end of what was found.
 //
-// It compares by the wall clock alone. Compared by the monotonic clock, an
-// answer for a clock that is days ahead would hold until that date came, also
-// after the clock was corrected, and no window before it had its run (issue 11).
+// It compares by the wall clock alone; see wallClock.
 func (o *outlook[T]) look(now time.Time, find func(time.Time) (T, bool), end func(T) time.Time) (T, bool) {
 	now = now.Round(0)
 	if now.Before(o.from) || !now.Before(o.until) {

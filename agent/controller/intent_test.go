@@ -13,7 +13,7 @@ import (
 func TestIntentFollowsEachChange(t *testing.T) {
 	t.Parallel()
 	noon := time.Date(2000, 1, 1, 12, 0, 0, 0, time.UTC)
-	i := newIntent(Options{Tenant: "acme", Zone: time.UTC, Logger: slog.New(slog.DiscardHandler)})
+	i := newIntent(Options{Now: time.Now, Tenant: "acme", Zone: time.UTC, Logger: slog.New(slog.DiscardHandler)})
 	freeze, wrong := freezeFrom("10:00", "4h"), freezeFrom("10:00", "long")
 	quarter := calendarNamed("quarter")
 	for _, step := range []struct {

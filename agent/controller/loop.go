@@ -6,6 +6,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
@@ -21,10 +22,13 @@ func (s *state) loop(ctx context.Context, posted <-chan func(*state), heard *wai
 			s.tasks.dropAll()
 			return
 		case f := <-posted:
+			s.followClock()
 			f(s)
 		case <-heard.Ready():
+			s.followClock()
 			s.hear(heard.Take())
 		case <-timer.C:
+			s.followClock()
 			// What is shown may change by time alone, also with the decision.
 			s.stale = true
 			s.show()
@@ -96,9 +100,6 @@ func (s *state) compareClocks(name string, a message.Alive, at time.Time) {
 // latest.
 func (s *state) decide(ctx context.Context) time.Time {
 	now := s.Now()
-	if now.Before(s.hosts.pace.looked) {
-		s.setBack(now)
-	}
 	s.hosts.expire(now)
 	s.hosts.pace.looked = now
 	s.guard.keepWhenDue(now)
@@ -155,12 +156,33 @@ func (s *state) trimWhenDue(ctx context.Context, now time.Time) time.Time {
 	return s.trim.trim(ctx, now, newest.OpenedSeq-1)
 }
 
+// followClock has all that was computed from the clock be computed anew when the clock
+// was set, forward or back, and tells people of a large step.
+func (s *state) followClock() {
+	step, some := s.steps.look(s.Now())
+	if !some {
+		return
+	}
+	if step.by().Abs() > toldStep {
+		s.lastStep = step
+		s.Logger.Warn("the clock of the site was set, or the machine was suspended; all that goes by the clock is decided anew",
+			"tenant", s.Tenant, "showed", step.from.UTC(), "shows", step.to.UTC(), "step", step.by().Round(time.Second))
+	}
+	s.intent.forgetOutlook()
+	s.forecast, s.idle = forecast{}, v1.WaitingFor{}
+	s.hosts.step(step)
+	s.log.step(step)
+	if step.by() < 0 {
+		s.setBack(step.to)
+	}
+	s.changed()
+}
+
 // setBack adjusts all times that were set by a clock that has been set back since:
 // they would lie in the future for as long as the clock was ahead.
 func (s *state) setBack(now time.Time) {
-	s.started, s.hosts.joined, s.hosts.pace.due, s.hosts.pace.judgeAt = now, now, time.Time{}, time.Time{}
-	s.intent.lookBackAt = time.Time{}
-	s.log.setBack(now)
+	s.started, s.hosts.joined = now, now
+	s.intent.setBack(now)
 	s.guard.setBack(now)
 	s.trim.setBack()
 	if !s.archiveAt.IsZero() {

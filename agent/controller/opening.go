@@ -163,6 +163,8 @@ func (s *state) closed(since, now time.Time) []window.Opening {
 
 func (s *state) whyMissed(o window.Opening) string {
 	switch {
+	case s.lastStep.jumpsOver(o.Start, o.End):
+		return "the clock of the site was set forward over it"
 	case !o.End.After(s.started):
 		return "the agent was not running"
 	case s.idle.What != "" && !s.idle.Since.Before(view.Time(o.Start)):

@@ -49,7 +49,7 @@ type Options struct {
 	// SiteScripts returns the scripts that Site has; nil when nobody can say.
 	SiteScripts func() []string
 	Logger      *slog.Logger
-	// Now is the clock; nil means time.Now.
+	// Now is the clock; nil means the wall clock.
 	Now func() time.Time
 	// At is called with the label of each step before the step is taken and after
 	// it was: tests crash there. Nil is allowed.

@@ -44,6 +44,10 @@ type state struct {
 	isLoaded, gathered bool
 	// alarm is why no command may be sent any more; nil when all is well.
 	alarm error
+	// steps notices steps of the clock; lastStep is the last one that people are told
+	// of.
+	steps    stepWatch
+	lastStep clockStep
 	// idle is why an open window has no run, for people.
 	idle v1.WaitingFor
 

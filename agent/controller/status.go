@@ -44,6 +44,9 @@ func (s *state) situation(now time.Time) v1.Situation {
 	shown := v1.Situation{
 		Status: view.Status(current, s.runTime(now)), LastMissed: view.Missed(s.ledger.Missed()), SiteTimezone: zoneName(s.Zone),
 	}
+	if !s.lastStep.to.IsZero() {
+		shown.LastClockStep = &v1.ClockStep{From: view.Time(s.lastStep.from), To: view.Time(s.lastStep.to)}
+	}
 	if s.alarm != nil {
 		shown.Status = view.StatusWaiting
 	}

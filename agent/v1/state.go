@@ -49,6 +49,9 @@ type Situation struct {
 	WaitingFor *WaitingFor `json:"waiting-for,omitempty"`
 	// LastMissed is the window that was missed last: it closed without a run.
 	LastMissed *MissedWindow `json:"last-missed,omitempty"`
+	// LastClockStep is when the clock of the site was set last, by more than a minute;
+	// absent when it was not since the agent started.
+	LastClockStep *ClockStep `json:"last-clock-step,omitempty"`
 	// Frozen is the freeze that is on now; absent while none is.
 	Frozen *WindowCut `json:"frozen,omitempty"`
 	// Warnings are what is wrong with hosts beside their runs, oldest first;
@@ -77,6 +80,13 @@ type Snapshot struct {
 	Run *Run
 	// Seq is the sequence of the log that the snapshot is as of.
 	Seq uint64
+}
+
+// ClockStep is a step of the clock of a site: it showed From and was set to To, or the
+// machine was suspended in between.
+type ClockStep struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
 }
 
 // MissedWindow is a window that closed without a run, and why.

@@ -24,6 +24,21 @@ var besideFaults = []fault{
 		by: tests("agent/controller", "TestManyHooksAtTheSite"),
 	},
 	{
+		name: "clock-set-back-is-not-followed", in: "agent/controller.state.followClock",
+		old: `step.by() < 0`, new: `false`,
+		by: tests("agent/controller", "TestClockIsSetBack|TestSilentAfterTheClockWasSetBack"),
+	},
+	{
+		name: "hosts-are-silent-one-after-the-other", in: "agent/controller.hosts.step",
+		old: `h.present.hearAll(c.to)`, new: ``,
+		by: tests("agent/controller", "TestSilentAfterTheClockWasSetBack"),
+	},
+	{
+		name: "log-fails-by-the-clock", in: "agent/controller.appender.step",
+		old: `a.failing.Add(c.by())`, new: `a.failing`,
+		by: tests("agent/controller", "TestNotReadySince"),
+	},
+	{
 		name: "judges-before-it-has-read-what-hosts-said", in: "agent/controller.pace.wasAway",
 		old: `p.judgeAt = now.Add(catchingUp)`, new: `p.judgeAt = now`,
 		by: tests("agent/controller", "TestAway"),
