@@ -78,6 +78,8 @@ type contact struct {
 	reason error
 	// denied counts what the site did not permit.
 	denied int
+	// since is when the connection was lost; zero while there is one.
+	since time.Time
 }
 
 // failed takes note of an attempt that did not get as far as the site's answer
@@ -100,6 +102,15 @@ func (c *contact) lost(nc *nats.Conn, err error) {
 		c.nats.Store(nc)
 		c.log.Warn("not connected to the log", "url", c.worker.NATSURL, "error", err)
 	}
+}
+
+// found tells of a connection that is back after it was lost.
+func (c *contact) found(nc *nats.Conn) {
+	c.mu.Lock()
+	away := time.Since(c.since)
+	c.since, c.reason = time.Time{}, nil
+	c.mu.Unlock()
+	c.log.Info("connected again", "url", nc.ConnectedUrlRedacted(), "after", away.Round(time.Millisecond))
 }
 
 // wait returns how long to wait after so many attempts that failed since there
@@ -126,8 +137,16 @@ func (c *contact) tell(err error) {
 	c.log.Warn("cannot connect to the log, trying on", "url", c.worker.NATSURL, "error", err)
 }
 
-// overhear hears the errors of a connection before whoever else does.
+// overhear hears the errors of a connection, and that it is back, before whoever else
+// does.
 func (c *contact) overhear(o *nats.Options) error {
+	back := o.ReconnectedCB
+	o.ReconnectedCB = func(nc *nats.Conn) {
+		c.found(nc)
+		if back != nil {
+			back(nc)
+		}
+	}
 	next := o.AsyncErrorCB
 	o.AsyncErrorCB = func(nc *nats.Conn, sub *nats.Subscription, err error) {
 		c.tellDenied(err)

@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
 )
 
@@ -42,4 +46,80 @@ func TestAClosedConnectionIsNotLost(t *testing.T) {
 	if own.lost(nc, nil); log.Len() > 0 {
 		t.Errorf("a connection that the worker closes: %q", log.String())
 	}
+}
+
+// TestConnectedAgain checks that a worker which has lost its site says so, and that it
+// is connected again, and that it then asks for what it has missed.
+func TestConnectedAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	listen := "127.0.0.1:0"
+	open := func() *site.Site {
+		t.Helper()
+		s, err := site.Open(t.Context(), site.Options{
+			Name: "here", Zone: time.UTC, Dir: dir, Tenants: []string{"acme"},
+			API: site.Endpoint{Listen: "127.0.0.1:0"}, NATS: site.Endpoint{Listen: listen}, Log: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := open()
+	listen = s.NATSAddress()
+	seed, err := s.Hosts().Add(natsd.Identity{Tenant: "acme", Host: "h01"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := filepath.Join(dir, "h01.key")
+	if err := os.WriteFile(key, seed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var text lockedText
+	c := &workerCommand{Tenant: "acme", Host: "h01", NATSURL: "nats://" + listen, KeyFile: key}
+	hostLog, err := c.dial(slog.New(slog.NewTextHandler(&text, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hostLog.Close()
+	waitFor := func(line string) {
+		t.Helper()
+		for late := time.Now().Add(time.Minute); !strings.Contains(text.String(), line); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(late) {
+				t.Fatalf("the worker does not say %q:\n%s", line, text.String())
+			}
+		}
+	}
+	waitFor("connected to the log")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor("not connected to the log")
+	if strings.Contains(text.String(), "connected again") {
+		t.Errorf("it says that it is connected again:\n%s", text.String())
+	}
+	s = open()
+	defer func() { _ = s.Close() }()
+	waitFor(`level=INFO msg="connected again" url=nats://` + listen + " after=")
+	if _, err := hostLog.Lease(t.Context(), "W1"); err != nil {
+		t.Errorf("connected again it gets %v", err)
+	}
+}
+
+// lockedText is text that several write.
+type lockedText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lockedText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
