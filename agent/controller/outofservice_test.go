@@ -55,6 +55,31 @@ func TestOutOfServiceInTheNextRun(t *testing.T) {
 	})
 }
 
+// TestNextRunDoesNotWait checks that the next run does not wait for a host that has not
+// answered a command of the run before: the host is left out, by name, with the reason.
+func TestNextRunDoesNotWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01", "h02")
+		m.rollout = &v1.Rollout{Timeouts: &v1.StepTimeouts{Upgrade: "1m"}, Stages: []v1.Stage{{Name: "all", MaxUnavailable: "2"}}, MaxFailures: "2"}
+		c, r := m.begun(t, "h01", "h02")
+		m.reply("h02", r.ID, message.Upgrade)
+		m.pass(2*time.Minute, "h01", "h02")
+		r, err := c.Start(t.Context(), "test", start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.reply("h02", r.ID, message.Prepare)
+		if want := `{"action":"upgrade","host":"h02"}`; m.last() != want {
+			t.Errorf("the log ends with %s, not %s", m.last(), want)
+		}
+		r, err = c.Find(t.Context(), r.ID)
+		if h := r.Hosts[0]; err != nil || h.Status != "skipped" || h.Error != "it had not answered upgrade of an earlier run when the other hosts were prepared" || h.Slot == nil {
+			t.Errorf("h01 is shown as %+v, %v", h, err)
+		}
+	})
+}
+
 // TestReleaseAfterTheEnd checks that a held slot can be released while no run is
 // under way, that a slot that is not held cannot, and that the run's story names the
 // operator.

@@ -7,7 +7,7 @@ import "maps"
 type counts struct {
 	// status counts the hosts in each status.
 	status map[Status]int
-	// unprepared counts the hosts that have not answered prepare, unstarted the hosts
+	// unprepared counts the hosts whose answer to prepare is waited for, unstarted the hosts
 	// that have not had a slot, underWay the hosts that the run waits for before it
 	// can end.
 	unprepared, unstarted, underWay int
@@ -23,7 +23,7 @@ func (c *counts) add(m *member, n int) {
 	if m.underWay() {
 		c.underWay += n
 	}
-	if m.step <= preparing {
+	if m.isAwaited() {
 		c.unprepared += n
 	}
 	if m.step <= ready {

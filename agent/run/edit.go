@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -56,12 +57,22 @@ func (s *State) editHost(i int, at time.Time, change func(*roster.Host)) {
 	s.changed = at
 }
 
-// endPreparing notes that all members have answered prepare, or that their time is up.
+// endPreparing notes that all members have answered prepare, or that their time is up,
+// but for those that have not answered a command of an earlier run: these are left out.
 func (s *State) endPreparing(at time.Time) {
-	if s.counts.unprepared == 0 && s.ID != 0 && s.stages.preparedAt.IsZero() && !s.Over() {
-		s.stages.preparedAt = at
-		s.enough(at)
+	if s.counts.unprepared > 0 || s.sentAt.IsZero() || !s.stages.preparedAt.IsZero() || s.Over() {
+		return
 	}
+	s.stages.preparedAt = at
+	for i := range s.members {
+		if m := &s.members[i]; m.step <= preparing {
+			s.edit(i, at, func(m *member) {
+				m.leftOut = true
+				m.ends(Skipped, fmt.Sprintf("it had not answered %s of an earlier run when the other hosts were prepared", m.Owes.Answer), at)
+			})
+		}
+	}
+	s.enough(at)
 }
 
 // follow notes the time of the next record. When it is before the time of the last

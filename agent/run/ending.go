@@ -69,7 +69,7 @@ func (s *State) enough(at time.Time) {
 	}
 }
 
-// unprepared returns how many members were not left out when the run was opened, and
+// unprepared returns how many members were not left out, and
 // those of them that are not prepared, each with the reason.
 func (s *State) unprepared() (present int, names []string) {
 	for i := range s.members {

@@ -73,12 +73,14 @@ func (s *State) foldPrepare(r message.Decoded, command *message.Command) error {
 			return err
 		}
 	}
-	s.ID, s.Phase, s.sentAt = r.Seq, Preparing, r.Time
+	s.ID, s.Phase = r.Seq, Preparing
 	s.order()
 	for _, host := range command.Hosts {
 		// A host named twice has gone there already.
 		_ = s.move(s.indexOf(host), preparing, r.Time)
 	}
+	s.sentAt = r.Time
+	s.endPreparing(r.Time)
 	return nil
 }
 

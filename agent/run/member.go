@@ -136,7 +136,8 @@ type member struct {
 	// upgrade kept it out; zero before.
 	takenAt time.Time
 	took    time.Duration
-	// leftOut means that it was left out when the run was opened, because it was silent.
+	// leftOut means that it was left out, because it was silent when the run was opened,
+	// or had not answered a command of an earlier run when the others were prepared.
 	leftOut bool
 	// epoch is that of the worker that was prepared.
 	epoch uint64
@@ -170,6 +171,14 @@ func (m *member) status() Status {
 // admitted yet. A silent host keeps its position until it is heard of again. A host of
 // which nobody knows what it did is no candidate before somebody releases it.
 func (m *member) isCandidate() bool { return m.step == idle && !m.IsSilent() && !m.Owes.Look }
+
+// isAwaited reports whether the run waits for the host's answer to prepare, sent or not.
+// It does not wait for a host that has not answered a command of an earlier run: that
+// may never answer.
+func (m *member) isAwaited() bool { return m.step <= preparing && !m.owesBefore() }
+
+// owesBefore reports whether the host has not answered a command of an earlier run.
+func (m *member) owesBefore() bool { return m.Before && m.Owes.Answer != "" }
 
 // isAdmitted reports whether the host is being checked before its upgrade, or has
 // passed these checks and has no slot yet.
@@ -316,8 +325,16 @@ func (all members) at(at step) []string {
 	return names
 }
 
-// unanswering returns the hosts that have not answered prepare, or were not sent it.
-func (all members) unanswering() []string { return append(all.at(unasked), all.at(preparing)...) }
+// awaited returns the hosts whose answer to prepare is waited for.
+func (all members) awaited() []string {
+	var names []string
+	for i := range all {
+		if all[i].isAwaited() {
+			names = append(names, all[i].Name)
+		}
+	}
+	return names
+}
 
 // names returns the hosts whose status matches.
 func (all members) names(matches func(Status) bool) []string {

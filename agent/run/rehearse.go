@@ -13,9 +13,9 @@ type Usual struct{ Prepare, Host time.Duration }
 
 // Rehearse returns the run that an event would open at a time, and when it is
 // expected to end. It folds the records that its prepare would leave on a log, in
-// which each host that is heard of succeeds, and plays the rest as Forecast does. The
-// forecast is nil when it is unknown how long a host takes. futile is why no host would
-// be upgraded; empty when some would.
+// which each host succeeds that is heard of and does not owe an earlier run an answer,
+// and plays the rest as Forecast does. The forecast is nil when it is unknown how long
+// a host takes. futile is why no host would be upgraded; empty when some would.
 func Rehearse(at time.Time, e message.Opened, usual Usual) (opened *State, f *Forecast, futile string) {
 	opened = open(message.Record{Seq: 1, Time: at}, e)
 	if usual.Host <= 0 {
@@ -27,14 +27,14 @@ func Rehearse(at time.Time, e message.Opened, usual Usual) (opened *State, f *Fo
 		Command: &message.Command{Action: message.Prepare, Hosts: slices.Clone(e.Members), NotAfter: e.NotAfter},
 	})
 	end := at.Add(usual.Prepare)
-	for _, host := range s.members.unanswering() {
+	for _, host := range s.members.awaited() {
 		if i := s.indexOf(host); !s.members[i].IsSilent() {
 			r.fold(message.Record{Time: end, Kind: message.ReplyRecord, Host: host, Run: s.ID, Action: message.Prepare}, message.Decoded{
 				Reply: &message.Reply{Action: message.Prepare, Result: message.Done},
 			})
 		}
 	}
-	if late := s.members.unanswering(); len(late) > 0 {
+	if late := s.members.awaited(); len(late) > 0 {
 		end = later(end, at.Add(s.policy.Timeouts.Prepare.Duration()))
 		r.fold(message.Record{Time: end, Kind: message.EventRecord, Run: s.ID}, message.Decoded{
 			Event: message.TimedOut{Hosts: late, Awaited: message.Awaited{Action: message.Prepare}},

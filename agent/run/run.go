@@ -23,8 +23,9 @@
 //
 // Members that were silent before the run was opened are left out as unreachable; those
 // that fell silent in an earlier run hold a slot, the others do not. With absent "count",
-// and when they owe something, they take part if they answer within the limit. All other
-// members are prepared. No host is upgraded before each of them has answered or its time
+// and when they owe something, they take part if they answer within the limit. A member
+// that has not answered a command of an earlier run takes part if it answers before the
+// others have: nobody waits for it. All other members are prepared. No host is upgraded before each of them has answered or its time
 // is up, and at least min-prepared members are prepared. A member that was deleted or
 // released counts as prepared.
 //

@@ -36,7 +36,7 @@ func (s *State) overdue(now time.Time) (e message.Event, until time.Time) {
 		}
 		hosts := s.queues.hosts(s.members, a.step, now.Add(-limit))
 		if a.step == preparing {
-			hosts = s.members.unanswering()
+			hosts = s.members.awaited()
 		}
 		return message.TimedOut{Hosts: hosts, Awaited: a.Awaited}, time.Time{}
 	}

@@ -44,7 +44,7 @@ func (s *State) blocked(now time.Time) (Waiting, bool) {
 	case nothing:
 		return Waiting{}, false
 	case answers:
-		hosts := s.members.names(func(st Status) bool { return st == Pending || st == HostPreparing })
+		hosts := s.members.awaited()
 		until := s.sentAt.Add(s.policy.limit(message.Awaited{Action: message.Prepare}))
 		return Waiting{What: ForHost, Detail: list(hosts) + " to answer prepare", Since: s.sentAt, Until: until, Hosts: hosts}, true
 	case pausing:

@@ -236,5 +236,6 @@ func Expected() []string {
 		"machines cloned", "machines removed", "cloned machines refused", "leases taken over by a cloned machine",
 		"false replies to commands", "messages that nobody asked for", "replies that come late", "tasks at the site",
 		"windows judged", "event missed", "event frozen", "operator: freeze", "operator: thaw", "operator: release", "operator: delete", "operator: retry", "operator: rollout", "operator: approve", "operator: pause", "operator: resume", "operator: abort", "operator: abort now", "runs aborted at once", "hosts left as they are when a run ends",
+		"members that are left out because they have not answered before",
 	}
 }

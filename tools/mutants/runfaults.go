@@ -198,6 +198,11 @@ var runFaults = []fault{
 		by: []suite{scripts, invariants},
 	},
 	{
+		name: "unanswering-host-is-awaited", in: "agent/run.member.isAwaited",
+		old: `m.step <= preparing && !m.owesBefore()`, new: `m.step <= preparing`,
+		by: []suite{scripts, invariants},
+	},
+	{
 		name: "abort-at-once-waits", in: "agent/run.State.windDown",
 		old: `if s.atOnce || !now.Before(s.endsBy) {`, new: `if !now.Before(s.endsBy) {`,
 		by: []suite{scripts, invariants},

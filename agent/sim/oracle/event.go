@@ -169,10 +169,10 @@ func (p *run) cancelsBefore(m *member, a message.Awaited) bool {
 }
 
 // allAnswered reports whether each member has answered prepare, has timed out, or was
-// removed.
+// removed, but for those that have not answered a command of an earlier run.
 func (p *run) allAnswered() bool {
 	for _, m := range p.members {
-		if m.phase.before(prepared) {
+		if m.phase.before(prepared) && !m.owesBefore() {
 			return false
 		}
 	}

@@ -124,7 +124,7 @@ func (o *Oracle) othersAllow(m *member, what string, r message.Decoded) {
 		if other.stage < m.stage && other.left() {
 			o.violated("%s, record %d, and %s of an earlier stage is %s", what, r.Seq, other.name, other.phase)
 		}
-		if other.prepared || other.removed {
+		if other.prepared || other.removed || other.leftOut {
 			ready++
 		}
 	}

@@ -132,6 +132,24 @@ func (o *Oracle) Apply(r message.Decoded, sent time.Time) {
 	default:
 		o.reply(r)
 	}
+	o.leaveOut(r.Time)
+}
+
+// leaveOut leaves out the members that have not answered a command of an earlier run,
+// once all others have answered prepare: the run does not wait for them.
+func (o *Oracle) leaveOut(at time.Time) {
+	p := o.run
+	if p == nil || p.finished || p.id == 0 || p.allPrepared || !p.allAnswered() {
+		return
+	}
+	p.allPrepared = true
+	for _, m := range p.members {
+		if m.phase.before(prepared) {
+			o.count("members that are left out because they have not answered before")
+			m.leftOut = true
+			o.end(m, at)
+		}
+	}
 }
 
 // Pass notes a record that does not count: only its time has an effect.

@@ -19,7 +19,7 @@ func (p *run) replyCounts(r message.Decoded) bool {
 // clearsOldDebt reports whether an answer to an action shows that the host has
 // finished a command of an earlier run.
 func (m *member) clearsOldDebt(a message.Action) bool {
-	return a == message.Prepare && m.owes.answer != "" && m.owes.answerOf != m.run.id && !m.owes.look
+	return a == message.Prepare && m.owesBefore() && !m.owes.look
 }
 
 // replyOf reads a reply. A reply that cannot be read is a failure: a host has only one

@@ -25,6 +25,8 @@ type run struct {
 	// perhapsPaused means that a record may have paused the run; see uncertain.
 	perhapsPaused bool
 	aborted       bool
+	// allPrepared means that each member that is waited for has answered prepare.
+	allPrepared bool
 	// atOnce means that the run was aborted and does not wait for any host.
 	atOnce   bool
 	finished bool
@@ -107,6 +109,9 @@ type member struct {
 	// keeps means that the member was out of service when it was admitted: it keeps
 	// its slot even when it no longer owes anything.
 	keeps bool
+	// leftOut means that the member was left out, because it had not answered a command
+	// of an earlier run.
+	leftOut bool
 	// drainGivenUp means that the run no longer waits for the drain hook.
 	drainGivenUp bool
 	// epoch is the epoch of the worker that was prepared.
@@ -133,6 +138,9 @@ func (m *member) inHand() bool {
 	}
 	return !m.phase.before(draining) && m.phase != over
 }
+
+// owesBefore reports whether a member has not answered a command of an earlier run.
+func (m *member) owesBefore() bool { return m.owes.answer != "" && m.owes.answerOf != m.run.id }
 
 // left reports whether the stage of a member waits for it.
 func (m *member) left() bool { return !m.ended || m.phase == undraining }
