@@ -73,10 +73,8 @@ type commands struct {
 func Run(ctx context.Context, program string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var c commands
 	code := -1
-	parser, err := kong.New(&c,
-		kong.Name("osupgrade-agent"), kong.Description(description), kong.UsageOnError(),
+	parser, err := newParser(&c, program,
 		kong.Writers(stdout, stderr), kong.Exit(func(status int) { code = status }),
-		kong.Configuration(loadConfig), kong.Vars{"version": program}, kong.Bind(version(program)),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.BindTo(stdout, (*io.Writer)(nil)), kong.BindTo(stdin, (*io.Reader)(nil)),
 	)
 	if err != nil {
@@ -100,6 +98,18 @@ func Run(ctx context.Context, program string, args []string, stdin io.Reader, st
 		return exitInterrupted
 	}
 	return report(stderr, err)
+}
+
+// newParser makes the parser of the command line.
+func newParser(c *commands, program string, more ...kong.Option) (*kong.Kong, error) {
+	files := &configFiles{}
+	return kong.New(c, append([]kong.Option{
+		kong.Name("osupgrade-agent"), kong.Description(description), kong.UsageOnError(),
+		kong.Configuration(files.load),
+		kong.Vars{"version": program},
+		kong.Bind(version(program), files),
+		kong.NamedMapper("path", kong.MapperFunc(pathMapper)), kong.PostBuild(addExamples),
+	}, more...)...)
 }
 
 func report(stderr io.Writer, err error) int {

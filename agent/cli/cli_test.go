@@ -5,9 +5,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
 )
 
 // testTimeout bounds the wait for what must happen. It measures nothing: what
@@ -204,9 +207,53 @@ func TestPrintedConfigWorks(t *testing.T) {
 			t.Errorf("%s: exit code %d:\n%s%s", command, code, first, stderr)
 		}
 		write(first)
-		if code, second, stderr := call(t, command, "--config", file, "--print-config"); code != exitOK || second != first {
+		if code, second, stderr := call(t, command, "--config", file, "--print-config"); code != exitOK || values(second) != values(first) {
 			t.Errorf("%s: exit code %d, and what was printed is not printed again:\n%s%s", command, code, second, stderr)
 		}
+	}
+}
+
+// values is a printed config without where its values come from.
+func values(config string) string {
+	return regexp.MustCompile("# From: .*\n").ReplaceAllString(config, "")
+}
+
+// TestPrintConfigSaysWhere checks that each value is printed with where it comes
+// from.
+func TestPrintConfigSaysWhere(t *testing.T) {
+	t.Setenv("OSUPGRADE_SITE", "here")
+	t.Setenv("OSUPGRADE_TLS_CERT", "")
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(file, []byte("tenants: [a]\n\ntls-cert: /c\nsite: there\nlisten: 127.0.0.1:2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := call(t, "serve", "--config", file, "--listen", "127.0.0.1:1", "--print-config")
+	for _, part := range []string{
+		"\n# From: default.\ndata: /var/lib/osupgrade\n", "\n# From: config file " + file + ", line 1.\ntenants:\n", "\n# From: variable OSUPGRADE_SITE.\nsite: here\n",
+		"\n# From: flag --listen.\nlisten: 127.0.0.1:1\n", "\n# From: config file " + file + ", line 3.\ntls-cert: /c\n",
+	} {
+		if code != exitOK || !strings.Contains(stdout, part) {
+			t.Errorf("exit code %d, and no %q:\n%s%s", code, part, stdout, stderr)
+		}
+	}
+}
+
+// TestEmptyPath checks that an empty variable or flag names no file, and never the
+// folder that the program is in.
+func TestEmptyPath(t *testing.T) {
+	s := fakeapi.New(t)
+	t.Setenv("OSUPGRADE_CA_CERT_FILE", "")
+	t.Setenv("OSUPGRADE_TOKEN_FILE", "")
+	t.Setenv("OSUPGRADE_TOKEN", s.Token)
+	t.Setenv("OSUPGRADE_DATA", "")
+	if code, stdout, stderr := call(t, "hosts", "--tenant", "acme", "--endpoint", s.URL); code != exitOK {
+		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
+	}
+	if code, stdout, stderr := call(t, "serve", "--tenants", "a", "--print-config"); code != exitOK || !strings.Contains(stdout, "# From: default.\ndata: /var/lib/osupgrade\n") {
+		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
+	}
+	if code, _, stderr := call(t, "dev"); code != exitUsage || !strings.Contains(stderr, "--data: it is empty; give the path of a file or folder") {
+		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -28,8 +29,21 @@ type configFile struct {
 // maxConfig bounds a config file, in bytes.
 const maxConfig = 1 << 20
 
-// loadConfig reads a config file.
-func loadConfig(r io.Reader) (kong.Resolver, error) {
+// configFiles are the config files of a call, for who asks where a value comes
+// from.
+type configFiles struct{ read []*configFile }
+
+// load reads a config file.
+func (c *configFiles) load(r io.Reader) (kong.Resolver, error) {
+	file, err := loadConfig(r)
+	if err != nil {
+		return nil, err
+	}
+	c.read = append(c.read, file)
+	return file, nil
+}
+
+func loadConfig(r io.Reader) (*configFile, error) {
 	file := &configFile{name: "config file"}
 	if named, ok := r.(interface{ Name() string }); ok {
 		file.name += " " + named.Name()
@@ -115,23 +129,68 @@ func (f *configFile) Validate(*kong.Application) error {
 	return nil
 }
 
+// pathMapper reads the path of a file or folder. An empty one is as good as none: a
+// variable that is set to nothing names no file, and surely not the folder that the
+// program happens to be in.
+func pathMapper(ctx *kong.DecodeContext, target reflect.Value) error {
+	if target.Kind() != reflect.String { // A list of paths.
+		return kong.NewRegistry().RegisterDefaults().ForNamedType("path", target.Type()).Decode(ctx, target)
+	}
+	var path string
+	if err := ctx.Scan.PopValueInto("file", &path); err != nil {
+		return err
+	}
+	switch {
+	case path == "" && ctx.Value.Required:
+		return errors.New("it is empty; give the path of a file or folder")
+	case path == "":
+		path = ctx.Value.Default
+	}
+	if path != "" {
+		path = kong.ExpandPath(path)
+	}
+	target.SetString(path)
+	return nil
+}
+
 // Resolve returns the file's value of a flag, unless the environment has one.
 func (f *configFile) Resolve(command *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	if f.values == nil {
 		f.take(command.Flags())
 	}
 	for _, name := range flag.Envs {
-		if _, set := os.LookupEnv(name); set {
+		if value, set := os.LookupEnv(name); set && (value != "" || flag.Tag.Type != "path") {
 			return nil, nil
 		}
 	}
 	return f.values[flag.Name], nil
 }
 
+// origin says where the value of a flag comes from: the flag, a variable, a line of
+// the config file, or nowhere, which is the default.
+func (c *configFiles) origin(parsed *kong.Context, flag *kong.Flag) string {
+	for _, p := range parsed.Path {
+		if p.Flag == flag && !p.Resolved {
+			return "flag --" + flag.Name
+		}
+	}
+	for _, name := range flag.Envs {
+		if value, set := os.LookupEnv(name); set && value != "" {
+			return "variable " + name
+		}
+	}
+	for _, file := range c.read {
+		if _, some := file.values[flag.Name]; some {
+			return fmt.Sprintf("%s, line %d", file.name, file.document.Line(flag.Name))
+		}
+	}
+	return "default"
+}
+
 // printConfig prints the effective values of a command as a config file, which
-// has the same effect again: what is not set is left out. Secrets stand in
-// files, so there are none to mask.
-func printConfig(w io.Writer, parsed *kong.Context) error {
+// has the same effect again, and where each comes from: what is not set is left out.
+// Secrets stand in files, so there are none to mask.
+func printConfig(w io.Writer, parsed *kong.Context, files *configFiles) error {
 	for _, flag := range parsed.Flags() {
 		value := parsed.FlagValue(flag)
 		if !isSetting(flag) || unset(value) {
@@ -141,7 +200,7 @@ func printConfig(w io.Writer, parsed *kong.Context) error {
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(w, "# %s\n%s", flag.Help, text); err != nil {
+		if _, err := fmt.Fprintf(w, "# %s\n# From: %s.\n%s", flag.Help, files.origin(parsed, flag), text); err != nil {
 			return err
 		}
 	}

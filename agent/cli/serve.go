@@ -37,9 +37,9 @@ type serveCommand struct {
 }
 
 // Run implements the command.
-func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, out io.Writer, log *slog.Logger) error {
+func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, files *configFiles, out io.Writer, log *slog.Logger) error {
 	if c.PrintConfig {
-		return printConfig(out, parsed)
+		return printConfig(out, parsed, files)
 	}
 	zone, err := c.check()
 	if err != nil {

@@ -57,9 +57,9 @@ const shortestVersionsInterval = 10 * time.Second
 const graceLimit = time.Minute
 
 // Run implements the command.
-func (c *workerCommand) Run(ctx context.Context, parsed *kong.Context, out io.Writer, log *slog.Logger, program version) error {
+func (c *workerCommand) Run(ctx context.Context, parsed *kong.Context, files *configFiles, out io.Writer, log *slog.Logger, program version) error {
 	if c.PrintConfig {
-		return printConfig(out, parsed)
+		return printConfig(out, parsed, files)
 	}
 	if err := c.ownName(); err != nil {
 		return err

@@ -29,6 +29,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/durability"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/port"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
@@ -240,7 +241,7 @@ func (s *Server) start(ctx context.Context, listen string) error {
 	embedded.Start()
 	if err := ready(ctx, embedded, log); err != nil {
 		shutDown(embedded)
-		return err
+		return port.Explain(listen, err)
 	}
 	s.replace(embedded, auth)
 	if s.marks, err = s.mark(o.Log); err != nil {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/certificate"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/port"
 )
 
 // maxCallers is the number of open connections to the REST API: those that follow
@@ -64,9 +65,9 @@ func tlsConfig(pair *certificate.Pair) *tls.Config {
 // loopback reports whether only this machine reaches an address. An empty address
 // is an error: net.Listen would take any port on all interfaces.
 func loopback(listen string) (bool, error) {
-	host, port, err := net.SplitHostPort(listen)
+	host, number, err := net.SplitHostPort(listen)
 	if err == nil {
-		_, err = strconv.ParseUint(port, 10, 16)
+		_, err = strconv.ParseUint(number, 10, 16)
 	}
 	if err != nil {
 		return false, fmt.Errorf("%q is not host:port; use an address and a port from 0 to 65535", listen)
@@ -79,7 +80,7 @@ func loopback(listen string) (bool, error) {
 func (e Endpoint) listen(ctx context.Context, config *tls.Config) (net.Listener, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", e.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %q: %w", e.Listen, err)
+		return nil, fmt.Errorf("cannot listen on %q: %w", e.Listen, port.Explain(e.Listen, err))
 	}
 	listener = netutil.LimitListener(listener, maxCallers)
 	if config != nil {

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// examples are what each command's help and man page show. A test parses them.
+var examples = map[string][]string{
+	"dev":    {"osupgrade-agent dev --hosts 3 --data /tmp/dev"},
+	"serve":  {"osupgrade-agent serve --config /etc/osupgrade/serve.yaml", "osupgrade-agent serve --data /var/lib/osupgrade --tenants acme,beta --print-config"},
+	"worker": {"osupgrade-agent worker --config /etc/osupgrade/worker.yaml"},
+	"status": {"osupgrade-agent status", "osupgrade-agent status --output json"},
+	"windows": {
+		"osupgrade-agent windows --count 3", "osupgrade-agent windows --month --from 2026-12-01 --to 2027-01-31 --timezone Europe/Stockholm",
+	},
+	"hosts": {"osupgrade-agent hosts", "osupgrade-agent hosts h03"},
+	"start": {
+		`osupgrade-agent start --dry-run`, `osupgrade-agent start --override-window --duration 2h --reason "CVE-2026-1234" --wait`,
+		`osupgrade-agent start --host h03 --host h04 --override-window --reason "the new kernel, on two hosts first"`,
+	},
+	"watch":   {"osupgrade-agent watch", "osupgrade-agent watch 57 --output json"},
+	"runs":    {"osupgrade-agent runs --result failed --since 2026-11-01", "osupgrade-agent runs 57"},
+	"pause":   {`osupgrade-agent pause --reason "the database is being moved"`},
+	"resume":  {`osupgrade-agent resume --reason "the database was moved"`},
+	"abort":   {`osupgrade-agent abort --reason "wrong kernel"`, `osupgrade-agent abort --now --reason "h03 hangs"`},
+	"approve": {`osupgrade-agent approve rest --reason "the canary has run for a day"`},
+	"release": {`osupgrade-agent release h03 --reason "it is being repaired"`},
+	"retry":   {`osupgrade-agent retry 57 --reason "the disk was cleaned" --wait`},
+	"forget":  {"osupgrade-agent forget h03"},
+	"apply": {
+		"osupgrade-agent apply -f acme.yaml --dry-run", "osupgrade-agent apply -f /etc/osupgrade/acme.d", "osupgrade-agent get --tenant acme | osupgrade-agent apply --tenant beta -f -",
+	},
+	"get":                {"osupgrade-agent get >acme.yaml", "osupgrade-agent get rollout calendar/holidays"},
+	"edit":               {"osupgrade-agent edit rollout"},
+	"validate":           {"osupgrade-agent validate -f acme.yaml", "osupgrade-agent validate -f acme.yaml --server"},
+	"credentials token":  {"osupgrade-agent credentials token --tenant acme --name ann --allow read,start --valid 90d"},
+	"credentials host":   {"osupgrade-agent credentials host --tenant acme --host h03 --out h03.key"},
+	"credentials list":   {"osupgrade-agent credentials list"},
+	"credentials remove": {"osupgrade-agent credentials remove 4f2a91c07b13"},
+}
+
+// addExamples adds the examples to the help of the commands.
+func addExamples(k *kong.Kong) error {
+	for _, leaf := range k.Model.Leaves(false) {
+		lines := examples[commandName(leaf)]
+		if len(lines) == 0 {
+			continue
+		}
+		word := "Example:"
+		if len(lines) > 1 {
+			word = "Examples:"
+		}
+		leaf.Detail = strings.TrimSpace(leaf.Detail + "\n\n" + word + "\n\n    " + strings.Join(lines, "\n    "))
+	}
+	return nil
+}
+
+// commandName is the words of a command, such as "credentials token".
+func commandName(n *kong.Node) string {
+	var words []string
+	for ; n != nil && n.Type == kong.CommandNode; n = n.Parent {
+		words = append([]string{n.Name}, words...)
+	}
+	return strings.Join(words, " ")
+}
