@@ -32,8 +32,8 @@ func TestHangup(t *testing.T) {
 		f.awaitLog(name, "SIGHUP")
 		f.endsInOrder(name, p)
 	}
-	t.Run("a closed terminal", f.closedTerminal)
-	t.Run("a pipe that nobody reads", f.closedPipe)
+	f.closedTerminal(t)
+	f.closedPipe(t)
 }
 
 // closedTerminal closes the terminal in which dev runs.

@@ -104,6 +104,18 @@ func TestRunningGuide(t *testing.T) {
 	}
 }
 
+// TestDisk checks the script with which the figures of the guide were measured.
+func TestDisk(t *testing.T) {
+	t.Parallel()
+	f := newProgram(t)
+	command := exec.CommandContext(t.Context(), "tools/disk.sh", "2", "2")
+	command.Dir, command.Env = "..", append(os.Environ(), "AGENT="+f.bin, "TMPDIR="+t.TempDir())
+	out, err := command.CombinedOutput()
+	if err != nil || !regexp.MustCompile(`(?m)^run\tlog\thistory\thosts\tall \(bytes\)\n1(\t\d{3,}){4}\n2(\t\d{3,}){4}$`).Match(out) {
+		t.Errorf("it ends with %v: %s", err, out)
+	}
+}
+
 // copyPlaced copies a folder and replaces what its files name.
 func copyPlaced(t *testing.T, from, to string, place *strings.Replacer) {
 	t.Helper()

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 
 	"github.com/alecthomas/kong"
 )
@@ -124,13 +123,4 @@ func report(stderr io.Writer, err error) int {
 		return exitUsage
 	}
 	return exitFailed
-}
-
-func newLog(w io.Writer, level string) *slog.Logger {
-	var at slog.Level
-	// The flag's enum admits only what slog can read.
-	if err := at.UnmarshalText([]byte(level)); err != nil {
-		at = slog.LevelInfo
-	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: at}))
 }
