@@ -6,14 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -240,27 +237,6 @@ func requestPipe(r request) (*os.File, error) {
 // lockFD is the descriptor at which a script inherits the lock. Every shell can
 // close a descriptor of one digit, and scripts often use the lowest ones.
 const lockFD = 8
-
-var variablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
-// own are the variables that describe a script's job.
-var own = []string{"OSUPGRADE_ACTION", "OSUPGRADE_TENANT", "OSUPGRADE_HOST", "OSUPGRADE_RUN", "OSUPGRADE_LOCK_FD"}
-
-// environment returns the environment of every script. Its errors never contain a
-// value, which may be a secret.
-func environment(extra map[string]string, getenv func(string) string) ([]string, error) {
-	for _, name := range slices.Sorted(maps.Keys(extra)) {
-		switch {
-		case !variablePattern.MatchString(name):
-			return nil, fmt.Errorf("environment variable %q: a name is letters, digits and underscores, and does not begin with a digit", name)
-		case slices.Contains(own, name):
-			return nil, fmt.Errorf("environment variable %q is reserved for the script's job; use another name", name)
-		case strings.ContainsRune(extra[name], 0):
-			return nil, fmt.Errorf("environment variable %q has a NUL in its value, which no environment can hold", name)
-		}
-	}
-	return script.Environment(getenv, extra), nil
-}
 
 // jobEnvironment returns the variables that describe the job. Variables that do
 // not apply are absent.

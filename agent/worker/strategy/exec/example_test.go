@@ -30,11 +30,11 @@ func newExample(t *testing.T, env map[string]string) *host {
 		}
 		h.script(entry.Name(), string(content))
 	}
-	h.opts.Env["OSUPGRADE_EXAMPLE_ROOT"] = h.path("appliance")
-	h.opts.Env["OSUPGRADE_EXAMPLE_REPOSITORY"] = h.path("repository")
+	h.export("OSUPGRADE_EXAMPLE_ROOT", h.path("appliance"))
+	h.export("OSUPGRADE_EXAMPLE_REPOSITORY", h.path("repository"))
 	h.runSetup()
 	for name, value := range env {
-		h.opts.Env[name] = value
+		h.export(name, value)
 	}
 	return h
 }
@@ -138,7 +138,7 @@ func TestExampleKilledInTheMiddleOfUpgrade(t *testing.T) {
 			}
 			wantError(t, (<-ended).err, "upgrade was ended by signal 9 (killed)")
 
-			h.opts.Env[row.hook] = `echo "$OSUPGRADE_ACTION" >>"$WORK/hooks"`
+			h.export(row.hook, `echo "$OSUPGRADE_ACTION" >>"$WORK/hooks"`)
 			s = h.open()
 			outcome, err := s.Resume(t.Context(), row.job)
 			wantOutcome(t, row.want, outcome, err)
@@ -236,7 +236,7 @@ func prepared(hook, command string) func(*host) {
 		if err := h.open().Prepare(h.t.Context(), job()); err != nil {
 			h.t.Fatal(err)
 		}
-		h.opts.Env["OSUPGRADE_EXAMPLE_"+strings.ToUpper(hook)] = command
+		h.export("OSUPGRADE_EXAMPLE_"+strings.ToUpper(hook), command)
 	}
 }
 

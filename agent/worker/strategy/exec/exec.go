@@ -24,8 +24,9 @@
 //	 "not-after": "2027-01-31T04:00:00Z", "boot-id": "0a54..."}
 //
 // The environment holds PATH and HOME (the worker's), LANG=C.UTF-8,
-// OSUPGRADE_ACTION, OSUPGRADE_TENANT, OSUPGRADE_HOST, OSUPGRADE_RUN,
-// OSUPGRADE_LOCK_FD and Options.Env; nothing else.
+// OSUPGRADE_ACTION, OSUPGRADE_TENANT, OSUPGRADE_HOST, OSUPGRADE_RUN and
+// OSUPGRADE_LOCK_FD; nothing else. What else a script needs it reads from a file of
+// its folder.
 //
 // # Output
 //
@@ -78,6 +79,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/script"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
@@ -102,8 +104,6 @@ type Options struct {
 	// OutputLimit limits the output of one script, in bytes; zero means
 	// DefaultOutputLimit.
 	OutputLimit int64
-	// Env is added to the environment of each script.
-	Env map[string]string
 	// Grace is the grace period between SIGTERM and SIGKILL; zero means
 	// DefaultGrace.
 	Grace time.Duration
@@ -161,11 +161,7 @@ func configure(o Options) (*Strategy, error) {
 	if o.OutputLimit < 0 || o.Grace < 0 {
 		return nil, fmt.Errorf("output limit %d and grace %s must not be negative", o.OutputLimit, o.Grace)
 	}
-	env, err := environment(o.Env, os.Getenv)
-	if err != nil {
-		return nil, err
-	}
-	s := &Strategy{dir: dir, stateDir: stateDir, watched: o.VersionPaths, limits: limits, output: o.OutputLimit, env: env, grace: o.Grace, after: o.After}
+	s := &Strategy{dir: dir, stateDir: stateDir, watched: o.VersionPaths, limits: limits, output: o.OutputLimit, env: script.Environment(os.Getenv, nil), grace: o.Grace, after: o.After}
 	s.setDefaults()
 	return s, nil
 }

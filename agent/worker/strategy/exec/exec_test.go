@@ -19,15 +19,12 @@ func TestNewRefuses(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		"no folder":         {func(o *Options) { o.Dir = "" }, "it needs a folder of scripts"},
-		"no state folder":   {func(o *Options) { o.StateDir = "" }, "and a state folder"},
-		"negative timeout":  {func(o *Options) { o.Timeouts.Verify = -time.Second }, "the time limit of verify is -1s"},
-		"negative limit":    {func(o *Options) { o.OutputLimit = -1 }, "output limit -1"},
-		"negative grace":    {func(o *Options) { o.Grace = -1 }, "grace -1ns"},
-		"variable name":     {func(o *Options) { o.Env = map[string]string{"A-B": "1"} }, `"A-B": a name is letters`},
-		"variable of ours":  {func(o *Options) { o.Env = map[string]string{"OSUPGRADE_RUN": "1"} }, "use another name"},
-		"variable with NUL": {func(o *Options) { o.Env = map[string]string{"A": "se\x00cret"} }, "has a NUL in its value"},
-		"state is a file":   {func(o *Options) { o.StateDir = os.Args[0] }, "not a directory"},
+		"no folder":        {func(o *Options) { o.Dir = "" }, "it needs a folder of scripts"},
+		"no state folder":  {func(o *Options) { o.StateDir = "" }, "and a state folder"},
+		"negative timeout": {func(o *Options) { o.Timeouts.Verify = -time.Second }, "the time limit of verify is -1s"},
+		"negative limit":   {func(o *Options) { o.OutputLimit = -1 }, "output limit -1"},
+		"negative grace":   {func(o *Options) { o.Grace = -1 }, "grace -1ns"},
+		"state is a file":  {func(o *Options) { o.StateDir = os.Args[0] }, "not a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -35,9 +32,6 @@ func TestNewRefuses(t *testing.T) {
 			row.change(&o)
 			_, err := New(o)
 			wantError(t, err, "cannot use exec strategy: ", row.want)
-			if strings.Contains(err.Error(), "cret") {
-				t.Fatalf("the error shows a value: %v", err)
-			}
 		})
 	}
 }

@@ -3,6 +3,8 @@ package exec
 import (
 	"bufio"
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -30,13 +32,13 @@ func newHost(t *testing.T, scripts map[string]string) *host {
 	h := &host{t: t, dir: root, opts: Options{
 		Dir:      filepath.Join(root, "scripts"),
 		StateDir: filepath.Join(root, "state"),
-		Env:      map[string]string{"WORK": root},
 		After:    func(time.Duration) <-chan time.Time { return nil },
 	}}
 	if err := os.Mkdir(h.opts.Dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(h.endLeftovers)
+	h.export("WORK", root)
 	all := map[string]string{"versions": "echo base-os 1.0", "upgrade": "", "resume": ""}
 	maps.Copy(all, scripts)
 	for name, body := range all {
@@ -61,6 +63,20 @@ func (h *host) endLeftovers() {
 	}
 }
 
+// export sets a variable of the scripts for sh, each of which reads the file of all
+// variables first: the strategy gives them none but its own.
+func (h *host) export(name, value string) {
+	h.t.Helper()
+	file, err := os.OpenFile(h.path("variables"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	_, err = fmt.Fprintf(file, "export %s='%s'\n", name, strings.ReplaceAll(value, "'", `'\''`))
+	if err := errors.Join(err, file.Close()); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
 // script writes an executable file. It holds syscall.ForkLock: a process forked
 // meanwhile would inherit the file open for writing, and execve(2) would fail.
 func (h *host) script(name, content string) {
@@ -68,6 +84,10 @@ func (h *host) script(name, content string) {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	path := filepath.Join(h.opts.Dir, name)
+	const shell = "#!/bin/sh\n"
+	if body, isShell := strings.CutPrefix(content, shell); isShell {
+		content = shell + ". " + h.path("variables") + "\n" + body
+	}
 	if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
 		h.t.Fatal(err)
 	}

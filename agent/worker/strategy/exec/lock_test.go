@@ -41,7 +41,7 @@ func helper(root string) int {
 
 func help(root string, limit time.Duration) error {
 	s, err := New(Options{
-		Dir: root + "/scripts", StateDir: root + "/state", Env: map[string]string{"WORK": root}, Timeouts: Timeouts{Upgrade: limit},
+		Dir: root + "/scripts", StateDir: root + "/state", Timeouts: Timeouts{Upgrade: limit},
 	})
 	if err != nil {
 		return err
