@@ -36,7 +36,7 @@ func FuzzParseRule(f *testing.F) {
 
 func FuzzParseICS(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
-		c, problems := Parse("fuzz", Text{Kind: "freeze", ICS: text})
+		c, problems := Parse("fuzz", Text{Kind: "freeze", ICS: new(text)})
 		for _, p := range problems {
 			if !strings.HasPrefix(p.Path, "ics") || len(p.Error()) > 1000 {
 				t.Fatalf("problem %v", p)

@@ -52,7 +52,7 @@ func TestICS(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := mustParse(t, Text{Kind: "allow", ICS: row.text})
+			c := mustParse(t, Text{Kind: "allow", ICS: new(row.text)})
 			if got := spans(c, tokyo, june(1), june(30)); got != row.want {
 				t.Fatalf("%s; want %s", got, row.want)
 			}
@@ -97,7 +97,7 @@ func TestProblemsOfICS(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			c, problems := Parse("test", Text{Kind: "allow", ICS: row.text})
+			c, problems := Parse("test", Text{Kind: "allow", ICS: new(row.text)})
 			if c != nil || len(problems) != 1 || problems[0].Error() != row.want {
 				t.Fatalf("%v\nwant\n%s", problems, row.want)
 			}
@@ -133,7 +133,7 @@ func TestLeftOutOfICS(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			c, problems := Parse("test", Text{Kind: "allow", ICS: row.text})
+			c, problems := Parse("test", Text{Kind: "allow", ICS: new(row.text)})
 			if c == nil {
 				if row.spans != "" || len(problems) == 0 {
 					t.Fatal(problems)

@@ -16,8 +16,8 @@ type Text struct {
 	Kind string
 	// Events are the events, as fields.
 	Events []EventText
-	// ICS is a whole iCalendar text.
-	ICS string
+	// ICS is a whole iCalendar text; nil means that there is none.
+	ICS *string
 }
 
 // EventText is an event before parsing.
@@ -57,10 +57,12 @@ func Parse(name string, text Text) (*Calendar, []Problem) {
 	}
 	var drafts []draft
 	switch {
-	case text.ICS != "" && len(text.Events) > 0:
+	case text.ICS != nil && *text.ICS == "" && len(text.Events) == 0:
+		p.notef("ics", "", "the iCalendar text is empty, so the calendar would have no event; write the text, or leave ics out")
+	case text.ICS != nil && *text.ICS != "" && len(text.Events) > 0:
 		p.notef("ics", "", "there are events besides the iCalendar text; use one of them")
-	case text.ICS != "":
-		drafts = readICS(text.ICS, p)
+	case text.ICS != nil && *text.ICS != "":
+		drafts = readICS(*text.ICS, p)
 	default:
 		drafts = readEvents(text.Events, p)
 	}

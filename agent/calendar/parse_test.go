@@ -22,7 +22,8 @@ func TestProblemsOfEvents(t *testing.T) {
 		want string
 	}{
 		{"no kind", Text{}, `kind: "" is not a kind of calendar; use allow or freeze`},
-		{"events and iCalendar", Text{Kind: "allow", Events: []EventText{ok}, ICS: "BEGIN:VCALENDAR"}, `ics: there are events besides the iCalendar text; use one of them`},
+		{"empty iCalendar", Text{Kind: "freeze", ICS: new("")}, `ics: the iCalendar text is empty, so the calendar would have no event; write the text, or leave ics out`},
+		{"events and iCalendar", Text{Kind: "allow", Events: []EventText{ok}, ICS: new("BEGIN:VCALENDAR")}, `ics: there are events besides the iCalendar text; use one of them`},
 		{"the same event twice", Text{Kind: "allow", Events: []EventText{ok, ok}}, `events[1]: is the same as events[0]; leave one of them out`},
 
 		{"no start", with(func(e *EventText) { e.Start = "" }), `events[0].start: "" is not a date or a time; use 2026-12-24 or 2026-12-24T18:00`},

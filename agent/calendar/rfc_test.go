@@ -105,7 +105,7 @@ func vcalendar(lines ...string) string {
 // New York, up to an instant if one is given.
 func wallsOf(t *testing.T, text string, to time.Time) []time.Time {
 	t.Helper()
-	c := mustParse(t, Text{Kind: "freeze", ICS: text})
+	c := mustParse(t, Text{Kind: "freeze", ICS: new(text)})
 	clock := window.NewClock(c.events[0].zone.Location(nil))
 	if to.IsZero() {
 		to = time.Date(2010, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -83,7 +83,7 @@ func TestUnreadableCalendar(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory("h01")
-		m.config, m.calendars = &always, map[string]v1.Calendar{"quarter": {Kind: "freeze", ICS: "BEGIN:NONSENSE"}}
+		m.config, m.calendars = &always, map[string]v1.Calendar{"quarter": {Kind: "freeze", ICS: new("BEGIN:NONSENSE")}}
 		c, _ := m.control(t)
 		m.pass(time.Hour, "h01")
 		if s, err := c.State(t.Context()); err != nil || m.size() != 0 || s.NextUpgradeAt != nil {

@@ -29,8 +29,9 @@ type Calendar struct {
 	// Description is for people.
 	Description string  `json:"description,omitempty"`
 	Events      []Event `json:"events,omitempty"`
-	// ICS is a whole iCalendar text (RFC 5545), kept as it is.
-	ICS string `json:"ics,omitempty"`
+	// ICS is a whole iCalendar text (RFC 5545), kept as it is; nil means that there is
+	// none. An empty text is wrong, except beside events, which then replace a text.
+	ICS *string `json:"ics,omitempty"`
 }
 
 // Event is one event of a calendar. Times are those of the wall clock in
@@ -73,12 +74,19 @@ type CalendarInfo struct {
 // Info returns the calendar's entry in a list.
 func (c Calendar) Info(name, etag string) CalendarInfo {
 	events := len(c.Events)
-	for line := range strings.Lines(c.ICS) {
+	for line := range strings.Lines(c.icsText()) {
 		if strings.EqualFold(strings.TrimSpace(line), "BEGIN:VEVENT") {
 			events++
 		}
 	}
 	return CalendarInfo{Name: name, Kind: c.Kind, Description: c.Description, Events: events, ETag: etag}
+}
+
+func (c Calendar) icsText() string {
+	if c.ICS == nil {
+		return ""
+	}
+	return *c.ICS
 }
 
 // DecodeCalendar reads a body and validates it, as DecodeOSUpgrade does.
@@ -89,7 +97,11 @@ func DecodeCalendar(contentType string, body []byte) (Calendar, error) {
 // MergeCalendar returns the calendar with the members that are in a body of
 // PATCH in place of its own. The error is that of DecodeCalendar.
 func MergeCalendar(c Calendar, contentType string, body []byte) (Calendar, error) {
-	return decode(contentType, body, c, Calendar.Validate)
+	merged, err := decode(contentType, body, c, Calendar.Validate)
+	if merged.icsText() == "" {
+		merged.ICS = nil
+	}
+	return merged, err
 }
 
 // Parse reads the calendar for calculating with it. It looks at the canonical

@@ -37,7 +37,7 @@ func TestDecodeCalendar(t *testing.T) {
 		"each member":      {inJSON, calendarJSON, everyMember},
 		"nothing yet":      {inJSON, `{"kind":"freeze"}`, Calendar{Kind: "freeze"}},
 		"no events":        {inJSON, `{"kind":"freeze","events":[]}`, Calendar{Kind: "freeze"}},
-		"an ics text":      {inYAML, "kind: freeze\nics: |\n  BEGIN:VCALENDAR\n  BEGIN:VEVENT\n  DTSTART:20261224T180000Z\n  DURATION:PT4H\n  END:VEVENT\n  END:VCALENDAR\n", Calendar{Kind: "freeze", ICS: "BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART:20261224T180000Z\nDURATION:PT4H\nEND:VEVENT\nEND:VCALENDAR\n"}},
+		"an ics text":      {inYAML, "kind: freeze\nics: |\n  BEGIN:VCALENDAR\n  BEGIN:VEVENT\n  DTSTART:20261224T180000Z\n  DURATION:PT4H\n  END:VEVENT\n  END:VCALENDAR\n", Calendar{Kind: "freeze", ICS: new("BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART:20261224T180000Z\nDURATION:PT4H\nEND:VEVENT\nEND:VCALENDAR\n")}},
 		"unquoted in YAML": {inYAML, "kind: freeze\nevents: [{start: 2026-12-24, all-day: true, exdate: [2026-12-24]}]", Calendar{Kind: "freeze", Events: []Event{{Start: "2026-12-24", AllDay: true, ExDate: []string{"2026-12-24"}}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -74,6 +74,9 @@ func TestWrongCalendars(t *testing.T) {
 		"an offset":               {`{"kind":"allow","events":[{"start":"2026-12-24T18:00+01:00","duration":"1h"}]}`, "events[0].start", "2026-12-24T18:00+01:00"},
 		"the same event twice":    {`{"kind":"allow","events":[{"start":"2026-12-24T18:00","duration":"60m"},{"start":"2026-12-24T18:00:00","duration":"1h","timezone":"site-local"}]}`, "events[1]", "is the same as events[0]"},
 		"both forms":              {`{"kind":"allow","events":[{"start":"2026-12-24","all-day":true}],"ics":"BEGIN:VCALENDAR"}`, "ics", "use one of them"},
+		"an empty text":           {`{"kind":"freeze","ics":""}`, "ics", "the iCalendar text is empty"},
+		"an empty text, no event": {`{"kind":"freeze","ics":"","events":[]}`, "ics", "the iCalendar text is empty"},
+		"a blank text":            {`{"kind":"freeze","ics":" \n"}`, "ics", "begin with BEGIN:VCALENDAR"},
 		"a text that is no ics":   {`{"kind":"allow","ics":"hello"}`, "ics", "use NAME:VALUE"},
 		"an ics without a start":  {`{"kind":"allow","ics":"BEGIN:VCALENDAR\nBEGIN:VEVENT\nEND:VEVENT\nEND:VCALENDAR"}`, "ics.VEVENT[0].DTSTART", "add one"},
 	} {
@@ -92,11 +95,11 @@ func TestWrongCalendars(t *testing.T) {
 // much more: a control character takes six bytes there.
 func TestCalendarSize(t *testing.T) {
 	t.Parallel()
-	c := Calendar{Kind: "freeze", ICS: "BEGIN:VCALENDAR\nX-NOTE:" + strings.Repeat("\x01", MaxCalendar/6) + "\nBEGIN:VEVENT\nDTSTART:20261224\nEND:VEVENT\nEND:VCALENDAR"}
+	c := Calendar{Kind: "freeze", ICS: new("BEGIN:VCALENDAR\nX-NOTE:" + strings.Repeat("\x01", MaxCalendar/6) + "\nBEGIN:VEVENT\nDTSTART:20261224\nEND:VEVENT\nEND:VCALENDAR")}
 	if found := c.Validate(); len(found) != 1 || found[0].Field != "" || !strings.Contains(found[0].Message, fmt.Sprint(MaxCalendar)) {
 		t.Errorf("got %.500v", found)
 	}
-	c.ICS = strings.Replace(c.ICS, strings.Repeat("\x01", 200), "", 1)
+	c.ICS = new(strings.Replace(*c.ICS, strings.Repeat("\x01", 200), "", 1))
 	if found := c.Validate(); len(found) != 0 {
 		t.Errorf("got %.500v", found)
 	}
@@ -120,7 +123,7 @@ func TestCalendarCanonical(t *testing.T) {
 	if everyMember.Events[0].RDate[0] != "2027-01-01T10:30:00" || everyMember.Events[0].Duration != "90m" {
 		t.Error("the original was changed")
 	}
-	wrong := Calendar{Events: []Event{{Start: "2026-12-24T18:00:01", Duration: "1x", Timezone: "Mars", End: "x"}}, ICS: "x\r\ny"}
+	wrong := Calendar{Events: []Event{{Start: "2026-12-24T18:00:01", Duration: "1x", Timezone: "Mars", End: "x"}}, ICS: new("x\r\ny")}
 	if got := wrong.Canonical(); !reflect.DeepEqual(got, wrong) {
 		t.Errorf("got %+v; want it as it was", got)
 	}
@@ -128,7 +131,7 @@ func TestCalendarCanonical(t *testing.T) {
 
 func TestMergeCalendar(t *testing.T) {
 	t.Parallel()
-	text := Calendar{Kind: "freeze", ICS: oneEventICS}
+	text := Calendar{Kind: "freeze", ICS: new(oneEventICS)}
 	for name, row := range map[string]struct {
 		now  Calendar
 		body string
@@ -136,7 +139,8 @@ func TestMergeCalendar(t *testing.T) {
 		err  string
 	}{
 		"nothing":             {everyMember, `{}`, everyMember, ""},
-		"a description":       {text, `{"description":"x"}`, Calendar{Kind: "freeze", Description: "x", ICS: oneEventICS}, ""},
+		"a description":       {text, `{"description":"x"}`, Calendar{Kind: "freeze", Description: "x", ICS: new(oneEventICS)}, ""},
+		"from text to none":   {text, `{"ics":""}`, Calendar{}, "ics: the iCalendar text is empty"},
 		"from text to events": {text, `{"ics":"","events":[{"start":"2026-12-24","all-day":true}]}`, Calendar{Kind: "freeze", Events: []Event{{Start: "2026-12-24", AllDay: true}}}, ""},
 		"no events":           {everyMember, `{"events":[],"description":""}`, Calendar{Kind: "allow"}, ""},
 		"events beside text":  {text, `{"events":[{"start":"2026-12-24","all-day":true}]}`, Calendar{}, "ics: there are events besides"},
@@ -157,7 +161,7 @@ func TestCalendarInfo(t *testing.T) {
 	if got, want := everyMember.Info("a", `"1"`), (CalendarInfo{Name: "a", Kind: "allow", Description: "after the releases", Events: 2, ETag: `"1"`}); got != want {
 		t.Errorf("got %+v; want %+v", got, want)
 	}
-	if got := (Calendar{Kind: "freeze", ICS: oneEventICS}).Info("b", ""); got.Events != 2 {
+	if got := (Calendar{Kind: "freeze", ICS: new(oneEventICS)}).Info("b", ""); got.Events != 2 {
 		t.Errorf("counted %d events in the text; want 2", got.Events)
 	}
 }
@@ -171,7 +175,7 @@ func TestSameCalendar(t *testing.T) {
 		"another spelling": {everyMember, everyMember.Canonical(), true},
 		"another kind":     {Calendar{Kind: "allow"}, Calendar{Kind: "freeze"}, false},
 		"no events":        {Calendar{Events: []Event{}}, Calendar{}, true},
-		"another text":     {Calendar{ICS: "a"}, Calendar{ICS: "b"}, false},
+		"another text":     {Calendar{ICS: new("a")}, Calendar{ICS: new("b")}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

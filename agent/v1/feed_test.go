@@ -52,7 +52,7 @@ func TestFeedIsACalendar(t *testing.T) {
 			t.Fatalf("a line of %d bytes: %q", len(line), line)
 		}
 	}
-	read, wrong := calendar.Parse("feed", calendar.Text{Kind: "allow", ICS: feed})
+	read, wrong := calendar.Parse("feed", calendar.Text{Kind: "allow", ICS: new(feed)})
 	if len(wrong) > 0 {
 		t.Fatal(wrong)
 	}
@@ -98,7 +98,7 @@ func TestEmptyFeed(t *testing.T) {
 		t.Errorf("got\n%s", feed)
 	}
 	const without = "ics: the text has no VEVENT; add one, or delete the calendar"
-	if _, wrong := calendar.Parse("feed", calendar.Text{Kind: "allow", ICS: feed}); len(wrong) != 1 || wrong[0].Error() != without {
+	if _, wrong := calendar.Parse("feed", calendar.Text{Kind: "allow", ICS: new(feed)}); len(wrong) != 1 || wrong[0].Error() != without {
 		t.Errorf("got %v; want only %q", wrong, without)
 	}
 }

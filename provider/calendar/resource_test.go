@@ -75,7 +75,7 @@ func TestAccCalendar_lifecycle(t *testing.T) {
 			{ResourceName: address, ImportState: true, ImportStateId: "acme/christmas", ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name"},
 			{ResourceName: address, ImportState: true, ImportStateId: "acme", ExpectError: regexp.MustCompile(`"acme"\s+is\s+not\s+the\s+name\s+of\s+a\s+tenant\s+and\s+the\s+name\s+of\s+a\s+calendar`)},
 			{ResourceName: address, ImportState: true, ImportStateId: "acme/easter", ExpectError: regexp.MustCompile(`(?i)cannot import non-existent`)},
-			{Config: fromICS, ConfigPlanChecks: action(plancheck.ResourceActionUpdate), Check: stored(api, v1.Calendar{Kind: "freeze", ICS: ics})},
+			{Config: fromICS, ConfigPlanChecks: action(plancheck.ResourceActionUpdate), Check: stored(api, v1.Calendar{Kind: "freeze", ICS: new(ics)})},
 			{Config: fromICS, ConfigPlanChecks: emptyPlan()},
 			{
 				Config:           server.Config(strings.Replace(block(`kind = "allow"`), "christmas", "easter", 1)),
@@ -112,7 +112,7 @@ func TestAccCalendar_driftIsPutBack(t *testing.T) {
 		"kind":          func(c *v1.Calendar) { c.Kind = "allow" },
 		"event removed": func(c *v1.Calendar) { c.Events = c.Events[1:] },
 		"event changed": func(c *v1.Calendar) { c.Events[1].Duration, c.Events[0].AllDay = "5h", false },
-		"now a text":    func(c *v1.Calendar) { c.Events, c.ICS = nil, ics },
+		"now a text":    func(c *v1.Calendar) { c.Events, c.ICS = nil, new(ics) },
 	} {
 		steps = append(steps, resource.TestStep{
 			PreConfig: func() {

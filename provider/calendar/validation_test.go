@@ -37,6 +37,7 @@ func TestAccCalendar_wrongValuesAreTold(t *testing.T) {
 			`(?s)value of events\[1\].*is\s+the\s+same\s+as\s+events\[0\]`,
 		},
 		"both":            {"kind = \"freeze\"\n ics = " + quoted(ics) + "\n events = [{ start = \"2027-01-02\", all_day = true }]", `(?s)value of ics.*use\s+one\s+of\s+them`},
+		"empty text":      {"kind = \"freeze\"\n ics = \"\"", `(?s)value of ics.*is\s+empty`},
 		"text of no kind": {"kind = \"freeze\"\n ics = \"soon\"", `(?s)value of ics`},
 		"null event":      {"kind = \"freeze\"\n events = [null]", `(?i)null`},
 		"null date":       {event(`start = "2027-01-02T00:00", duration = "1h", rdate = [null]`), `(?i)null`},

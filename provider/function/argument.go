@@ -244,7 +244,10 @@ func (a *argument) calendars(ctx context.Context, given types.Dynamic) map[strin
 }
 
 func (o object) calendar() v1.Calendar {
-	c := v1.Calendar{Kind: o.text("kind"), Description: o.text("description"), ICS: o.text("ics")}
+	c := v1.Calendar{Kind: o.text("kind"), Description: o.text("description")}
+	if ics := o.text("ics"); o.members["ics"] != nil {
+		c.ICS = &ics
+	}
 	at := o.at + ".events"
 	for i, each := range o.argument.list(at, o.members["events"]) {
 		e := o.argument.object(at+"["+strconv.Itoa(i)+"]", each,

@@ -53,7 +53,7 @@ func WarnOfConfig(ctx context.Context, api *client.Client, now time.Time, at ten
 // configuration. It makes at most two requests.
 func WarnOfCalendar(ctx context.Context, api *client.Client, now time.Time, at tenantresource.Key, want v1.Calendar, diags *diag.Diagnostics) {
 	where := path.Root("events")
-	if want.ICS != "" {
+	if want.ICS != nil {
 		where = path.Root("ics")
 	}
 	parsed, wrong := want.Parse(at.Name)

@@ -126,9 +126,9 @@ func TestOfCalendar(t *testing.T) {
 		"which another closes already": {calendar: christmas(), other: christmas()},
 		"freeze that is over":          {calendar: event("freeze", "2026-12-01T00:00", "1h"), want: []string{"No event of calendar extra lies ahead"}},
 		"freeze without events":        {calendar: v1.Calendar{Kind: "freeze"}, want: []string{"No event of calendar extra lies ahead"}},
-		"freeze of which a part never happens": {calendar: v1.Calendar{Kind: "freeze", ICS: "BEGIN:VCALENDAR\r\n" +
+		"freeze of which a part never happens": {calendar: v1.Calendar{Kind: "freeze", ICS: new("BEGIN:VCALENDAR\r\n" +
 			"BEGIN:VEVENT\r\nDTSTART:20261220T000000Z\r\nDURATION:PT1H\r\nEND:VEVENT\r\n" +
-			"BEGIN:VEVENT\r\nSUMMARY:reminder\r\nDTSTART:20261221T000000Z\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"}, want: []string{
+			"BEGIN:VEVENT\r\nSUMMARY:reminder\r\nDTSTART:20261221T000000Z\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n")}, want: []string{
 			"Part of the iCalendar text is left out: ics.VEVENT[1].DTSTART: \"20261221T000000Z\" has neither DTEND nor DURATION",
 		}},
 		"freeze that the clock moves": {calendar: event("freeze", "2027-03-28T02:30", "10m"), want: []string{"moves the start of the next event of calendar extra", "moves the end"}},
