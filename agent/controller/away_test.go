@@ -35,8 +35,8 @@ func TestAway(t *testing.T) {
 					m.reply("h01", r.ID, message.Upgrade)
 				}
 				m.pass(2*catchingUp, "h01", "h02")
-				if n := len(m.events(`"timed-out"`)); n != c.gaveUp || len(m.events(`"silent"`)) != 0 {
-					t.Errorf("%d hosts are given up; the log has %q", n, m.events(`"timed-out"`))
+				if n := len(m.events(`"overdue"`)); n != c.gaveUp || len(m.events(`"silent"`)) != 0 {
+					t.Errorf("%d hosts are given up; the log has %q", n, m.events(`"overdue"`))
 				}
 			})
 		})

@@ -104,9 +104,9 @@ type Ran struct {
 	Outcome Outcome `json:"outcome"`
 }
 
-// TimedOut tells that hosts have taken longer for a command or a task than its
+// Overdue tells that hosts have taken longer for a command or a task than its
 // limit: nobody waits for them any longer.
-type TimedOut struct {
+type Overdue struct {
 	Hosts []string `json:"hosts"`
 	Awaited
 }
@@ -185,7 +185,7 @@ func (Released) name() string  { return "released" }
 func (Admitted) name() string  { return "admitted" }
 func (Slot) name() string      { return "slot" }
 func (Ran) name() string       { return "ran" }
-func (TimedOut) name() string  { return "timed-out" }
+func (Overdue) name() string   { return "overdue" }
 func (Cancelled) name() string { return "cancelled" }
 func (Approved) name() string  { return "approved" }
 func (Paused) name() string    { return "paused" }
@@ -198,7 +198,7 @@ func (Finished) name() string  { return "finished" }
 // readers read the members of each event, by its name.
 var readers = map[string]func([]byte) (Event, error){
 	"opened": read[Opened], "silent": read[Silent], "recovered": read[Recovered], "deleted": read[Deleted], "released": read[Released],
-	"admitted": read[Admitted], "slot": read[Slot], "ran": read[Ran], "timed-out": read[TimedOut], "cancelled": read[Cancelled],
+	"admitted": read[Admitted], "slot": read[Slot], "ran": read[Ran], "overdue": read[Overdue], "cancelled": read[Cancelled],
 	"approved": read[Approved], "paused": read[Paused], "resumed": read[Resumed], "aborted": read[Aborted],
 	"frozen": read[Frozen], "missed": read[Missed], "finished": read[Finished],
 }
@@ -216,7 +216,7 @@ func Hosts(e Event) []string {
 		return e.Hosts
 	case Deleted:
 		return e.Hosts
-	case TimedOut:
+	case Overdue:
 		return e.Hosts
 	case Cancelled:
 		return e.Hosts
@@ -285,7 +285,7 @@ func check(e Event) error {
 		return e.check()
 	case Ran:
 		return present("outcome", e.Outcome != Outcome{})
-	case TimedOut:
+	case Overdue:
 		return checkAwaited(e.Hosts, e.Awaited)
 	case Cancelled:
 		return checkAwaited(e.Hosts, e.Awaited)

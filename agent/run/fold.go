@@ -255,7 +255,7 @@ func (s *State) foldEvent(r message.Decoded) error {
 		return s.each(e, r.Time, s.slot)
 	case message.Ran:
 		return s.ran(e.Outcome, r.Time)
-	case message.TimedOut:
+	case message.Overdue:
 		return s.each(e, r.Time, func(i int, at time.Time) bool { return s.timeOut(i, e.Awaited, at) })
 	case message.Cancelled:
 		return s.each(e, r.Time, func(i int, at time.Time) bool { return s.cancel(i, e, at) })

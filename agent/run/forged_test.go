@@ -76,7 +76,7 @@ func (p *player) forgedEvent(rt *rapid.T, opened message.Opened, run uint64) mes
 		message.Admitted{Host: hosts[0]},
 		message.Slot{Host: hosts[0]},
 		message.Ran{Outcome: outcome},
-		message.TimedOut{Hosts: hosts, Awaited: awaited},
+		message.Overdue{Hosts: hosts, Awaited: awaited},
 		message.Cancelled{Hosts: hosts, Awaited: awaited},
 		message.Approved{Stage: "s0", By: "eve"},
 		message.Paused{By: "eve"},

@@ -95,6 +95,6 @@ var fuzzSeeds = []string{
 		"4 2 c prepare {\"action\":\"prepare\",\"result\":\"x\"}\n3 0 - - {\"event\":\"resumed\",\"by\":\"x\"}\nwait 4s\n" +
 		"3 0 - - {\"event\":\"ran\",\"outcome\":{\"run\":2,\"kind\":\"fleet\",\"attempt\":2,\"ok\":true}}\n" +
 		"3 0 - - {\"event\":\"admitted\",\"host\":\"a\"}\n3 0 - - {\"event\":\"ran\",\"outcome\":{\"run\":2,\"kind\":\"before-host\",\"host\":\"a\",\"attempt\":0,\"ok\":true}}\n" +
-		"3 0 - - {\"event\":\"timed-out\",\"hosts\":[\"a\"],\"task\":\"drain\"}\n3 0 - - {\"event\":\"silent\",\"hosts\":[\"a\",\"b\"]}\n" +
+		"3 0 - - {\"event\":\"overdue\",\"hosts\":[\"a\"],\"task\":\"drain\"}\n3 0 - - {\"event\":\"silent\",\"hosts\":[\"a\",\"b\"]}\n" +
 		"3 0 - - {\"event\":\"approved\",\"stage\":\"y\"}\n3 0 - - {\"event\":\"slot\",\"host\":\"b\"}\nwait 2h\n",
 }

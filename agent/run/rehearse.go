@@ -37,7 +37,7 @@ func Rehearse(at time.Time, e message.Opened, usual Usual) (opened *State, f *Fo
 	if late := s.members.awaited(); len(late) > 0 {
 		end = later(end, at.Add(s.policy.Timeouts.Prepare.Duration()))
 		r.fold(message.Record{Time: end, Kind: message.EventRecord, Run: s.ID}, message.Decoded{
-			Event: message.TimedOut{Hosts: late, Awaited: message.Awaited{Action: message.Prepare}},
+			Event: message.Overdue{Hosts: late, Awaited: message.Awaited{Action: message.Prepare}},
 		})
 	}
 	s.pace.usual = usual.Host

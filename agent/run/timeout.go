@@ -38,7 +38,7 @@ func (s *State) overdue(now time.Time) (e message.Event, until time.Time) {
 		if a.step == preparing {
 			hosts = s.members.awaited()
 		}
-		return message.TimedOut{Hosts: hosts, Awaited: a.Awaited}, time.Time{}
+		return message.Overdue{Hosts: hosts, Awaited: a.Awaited}, time.Time{}
 	}
 	return nil, until
 }

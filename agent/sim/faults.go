@@ -222,7 +222,7 @@ func Expected() []string {
 	return []string{
 		"result completed", "result partial", "result failed", "result aborted", "result timed-out",
 		"command prepare", "command upgrade", "command reboot",
-		"event opened", "event silent", "event recovered", "event released", "event admitted", "event slot", "event ran", "event timed-out", "event cancelled", "event deleted",
+		"event opened", "event silent", "event recovered", "event released", "event admitted", "event slot", "event ran", "event overdue", "event cancelled", "event deleted",
 		"event approved", "event paused", "event resumed", "event aborted", "event finished",
 		"outcome of before-host: false", "outcome of drain: false", "outcome of after-host: false", "outcome of undrain: false", "outcome of fleet: false",
 		"runs opened by window", "runs opened by manual", "runs that retry", "runs kept in the history",

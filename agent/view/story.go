@@ -69,7 +69,7 @@ func tellEvent(e v1.RunEvent, event message.Event) v1.RunEvent {
 	case message.Ran:
 		e.Event += " " + string(event.Outcome.Kind)
 		texts = []string{outcomeText(event.Outcome)}
-	case message.TimedOut:
+	case message.Overdue:
 		texts = []string{string(event.Action) + string(event.Task)}
 	case message.Cancelled:
 		texts = []string{string(event.Action) + string(event.Task), "the run ends"}

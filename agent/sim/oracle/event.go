@@ -81,7 +81,7 @@ func (p *run) changesMember(m *member, e message.Event) bool {
 		return mayBegin && has(follows[checking], m.phase)
 	case message.Slot:
 		return mayBegin && has(follows[draining], m.phase)
-	case message.TimedOut:
+	case message.Overdue:
 		return p.waitsFor(m, e.Awaited)
 	case message.Cancelled:
 		return p.waitsFor(m, e.Awaited) && e.Action != message.Prepare || p.cancelsBefore(m, e.Awaited)
@@ -272,7 +272,7 @@ func (o *Oracle) hostEvent(r message.Decoded, e message.Event, name string, sent
 		if o.run.policy.Hooks.Drain == nil {
 			m.phase = drained
 		}
-	case message.TimedOut:
+	case message.Overdue:
 		o.stopWaiting(m, e.Awaited, r)
 	case message.Cancelled:
 		o.mayCancel(m, e, r, sent)

@@ -181,7 +181,7 @@ func (o *Oracle) ignored(r message.Decoded, sent time.Time) {
 // writer had not seen.
 func overtaken(e message.Event) bool {
 	switch e.(type) {
-	case message.TimedOut, message.Cancelled, message.Released, message.Recovered, message.Deleted, message.Ran, message.Paused, message.Frozen:
+	case message.Overdue, message.Cancelled, message.Released, message.Recovered, message.Deleted, message.Ran, message.Paused, message.Frozen:
 		return true
 	}
 	return false
