@@ -14,6 +14,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/gate"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 )
 
 // replyTo identifies a command to which a host may reply once.
@@ -112,6 +113,9 @@ func (l *Log) Damage(f func([]message.Record) []message.Record) {
 
 // Append implements log.Log.
 func (l *Log) Append(_ context.Context, r message.Record, expect uint64) (uint64, error) {
+	if err := writable(r); err != nil {
+		return 0, err
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if expect != l.command {
@@ -120,8 +124,26 @@ func (l *Log) Append(_ context.Context, r message.Record, expect uint64) (uint64
 	return l.add(r)
 }
 
+// writable returns an error for a record that no controller writes.
+func writable(r message.Record) error {
+	switch r.Kind {
+	case message.CommandAll, message.EventRecord:
+		return nil
+	case message.CommandHost:
+		if !names.ValidHost(r.Host) {
+			return fmt.Errorf("a command is for host %q, which is not a host name", r.Host)
+		}
+		return nil
+	default:
+		return fmt.Errorf("a controller does not write records of kind %d", r.Kind)
+	}
+}
+
 // AppendNext implements log.Log.
 func (l *Log) AppendNext(_ context.Context, r message.Record, expect, last uint64) (uint64, error) {
+	if err := writable(r); err != nil {
+		return 0, err
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if expect != l.command || last != l.last() {
@@ -228,6 +250,9 @@ func (l *Log) Trim(_ context.Context, upTo uint64) error {
 		return fmt.Errorf("cannot trim the log up to record %d: the newest command or event must stay", upTo)
 	}
 	if upTo >= l.first {
+		for _, r := range l.records[:upTo-l.first+1] {
+			delete(l.replies, replyTo{r.Run, r.Action, r.Host})
+		}
 		l.records = l.records[upTo-l.first+1:]
 		l.first = upTo + 1
 	}
