@@ -212,10 +212,14 @@ func (c *Client) taken() error {
 
 // ask calls the gate, unless this process has lost the lease.
 func (c *Client) ask(ctx context.Context, body []byte, verb ...string) (Response, error) {
+	return c.request(ctx, Request{Verb: verb, Body: body})
+}
+
+// request is ask for any request.
+func (c *Client) request(ctx context.Context, q Request) (Response, error) {
 	if err := c.taken(); err != nil {
-		return Response{}, fmt.Errorf("%s: %w", verb[0], err)
+		return Response{}, fmt.Errorf("%s: %w", q.Verb[0], err)
 	}
-	q := Request{Verb: verb, Body: body}
 	c.mu.Lock()
 	if c.lease != nil {
 		q.Worker = c.lease.Worker
@@ -348,20 +352,20 @@ func (c *Client) Reply(ctx context.Context, run uint64, reply message.Reply) err
 	if reply.Unknown {
 		verb = append(verb, unknown)
 	}
-	return c.reply(ctx, reply.Encode(), verb)
+	return c.reply(ctx, Request{Verb: verb, Body: reply.Encode(), Log: reply.Log})
 }
 
 // ReplyRaw is Reply with any body, as a byzantine host may send it.
 func (c *Client) ReplyRaw(ctx context.Context, run uint64, action message.Action, body []byte) error {
-	return c.reply(ctx, body, replyVerb(run, action))
+	return c.reply(ctx, Request{Verb: replyVerb(run, action), Body: body})
 }
 
 func replyVerb(run uint64, action message.Action) []string {
 	return []string{verbReply, strconv.FormatUint(run, 10), string(action)}
 }
 
-func (c *Client) reply(ctx context.Context, body []byte, verb []string) error {
-	r, err := c.ask(ctx, body, verb...)
+func (c *Client) reply(ctx context.Context, q Request) error {
+	r, err := c.request(ctx, q)
 	if err == nil && r.Answered {
 		return log.ErrAnswered
 	}

@@ -162,6 +162,8 @@ func (g *Gate) Answer(ctx context.Context, host string, q Request) Response {
 	switch {
 	case verb == verbGiveBack && len(q.Verb) == 2:
 		return g.leases.giveBack(ctx, host, q.Worker, q.Incarnation, q.Verb[1])
+	case verb == verbReply && q.Log != "" && q.Log != g.Log.Identity():
+		return refused("the command is of log %.80q, and this is log %s", q.Log, g.Log.Identity())
 	case verb == verbReply && (len(q.Verb) == 3 || len(q.Verb) == 4 && q.Verb[3] == unknown):
 		return g.reply(ctx, message.Record{
 			Kind: message.ReplyRecord, Host: host, Action: message.Action(q.Verb[2]), Epoch: l.Epoch, Unknown: len(q.Verb) == 4, Body: q.Body,

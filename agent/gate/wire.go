@@ -32,7 +32,10 @@ type Request struct {
 	Worker, Incarnation string
 	// Protocol is the newest protocol that the worker speaks (package format).
 	Protocol int
-	Body     []byte
+	// Log is the identity of the log that the call is about; empty when it is about
+	// none.
+	Log  string
+	Body []byte
 }
 
 // Quick reports whether a call is answered from memory, so that it need not wait

@@ -47,6 +47,8 @@ type Alive struct {
 	// Role and Labels are what a rollout may choose hosts by.
 	Role   string            `json:"role,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
+	// Seen is the position of the host's journal; nil before its first command.
+	Seen *Position `json:"seen,omitempty"`
 	// At is the time by the clock of the host; zero when the worker does not tell it.
 	At time.Time `json:"at,omitzero"`
 	SelfReport
@@ -122,6 +124,9 @@ func DecodeAlive(data []byte) (Alive, error) {
 	if !names.Valid(alive.Application) {
 		return Alive{}, fmt.Errorf("cannot read heartbeat: application %.100q is no name; use at most %d of a-z, 0-9 and -, with no - at either end",
 			alive.Application, names.MaxLength)
+	}
+	if err := alive.Seen.check(); err != nil {
+		return Alive{}, fmt.Errorf("cannot read heartbeat: %w", err)
 	}
 	alive.AgentVersion = text.Cut(CleanText(alive.AgentVersion), maxVersion, "")
 	alive.Worker = text.Cut(CleanText(alive.Worker), names.MaxLength, "")

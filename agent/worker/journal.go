@@ -59,10 +59,15 @@ type Journal struct {
 	Run uint64 `json:"run"`
 	// NotAfter is when the current run ends at the latest.
 	NotAfter time.Time `json:"not-after"`
+	// RunAt is the time of the record with the prepare of the current run. A log of
+	// another identity that has this very record is a copy of the log of before.
+	RunAt time.Time `json:"run-at,omitzero"`
 	// Seq is the worker's position: the sequence of its current command or, before
 	// its first command, of the newest command that it has passed over. The worker
 	// executes no command up to its position again.
-	Seq    uint64         `json:"seq"`
+	Seq uint64 `json:"seq"`
+	// At is the time of the record at Seq.
+	At     time.Time      `json:"at,omitzero"`
 	Action message.Action `json:"action"`
 	Phase  Phase          `json:"phase"`
 	// BootID is the id of the boot in which the phase began.
@@ -76,6 +81,16 @@ type Journal struct {
 	// Result is the text of the reply once it is known; during a rollback it is
 	// the fault that caused the rollback.
 	Result string `json:"result,omitempty"`
+	// Did is what this host has done in the current run on a log that has lost its
+	// end since; zero when there is no such thing.
+	Did Did `json:"did,omitzero"`
+}
+
+// Did is the last step of a host in a run, and its result: the host replies it to each
+// command that asks for it again, and does it no second time.
+type Did struct {
+	Action message.Action `json:"action"`
+	Result string         `json:"result"`
 }
 
 // ReadJournal reads a journal file. A file that does not exist is
@@ -109,6 +124,15 @@ func decodeJournal(body []byte) (journal Journal, err error) {
 
 // encode returns the content of the journal file.
 func (j Journal) encode() ([]byte, error) { return format.Journal.EncodeSummed(journalMember, j) }
+
+// position is what the host tells the site of its journal; nil while it knows no
+// command.
+func (j Journal) position() *message.Position {
+	if j.Seq == 0 || j.Log == "" {
+		return nil
+	}
+	return &message.Position{Log: j.Log, Seq: j.Seq, At: j.At, Action: j.Action, Answered: j.Phase == Answered}
+}
 
 // check returns an error for a journal that no worker writes.
 func (j Journal) check() error {

@@ -95,8 +95,8 @@ func TestTakeOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := upgradedWith(message.RebootRequired).TakeOver(c.records, "h01", now)
-			if got != c.want {
-				t.Errorf("%+v, not %+v", got, c.want)
+			if want := timed(c.want, c.records); got != want {
+				t.Errorf("%+v, not %+v", got, want)
 			}
 			if err := got.check(); err != nil {
 				t.Errorf("it would not be read again: %v", err)

@@ -212,7 +212,7 @@ func (w *Worker) reply(ctx context.Context) error {
 		w.versionsBeforeReply(ctx)
 	}
 	err := w.HostLog.Reply(ctx, w.journal.Run, message.Reply{
-		Action: w.journal.Action, Result: w.journal.Result, Unknown: unknown(w.journal.Result),
+		Action: w.journal.Action, Result: w.journal.Result, Unknown: unknown(w.journal.Result), Log: w.journal.Log,
 	})
 	switch {
 	case errors.Is(err, log.ErrAnswered):

@@ -59,7 +59,7 @@ func TestAnotherLog(t *testing.T) {
 		ahead.Log, ahead.Run, ahead.Seq = "A", 500, 501
 		r.leave(ahead)
 		body := message.Command{Action: message.Prepare, Hosts: []string{"h01"}, NotAfter: time.Now().Add(time.Hour)}.Encode()
-		r.hostLog.send(message.Record{Log: "B", Seq: 10, Kind: message.CommandAll, Body: body})
+		r.hostLog.send(message.Record{Log: "B", Seq: 10, Time: time.Now(), Kind: message.CommandAll, Body: body})
 		expect(r, message.Prepare, message.Done)
 		r.hostLog.send(message.Record{Log: "B", Seq: 11, Run: 10, Kind: message.CommandHost, Body: message.Command{Action: message.Upgrade, Host: "h01"}.Encode()})
 		expect(r, message.Upgrade, message.RebootRequired)

@@ -40,23 +40,23 @@ var (
 
 // Receive decides on a command and returns the journal to write before acting on
 // it. An error means that the command is not for this host or not valid now, and
-// changes nothing (AV-54, AV-56, AV-65, AV-71). For a command of another log the
-// journal counts as empty.
+// changes nothing (AV-54, AV-56, AV-65, AV-71). For a new run of another log the
+// journal counts as empty; restored.go decides on all else of another log.
 func (j Journal) Receive(r message.Record, host, bootID string, now time.Time) (Journal, error) {
-	known := j
+	receive := j.receive
 	if j.foreign(r) {
-		known = Journal{}
+		receive = j.receiveForeign
 	}
-	next, refused := known.receive(r, host, now)
+	next, refused := receive(r, host, now)
 	if refused != nil {
 		return j, refused
 	}
-	next.Log, next.BootID, next.Epoch = r.Log, bootID, j.Epoch
+	next.Log, next.At, next.BootID, next.Epoch = r.Log, timeOf(r), bootID, j.Epoch
 	return next, nil
 }
 
-// foreign reports whether a record is of another log than the journal.
-func (j Journal) foreign(r message.Record) bool { return j.Seq > 0 && j.Log != r.Log }
+// timeOf returns the time of a record as a journal has it.
+func timeOf(r message.Record) time.Time { return r.Time.UTC().Round(0) }
 
 func (j Journal) receive(r message.Record, host string, now time.Time) (Journal, error) {
 	// This comes before the decoding, because a prepare to many hosts is delivered
@@ -77,7 +77,10 @@ func (j Journal) receive(r message.Record, host string, now time.Time) (Journal,
 	case !now.Before(j.NotAfter):
 		return Journal{}, tooLate(j.NotAfter, now, r.Time)
 	}
-	next := Journal{Run: j.Run, NotAfter: j.NotAfter, Seq: r.Seq, Action: command.Action, Phase: begins(command.Action)}
+	next := Journal{Run: j.Run, NotAfter: j.NotAfter, RunAt: j.RunAt, Seq: r.Seq, Action: command.Action, Phase: begins(command.Action), Did: j.Did}
+	if result, done := j.Did.reply(command.Action); done {
+		return next.answer(result, nil), nil
+	}
 	switch {
 	case j.Phase == Answered && j.Action == before(command.Action) && j.Result == permits(command.Action):
 		if r.Epoch != 0 && r.Epoch != j.Epoch {
@@ -99,7 +102,7 @@ func receivePrepare(r message.Record, command message.Command, host string, now 
 	case !now.Before(command.NotAfter):
 		return Journal{}, tooLate(command.NotAfter, now, r.Time)
 	}
-	return Journal{Run: r.Seq, NotAfter: command.NotAfter, Seq: r.Seq, Action: message.Prepare, Phase: Preparing}, nil
+	return Journal{Run: r.Seq, NotAfter: command.NotAfter, RunAt: timeOf(r), Seq: r.Seq, Action: message.Prepare, Phase: Preparing}, nil
 }
 
 // tooLate shows both clocks, because a wrong clock is the likeliest cause.

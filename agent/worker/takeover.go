@@ -20,9 +20,15 @@ const unknownPast = "this host has no journal, so " + pastUnknown
 // a command.
 const anothersPast = "another worker worked for this host meanwhile, so " + pastUnknown
 
+// lostPast is the reply of a host to a run of a log whose end was lost, unless the run
+// is the one of the host's journal.
+const lostPast = "the site was restored from a backup and does not know all that this host did, so " + pastUnknown
+
 // unknown reports whether a result says that the host does not know what was done
 // in a run. The host executes no further command of such a run.
-func unknown(result string) bool { return result == unknownPast || result == anothersPast }
+func unknown(result string) bool {
+	return result == unknownPast || result == anothersPast || result == lostPast
+}
 
 // Blank returns the first journal of a host that is new or has lost its journal.
 // records are the newest commands to the host on the log (log.HostLog.Newest). The
@@ -33,14 +39,14 @@ func Blank(records []message.Record, host string, now time.Time) Journal {
 	var position Journal
 	for _, r := range records {
 		if r.Seq > position.Seq {
-			position.Seq, position.Log = r.Seq, r.Log
+			position.Seq, position.At, position.Log = r.Seq, timeOf(r), r.Log
 		}
 	}
 	open, ok := openRun(records, host, now)
 	if !ok {
 		return position
 	}
-	open.Seq, open.Log = position.Seq, position.Log
+	open.Seq, open.At, open.Log = position.Seq, position.At, position.Log
 	open.Phase, open.Result = Answering, unknownPast
 	return open
 }
@@ -56,8 +62,8 @@ func (j Journal) TakeOver(records []message.Record, host string, now time.Time) 
 	if next.Seq == 0 {
 		next.Log = j.Log
 	}
-	if next.Log == j.Log {
-		next.Seq = max(next.Seq, j.Seq)
+	if next.Log == j.Log && next.Seq < j.Seq {
+		next.Seq, next.At = j.Seq, j.At
 	}
 	return next
 }
@@ -108,7 +114,7 @@ func openRun(records []message.Record, host string, now time.Time) (run Journal,
 		switch {
 		case err != nil:
 		case command.Action == message.Prepare:
-			run = Journal{Run: r.Seq, NotAfter: command.NotAfter, Action: command.Action}
+			run = Journal{Run: r.Seq, NotAfter: command.NotAfter, RunAt: timeOf(r), Action: command.Action}
 			ok = slices.Contains(command.Hosts, host) && now.Before(command.NotAfter)
 		case ok && command.Host == host && r.Run == run.Run:
 			run.Action = command.Action

@@ -35,11 +35,24 @@ func TestBlank(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := Blank(c.records, "h01", now); got != c.want {
-				t.Errorf("%+v, not %+v", got, c.want)
+			if got, want := Blank(c.records, "h01", now), timed(c.want, c.records); got != want {
+				t.Errorf("%+v, not %+v", got, want)
 			}
 		})
 	}
+}
+
+// timed returns a journal with the times of the records that it is of.
+func timed(j Journal, records []message.Record) Journal {
+	for _, r := range records {
+		if r.Seq == j.Seq {
+			j.At = r.Time
+		}
+		if r.Seq == j.Run {
+			j.RunAt = r.Time
+		}
+	}
+	return j
 }
 
 // TestBlankNeverActs checks that no command that was there before the

@@ -100,6 +100,8 @@ type Worker struct {
 	run atomic.Uint64
 	// begun reports that the journal is past the run's prepare.
 	begun atomic.Bool
+	// seen is the position of the journal, for heartbeats.
+	seen atomic.Pointer[message.Position]
 	// blank is set while there is no journal; then journaled is closed.
 	blank     bool
 	journaled chan struct{}
@@ -198,6 +200,7 @@ func (w *Worker) prepare(ctx context.Context) (err error) {
 func (w *Worker) publish(j Journal) {
 	w.run.Store(j.Run)
 	w.begun.Store(j.Action == message.Upgrade || j.Action == message.Reboot)
+	w.seen.Store(j.position())
 }
 
 func (w *Worker) journalPath() string { return filepath.Join(w.Dir, "journal.json") }
@@ -267,7 +270,7 @@ func (w *Worker) answerPings(ctx context.Context) error {
 func (w *Worker) sendAlive() {
 	alive := message.Alive{
 		Application: w.Application, AgentVersion: w.Version, Worker: w.identity, Role: w.Role, Labels: w.Labels,
-		At: w.Now().UTC(), SelfReport: w.self.last(),
+		At: w.Now().UTC(), SelfReport: w.self.last(), Seen: w.seen.Load(),
 	}
 	if err := w.HostLog.Alive(alive); err != nil {
 		w.Log.Warn("cannot send heartbeat", "host", w.Host, "error", err)

@@ -157,7 +157,7 @@ func (g *Gate) letIn(ctx context.Context) error {
 func (g *Gate) call(msg *nats.Msg) (host string, q gate.Request, ok bool) {
 	parts := strings.Split(msg.Subject, ".")
 	host, ok = log.Host(parts[2])
-	q = gate.Request{Verb: parts[4:], Worker: msg.Header.Get(headerWorker), Incarnation: msg.Header.Get(headerIncarnation), Body: msg.Data}
+	q = gate.Request{Verb: parts[4:], Worker: msg.Header.Get(headerWorker), Incarnation: msg.Header.Get(headerIncarnation), Log: msg.Header.Get(headerLog), Body: msg.Data}
 	q.Protocol, _ = strconv.Atoi(msg.Header.Get(headerProtocol)) // 0 when there is none.
 	return host, q, ok && strings.HasPrefix(msg.Reply, g.log.subjects.Inbox(host)+".")
 }

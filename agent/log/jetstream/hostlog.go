@@ -97,6 +97,9 @@ func (c *hostConn) Call(ctx context.Context, q gate.Request) ([]byte, error) {
 	msg.Header.Set(headerWorker, q.Worker)
 	msg.Header.Set(headerIncarnation, q.Incarnation)
 	msg.Header.Set(headerProtocol, strconv.Itoa(q.Protocol))
+	if q.Log != "" {
+		msg.Header.Set(headerLog, q.Log)
+	}
 	response, err := c.nats.RequestMsgWithContext(ctx, msg)
 	switch {
 	case errors.Is(err, nats.ErrMaxPayload):

@@ -41,6 +41,8 @@ const (
 	headerWorker      = "Osu-Worker"
 	headerIncarnation = "Osu-Incarnation"
 	headerProtocol    = "Osu-Protocol"
+	// headerLog is the identity of the log that the message is about.
+	headerLog = "Osu-Log"
 )
 
 const (

@@ -1,0 +1,66 @@
+package worker
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// A log has another identity after its site was restored from a backup, or put
+// together anew. Its end, as this host knows it, is lost: replies of this host, commands
+// to it, whole runs. What follows from that is decided here, so that the host neither
+// does a step of a run twice (design.md 5, invariant 2) nor ignores a command.
+
+// foreign reports whether a record is of another log than the journal.
+func (j Journal) foreign(r message.Record) bool { return j.Seq > 0 && j.Log != r.Log }
+
+// receiveForeign decides on a command of another log:
+//
+//   - A prepare that was sent after all that this host knows is that of a new run.
+//   - If the prepare of the journal's own run is on the log, the run goes on. This host
+//     replies to it again, and then to each command that it has carried out already.
+//   - Of any other run this host may have carried out commands before its present
+//     one. It replies that it does not know.
+func (j Journal) receiveForeign(r message.Record, host string, now time.Time) (Journal, error) {
+	command, err := message.DecodeCommand(r.Body)
+	switch {
+	case err != nil:
+		return Journal{}, err
+	case command.Action == message.Prepare && r.Seq == j.Run && timeOf(r).Equal(j.RunAt):
+		return j.again(), nil
+	case command.Action == message.Prepare && timeOf(r).After(j.At):
+		return Journal{}.receive(r, host, now)
+	case command.Action == message.Prepare:
+		next, refused := receivePrepare(r, command, host, now)
+		return next.answer("", errors.New(lostPast)), refused
+	case command.Host != host:
+		return Journal{}, errOtherHosts
+	}
+	next := Journal{Run: r.Run, Seq: r.Seq, Action: command.Action}
+	return next.answer("", errors.New(lostPast)), nil
+}
+
+// again returns the journal with which this host replies again to the prepare of its
+// run.
+func (j Journal) again() Journal {
+	next := j
+	next.Seq, next.Action = j.Run, message.Prepare
+	switch {
+	case j.Action != message.Prepare && !unknown(j.Result):
+		next.Did = Did{Action: j.Action, Result: j.Result}
+		return next.answer(message.Done, nil)
+	default:
+		next.Phase = Answering
+		return next
+	}
+}
+
+// reply returns the reply to a command that this host has carried out already. After
+// its reboot, the result of the reboot is the reply to the upgrade as well: nothing is
+// left to do.
+func (d Did) reply(a message.Action) (result string, done bool) {
+	steps := []message.Action{message.Prepare, message.Upgrade, message.Reboot}
+	return d.Result, slices.Index(steps, d.Action) >= slices.Index(steps, a)
+}
