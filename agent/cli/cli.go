@@ -65,6 +65,9 @@ type commands struct {
 	Get         getCommand         `cmd:"" help:"Print the configuration, rollout and calendars as apply reads them."`
 	Edit        editCommand        `cmd:"" help:"Edit the configuration, rollout and calendars in an editor."`
 	Validate    validateCommand    `cmd:"" help:"Check a file for apply without writing anything."`
+	Backup      backupCommand      `cmd:"" help:"Copy a site, also while it runs."`
+	Restore     restoreCommand     `cmd:"" help:"Put a backup of a site in place."`
+	Recover     recoverCommand     `cmd:"" help:"Accept the logs of a site as they are, after damage or an older copy."`
 	Credentials credentialsCommand `cmd:"" help:"Make, list and withdraw tokens of the REST API and keys of hosts."`
 }
 

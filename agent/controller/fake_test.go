@@ -101,6 +101,8 @@ func (m *memory) Listen(ctx context.Context, to log.Listener) error {
 	return m.untilStale(ctx)
 }
 
+func (m *memory) Identity() string { return m.log.Identity() }
+
 func (m *memory) Send(t message.Task) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

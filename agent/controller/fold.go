@@ -20,9 +20,10 @@ func (s *state) fold(ctx context.Context, r message.Record) {
 	}
 	s.clock.fold(r, s.Now(), r.Seq > s.startedAt)
 	decoded := r.Decode()
+	s.witnesses.Fold(decoded)
 	if err := s.ledger.Fold(decoded); err != nil {
 		s.Logger.Warn("record ignored", "tenant", s.Tenant, "record", r.Seq, "host", r.Host, "reason", err)
-	} else if newest := s.ledger.Newest(); newest != nil && !isMissed(decoded) {
+	} else if newest := s.ledger.Newest(); newest != nil && !message.OfNoRun(decoded.Event) {
 		s.folded(ctx, newest, decoded)
 	}
 	if r.Kind != message.ReplyRecord {
@@ -37,13 +38,6 @@ func (s *state) fold(ctx context.Context, r message.Record) {
 	}
 	s.checkLoaded()
 	s.changed()
-}
-
-// isMissed reports whether a record tells of a missed window, which belongs to no
-// run.
-func isMissed(r message.Decoded) bool {
-	_, missed := r.Event.(message.Missed)
-	return missed
 }
 
 // folded does what follows from a record of the newest run: it adds to the story,

@@ -25,6 +25,7 @@ type guardKeeper struct {
 	keepAt  time.Time
 	pause   time.Duration
 	keeping throttle.Failing
+	telling throttle.Failing
 	// damaged tells that the log is not the one of before: what the guard knows of
 	// that one is left as it is.
 	damaged bool
@@ -71,6 +72,12 @@ func (g *guardKeeper) keep() {
 		return
 	}
 	g.pause = 0
+}
+
+// told has the guard write down how far a host knows the log.
+func (g *guardKeeper) told(seq uint64) {
+	err := g.guard.Told(seq)
+	g.telling.Note(g.logger, g.now(), err, "cannot keep what hosts know of the log", "what hosts know of the log is kept", "tenant", g.tenant)
 }
 
 func (g *guardKeeper) setBack(now time.Time) {

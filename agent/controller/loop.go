@@ -67,6 +67,9 @@ func (s *state) hear(heard []wait.Item[string, telemetry]) {
 // heard notes a heartbeat. When it describes the host anew it is written to the
 // store, so that the next controller knows the host from the start.
 func (s *state) heard(name string, a message.Alive, at time.Time) {
+	if s.witnesses.hear(name, a.Seen) {
+		s.stale = true
+	}
 	described, changed := s.hosts.heard(name, a, at)
 	s.compareClocks(name, a, at)
 	if described && s.active {
@@ -106,6 +109,9 @@ func (s *state) decide(ctx context.Context) time.Time {
 	s.archiveWhenDue(now)
 	next := earliestSet(earliestSet(now.Add(longestSleep), s.guard.keepAt), earliestSet(s.hosts.present.next(), s.archiveAt))
 	next = earliestSet(next, s.turns(now))
+	if s.isLoaded {
+		s.compareWitnesses(ctx)
+	}
 	if !s.active || !s.isLoaded || s.ready() != nil {
 		return next // A log that is half read would be taken for the whole.
 	}

@@ -70,7 +70,7 @@ func (s *state) view(r *run.State) v1.Run {
 func (s *state) whyNot(r *run.State, shown *v1.Run, now time.Time) {
 	switch {
 	case s.alarm != nil:
-		shown.Reason = s.alarm.Error()
+		shown.Reason, shown.WaitingFor = s.alarm.Error(), s.waitsForTheLog()
 	case !s.log.failing.IsZero():
 		shown.Reason = fmt.Sprintf("the log takes no record: %v", s.log.failed)
 		shown.WaitingFor = &v1.WaitingFor{What: "log", Detail: shown.Reason, Since: view.Time(s.log.failing)}

@@ -42,8 +42,12 @@ type state struct {
 	// isLoaded tells that all has been read that was in the log and the store at
 	// the start, gathered that enough was heard of the hosts to go on with a run.
 	isLoaded, gathered bool
-	// alarm is why no command may be sent any more; nil when all is well.
-	alarm error
+	// alarm is why no command may be sent any more; nil when all is well. behind means
+	// that it is what hosts know of the log.
+	alarm     error
+	alarmAt   time.Time
+	behind    bool
+	witnesses witnesses
 	// steps notices steps of the clock; lastStep is the last one that people are told
 	// of.
 	steps    stepWatch
@@ -79,7 +83,7 @@ type beside struct {
 func newState(o Options, b beside) *state {
 	s := &state{
 		Options: o, beside: b, intent: newIntent(o), hosts: newHosts(o), log: newAppender(o), guard: newGuardKeeper(o),
-		trim: trimmer{Options: o, post: b.call}, started: o.Now(),
+		witnesses: newWitnesses(o), trim: trimmer{Options: o, post: b.call}, started: o.Now(),
 	}
 	s.tasks = newDispatcher(o, b.call, func() { s.stale = true })
 	return s
@@ -142,18 +146,28 @@ func (s *state) checkLoaded() {
 	}
 }
 
-// raise sets the alarm: no command is sent any more until somebody has looked at
-// the log.
+// raise sets the alarm: no command is sent any more until a person has put the log
+// right, or has accepted it as it is.
 func (s *state) raise(err error) {
 	if s.alarm == nil {
-		s.alarm = fmt.Errorf("%w; no command is sent any more: compare the log with a backup, and only when you are sure that it is right "+
-			"remove guard.json of the site's folder and start the agent again", err)
+		s.alarmAt = s.Now()
+		s.setAlarm(err)
 		s.Logger.Error("ALARM", "tenant", s.Tenant, "error", s.alarm)
 		s.guard.damaged = true
 		s.tasks.dropAll()
 		s.checkLoaded()
-		s.changed()
 	}
+}
+
+// waitsForTheLog shows that nothing goes on before a person has put the log right.
+func (s *state) waitsForTheLog() *v1.WaitingFor {
+	return &v1.WaitingFor{What: "log", Detail: s.alarm.Error(), Since: view.Time(s.alarmAt)}
+}
+
+func (s *state) setAlarm(err error) {
+	s.alarm = fmt.Errorf("%w; no command is sent any more: put back the newest backup, or stop the agent and run osupgrade-agent recover "+
+		"to go on with this log under a new identity", err)
+	s.changed()
 }
 
 // ready returns why nothing can be decided now; nil when it can.

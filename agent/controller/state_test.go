@@ -78,7 +78,7 @@ func TestAlarmIsShown(t *testing.T) {
 		}
 		_, started := c.Start(t.Context(), "test", start)
 		for where, text := range map[string]string{"newest": shown.Run.Reason, "runs": runs[0].Reason, "ready": ready.Error(), "start": started.Error()} {
-			for _, part := range []string{"the log is damaged", "compare the log with a backup", "remove guard.json of the site"} {
+			for _, part := range []string{"the log is damaged", "put back the newest backup", "osupgrade-agent recover"} {
 				if !strings.Contains(text, part) || strings.Contains(text, "\n") {
 					t.Errorf("%s: %q does not say %q in one line", where, text, part)
 				}

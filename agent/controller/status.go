@@ -48,7 +48,7 @@ func (s *state) situation(now time.Time) v1.Situation {
 		shown.LastClockStep = &v1.ClockStep{From: view.Time(s.lastStep.from), To: view.Time(s.lastStep.to)}
 	}
 	if s.alarm != nil {
-		shown.Status = view.StatusWaiting
+		shown.Status, shown.WaitingFor = view.StatusWaiting, s.waitsForTheLog()
 	}
 	s.countHosts(&shown, now)
 	shown.Warnings = s.warnings.list("", now)
@@ -64,7 +64,7 @@ func (s *state) situation(now time.Time) v1.Situation {
 		}
 	}
 	// What cannot be read says nothing of windows.
-	if s.idle.What != "" && current == nil && (shown.OpenWindow != nil || s.intent.unreadable() != nil) {
+	if s.alarm == nil && s.idle.What != "" && current == nil && (shown.OpenWindow != nil || s.intent.unreadable() != nil) {
 		idle := s.idle
 		shown.WaitingFor = &idle
 	}

@@ -66,6 +66,8 @@ var (
 	// Marks and Seal are the files that check the folder of the embedded server.
 	Marks = Kind{"high-water marks", 1}
 	Seal  = Kind{"seal", 1}
+	// Backup is a copy of a site.
+	Backup = Kind{"backup", 1}
 	// HostKey and Token let a host and a client in.
 	HostKey = Kind{"host key", 1}
 	Token   = Kind{"token", 1}

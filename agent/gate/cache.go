@@ -162,6 +162,22 @@ func (c *cache) part(host string) []byte {
 	return command.Encode()
 }
 
+// commanded reports whether the cache has the command of a reply, or a later one to the
+// host.
+func (c *cache) commanded(r message.Record) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.Action == message.Prepare {
+		return r.Run == c.prepare.Seq
+	}
+	newest, some := c.toHost[r.Host]
+	if !some || newest.Run != r.Run {
+		return false
+	}
+	command, err := message.DecodeCommand(newest.Body)
+	return err != nil || command.Action == r.Action || command.Action == message.Reboot
+}
+
 // run is the id of the newest run.
 func (c *cache) run() uint64 {
 	c.mu.Lock()

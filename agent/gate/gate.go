@@ -32,8 +32,7 @@ const CallTimeout = 5 * time.Second
 
 // Log is what a gate needs of a tenant's log.
 type Log interface {
-	// Identity returns the identity of the log; a log that was deleted and created
-	// again has another identity.
+	// Identity returns the identity of the log (log.Log).
 	Identity() string
 	// AppendReply writes a reply; log.ErrAnswered means that the log
 	// has a reply of this host to this command.
@@ -220,6 +219,14 @@ func (g *Gate) reply(ctx context.Context, r message.Record, run string) Response
 	case !newest:
 		return refused("run %d is not the newest", id)
 	}
+	switch commanded, err := g.commanded(ctx, r); {
+	case err != nil:
+		return failed(err)
+	case !commanded:
+		// A copy of the site was put back that lacks the command. The reply would stand
+		// in the way of the one that the host gives when it is commanded again.
+		return refused("the log has no command %s of run %d to this host", r.Action, id)
+	}
 	switch err := g.Log.AppendReply(ctx, r); {
 	case errors.Is(err, log.ErrAnswered):
 		return Response{Answered: true}
@@ -237,6 +244,17 @@ func (g *Gate) isNewest(ctx context.Context, run uint64) (bool, error) {
 	}
 	newest, err := g.Log.NewestPrepare(ctx)
 	return err == nil && newest == run, err
+}
+
+// commanded reports whether the log has the command of a reply. The cache may be behind.
+func (g *Gate) commanded(ctx context.Context, r message.Record) (bool, error) {
+	if g.cache.commanded(r) {
+		return true, nil
+	}
+	if err := g.cache.current(ctx); err != nil {
+		return false, err
+	}
+	return g.cache.commanded(r), nil
 }
 
 func (g *Gate) versions(ctx context.Context, host string, body []byte) Response {

@@ -34,6 +34,9 @@ var ErrProtocol = errors.New("the site speaks another protocol")
 
 // Log is one tenant's log as its controller sees it.
 type Log interface {
+	// Identity returns the identity of the log. A log that was deleted and made again,
+	// or restored from a backup, has another identity.
+	Identity() string
 	// Append writes a command or an event and returns its sequence once it is on
 	// disk. It fails with ErrBehind unless the last command or event has the
 	// sequence expect. After any other error the record may be on the log or not.

@@ -170,6 +170,14 @@ type Missed struct {
 	Reason    string    `json:"reason,omitempty"`
 }
 
+// Skipped tells that a person had the log go on beyond its end, because hosts may know
+// records that it has lost. It belongs to no run: so many of them follow one another
+// that no sequence is given out twice.
+type Skipped struct {
+	// To is the first sequence after them.
+	To uint64 `json:"to"`
+}
+
 // Finished ends a run.
 type Finished struct {
 	// Result is completed, partial, failed, aborted or timed-out.
@@ -193,6 +201,7 @@ func (Resumed) name() string   { return "resumed" }
 func (Aborted) name() string   { return "aborted" }
 func (Frozen) name() string    { return "frozen" }
 func (Missed) name() string    { return "missed" }
+func (Skipped) name() string   { return "skipped" }
 func (Finished) name() string  { return "finished" }
 
 // readers read the members of each event, by its name.
@@ -200,11 +209,20 @@ var readers = map[string]func([]byte) (Event, error){
 	"opened": read[Opened], "silent": read[Silent], "recovered": read[Recovered], "deleted": read[Deleted], "released": read[Released],
 	"admitted": read[Admitted], "slot": read[Slot], "ran": read[Ran], "overdue": read[Overdue], "cancelled": read[Cancelled],
 	"approved": read[Approved], "paused": read[Paused], "resumed": read[Resumed], "aborted": read[Aborted],
-	"frozen": read[Frozen], "missed": read[Missed], "finished": read[Finished],
+	"frozen": read[Frozen], "missed": read[Missed], "skipped": read[Skipped], "finished": read[Finished],
 }
 
 // Name is what an event is called on the log.
 func Name(e Event) string { return e.name() }
+
+// OfNoRun reports whether an event belongs to no run.
+func OfNoRun(e Event) bool {
+	switch e.(type) {
+	case Missed, Skipped:
+		return true
+	}
+	return false
+}
 
 // Hosts are the hosts that an event is about; none of one that is about the
 // whole run.
@@ -297,6 +315,8 @@ func check(e Event) error {
 		return cmp.Or(present("not-after", !e.NotAfter.IsZero()), present("until", !e.Until.IsZero()))
 	case Missed:
 		return cmp.Or(present("window", !e.Window.IsZero()), present("window-end", !e.WindowEnd.IsZero()))
+	case Skipped:
+		return present("to", e.To != 0)
 	case Finished:
 		return present("result", e.Result != "")
 	}

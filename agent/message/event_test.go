@@ -45,6 +45,7 @@ func TestEventBodies(t *testing.T) {
 		`{"event":"aborted","by":"ann","why":"wrong release"}`:                                                      Aborted{By: "ann", Why: "wrong release"},
 		`{"event":"frozen","freeze":"christmas","not-after":"2026-11-21T01:00:00Z","until":"2026-11-21T05:00:00Z"}`: Frozen{Freeze: "christmas", NotAfter: opens, Until: end},
 		`{"event":"missed","window":"2026-11-21T01:00:00Z","window-end":"2026-11-21T05:00:00Z","reason":"away"}`:    Missed{Window: opens, WindowEnd: end, Reason: "away"},
+		`{"event":"skipped","to":1061}`:                                                                             Skipped{To: 1061},
 		`{"event":"finished","result":"partial"}`:                                                                   Finished{Result: "partial"},
 	} {
 		if got := string(EncodeEvent(event)); got != body {
@@ -82,6 +83,7 @@ func TestMalformedEvents(t *testing.T) {
 		`{"event":"frozen","freeze":"x"}`:                       "not-after is missing",
 		`{"event":"frozen","not-after":"2026-11-21T05:00:00Z"}`: "until is missing",
 		`{"event":"missed","window":"2026-11-21T05:00:00Z"}`:    "window-end is missing",
+		`{"event":"skipped"}`:                                   "to is missing",
 		`{"event":"finished"}`:                                  "result is missing",
 	} {
 		if _, err := DecodeEvent([]byte(body)); err == nil || !strings.Contains(err.Error(), want) {

@@ -105,6 +105,9 @@ func (l *Ledger) Fold(r message.Decoded) error {
 }
 
 func (l *Ledger) fold(r message.Decoded) error {
+	if _, skipped := r.Event.(message.Skipped); skipped {
+		return nil
+	}
 	if l.Current() == nil && r.Kind == message.EventRecord {
 		switch e := r.Event.(type) {
 		case nil:

@@ -64,8 +64,9 @@ type Site struct {
 	tokens   *api.Tokens
 	tenants  map[string]api.Controller
 	listener net.Listener
-	http     *http.Server
-	nats     *nats.Conn
+	// http serves the REST API, local the site's own socket.
+	http, local *http.Server
+	nats        *nats.Conn
 	// warners are told of refused connections.
 	warners warners
 	// receivers are the connections on which the hosts of each tenant are received.
@@ -113,7 +114,7 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	s.server, err = natsd.Start(ctx, natsd.Options{
-		Dir: filepath.Join(o.Dir, "store"), Listen: o.NATS.Listen, TLS: tlsConfig(natsPair), Hosts: s.hosts, Refused: s.warners.warn,
+		Dir: storeFolder(o.Dir), Listen: o.NATS.Listen, TLS: tlsConfig(natsPair), Hosts: s.hosts, Refused: s.warners.warn,
 		Holder: o.Holder, Log: o.Log,
 	})
 	if err != nil {
@@ -127,7 +128,7 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	if s.nats, err = s.server.Connect(); err != nil {
 		return fmt.Errorf("cannot connect to the embedded NATS server: %w", err)
 	}
-	if s.guards, err = guard.OpenFile(filepath.Join(o.Dir, "guard.json")); err != nil {
+	if s.guards, err = guard.OpenFile(guardFile(o.Dir)); err != nil {
 		return err
 	}
 	kept, err := store.Open(ctx, s.nats)
@@ -144,6 +145,9 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 		}
 	}
 	s.keepCertificates(running, apiPair, natsPair)
+	if err := s.serveLocal(running, o.Dir); err != nil {
+		o.Log.Warn("the site runs, but makes no backups", "error", err)
+	}
 	s.serve(running, api.New(api.Options{
 		Site: o.Name, Tenants: s.tenants, Store: kept, Tokens: s.tokens, Healthy: s.server.Healthy, Reaches: s.reaches, Certificates: s.expiries, Log: o.Log,
 	}))
@@ -289,6 +293,9 @@ func (s *Site) Close() error {
 		}
 	} else if s.listener != nil {
 		errs = append(errs, s.listener.Close())
+	}
+	if s.local != nil {
+		errs = append(errs, s.local.Close())
 	}
 	s.parts.Wait()
 	for _, hosts := range s.receivers {

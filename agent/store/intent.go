@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/durability"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -97,8 +98,8 @@ func (k intentKey) String() string {
 type intent struct {
 	js jetstream.JetStream
 	kv jetstream.KeyValue
-	// made is when the bucket was made.
-	made int64
+	// identity is that of the bucket.
+	identity int64
 	// counting makes counting calendars and adding one a single step.
 	counting sync.Mutex
 }
@@ -107,19 +108,24 @@ type intent struct {
 const maxIntent = 3 * maxBucket
 
 func openIntent(ctx context.Context, js jetstream.JetStream) (*intent, error) {
-	const name = "osu-intent"
-	kv, err := bucket(ctx, js, name, "configurations, rollouts and calendars by tenant and site", maxIntent)
+	kv, err := bucket(ctx, js, IntentBucket, "configurations, rollouts and calendars by tenant and site", maxIntent)
 	if err != nil {
 		return nil, err
 	}
-	made, err := creation(ctx, js, "KV_"+name)
+	identity, err := durability.Identity(ctx, js, BucketStream(IntentBucket))
 	if err != nil {
 		return nil, err
 	}
-	return &intent{js: js, kv: kv, made: made.UnixNano()}, nil
+	number, err := durability.Number(identity)
+	if err != nil {
+		return nil, err
+	}
+	return &intent{js: js, kv: kv, identity: number}, nil
 }
 
-func (i *intent) revision(number uint64) Revision { return Revision{Bucket: i.made, Number: number} }
+func (i *intent) revision(number uint64) Revision {
+	return Revision{Bucket: i.identity, Number: number}
+}
 
 // decodeIntent reads the value of an entry.
 func decodeIntent[T any](entry jetstream.KeyValueEntry) (T, error) {
@@ -155,7 +161,7 @@ func (i *intent) put(ctx context.Context, k intentKey, value any, base Revision)
 	switch {
 	case base == (Revision{}):
 		number, err = i.kv.Create(ctx, k.entry(), body)
-	case base.Bucket != i.made:
+	case base.Bucket != i.identity:
 		err = ErrConflict
 	default:
 		number, err = i.kv.Update(ctx, k.entry(), body, base.Number)
@@ -170,7 +176,7 @@ func (i *intent) put(ctx context.Context, k intentKey, value any, base Revision)
 // is ErrConflict. It returns the revision of the deletion. KeyValue.Delete does
 // not, so remove sends the same message itself (NATS ADR-8).
 func (i *intent) remove(ctx context.Context, k intentKey, base Revision) (Revision, error) {
-	if base.Bucket != i.made {
+	if base.Bucket != i.identity {
 		return Revision{}, fmt.Errorf("cannot delete the %s: %w", k, ErrConflict)
 	}
 	deletion := nats.NewMsg("$KV." + i.kv.Bucket() + "." + k.entry())

@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -35,8 +34,8 @@ var (
 	ErrFull = errors.New("there are too many")
 )
 
-// Revision identifies one write of a bucket. It includes the time at which the
-// bucket was created, so that a bucket that was deleted and created again never
+// Revision identifies one write of a bucket. It includes the identity of the bucket,
+// so that a bucket that was deleted and created again, or restored from a backup, never
 // repeats a revision (design.md 7). The zero value means "no entry".
 type Revision struct {
 	Bucket int64
@@ -56,6 +55,12 @@ type Store struct {
 	// versionsLog is the stream of the bucket of versions.
 	versionsLog jetstream.Stream
 }
+
+// IntentBucket is the bucket of the intent, and BucketStream the stream of a bucket.
+const IntentBucket = "osu-intent"
+
+// BucketStream returns the name of the stream that has the entries of a bucket.
+func BucketStream(bucket string) string { return "KV_" + bucket }
 
 // maxBucket bounds a bucket, in bytes.
 const maxBucket = 256 << 20
@@ -89,22 +94,25 @@ func Open(ctx context.Context, nc *nats.Conn) (*Store, error) {
 	return &Store{intent: intent, hosts: hosts, versions: versions, leases: leases, versionsLog: versionsLog, runs: runs{js: js, streams: map[string]jetstream.Stream{}}}, nil
 }
 
+// Renew gives the intent a new identity: none of the revisions that were returned for it
+// is good for a write any more.
+func (s *Store) Renew(ctx context.Context) error {
+	_, err := durability.Renew(ctx, s.intent.js, BucketStream(IntentBucket))
+	return err
+}
+
 func bucket(ctx context.Context, js jetstream.JetStream, name, description string, most int64) (jetstream.KeyValue, error) {
+	identity, err := durability.Identity(ctx, js, BucketStream(name))
+	if err != nil {
+		return nil, err
+	}
 	kv, err := js.CreateOrUpdateKeyValue(ctx, durability.Bucket(jetstream.KeyValueConfig{
-		Bucket: name, Description: description, History: 1, MaxBytes: most,
+		Bucket: name, Description: description, History: 1, MaxBytes: most, Metadata: durability.Metadata(identity),
 	}))
 	if err != nil {
 		return nil, fmt.Errorf("cannot open bucket %s: %w", name, err)
 	}
 	return kv, nil
-}
-
-func creation(ctx context.Context, js jetstream.JetStream, stream string) (time.Time, error) {
-	s, err := js.Stream(ctx, stream)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("cannot look at bucket %s: %w", stream, err)
-	}
-	return s.CachedInfo().Created, nil
 }
 
 // translate converts errors of the key-value layer to errors of this package.

@@ -45,7 +45,8 @@ type Situation struct {
 	SilentHosts []string `json:"silent-hosts,omitempty"`
 	// OpenWindow is the window that is open; absent while none is.
 	OpenWindow *OpenWindow `json:"open-window,omitempty"`
-	// WaitingFor tells why a window that is open has no run; absent otherwise.
+	// WaitingFor tells why a window that is open has no run, or why the log is not
+	// trusted; absent otherwise.
 	WaitingFor *WaitingFor `json:"waiting-for,omitempty"`
 	// LastMissed is the window that was missed last: it closed without a run.
 	LastMissed *MissedWindow `json:"last-missed,omitempty"`

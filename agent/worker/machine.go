@@ -77,8 +77,9 @@ func (j Journal) receive(r message.Record, host string, now time.Time) (Journal,
 	case !now.Before(j.NotAfter):
 		return Journal{}, tooLate(j.NotAfter, now, r.Time)
 	}
-	next := Journal{Run: j.Run, NotAfter: j.NotAfter, RunAt: j.RunAt, Seq: r.Seq, Action: command.Action, Phase: begins(command.Action), Did: j.Did}
+	next := Journal{Run: j.Run, NotAfter: j.NotAfter, RunAt: j.RunAt, Seq: r.Seq, Action: command.Action, Phase: begins(command.Action)}
 	if result, done := j.Did.reply(command.Action); done {
+		next.Did = j.Did
 		return next.answer(result, nil), nil
 	}
 	switch {

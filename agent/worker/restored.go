@@ -47,20 +47,23 @@ func (j Journal) receiveForeign(r message.Record, host string, now time.Time) (J
 func (j Journal) again() Journal {
 	next := j
 	next.Seq, next.Action = j.Run, message.Prepare
-	switch {
-	case j.Action != message.Prepare && !unknown(j.Result):
-		next.Did = Did{Action: j.Action, Result: j.Result}
-		return next.answer(message.Done, nil)
-	default:
+	if j.Action == message.Prepare || unknown(j.Result) {
 		next.Phase = Answering
 		return next
 	}
+	if !j.Did.covers(j.Action) {
+		next.Did = Did{Action: j.Action, Result: j.Result}
+	}
+	return next.answer(message.Done, nil)
 }
 
 // reply returns the reply to a command that this host has carried out already. After
 // its reboot, the result of the reboot is the reply to the upgrade as well: nothing is
 // left to do.
-func (d Did) reply(a message.Action) (result string, done bool) {
+func (d Did) reply(a message.Action) (result string, done bool) { return d.Result, d.covers(a) }
+
+// covers reports whether an action is the last step that was taken, or one before it.
+func (d Did) covers(a message.Action) bool {
 	steps := []message.Action{message.Prepare, message.Upgrade, message.Reboot}
-	return d.Result, slices.Index(steps, d.Action) >= slices.Index(steps, a)
+	return slices.Index(steps, d.Action) >= slices.Index(steps, a)
 }

@@ -2,7 +2,7 @@
 // replicas, their placement, and when a write counts as on disk. Each stream relies on
 // the data of the others, so all have the same settings.
 //
-// It decides nothing else and does no I/O.
+// It also gives each stream its identity, and decides nothing else.
 package durability
 
 import "github.com/nats-io/nats.go/jetstream"

@@ -67,6 +67,12 @@ func OpenFile(path string) (*File, error) {
 	return f, nil
 }
 
+// State returns what is kept of a tenant's log.
+func (f *File) State(tenant string) State { return entry{f, tenant}.Read() }
+
+// Forget drops what is kept of a tenant's log: a person accepts the log as it is.
+func (f *File) Forget(tenant string) error { return entry{f, tenant}.Write(State{}) }
+
 // Guard makes the guard of a tenant's log.
 func (f *File) Guard(tenant string) *Guard { return New(entry{f, tenant}) }
 
@@ -116,6 +122,7 @@ func (f *File) flush(b *batch) {
 	f.next = nil
 	f.mu.Unlock()
 	maps.Copy(all, b.states)
+	maps.DeleteFunc(all, func(_ string, s State) bool { return s == State{} })
 	body, err := format.Guard.EncodeSummed(content, all)
 	if err == nil {
 		err = f.write(f.path, body, 0o600)

@@ -27,6 +27,9 @@ type Mark struct {
 type State struct {
 	Mark
 	Trimmed *Mark `json:"trimmed,omitempty"`
+	// Told is the highest sequence that a host has told of though the log ended before
+	// it, 0 if none has: whoever recovers the log goes on beyond it.
+	Told uint64 `json:"told,omitempty"`
 }
 
 // Guard checks the log while its owner folds it.
@@ -67,6 +70,7 @@ func (g *Guard) Anew() *Guard { return New(g.storage) }
 func (s State) check() error {
 	trimmed := s.Trimmed
 	switch {
+	case s.Mark == (Mark{}) && trimmed == nil && s.Told > 0:
 	case !s.possible():
 		return fmt.Errorf("record %d cannot have the hash %.80q", s.Seq, s.Hash)
 	case trimmed == nil:
@@ -86,7 +90,7 @@ func (g *Guard) See(r message.Record) error {
 	if r.Seq <= g.now.Seq {
 		return nil
 	}
-	if g.kept == (State{}) && g.now.Seq == 0 {
+	if g.kept.Seq == 0 && g.now.Seq == 0 {
 		g.adopt(r.Seq)
 	}
 	if r.Seq != g.now.Seq+1 {
@@ -134,7 +138,7 @@ func (g *Guard) Keep() error {
 	if g.now.Seq <= g.kept.Seq {
 		return nil
 	}
-	return g.write(State{Mark: g.now, Trimmed: g.kept.Trimmed})
+	return g.write(State{Mark: g.now, Trimmed: g.kept.Trimmed, Told: g.kept.Told})
 }
 
 func (g *Guard) write(s State) error {
@@ -143,6 +147,17 @@ func (g *Guard) write(s State) error {
 	}
 	g.kept = s
 	return nil
+}
+
+// Told makes durable that a host knows the log up to a sequence, though the log ends
+// before it.
+func (g *Guard) Told(seq uint64) error {
+	if seq <= g.kept.Told {
+		return nil
+	}
+	next := g.kept
+	next.Told = seq
+	return g.write(next)
 }
 
 // maxNoted bounds the number of noted marks; the oldest are dropped first.
@@ -188,7 +203,7 @@ func (g *Guard) Trim(seq uint64) error {
 	if g.now.Seq > known.Seq {
 		known = g.now
 	}
-	if err := g.write(State{Mark: known, Trimmed: &trimmed}); err != nil {
+	if err := g.write(State{Mark: known, Trimmed: &trimmed, Told: g.kept.Told}); err != nil {
 		return err
 	}
 	g.noted = slices.Delete(g.noted, 0, i+1)

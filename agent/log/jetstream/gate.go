@@ -72,9 +72,6 @@ type gateLog struct{ *Log }
 
 var _ gate.Log = gateLog{}
 
-// Identity implements gate.Log.
-func (l gateLog) Identity() string { return l.identity() }
-
 // AppendReply implements gate.Log.
 func (l gateLog) AppendReply(ctx context.Context, r message.Record) error {
 	msg := nats.NewMsg(l.subjects.Reply(r.Run, r.Action, r.Host))

@@ -64,6 +64,8 @@ type Log struct {
 	nats   *nats.Conn
 	js     jetstream.JetStream
 	stream jetstream.Stream
+	// identity is that of the log.
+	identity string
 	// gate checks who holds a host's lease; nil when this process has no gate.
 	gate atomic.Pointer[Gate]
 	// dropped counts the telemetry that could not be read.
@@ -89,16 +91,20 @@ func OpenApart(ctx context.Context, nc, hosts *nats.Conn, tenant string) (*Log, 
 		return nil, err
 	}
 	subjects := log.Subjects{Tenant: tenant}
-	stream, err := js.CreateOrUpdateStream(ctx, streamConfig(subjects))
+	l := &Log{subjects: subjects, nats: hosts, js: js}
+	if l.identity, err = durability.Identity(ctx, js, subjects.Stream()); err == nil {
+		l.stream, err = js.CreateOrUpdateStream(ctx, streamConfig(subjects, l.identity))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the log of tenant %s: %w", tenant, err)
 	}
-	return &Log{subjects: subjects, nats: hosts, js: js, stream: stream}, nil
+	return l, nil
 }
 
-func streamConfig(s log.Subjects) jetstream.StreamConfig {
+func streamConfig(s log.Subjects, identity string) jetstream.StreamConfig {
 	return durability.Stream(jetstream.StreamConfig{
-		Name: s.Stream(), Description: "the log of tenant " + s.Tenant, Subjects: s.All(),
+		Metadata: durability.Metadata(identity),
+		Name:     s.Stream(), Description: "the log of tenant " + s.Tenant, Subjects: s.All(),
 		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew,
 		MaxBytes: maxLog, DenyDelete: true, AllowDirect: true,
 	})
@@ -215,6 +221,33 @@ func (l *Log) Trim(ctx context.Context, upTo uint64) error {
 	return nil
 }
 
+// Skip has the log go on at a sequence: those before it are taken by events that say
+// so. It is called while no controller writes.
+func (l *Log) Skip(ctx context.Context, to uint64) error {
+	newest, err := gateLog{l}.NewestCommand(ctx)
+	if err != nil {
+		return fmt.Errorf("cannot look for the end of the log: %w", err)
+	}
+	last, err := l.Last(ctx)
+	if err != nil {
+		return err
+	}
+	event := message.EncodeEvent(message.Skipped{To: to})
+	for ; last+1 < to; last++ {
+		if newest, err = l.Append(ctx, message.Record{Kind: message.EventRecord, Body: event}, newest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Renew gives the log a new identity: its hosts know that it is not, or need not be,
+// the log that they have seen.
+func (l *Log) Renew(ctx context.Context) (err error) {
+	l.identity, err = durability.Renew(ctx, l.js, l.subjects.Stream())
+	return err
+}
+
 // last gets the newest record of a subject; nil when there is none.
 func (l *Log) last(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {
 	msg, err := l.stream.GetLastMsgForSubject(ctx, subject)
@@ -242,11 +275,8 @@ func (l *Log) whenBack(ctx context.Context, do func()) {
 	}
 }
 
-// identity returns the identity of the log; a log that was deleted and created again
-// has another identity.
-func (l *Log) identity() string {
-	return strconv.FormatInt(l.stream.CachedInfo().Created.UnixNano(), 36)
-}
+// Identity implements log.Log.
+func (l *Log) Identity() string { return l.identity }
 
 // Follow implements log.Log.
 func (l *Log) Follow(ctx context.Context, from uint64, deliver func(message.Record)) error {

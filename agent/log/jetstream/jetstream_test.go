@@ -175,6 +175,18 @@ func TestOneAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := h.Reply(t.Context(), run, reply); !errors.Is(err, log.ErrRefused) {
+		t.Fatalf("a reply to a command that is not on the log gets %v", err)
+	}
+	upgrade := message.Record{Kind: message.CommandHost, Host: "h01", Run: run, Body: message.Command{Action: message.Upgrade, Host: "h01"}.Encode()}
+	if _, err := s.log.Append(t.Context(), upgrade, run); err != nil {
+		t.Fatal(err)
+	}
+	foreign := reply
+	foreign.Log = "another"
+	if err := h.Reply(t.Context(), run, foreign); !errors.Is(err, log.ErrRefused) {
+		t.Fatalf("a reply to a command of another log gets %v", err)
+	}
 	if err := h.Reply(t.Context(), run, reply); err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +201,7 @@ func TestOneAnswer(t *testing.T) {
 	if err := h.Reply(t.Context(), run, reply); !errors.Is(err, log.ErrRefused) {
 		t.Fatalf("a reply of %d bytes gets %v", gate.MaxReply, err)
 	}
-	if last, err := s.log.Last(t.Context()); err != nil || last != 2 {
+	if last, err := s.log.Last(t.Context()); err != nil || last != 3 {
 		t.Errorf("the log has %d records, %v", last, err)
 	}
 }

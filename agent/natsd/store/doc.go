@@ -34,7 +34,7 @@
 //	the disk is full or fails while the server      health of the        every few seconds (natsd)
 //	  runs                                          server
 //
-// Not found: high-water marks and guard that are restored together with the
-// streams from one backup. Every host's journal knows how far its log had come,
-// and refuses the older one.
+// High-water marks and guard that are put back together with the streams, from one copy
+// of the folder, are found out by the hosts: each tells the site the position of its
+// journal (agent/log/guard, Witness).
 package store

@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
+)
+
+// siteData is the folder of a site.
+type siteData struct {
+	Data string `help:"The site's folder." default:"/var/lib/osupgrade" type:"path" env:"OSUPGRADE_DATA"`
+}
+
+// backupCommand copies a site.
+type backupCommand struct {
+	siteData
+	Out string `help:"File to write the backup to; it must not exist." required:"" type:"path" placeholder:"FILE"`
+}
+
+// Help describes the command.
+func (c *backupCommand) Help() string {
+	return `The site may run meanwhile: it makes the copy itself, of each stream as it is at one
+instant, and hosts and clients notice nothing. Run the command on the site's machine, as
+the site's user. If the site does not run, the command reads its folder.
+
+The backup is a tar file with the logs, the configuration, the history, the hosts, and the
+keys and tokens that the site accepts; keep it as safe as the folder itself. It is checked
+before it gets its name: every sum and every record. The configuration file of
+osupgrade-agent serve, certificates and check scripts are not in it.
+
+  osupgrade-agent backup --data /var/lib/osupgrade --out /backup/site-$(date +%F).tar
+
+To use it, see osupgrade-agent restore --help.`
+}
+
+// Run implements the command.
+func (c *backupCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger) error {
+	if err := site.Backup(ctx, c.Data, c.Out, log); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "Wrote a backup of %s to %s and checked it.\n", c.Data, c.Out)
+	return err
+}
+
+// skipped is how many records may be lost.
+type skipped struct {
+	Skip uint64 `help:"How many records may be lost that no host has told of. So many numbers of runs are left out, so that none is given out twice." default:"1000"`
+}
+
+func (s skipped) check() error {
+	if s.Skip > site.MaxSkip {
+		return misusedf("skip: %d is too many; use at most %d", s.Skip, site.MaxSkip)
+	}
+	return nil
+}
+
+// restoreCommand puts a backup in place.
+type restoreCommand struct {
+	siteData
+	skipped
+	File string `arg:"" help:"The backup, a file of osupgrade-agent backup." type:"path"`
+}
+
+// Help describes the command.
+func (c *restoreCommand) Help() string {
+	return `The folder must have no site in it. Stop the old site first, wherever it is, and never
+start it again: two sites of the same hosts contradict each other.
+
+What has happened since the backup is lost. The restored logs therefore get a new
+identity, and go on beyond all numbers that may have been given out. Start the site as
+before; its hosts connect by themselves, and tell it from their journals what they have
+done: none upgrades twice in a run, and none ignores a command. A host that worked for a
+run that the backup does not know says so, and waits for osupgrade-agent release.
+
+  systemctl stop osupgrade-agent
+  mv /var/lib/osupgrade /var/lib/osupgrade.old
+  osupgrade-agent restore /backup/site-2026-11-21.tar --data /var/lib/osupgrade
+  systemctl start osupgrade-agent
+
+A run that was under way in the backup goes on, unless its end has passed. ETags from
+before are refused with 412; Terraform reads anew by itself.`
+}
+
+// Run implements the command.
+func (c *restoreCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	if err := site.Restore(ctx, c.File, c.Data, c.Skip, out, log); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "Restored %s to %s. Start the site: osupgrade-agent serve --data %s\n", c.File, c.Data, c.Data)
+	return err
+}
+
+// recoverCommand accepts the logs of a site.
+type recoverCommand struct {
+	siteData
+	skipped
+}
+
+// Help describes the command.
+func (c *recoverCommand) Help() string {
+	return `A site stops all commands when its log is damaged, or is older than its hosts know it:
+somebody put back a copy of its folder, or started a clone of its machine. It says so in
+status, on /readyz and in its log, with the hosts that know more.
+
+If you have a newer backup, restore that. Otherwise stop the site and run this command. It
+accepts what is there, gives each log a new identity, and has it go on beyond all numbers
+that hosts have told of. Then start the site; its hosts tell it from their journals what
+they have done, as after osupgrade-agent restore.
+
+  systemctl stop osupgrade-agent
+  osupgrade-agent recover --data /var/lib/osupgrade
+  systemctl start osupgrade-agent
+
+Records that are damaged themselves cannot be accepted: restore a backup.`
+}
+
+// Run implements the command.
+func (c *recoverCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	if err := site.Recover(ctx, c.Data, c.Skip, out, log); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "Recovered %s. Start the site: osupgrade-agent serve --data %s\n", c.Data, c.Data)
+	return err
+}
