@@ -188,7 +188,7 @@ func filesOf(t *testing.T, dir string) (names []string) {
 // sealName and marksName are the files that package store keeps in the folder.
 const (
 	sealName  = "seal.json"
-	marksName = "marks.json"
+	marksName = "store-marks.json"
 )
 
 // TestDamageAtRest checks that whatever happens to a file of a store while

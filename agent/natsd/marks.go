@@ -77,6 +77,38 @@ func (m *marker) run(tried func(error)) {
 	}
 }
 
+// Mark makes durable that a stream has a record, so that the record is missed if it is
+// lost. It is called between the acknowledgement by the server and that to the writer.
+func (s *Server) Mark(stream string, seq uint64) error {
+	s.mu.RLock()
+	m, account := s.marks, s.nats.GlobalAccount().GetName()
+	s.mu.RUnlock()
+	if err := m.raise(account+"/"+stream, seq); err != nil {
+		return fmt.Errorf("cannot write the high-water marks of the store: %w", err)
+	}
+	return nil
+}
+
+// raise raises the mark of one stream.
+func (m *marker) raise(stream string, seq uint64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.kept[stream] >= seq {
+		return nil
+	}
+	marks := store.Marks{stream: seq}
+	for other, mark := range m.kept {
+		if other != stream {
+			marks[other] = mark
+		}
+	}
+	if err := marks.Write(m.dir); err != nil {
+		return err
+	}
+	m.kept = marks
+	return nil
+}
+
 // mark writes the last sequence of each stream. While a stream is unhealthy it
 // leaves the marks as they are: after a full disk the server may count a record
 // that it could not write, such as the first of a block. A mark of that record,

@@ -244,10 +244,15 @@ func (s *Server) start(ctx context.Context, listen string) error {
 		return port.Explain(listen, err)
 	}
 	s.replace(embedded, auth)
-	if s.marks, err = s.mark(o.Log); err != nil {
+	marks, err := s.mark(o.Log)
+	if err != nil {
 		shutDown(embedded)
+		return err
 	}
-	return err
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.marks = marks
+	return nil
 }
 
 // mark begins to keep high-water marks.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -217,7 +218,7 @@ func TestRecoverDamage(t *testing.T) {
 		t.Fatal("a damaged seal is no error")
 	}
 	out := new(bytes.Buffer)
-	if err := Recover(t.Context(), dir, 10, out, slog.New(slog.DiscardHandler)); err != nil || !strings.Contains(out.String(), "Accepted: its seal cannot be read") {
+	if err := Recover(t.Context(), dir, 10, out, slog.New(slog.DiscardHandler)); err != nil || !strings.Contains(out.String(), "seal.json cannot be read") {
 		t.Fatalf("it is not recovered: %v, %s", err, out)
 	}
 	closeSite(t, openTwo(t, dir))
@@ -235,5 +236,93 @@ func TestRecoverDamage(t *testing.T) {
 	}
 	if err := Recover(t.Context(), dir, 10, out, slog.New(slog.DiscardHandler)); err == nil {
 		t.Error("damaged records are accepted")
+	}
+}
+
+// copyTo copies a folder as an administrator does.
+func copyTo(t *testing.T, from, to string) {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), "cp", "-a", from, to).CombinedOutput(); err != nil {
+		t.Fatalf("cannot copy %s: %v: %s", from, err, out)
+	}
+}
+
+// refused checks that a site does not start on a folder, and says why, and starts once it
+// was recovered.
+func refused(t *testing.T, dir, why string) {
+	t.Helper()
+	_, err := Open(t.Context(), Options{Name: "test", Zone: time.UTC, Dir: dir, API: Endpoint{Listen: "127.0.0.1:0"}, Holder: "a test", Log: slog.New(slog.DiscardHandler)})
+	if err == nil || !strings.Contains(err.Error(), why) {
+		t.Fatalf("the site starts with %v, and does not say %q", err, why)
+	}
+	if err := Recover(t.Context(), dir, 10, new(bytes.Buffer), slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAcknowledgedWriteIsLost checks that an acknowledged write of the configuration
+// whose record lost its last byte, as a disk may have it after a kill, does not come
+// back as the older revision without a word, however short after it that is.
+func TestAcknowledgedWriteIsLost(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "site")
+	s := openTwo(t, dir)
+	defer closeSite(t, s)
+	base, _ := fill(t, s)
+	for i := range 5 {
+		config := v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: fmt.Sprint("appliance-", i)}}}
+		written, err := s.Store().PutConfig(t.Context(), "acme", config, base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		base = written
+		killed := filepath.Join(t.TempDir(), "killed")
+		copyTo(t, dir, killed)
+		blocks, err := filepath.Glob(filepath.Join(killed, "store", "jetstream", "*", "streams", "KV_osu-intent", "msgs", "*.blk"))
+		if err != nil || len(blocks) != 1 {
+			t.Fatalf("there are %v, %v", blocks, err)
+		}
+		info, err := os.Stat(blocks[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(blocks[0], info.Size()-1); err != nil {
+			t.Fatal(err)
+		}
+		refused(t, killed, fmt.Sprintf("KV_osu-intent ends at record %d, and record %d had been there", base.Number-1, base.Number))
+	}
+}
+
+// TestOlderStore checks that an older store that is put in place of a site's is found out
+// though no run came since, and that a revision of before is not taken on it.
+func TestOlderStore(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "site")
+	s := openTwo(t, dir)
+	first, _ := fill(t, s)
+	closeSite(t, s)
+	copyTo(t, filepath.Join(dir, "store"), filepath.Join(dir, "old"))
+	s = openTwo(t, dir)
+	second, err := s.Store().PutConfig(t.Context(), "acme", v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "second"}}}, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeSite(t, s)
+	if err := errors.Join(os.RemoveAll(filepath.Join(dir, "store")), os.Rename(filepath.Join(dir, "old"), filepath.Join(dir, "store"))); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, dir, "KV_osu-intent ends at record 1, and record 2 had been there")
+	s = openTwo(t, dir)
+	defer closeSite(t, s)
+	config, now, err := s.Store().Config(t.Context(), "acme")
+	if err != nil || config.WorkerApplications[0].Name != "appliance" {
+		t.Fatalf("the configuration is %+v, %v", config, err)
+	}
+	third, err := s.Store().PutConfig(t.Context(), "acme", config, now)
+	if err != nil || third == second {
+		t.Errorf("the revision %s is given out again: %v", third, err)
+	}
+	if _, err := s.Store().PutConfig(t.Context(), "acme", config, second); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("a revision that was lost is taken: %v", err)
 	}
 }

@@ -18,6 +18,10 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
 )
 
+// siteParts are what a site keeps in its folder, the store last: without it there is no
+// site.
+var siteParts = []string{"credentials", "guard.json", "store-marks.json", "store"}
+
 // socketName is the socket on which a running site makes backups. It is in the folder of
 // the store, which only the site's user may enter.
 const socketName = "site.sock"
@@ -189,7 +193,7 @@ func restoreAside(ctx context.Context, file io.Reader, aside string, logger *slo
 // Restore puts a backup in place of a site that is not there any more, and recovers it:
 // what has happened since the backup is lost, and hosts may know of it.
 func Restore(ctx context.Context, from, dir string, skip uint64, out io.Writer, logger *slog.Logger) error {
-	for _, part := range []string{"store", "credentials", "guard.json"} {
+	for _, part := range siteParts {
 		if _, err := os.Lstat(filepath.Join(dir, part)); err == nil {
 			return fmt.Errorf("%s exists: a site is in %s already; move it away, or restore to another folder", filepath.Join(dir, part), dir)
 		}
@@ -210,8 +214,7 @@ func Restore(ctx context.Context, from, dir string, skip uint64, out io.Writer, 
 	if err := restoreAside(ctx, file, aside, logger, renew); err != nil {
 		return errors.Join(fmt.Errorf("cannot restore %s: %w", from, err), os.RemoveAll(aside))
 	}
-	// The store goes last: without it there is no site.
-	for _, part := range []string{"credentials", "guard.json", "store"} {
+	for _, part := range siteParts {
 		if err := os.Rename(filepath.Join(aside, part), filepath.Join(dir, part)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("cannot put the restored site in place: %w", err)
 		}

@@ -135,7 +135,7 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	s.store = kept
+	s.store, kept.Written = kept, s.server.Mark
 	running, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	s.tenants = map[string]api.Controller{}

@@ -96,8 +96,9 @@ func (k intentKey) String() string {
 
 // intent is the bucket.
 type intent struct {
-	js jetstream.JetStream
-	kv jetstream.KeyValue
+	store *Store
+	js    jetstream.JetStream
+	kv    jetstream.KeyValue
 	// identity is that of the bucket.
 	identity int64
 	// counting makes counting calendars and adding one a single step.
@@ -169,6 +170,17 @@ func (i *intent) put(ctx context.Context, k intentKey, value any, base Revision)
 	if err != nil {
 		return Revision{}, fmt.Errorf("cannot write the %s: %w", k, translate(err))
 	}
+	return i.written(k, number)
+}
+
+// written returns the revision of a write once that will be missed if it is lost. The
+// block of a stream that lost its last record looks as if nothing had been written.
+func (i *intent) written(k intentKey, number uint64) (Revision, error) {
+	if i.store.Written != nil {
+		if err := i.store.Written(BucketStream(IntentBucket), number); err != nil {
+			return Revision{}, fmt.Errorf("the %s was written, and may be lost if the agent ends now: %w", k, err)
+		}
+	}
 	return i.revision(number), nil
 }
 
@@ -185,7 +197,7 @@ func (i *intent) remove(ctx context.Context, k intentKey, base Revision) (Revisi
 	if err != nil {
 		return Revision{}, fmt.Errorf("cannot delete the %s: %w", k, translate(err))
 	}
-	return i.revision(ack.Sequence), nil
+	return i.written(k, ack.Sequence)
 }
 
 // WatchIntent calls see with each object of a tenant's intent, deleted ones

@@ -47,6 +47,10 @@ func (r Revision) String() string { return fmt.Sprintf("%x-%d", r.Bucket, r.Numb
 
 // Store is safe for concurrent use.
 type Store struct {
+	// Written is called with the stream and the sequence of each write of the intent,
+	// before that is acknowledged. An error means that the write may be lost with the
+	// process. It may be nil, and is set before the first write.
+	Written         func(stream string, seq uint64) error
 	intent          *intent
 	hosts, versions jetstream.KeyValue
 	leases          *leases
@@ -91,7 +95,9 @@ func Open(ctx context.Context, nc *nats.Conn) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot look at the bucket of versions: %w", err)
 	}
-	return &Store{intent: intent, hosts: hosts, versions: versions, leases: leases, versionsLog: versionsLog, runs: runs{js: js, streams: map[string]jetstream.Stream{}}}, nil
+	s := &Store{intent: intent, hosts: hosts, versions: versions, leases: leases, versionsLog: versionsLog, runs: runs{js: js, streams: map[string]jetstream.Stream{}}}
+	intent.store = s
+	return s, nil
 }
 
 // Renew gives the intent a new identity: none of the revisions that were returned for it

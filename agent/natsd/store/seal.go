@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 )
 
@@ -34,29 +33,19 @@ func Seal(dir string) error {
 	if err != nil {
 		return err
 	}
-	body, err := format.Seal.Encode(sealFile{sums})
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(filepath.Join(dir, sealName), body, 0o600)
+	return writeFile(format.Seal, filepath.Join(dir, sealName), sealFile{sums})
 }
 
 // checkSeal compares a store with its seal, and reports whether it has one.
 func checkSeal(dir string) (sealed bool, err error) {
 	path := filepath.Join(dir, sealName)
-	body, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
 	var seal sealFile
-	switch err := format.Seal.Decode(body, &seal); {
-	case format.IsUnsupported(err):
-		return true, fmt.Errorf("the seal %s of the store was %w", path, err)
-	case err != nil || seal.Files == nil:
-		return true, &Damage{What: "its seal cannot be read", cause: err, Override: path}
+	sealed, err = readFile(format.Seal, path, &seal)
+	switch {
+	case err != nil || !sealed:
+		return sealed, err
+	case seal.Files == nil:
+		return true, &Damage{What: path + " cannot be read", Override: path}
 	}
 	got, err := checksums(dir)
 	if err != nil {

@@ -32,13 +32,13 @@ func read(t *testing.T, path string) string {
 // reads these. Files of another format are refused by name, and are no damage.
 func TestFormats(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "store")
 	write(t, filepath.Join(dir, "jetstream", "$G", "file"), "text")
 	want := Marks{"$G/KV_osu-hosts": 7, "$G/OSU_acme": 1}
 	if err := want.Write(dir); err != nil {
 		t.Fatal(err)
 	}
-	seal, marks := filepath.Join(dir, sealName), filepath.Join(dir, marksName)
+	seal, marks := filepath.Join(dir, sealName), marksPath(dir)
 	write(t, marks, string(formattest.Golden(t, "testdata/format1/marks.json", []byte(read(t, marks)))))
 	if got, err := ReadMarks(dir); err != nil || !maps.Equal(got, want) {
 		t.Errorf("the marks are read as %v, %v", got, err)
