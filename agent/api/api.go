@@ -7,7 +7,9 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -135,6 +137,15 @@ type call struct {
 	controller Controller
 	// query are the query parameters.
 	query url.Values
+}
+
+// body reads the body of the request. What cannot be read was not sent as HTTP wants it.
+func (c *call) body() ([]byte, error) {
+	body, err := io.ReadAll(c.Body)
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); err != nil && !tooLarge {
+		return nil, problem(http.StatusBadRequest, "", "", "the body cannot be read: %v", err)
+	}
+	return body, err
 }
 
 // handle registers a handler that needs a right.

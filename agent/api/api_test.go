@@ -3,6 +3,8 @@ package api_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -266,7 +268,11 @@ func TestTokenFormat(t *testing.T) {
 	const text = "osu_000102030405060708090a0b0c0d0e0f1011121314151617"
 	const name = "43ecd683e3f42fecfb83ae411841443fced40a41393a380c8d10874d51128dbf.json"
 	expires := time.Date(2126, 11, 21, 0, 0, 0, 0, time.UTC)
-	body, err := format.Token.Encode(api.Token{Name: "test", Tenant: "demo", Allow: api.Rights(), Expires: &expires})
+	sum := sha256.Sum256([]byte(strings.TrimSuffix(name, ".json") + "\n\"test\"\n\"demo\"\n[\"read\" \"write\" \"start\"]\n2126-11-21T00:00:00Z"))
+	body, err := format.Token.Encode(struct {
+		api.Token
+		Sum string `json:"sum"`
+	}{api.Token{Name: "test", Tenant: "demo", Allow: api.Rights(), Expires: &expires}, hex.EncodeToString(sum[:])})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,6 +284,12 @@ func TestTokenFormat(t *testing.T) {
 		{kept, 200},
 		{bytes.Replace(kept, []byte("{"), []byte(`{"more":[1],`), 1), 200},
 		{bytes.Replace(kept, []byte(`"format":1`), []byte(`"format":2`), 1), 500},
+		{bytes.Replace(kept, []byte(`"demo"`), []byte(`"*"`), 1), 401},
+		{bytes.Replace(kept, []byte(`"read","write"`), []byte(`"read"`), 1), 401},
+		{bytes.Replace(kept, []byte(`"test"`), []byte(`"ops"`), 1), 401},
+		{bytes.Replace(kept, []byte(`2126-`), []byte(`2926-`), 1), 401},
+		{bytes.Replace(kept, []byte(`,"sum"`), []byte(`,"some"`), 1), 401},
+		{kept[:len(kept)/2], 401},
 	} {
 		if err := os.WriteFile(filepath.Join(c.dir, "credentials", "tokens", name), kind.file, 0o600); err != nil {
 			t.Fatal(err)

@@ -49,6 +49,8 @@ type stream struct {
 	// id is the run whose hosts were sent, hosts what was sent of each of them.
 	id    uint64
 	hosts []v1.RunHost
+	// allowed returns why the token of the request is not good any more; nil when it is.
+	allowed func() error
 	// reports is the position among the reports of versions up to which they were sent.
 	reports uint64
 }
@@ -71,15 +73,33 @@ func (s *server) getEvents(c *call) error {
 	}
 	defer stop()
 	c.w.Header().Set("Content-Type", "text/event-stream")
-	out := &stream{call: c, out: http.NewResponseController(c.w), changes: c.query.Has("hosts")}
+	out := &stream{call: c, out: http.NewResponseController(c.w), changes: c.query.Has("hosts"), allowed: s.stillAllowed(c)}
 	out.follow(changed)
 	return nil
 }
 
-// follow returns when the client is gone or too slow. The client reconnects.
+// recheck is how often the token of a stream is looked at: a stream must not outlive it.
+const recheck = 2 * time.Second
+
+// stillAllowed returns a function that admits a request again, by its token as it is now.
+func (s *server) stillAllowed(c *call) func() error {
+	return func() error {
+		again := call{Request: c.Request, w: c.w}
+		err := s.admit(&again, Read)
+		if err == nil && again.tenant != c.tenant {
+			err = fmt.Errorf("the token is now one of tenant %s", again.tenant)
+		}
+		return err
+	}
+}
+
+// follow returns when the client is gone or too slow, or its token is not good any more.
+// The client reconnects.
 func (st *stream) follow(changed <-chan struct{}) {
 	quiet := time.NewTicker(heartbeat)
 	defer quiet.Stop()
+	tokens := time.NewTicker(recheck)
+	defer tokens.Stop()
 	if st.write([]byte(": hello\n\n")) != nil || st.send() != nil {
 		return
 	}
@@ -90,6 +110,8 @@ func (st *stream) follow(changed <-chan struct{}) {
 			return
 		case <-quiet.C:
 			err = st.write([]byte(": alive\n\n"))
+		case <-tokens.C:
+			err = st.allowed()
 		case <-changed:
 			begun := time.Now()
 			err = st.send()

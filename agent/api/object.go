@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -165,7 +164,7 @@ func (o *object[T]) write(c *call, next func(body []byte, now stored[T]) (T, err
 	if err != nil {
 		return err
 	}
-	body, err := io.ReadAll(c.Body)
+	body, err := c.body()
 	if err != nil {
 		return err
 	}

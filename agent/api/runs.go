@@ -1,7 +1,6 @@
 package api
 
 import (
-	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -89,7 +88,7 @@ func (s *server) postStart(c *call) error {
 	if err != nil {
 		return err
 	}
-	body, err := io.ReadAll(c.Body)
+	body, err := c.body()
 	if err != nil {
 		return err
 	}
@@ -121,7 +120,7 @@ func (s *server) postAsk(ask run.Ask) func(*call) error {
 		if err := s.onSite(c); err != nil {
 			return err
 		}
-		body, err := io.ReadAll(c.Body)
+		body, err := c.body()
 		if err != nil {
 			return err
 		}

@@ -44,6 +44,26 @@ type Token struct {
 	Expires *time.Time `json:"expires,omitempty"`
 }
 
+// tokenFile is what the file of a token holds. Sum ties the token's properties to its
+// text, so that a file that was damaged or edited does not make it another's token.
+type tokenFile struct {
+	Token
+	Sum string `json:"sum"`
+}
+
+// sum returns the sum for the token of an id.
+func (t Token) sum(id string) string {
+	var expires string
+	if t.Expires != nil {
+		expires = t.Expires.UTC().Format(time.RFC3339Nano)
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%q\n%q\n%q\n%s", id, t.Name, t.Tenant, t.Allow, expires))
+	return hex.EncodeToString(sum[:])
+}
+
+// errDamagedToken means that the file of a token is not as it was written.
+var errDamagedToken = errors.New("the token's file at the site is damaged; make a new token with osupgrade-agent credentials token, and withdraw this one")
+
 // Tokens are the tokens that the API takes: a credential for each, named by its
 // SHA-256. Adding or removing one takes effect at once, without a restart.
 type Tokens struct {
@@ -90,11 +110,12 @@ func (t *Tokens) Add(token Token) (string, error) {
 		return "", fmt.Errorf("cannot create a token: %w", err)
 	}
 	text := "osu_" + hex.EncodeToString(secret)
-	body, err := format.Token.Encode(token)
+	id := nameOf(text)
+	body, err := format.Token.Encode(tokenFile{Token: token, Sum: token.sum(id)})
 	if err != nil {
 		return "", err
 	}
-	return text, t.kept.Put(nameOf(text), append(body, '\n'))
+	return text, t.kept.Put(id, append(body, '\n'))
 }
 
 func nameOf(text string) string {
@@ -108,10 +129,16 @@ func (t *Tokens) read(id string) (token Token, err error) {
 	if err != nil {
 		return Token{}, fmt.Errorf("cannot look up a token: %w", err)
 	}
-	if err := format.Token.Decode(body, &token); err != nil {
+	var file tokenFile
+	switch err := format.Token.Decode(body, &file); {
+	case format.IsUnsupported(err):
 		return Token{}, fmt.Errorf("cannot read a token's file: %w", err)
+	case err != nil:
+		return Token{}, fmt.Errorf("%w: %w", errDamagedToken, err)
+	case file.Sum != file.Token.sum(id):
+		return Token{}, fmt.Errorf("%w: its sum is wrong", errDamagedToken)
 	}
-	return token, nil
+	return file.Token, nil
 }
 
 // KeptToken is a token as it is kept: without its secret text.
@@ -150,6 +177,9 @@ func (t *Tokens) Bearer(r *http.Request) (Token, error) {
 	token, err := t.read(nameOf(strings.TrimSpace(text)))
 	if errors.Is(err, os.ErrNotExist) {
 		return Token{}, problem(http.StatusUnauthorized, "", "", "the token is unknown")
+	}
+	if errors.Is(err, errDamagedToken) {
+		return Token{}, problem(http.StatusUnauthorized, "", "", "%s", errDamagedToken)
 	}
 	if err != nil {
 		return Token{}, err

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,9 +49,9 @@ func (c *workerCommand) dial(log *slog.Logger) (*jetstream.HostLog, error) {
 
 // readKey returns the host's key and its public part.
 func (c *workerCommand) readKey() (nkeys.KeyPair, string, error) {
-	seed, err := os.ReadFile(c.KeyFile)
+	seed, err := readSecret("key-file", c.KeyFile)
 	if err != nil {
-		return nil, "", fmt.Errorf("key-file: %w", err)
+		return nil, "", err
 	}
 	key, err := nkeys.ParseDecoratedNKey(seed)
 	if err != nil {

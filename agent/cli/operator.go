@@ -40,9 +40,9 @@ func (o *connection) AfterApply(program version) error {
 func (o *connection) client() (*client.Client, error) {
 	token := os.Getenv("OSUPGRADE_TOKEN")
 	if o.TokenFile != "" {
-		text, err := os.ReadFile(o.TokenFile)
+		text, err := readSecret("token-file", o.TokenFile)
 		if err != nil {
-			return nil, fmt.Errorf("token-file: %w", err)
+			return nil, err
 		}
 		token = string(text)
 	}

@@ -1,0 +1,161 @@
+package api_test
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
+)
+
+// TestTokenOfAnotherTenant checks that the file of one token is no good under the name of
+// another: its tenant would be another's.
+func TestTokenOfAnotherTenant(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t, 0)
+	tokens, err := site.OpenTokens(c.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := tokens.Add(api.Token{Name: "other", Tenant: "other", Allow: api.Rights()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := tokens.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mine, others []byte
+	var path string
+	for _, kept := range all {
+		file := filepath.Join(c.dir, "credentials", "tokens", kept.ID+".json")
+		body, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kept.Tenant == "other" {
+			others, path = body, file
+		} else {
+			mine = body
+		}
+	}
+	if others == nil || mine == nil {
+		t.Fatalf("there are %+v", all)
+	}
+	c.want(c.call("GET", statePath, "", "Authorization", "Bearer "+text), 403, "not valid for tenant")
+	if err := os.WriteFile(path, mine, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.want(c.call("GET", statePath, "", "Authorization", "Bearer "+text), 401, "is damaged; make a new token")
+}
+
+// TestEventsEndWithTheirToken checks that a stream of events ends soon after its token
+// was withdrawn, has expired, or was damaged, and not before.
+func TestEventsEndWithTheirToken(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t, 0)
+	tokens, err := site.OpenTokens(c.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	soon := time.Now().Add(3 * time.Second)
+	for name, kind := range map[string]struct {
+		expires *time.Time
+		spoil   func(id string) error
+	}{
+		"withdrawn": {nil, tokens.Remove},
+		"expired":   {&soon, func(string) error { return nil }},
+		"edited": {nil, func(id string) error {
+			return os.WriteFile(filepath.Join(c.dir, "credentials", "tokens", id+".json"), []byte(`{"format":1,"tenant":"demo"}`), 0o600)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text, err := tokens.Add(api.Token{Name: name, Tenant: "demo", Allow: []api.Right{api.Read}, Expires: kind.expires})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended := follow(t, c.dev.Endpoint+statePath+"/events", text)
+			select {
+			case <-ended:
+				t.Fatal("the stream ends at once")
+			case <-time.After(time.Second):
+			}
+			all, err := tokens.List()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, kept := range all {
+				if kept.Name == name {
+					if err := kind.spoil(kept.ID); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			select {
+			case <-ended:
+			case <-time.After(time.Minute):
+				t.Error("the stream outlives its token")
+			}
+		})
+	}
+}
+
+// follow opens a stream of events, and returns a channel that is closed once it ends.
+func follow(t *testing.T, url, token string) <-chan struct{} {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if response.StatusCode != http.StatusOK {
+		t.Fatalf("the stream is answered %s", response.Status)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer func() { _ = response.Body.Close() }()
+		for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+		}
+	}()
+	return ended
+}
+
+// TestMalformedChunk checks that a body that is no HTTP is the client's fault: it is not
+// told to try again.
+func TestMalformedChunk(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t, 0)
+	for _, to := range []string{"PUT " + configPath, "POST " + statePath + "/start", "POST " + statePath + "/pause"} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(c.dev.Endpoint, "http://")) //nolint:noctx // a test
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: site\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n",
+			to, c.dev.Token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if response.StatusCode != http.StatusBadRequest {
+			t.Errorf("%s is answered %s", to, response.Status)
+		}
+		_ = response.Body.Close()
+		_ = conn.Close()
+	}
+}
