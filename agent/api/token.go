@@ -62,7 +62,7 @@ func (t Token) sum(id string) string {
 }
 
 // errDamagedToken means that the file of a token is not as it was written.
-var errDamagedToken = errors.New("the token's file at the site is damaged; make a new token with osupgrade-agent credentials token, and withdraw this one")
+var errDamagedToken = errors.New("cannot read a token's file: it is damaged; make a new token with osupgrade-agent credentials token, and withdraw this one")
 
 // Tokens are the tokens that the API takes: a credential for each, named by its
 // SHA-256. Adding or removing one takes effect at once, without a restart.

@@ -31,8 +31,6 @@ keys and tokens that the site accepts; keep it as safe as the folder itself. It 
 before it gets its name: every sum and every record. The configuration file of
 osupgrade-agent serve, certificates and check scripts are not in it.
 
-  osupgrade-agent backup --data /var/lib/osupgrade --out /backup/site-$(date +%F).tar
-
 To use it, see osupgrade-agent restore --help.`
 }
 

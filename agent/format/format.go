@@ -16,7 +16,8 @@
 //   - What is of another format is refused by name, with the number that was found
 //     and those that are read. It is not damaged: it must be neither removed, nor
 //     repaired, nor written over.
-//   - What bears no number, or does not fit its number, is damaged.
+//   - What bears no number was written before the first release, or is damaged. What
+//     does not fit its number is damaged.
 //   - Within a format a version may add members. A reader ignores members that it
 //     does not know, and drops them when it writes the thing anew. The way back to
 //     an older release is therefore open for as long as the number is the same.
@@ -110,13 +111,14 @@ func numbers(newest int) string {
 	return fmt.Sprintf("%d and %d", newest-1, newest)
 }
 
-var errNoNumber = errors.New("it bears no format number")
+// ErrNoNumber means that a stored thing bears no number. Every release has written one.
+var ErrNoNumber = errors.New("it bears no format number: it was written by a version before the first release, or is damaged")
 
 // Check tells whether this version reads a format.
 func (k Kind) Check(number int) error {
 	switch {
 	case number < 1:
-		return errNoNumber
+		return ErrNoNumber
 	case number > k.Newest || number < k.Newest-1:
 		return &UnsupportedError{Kind: k, Number: number}
 	}
@@ -130,7 +132,7 @@ func (k Kind) HeaderValue() string { return strconv.Itoa(k.Newest) }
 func (k Kind) CheckHeader(value string) error {
 	number, err := strconv.Atoi(value)
 	if err != nil {
-		return errNoNumber
+		return ErrNoNumber
 	}
 	return k.Check(number)
 }

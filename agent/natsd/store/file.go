@@ -22,6 +22,8 @@ func readFile(kind format.Kind, path string, value any) (found bool, err error) 
 	switch err := kind.Decode(body, value); {
 	case format.IsUnsupported(err):
 		return true, fmt.Errorf("the %s %s of the store was %w", kind.Name, path, err)
+	case errors.Is(err, format.ErrNoNumber):
+		return true, &Damage{What: path, cause: err, Override: path, mayBeOld: true}
 	case err != nil:
 		return true, &Damage{What: path + " cannot be read", cause: err, Override: path}
 	}

@@ -23,11 +23,17 @@ type Damage struct {
 	// damaged.
 	Override string
 	cause    error
+	// mayBeOld means that a version before the first release may have written the store.
+	mayBeOld bool
 }
 
 // Error says what is damaged, and what a person can do.
 func (d *Damage) Error() string {
-	text := "the store is damaged: " + d.What
+	text := "the store is damaged: "
+	if d.mayBeOld {
+		text = "the store cannot be taken up: "
+	}
+	text += d.What
 	if d.cause != nil {
 		text += ": " + d.cause.Error()
 	}

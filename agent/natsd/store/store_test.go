@@ -48,6 +48,11 @@ func TestFormats(t *testing.T) {
 	if err := Check(dir); !errors.As(err, &damage) || damage.Override != marks || !strings.Contains(err.Error(), "$G/KV_osu-hosts ends at record 0, and record 7 had been there") {
 		t.Errorf("without the streams that are marked: %v", err)
 	}
+	write(t, marks, `{"streams":{}}`)
+	const old = "it bears no format number: it was written by a version before the first release, or is damaged"
+	if err := Check(dir); err == nil || err.Error() != "the store cannot be taken up: "+marks+": "+old+"; put a backup in place of the folder, or remove "+marks+" to go on with what is left" {
+		t.Errorf("of a store of before the first release it is said: %v", err)
+	}
 	write(t, marks, `{"format":1,"streams":{}}`)
 	if err := Seal(dir); err != nil {
 		t.Fatal(err)
