@@ -25,8 +25,12 @@ type moment struct {
 	// lastEnd is when that window was to close; zero when the run was outside of
 	// all windows. changed is when windows or calendars last changed.
 	lastEnd, changed time.Time
-	started, joined  time.Time
-	members, silent  int
+	// unused tells that the last run has ended and did not use up its window. retryAt
+	// is when the next one is opened then, zero when no time is left for it.
+	unused          bool
+	retryAt         time.Time
+	started, joined time.Time
+	members, silent int
 }
 
 // hadRun reports whether an open window had its run: it is the window of the last
@@ -54,15 +58,27 @@ func edited(m moment) bool {
 	return m.span.Start.Before(m.changed) && m.span.Start.Before(m.lastEnd)
 }
 
+// usedUp reports whether a window had its run and gets no other.
+func usedUp(m moment) bool { return hadRun(m) && !m.unused }
+
+// retries returns when a window that had a run which touched no host gets the next one;
+// false when it gets none.
+func retries(m moment) (time.Time, bool) {
+	return m.retryAt, hadRun(m) && m.unused && !m.retryAt.IsZero()
+}
+
 // needsRun reports whether an open window has yet to get its run, and if not, when
-// to look again. A window gets one run. A window that opened while no controller
-// was running gets its run late.
+// to look again. A window gets one run, and another one after a run that touched no
+// host. A window that opened while no controller was running gets its run late.
 func needsRun(m moment) (bool, time.Time) {
 	at := later(m.started, m.joined).Add(quiet)
+	retryAt, again := retries(m)
 	switch {
 	case m.now.Before(m.span.Start):
 		return false, m.span.Start
-	case hadRun(m):
+	case again && m.now.Before(retryAt):
+		return false, retryAt
+	case hadRun(m) && !again:
 		return false, m.span.End
 	case m.now.Before(at):
 		return false, at

@@ -148,6 +148,7 @@ func TestLastRunOfAHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory("h01", "h02")
 		m.obedient, m.config = true, daily([2]string{"01:00", "2h"})
+		m.rollout = &v1.Rollout{RetryAfter: "1d"} // One run a night.
 		c, _ := m.control(t)
 		begun := time.Now().UTC()
 		night := func(n int) string { return begun.AddDate(0, 0, n).Format(time.DateOnly) }

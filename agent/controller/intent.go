@@ -31,8 +31,9 @@ type intent struct {
 	// config is nil when there is none; windows are those in it.
 	config  *v1.OSUpgrade
 	windows []window.Window
-	// rollout is nil when there is none.
-	rollout *v1.Rollout
+	// rollout is nil when there is none; effective is it with its defaults.
+	rollout   *v1.Rollout
+	effective v1.Rollout
 	// calendars are those that can be used, by name.
 	calendars map[string]*calendar.Calendar
 	// unusable are the objects that are there and cannot be used, and why.
@@ -69,6 +70,7 @@ var (
 func newIntent(o Options) intent {
 	return intent{
 		tenant: o.Tenant, zone: o.Zone, logger: o.Logger, now: o.Now, calendars: map[string]*calendar.Calendar{}, unusable: map[store.Object]error{},
+		effective: v1.Rollout{}.WithDefaults(),
 	}
 }
 
@@ -101,7 +103,10 @@ func (i *intent) set(seen store.Seen) {
 			i.windows, err = i.config.Windows()
 		}
 	case store.Rollout:
-		i.rollout = seen.Rollout
+		i.rollout, i.effective = seen.Rollout, v1.Rollout{}.WithDefaults()
+		if i.rollout != nil {
+			i.effective = i.rollout.WithDefaults()
+		}
 	case store.Calendar:
 		if delete(i.calendars, seen.Name); seen.Calendar != nil {
 			err = i.addCalendar(seen.Name, *seen.Calendar)
@@ -194,6 +199,12 @@ func (i *intent) applications() []v1.WorkerApplication {
 	}
 	return i.config.WorkerApplications
 }
+
+// retryAfter is how long after a run that touched no host the next one is opened.
+func (i *intent) retryAfter() time.Duration { return i.effective.RetryAfter.Duration() }
+
+// reserve is how long before the end of its window a run ends.
+func (i *intent) reserve() time.Duration { return i.effective.Reserve.Duration() }
 
 // plan resolves the rollout for hosts.
 func (i *intent) plan(hosts []plan.Host) (plan.Plan, error) {

@@ -36,6 +36,9 @@ func (s *state) openWhenDue(ctx context.Context, now time.Time) time.Time {
 	f := s.moment(now, span.Span)
 	// To plan costs more the more hosts there are.
 	if is, at := needsRun(f); !is {
+		if again, some := retries(f); some && !now.Before(span.Start) {
+			return s.idles(now, "retry", s.whyAgain(again), at)
+		}
 		s.idle = v1.WaitingFor{}
 		return at
 	}
@@ -60,6 +63,12 @@ func (s *state) openWhenDue(ctx context.Context, now time.Time) time.Time {
 	s.idle = v1.WaitingFor{}
 	s.Logger.Info("window is open; opening a run", "tenant", s.Tenant, "hosts", f.members, "silent", f.silent, "not-after", end)
 	return s.open(ctx, message.Opened{Trigger: message.TriggerWindow, Window: span.Start, WindowEnd: span.End, NotAfter: end}, planned)
+}
+
+// whyAgain tells why the next run of an open window is opened at a time.
+func (s *state) whyAgain(at time.Time) string {
+	newest := s.ledger.Newest()
+	return message.CleanText(fmt.Sprintf("%s to try again: run %d touched no host: %s", at.UTC().Format(time.RFC3339), newest.Key(), newest.Reason))
 }
 
 // idles notes why an open window has no run, and logs that once.
@@ -88,7 +97,14 @@ func (s *state) opening(e message.Opened, planned plan.Plan) message.Opened {
 // moment is what is known of an opening but for the fleet.
 func (s *state) moment(now time.Time, span window.Span) moment {
 	f := moment{now: now, span: span, changed: s.intent.scheduledAt, started: s.started, joined: s.hosts.joined}
-	switch newest := s.ledger.Newest(); {
+	newest := s.ledger.Newest()
+	if newest != nil && newest.Over() && !newest.UsesWindow() {
+		f.unused = true
+		if at := newest.EndedAt.Add(s.intent.retryAfter()); at.Before(span.End.Add(-s.intent.reserve())) {
+			f.retryAt = at
+		}
+	}
+	switch {
 	case newest == nil:
 	case newest.Window.IsZero():
 		f.last = newest.OpenedAt

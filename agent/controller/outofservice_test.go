@@ -294,14 +294,14 @@ func TestSilentBeyondTheRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory("h01", "h02")
-		c, first := m.begun(t, "h01", "h02")
+		_, first := m.begun(t, "h01", "h02")
 		m.pass(message.Silence+time.Minute, "h01")
 		m.answer("h01", first, message.Upgrade, "no space left")
 		if last := m.last(); !strings.Contains(last, `"result":"failed"`) {
 			t.Fatalf("the first run ends with %s", last)
 		}
 		m.pass(gracePeriod, "h01")
-		c = m.restart(t)
+		c := m.restart(t)
 		m.pass(gracePeriod+time.Minute, "h01")
 		second, err := c.Start(t.Context(), "test", start)
 		if err != nil || second.Hosts[1].Status != "unreachable" || second.Hosts[1].SlotReason != "it is silent" {

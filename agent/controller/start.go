@@ -138,6 +138,7 @@ func (s *state) bounds(now time.Time, request v1.Start) (message.Opened, error) 
 	switch open := found && !now.Before(span.Start); {
 	case open:
 		e.Window, e.WindowEnd, e.NotAfter = span.Start, span.End, span.End
+		e.WindowUsed = usedUp(s.moment(now, span.Span))
 	case !request.OverrideWindow && found:
 		return e, &run.Refused{Message: fmt.Sprintf(
 			"no maintenance window is open; the next one opens at %s; to start now: %s",

@@ -138,14 +138,15 @@ func TestRunOfAWrongClock(t *testing.T) {
 			end := c.opened.Add(time.Hour)
 			for i, e := range []message.Event{
 				message.Opened{Members: []string{"h01"}, Policy: policy.Default(1), Window: c.window, WindowEnd: end, NotAfter: end},
-				message.Finished{Result: "completed"},
+				message.Aborted{By: "ann", Why: "a test"},
+				message.Finished{Result: "aborted"},
 			} {
 				r := message.Record{Seq: uint64(i + 1), Kind: message.EventRecord, Time: c.opened, Body: message.EncodeEvent(e)}
 				s.fold(t.Context(), r)
 				m.log.Damage(func(all []message.Record) []message.Record { return append(all, r) })
 			}
 			s.decide(t.Context())
-			opened := m.size() > 2
+			opened := m.size() > 3
 			if opened != c.wants {
 				t.Errorf("a run is opened: %v", opened)
 			}

@@ -139,13 +139,20 @@ func zoneName(zone *time.Location) string {
 }
 
 // nextUpgrade returns the window that gets a run next: the one that is open
-// until its run has ended, then the one after it.
+// until its run has ended, from its next try on if that run touched no host, then the
+// one after it.
 func (s *state) nextUpgrade(now time.Time) (window.Opening, bool) {
 	next, found := s.intent.nextOpening(now)
-	if found && next.Contains(now) && s.ledger.Current() == nil && hadRun(s.moment(now, next.Span)) {
+	if !found || !next.Contains(now) || s.ledger.Current() != nil {
+		return next, found
+	}
+	m := s.moment(now, next.Span)
+	if again, some := retries(m); some {
+		next.Start = again
+	} else if hadRun(m) {
 		return s.intent.followingOpening(next)
 	}
-	return next, found
+	return next, true
 }
 
 // Windows returns the openings that overlap the time between two instants: at

@@ -56,6 +56,8 @@ type Opened struct {
 	// closes, as far as is known; zero for a run outside of all windows.
 	Window    time.Time `json:"window,omitzero"`
 	WindowEnd time.Time `json:"window-end,omitzero"`
+	// WindowUsed tells that an earlier run has used up the window; see run.UsesWindow.
+	WindowUsed bool `json:"window-used,omitempty"`
 	// Considered is when the last window opened that had its run or was missed,
 	// before this run; zero when none did.
 	Considered time.Time `json:"considered,omitzero"`

@@ -225,7 +225,7 @@ func full() *v1.Rollout {
 			{Name: "b", Approval: true},
 			{Name: "c", ApprovalTimeout: "3h"},
 		},
-		MaxFailures: "2", OnFailure: "pause", Absent: "count", MinPrepared: "90%", Overrun: "stop", OverrunLimit: "20m", Reserve: "10m", Splay: "5m", Paused: true,
+		MaxFailures: "2", OnFailure: "pause", Absent: "count", MinPrepared: "90%", Overrun: "stop", OverrunLimit: "20m", Reserve: "10m", RetryAfter: "20m", Splay: "5m", Paused: true,
 		Checks: &v1.RolloutChecks{
 			BeforeHost: []v1.Check{{Type: "exec", Script: "ready", Args: []string{"-v"}}, {Type: "disk", Path: "/var", MinFree: "2KiB"}},
 			AfterHost:  []v1.Check{{Name: "web", Type: "http", URL: "http://127.0.0.1/", Status: 204, Passes: 3, Interval: "1s", Timeout: "2m"}, {Type: "disk", Path: "/", MinFree: "10%"}},
@@ -249,7 +249,7 @@ func TestEachMemberOfThePolicy(t *testing.T) {
 		},
 		MaxFailures: 2, MinPrepared: 9,
 		Rollout: policy.Rollout{
-			OnFailure: policy.Pause, Absent: policy.CountAbsent, Overrun: policy.StopHost, OverrunLimit: "20m", Reserve: "10m", Splay: "5m", Paused: true,
+			OnFailure: policy.Pause, Absent: policy.CountAbsent, Overrun: policy.StopHost, OverrunLimit: "20m", Reserve: "10m", RetryAfter: "20m", Splay: "5m", Paused: true,
 			Checks: &policy.Checks{
 				BeforeHost: []policy.Check{
 					{Name: "exec ready", Type: "exec", Script: "ready", Args: []string{"-v"}, Passes: 1, Interval: "5s", Timeout: "1m"},

@@ -78,6 +78,9 @@ type Rollout struct {
 	OverrunLimit Span `json:"overrun-limit,omitempty" default:"15m" within:"0s 7d"`
 	// Reserve is how long before the end of its window a run ends (AV-78).
 	Reserve Span `json:"reserve,omitempty" default:"0s" within:"0s 7d"`
+	// RetryAfter is how long after the end of a run that touched no host the next one
+	// is opened in the same window.
+	RetryAfter Span `json:"retry-after,omitempty" default:"15m" within:"1m 7d"`
 	// Splay is the span at a stage's beginning over which its hosts start.
 	Splay Span `json:"splay,omitempty" default:"0s" within:"0s 7d"`
 	// Paused holds up all runs of the tenant, the one under way included.

@@ -225,6 +225,7 @@ func (s *State) takeSlot(i int, at time.Time) {
 	if !s.members[i].takenAt.IsZero() {
 		return
 	}
+	s.touched = true
 	s.edit(i, at, func(m *member) { m.takenAt, m.InHand, m.Before = at, true, false })
 }
 

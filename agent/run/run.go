@@ -114,6 +114,8 @@ type Origin struct {
 	// Window is when the window of the run opened, WindowEnd when that closes; zero
 	// for a run outside of all windows.
 	Window, WindowEnd time.Time
+	// WindowUsed tells that an earlier run has used up the window.
+	WindowUsed bool
 	// Exempt are the hosts that the rollout left out.
 	Exempt []policy.Exempt
 }
@@ -153,6 +155,8 @@ type State struct {
 	failures failures
 	fleet    fleet
 	pace     pace
+	// touched tells that the run has taken a host out of service.
+	touched bool
 	// changed is the time of the last record that changed the run, newest the time
 	// of the last record.
 	changed, newest time.Time
@@ -163,7 +167,7 @@ func open(r message.Record, e message.Opened) *State {
 	s := &State{
 		Origin: Origin{
 			OpenedSeq: r.Seq, OpenedAt: r.Time, Trigger: e.Trigger, By: e.By, Why: e.Why, RetryOf: e.RetryOf,
-			Window: e.Window, WindowEnd: e.WindowEnd, Exempt: e.Exempt,
+			Window: e.Window, WindowEnd: e.WindowEnd, WindowUsed: e.WindowUsed, Exempt: e.Exempt,
 		},
 		Deadline: newDeadline(e.NotAfter, e.Policy.OverrunLimit.Duration()), Phase: Open, LastSeq: r.Seq, changed: r.Time, newest: r.Time,
 		policy: newRules(e.Policy, len(e.Members)), failures: failures{most: e.Policy.MaxFailures},
@@ -212,7 +216,7 @@ func (s *State) addEntry(e message.Entry, at time.Time) {
 	}
 	s.editHost(i, at, func(h *roster.Host) {
 		h.Since, h.Before, h.Owes = e.Since, true, owes
-		if h.Absent = e.Absent(); e.Silent && !(h.Absent && s.policy.Absent == policy.Skip) {
+		if h.Absent = e.Absent(); e.Silent && (!h.Absent || s.policy.Absent != policy.Skip) {
 			h.Silent = cmp.Or(e.Since, at)
 		}
 	})
@@ -271,6 +275,10 @@ func (s *State) Key() uint64 {
 	}
 	return s.ID
 }
+
+// UsesWindow reports whether the window of the run has had its run: this run has
+// touched a host or was aborted by a person, or an earlier run was so.
+func (s *State) UsesWindow() bool { return s.WindowUsed || s.touched || s.aborted != nil }
 
 // Over reports whether the run has ended.
 func (s *State) Over() bool { return s.Phase == Finished }

@@ -49,7 +49,7 @@ func (s *State) countsAsOut(i int) bool {
 // countsAsSilent reports whether a host counts as silent.
 func (s *State) countsAsSilent(i int) bool {
 	h := s.roster.Host(i)
-	return h.IsSilent() && !(h.Absent && s.Over())
+	return h.IsSilent() && (!h.Absent || !s.Over())
 }
 
 // Minds reports whether the deletion of a host changes anything in the run: the run

@@ -27,6 +27,7 @@ func (w *World) drawRollout(purpose string) *v1.Rollout {
 		Overrun:      text("overrun", "", "finish-host", "stop"),
 		OverrunLimit: span("overrun-limit", "", "0s", "30s", "3m"),
 		Reserve:      span("reserve", "", "0s", "1m"),
+		RetryAfter:   span("retry-after", "", "1m", "2m"),
 		Splay:        span("splay", "", "0s", "30s", "3m"),
 		Paused:       yes("paused", 0.05),
 		Timeouts: &v1.StepTimeouts{

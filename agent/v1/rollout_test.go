@@ -17,7 +17,7 @@ var full = Rollout{
 		},
 		{Name: "rest", MaxUnavailable: "10%"},
 	},
-	MaxFailures: "5%", OnFailure: "pause", Absent: "count", MinPrepared: "0%", Overrun: "stop", OverrunLimit: "5m", Reserve: "10m", Splay: "60s", Paused: true,
+	MaxFailures: "5%", OnFailure: "pause", Absent: "count", MinPrepared: "0%", Overrun: "stop", OverrunLimit: "5m", Reserve: "10m", RetryAfter: "90m", Splay: "60s", Paused: true,
 	Exempt:       &Match{Labels: map[string]string{"keep": "yes"}},
 	ExemptReboot: &Match{Hosts: []string{"h09"}},
 	Checks: &RolloutChecks{
@@ -40,7 +40,7 @@ const fullJSON = `{"stages": [
 	{"name": "canary", "max-unavailable": "2", "soak": "30m", "approval": true, "approval-timeout": "90m", "match": {
 		"hosts": ["h01", "Web_1.example.com"], "labels": {"ring": "0", "a.b/c": ""}, "roles": ["Data base"], "applications": ["os-upgrade-debian"]}},
 	{"name": "rest", "max-unavailable": "10%"}],
-	"max-failures": "5%", "on-failure": "pause", "absent": "count", "min-prepared": "0%", "overrun": "stop", "overrun-limit": "5m", "reserve": "10m", "splay": "60s", "paused": true,
+	"max-failures": "5%", "on-failure": "pause", "absent": "count", "min-prepared": "0%", "overrun": "stop", "overrun-limit": "5m", "reserve": "10m", "retry-after": "90m", "splay": "60s", "paused": true,
 	"exempt": {"labels": {"keep": "yes"}, "hosts": []}, "exempt-reboot": {"hosts": ["h09"], "labels": {}},
 	"checks": {
 		"before-host": [{"type": "exec", "script": "ready.sh", "args": ["-v", ""], "passes": 2, "interval": "1s", "timeout": "2s"}],
@@ -107,6 +107,7 @@ func TestMergeReplacesTheMembersThatAreThere(t *testing.T) {
 		`{"min-prepared": ""}`:                    func(r *Rollout) { r.MinPrepared = "" },
 		`{"overrun": "finish-host"}`:              func(r *Rollout) { r.Overrun = "finish-host" },
 		`{"reserve": "1h"}`:                       func(r *Rollout) { r.Reserve = "1h" },
+		`{"retry-after": "1h"}`:                   func(r *Rollout) { r.RetryAfter = "1h" },
 		`{"splay": "2h"}`:                         func(r *Rollout) { r.Splay = "2h" },
 		`{"paused": false}`:                       func(r *Rollout) { r.Paused = false },
 		`{"exempt": {"hosts": ["h02"]}}`:          func(r *Rollout) { r.Exempt = &Match{Hosts: []string{"h02"}} },
@@ -140,7 +141,7 @@ func TestRolloutDefaults(t *testing.T) {
 	t.Parallel()
 	want := Rollout{
 		Stages:      []Stage{{Name: "all", MaxUnavailable: "1", Soak: "0s", ApprovalTimeout: "1d"}},
-		MaxFailures: "1", OnFailure: "stop", Absent: "skip", MinPrepared: "50%", Overrun: "finish-host", OverrunLimit: "15m", Reserve: "0s", Splay: "0s",
+		MaxFailures: "1", OnFailure: "stop", Absent: "skip", MinPrepared: "50%", Overrun: "finish-host", OverrunLimit: "15m", Reserve: "0s", RetryAfter: "15m", Splay: "0s",
 		Checks: &RolloutChecks{}, Hooks: &RolloutHooks{}, Timeouts: &StepTimeouts{Prepare: "1h", Upgrade: "1h", Reboot: "15m"},
 	}
 	for name, r := range map[string]Rollout{"nothing": {}, "no stages": {Stages: []Stage{}}} {
@@ -207,7 +208,7 @@ func TestDesignExample(t *testing.T) {
 	body := `{"stages": [{"name": "canary", "match": {"hosts": ["h01"], "labels": {"ring": "0"}, "roles": [], "applications": []},
              "max-unavailable": "1", "soak": "30m", "approval": false},
             {"name": "rest", "max-unavailable": "10%"}],
- "max-failures": "1", "on-failure": "stop", "absent": "skip", "min-prepared": "50%", "overrun": "finish-host", "overrun-limit": "15m", "reserve": "10m", "splay": "0s", "paused": false,
+ "max-failures": "1", "on-failure": "stop", "absent": "skip", "min-prepared": "50%", "overrun": "finish-host", "overrun-limit": "15m", "reserve": "10m", "retry-after": "15m", "splay": "0s", "paused": false,
  "checks": {"before-host": [], "after-host": [], "fleet": []}, "hooks": {"drain": null, "undrain": null},
  "timeouts": {"prepare": "1h", "upgrade": "1h", "reboot": "15m"}}`
 	r, err := DecodeRollout("application/json", []byte(body))

@@ -34,6 +34,7 @@ type Policy struct {
 	Overrun      types.String `tfsdk:"overrun"`
 	OverrunLimit types.String `tfsdk:"overrun_limit"`
 	Reserve      types.String `tfsdk:"reserve"`
+	RetryAfter   types.String `tfsdk:"retry_after"`
 	Splay        types.String `tfsdk:"splay"`
 	Paused       types.Bool   `tfsdk:"paused"`
 	Exempt       types.Object `tfsdk:"exempt"`
@@ -108,8 +109,10 @@ func limitAttributes() map[string]schema.Attribute {
 		"overrun_limit": apiobject.Duration("How long after its time is up a run ends at the latest, whatever its hosts do, from `0s` to `7d`; `15m` by default. " +
 			"Hosts that have not finished by then stay out of service until they are heard of, released or deleted."),
 		"reserve": apiobject.Duration("How long before the end of its window a run ends at the latest; `0s` by default."),
-		"splay":   apiobject.Duration("The time at the beginning of a stage over which the starts of its hosts are spread; `0s` by default."),
-		"paused":  apiobject.Bool("Whether all runs of the tenant are held, including the run under way; `false` by default."),
+		"retry_after": apiobject.Duration("How long after the end of a run that touched no host the next run is started in the same window, from `1m` to `7d`; `15m` by default. " +
+			"It is started if the window minus `reserve` has not ended by then."),
+		"splay":  apiobject.Duration("The time at the beginning of a stage over which the starts of its hosts are spread; `0s` by default."),
+		"paused": apiobject.Bool("Whether all runs of the tenant are held, including the run under way; `false` by default."),
 	}
 }
 

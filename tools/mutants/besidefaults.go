@@ -24,6 +24,21 @@ var besideFaults = []fault{
 		by: tests("agent/controller", "TestManyHooksAtTheSite"),
 	},
 	{
+		name: "run-that-touched-no-host-uses-its-window", in: "agent/run.State.UsesWindow",
+		body: `return true`,
+		by:   tests("agent/controller", "TestRetryInTheWindow"),
+	},
+	{
+		name: "window-is-tried-again-though-a-host-was-touched", in: "agent/run.State.UsesWindow",
+		old: `s.WindowUsed || s.touched`, new: `s.WindowUsed`,
+		by: simulated(tests("agent/controller", "TestRetryInTheWindow")...),
+	},
+	{
+		name: "run-by-hand-opens-its-window-again", in: "agent/run.State.UsesWindow",
+		old: `s.WindowUsed || s.touched`, new: `s.touched`,
+		by: tests("agent/controller", "TestRetryIsTold"),
+	},
+	{
 		name: "clock-set-back-is-not-followed", in: "agent/controller.state.followClock",
 		old: `step.by() < 0`, new: `false`,
 		by: tests("agent/controller", "TestClockIsSetBack|TestSilentAfterTheClockWasSetBack"),

@@ -268,7 +268,7 @@ func (o *Oracle) hostEvent(r message.Decoded, e message.Event, name string, sent
 		o.mayBegin(m, r, sent)
 		o.mayTakeSlot(m, r, sent)
 		o.run.stages[m.stage].begun = true
-		m.phase, m.owes.undrain = draining, o.run.policy.Hooks.Undrain != nil
+		m.phase, m.owes.undrain, o.run.touched = draining, o.run.policy.Hooks.Undrain != nil, true
 		if o.run.policy.Hooks.Drain == nil {
 			m.phase = drained
 		}

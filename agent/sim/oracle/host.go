@@ -89,12 +89,13 @@ func (o *Oracle) open(r message.Decoded, e message.Opened) {
 	for _, h := range o.hosts {
 		h.member, h.silent, h.absent, h.removed = nil, false, false, false
 	}
+	o.usesWindow(r, e)
 	o.run = newRun(r, e)
 	o.windowTold(e.Window)
 	for _, entry := range e.Roster {
 		h := o.host(entry.Host)
 		h.absent = entry.Silent && entry.Since.IsZero()
-		h.silent = entry.Silent && !(h.absent && e.Policy.Absent == policy.Skip)
+		h.silent = entry.Silent && (!h.absent || e.Policy.Absent != policy.Skip)
 	}
 	o.enlist(e)
 	o.stagesDone(r.Time)
@@ -121,6 +122,19 @@ func (o *Oracle) compareDebts(r message.Decoded, announced map[string]debt) {
 			o.violated("run %d is opened as if %s owed %+v, which no run has had", r.Seq, name, owes)
 		}
 	}
+}
+
+// usesWindow judges that a window has no further run by itself after one that touched a
+// host or was aborted, and counts those that it has.
+func (o *Oracle) usesWindow(r message.Decoded, e message.Opened) {
+	p := o.run
+	if p == nil || e.Trigger != message.TriggerWindow || e.Window.IsZero() || !e.Window.Equal(p.window) {
+		return
+	}
+	if p.windowUsed || p.touched || p.aborted {
+		o.violated("run %d is opened in the window of %s, which run %d has used up", r.Seq, e.Window, p.id)
+	}
+	o.count("windows that are tried again")
 }
 
 // compareSilence judges that a host that fell silent while a run was under way is out of

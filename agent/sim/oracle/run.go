@@ -25,6 +25,10 @@ type run struct {
 	// perhapsPaused means that a record may have paused the run; see uncertain.
 	perhapsPaused bool
 	aborted       bool
+	// window is when the window of the run opened, windowUsed that an earlier run has
+	// used it up; touched means that this run has taken a host out of service.
+	window              time.Time
+	windowUsed, touched bool
 	// allPrepared means that each member that is waited for has answered prepare.
 	allPrepared bool
 	// atOnce means that the run was aborted and does not wait for any host.
@@ -188,7 +192,7 @@ func (m *member) wants() message.TaskKind {
 }
 
 func newRun(r message.Decoded, e message.Opened) *run {
-	p := &run{opened: r.Seq, policy: e.Policy, notAfter: e.NotAfter, overAt: e.NotAfter}
+	p := &run{opened: r.Seq, policy: e.Policy, notAfter: e.NotAfter, overAt: e.NotAfter, window: e.Window, windowUsed: e.WindowUsed}
 	if p.policy.Paused {
 		p.paused = r.Seq
 	}
@@ -271,7 +275,7 @@ func (o *Oracle) command(r message.Decoded, c message.Command) {
 		}
 	case message.Upgrade:
 		m := p.member(c.Host)
-		m.phase, m.upgrade = upgrading, r.Seq
+		m.phase, m.upgrade, p.touched = upgrading, r.Seq, true
 		p.stages[m.stage].begun = true
 	case message.Reboot:
 		m := p.member(c.Host)
