@@ -22,7 +22,7 @@ var recording = regexp.MustCompile("(?s)<!-- This session is recorded by make re
 
 // moving is what differs from one recording to the next: times, how long something
 // takes, progress.
-var moving = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ][\d:]+Z?|\b\d\d:\d\d(:\d\d)?\b|\b(\d+d)?(\d+h)?(\d+m)?\d+s\b|\b\d+d(\d+h)?(\d+m)?\b|\b\d+h(\d+m)?\b|\b\d+m\b|\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b`)
+var moving = regexp.MustCompile(`\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun) \d{4}-\d\d-\d\d [\d:]+ UTC|\d{4}-\d\d-\d\d[T ][\d:]+Z?|\b\d\d:\d\d(:\d\d)?\b|\b(\d+d)?(\d+h)?(\d+m)?\d+s\b|\b\d+d(\d+h)?(\d+m)?\b|\b\d+h(\d+m)?\b|\b\d+m\b|\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b`)
 
 // TestRecording plays the session of the README against a site with simulated hosts.
 // What is shown there is what the commands print now, but for what moves. With

@@ -17,6 +17,9 @@ const (
 	heartbeat = 15 * time.Second
 	// writeTimeout is how long a slow client may block a write.
 	writeTimeout = 10 * time.Second
+	// gather is how long the stream waits for more after a change: a step of a run is
+	// several records, and who watches wants to see what came of it.
+	gather = 20 * time.Millisecond
 	// smooth is the shortest time between two events: a run with many hosts sends
 	// ten events a second, not thousands.
 	smooth = 100 * time.Millisecond
@@ -113,6 +116,7 @@ func (st *stream) follow(changed <-chan struct{}) {
 		case <-tokens.C:
 			err = st.allowed()
 		case <-changed:
+			_ = wait.Sleep(st.Context(), gather)
 			begun := time.Now()
 			err = st.send()
 			_ = wait.Sleep(st.Context(), min(max(smooth, (share-1)*time.Since(begun)), longestPause))
@@ -157,10 +161,26 @@ func (st *stream) sendSnapshot() error {
 	if err != nil {
 		return err
 	}
-	if err := st.event(eventSituation, shown.Seq, shown.Situation, &st.situation); err != nil || shown.Run == nil {
-		return err
+	situation := func() error { return st.event(eventSituation, shown.Seq, shown.Situation, &st.situation) }
+	run := func() error { return st.sendRun(shown) }
+	inOrder := []func() error{situation, run}
+	if st.situation != nil && shown.Run != nil && shown.Run.Finished() {
+		inOrder = []func() error{run, situation} // What comes next is told after the end of the run.
 	}
-	if !st.changes {
+	for _, tell := range inOrder {
+		if err := tell(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendRun sends what has changed of the newest run.
+func (st *stream) sendRun(shown v1.Snapshot) error {
+	switch {
+	case shown.Run == nil:
+		return nil
+	case !st.changes:
 		return st.event(eventRun, shown.Seq, shown.Run, &st.run)
 	}
 	return st.sendChanges(shown.Seq, *shown.Run)

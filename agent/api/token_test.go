@@ -65,20 +65,20 @@ func TestEventsEndWithTheirToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	soon := time.Now().Add(3 * time.Second)
 	for name, kind := range map[string]struct {
-		expires *time.Time
-		spoil   func(id string) error
+		valid time.Duration
+		spoil func(id string) error
 	}{
-		"withdrawn": {nil, tokens.Remove},
-		"expired":   {&soon, func(string) error { return nil }},
-		"edited": {nil, func(id string) error {
+		"withdrawn": {time.Hour, tokens.Remove},
+		"expired":   {3 * time.Second, func(string) error { return nil }},
+		"edited": {time.Hour, func(id string) error {
 			return os.WriteFile(filepath.Join(c.dir, "credentials", "tokens", id+".json"), []byte(`{"format":1,"tenant":"demo"}`), 0o600)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			text, err := tokens.Add(api.Token{Name: name, Tenant: "demo", Allow: []api.Right{api.Read}, Expires: kind.expires})
+			expires := time.Now().Add(kind.valid)
+			text, err := tokens.Add(api.Token{Name: name, Tenant: "demo", Allow: []api.Right{api.Read}, Expires: &expires})
 			if err != nil {
 				t.Fatal(err)
 			}

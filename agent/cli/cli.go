@@ -73,9 +73,15 @@ type commands struct {
 
 // Run does what the arguments say, until ctx ends, and returns the exit code.
 func Run(ctx context.Context, program string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return execute(ctx, program, args, stdin, stdout, stderr, nil)
+}
+
+// execute is Run with another way to the API than the network, for tests; nil is the
+// network.
+func execute(ctx context.Context, program string, args []string, stdin io.Reader, stdout, stderr io.Writer, dial dialer) int {
 	var c commands
 	code := -1
-	parser, err := newParser(&c, program,
+	parser, err := newParser(&c, program, kong.Bind(dial),
 		kong.Writers(stdout, stderr), kong.Exit(func(status int) { code = status }),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.BindTo(stdout, (*io.Writer)(nil)), kong.BindTo(stdin, (*io.Reader)(nil)),
 	)
@@ -109,7 +115,7 @@ func newParser(c *commands, program string, more ...kong.Option) (*kong.Kong, er
 		kong.Name("osupgrade-agent"), kong.Description(description), kong.UsageOnError(),
 		kong.Configuration(files.load),
 		kong.Vars{"version": program},
-		kong.Bind(version(program), files),
+		kong.Bind(version(program), files, dialer(nil)),
 		kong.NamedMapper("path", kong.MapperFunc(pathMapper)), kong.PostBuild(addExamples),
 	}, more...)...)
 }

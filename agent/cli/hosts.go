@@ -8,15 +8,18 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
 // hostsCommand lists the hosts, or shows one.
 type hostsCommand struct {
 	operator
+	timeFlags
+	hostFlags
 	Host string `arg:"" optional:"" help:"Name of one host, to show all that is known of it."`
 }
 
@@ -34,7 +37,13 @@ func (c *hostsCommand) Run(ctx context.Context, out io.Writer) error {
 		if c.Output == "json" {
 			return c.json(out, host)
 		}
-		return showHost(out, host)
+		at, err := c.ask(ctx, api, c.Tenant)
+		if err != nil {
+			return err
+		}
+		to := newTerminal(out)
+		showHost(to, at, host)
+		return to.err
 	}
 	hosts, err := api.Hosts(ctx, c.Tenant, "")
 	if err != nil {
@@ -47,36 +56,74 @@ func (c *hostsCommand) Run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := listHosts(out, hosts); err != nil {
-		return err
-	}
-	return listWarnings(out, state)
+	to, at := newTerminal(out), c.clock(state.SiteTimezone)
+	c.list(to, at, hosts)
+	showWarnings(to, at, state)
+	return to.err
 }
 
-// listHosts prints a table of hosts.
-func listHosts(out io.Writer, hosts []v1.Host) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "HOST\tAPPLICATION\tONLINE\tLAST RUN\tVERSIONS")
+// manyHosts is how many hosts a list shows one by one: of more it shows those that are
+// unhealthy.
+const manyHosts = 100
+
+// list prints the hosts, after a summary where they are many.
+func (c *hostsCommand) list(to *terminal, at clock, hosts []v1.Host) {
+	online, sick := 0, 0
+	var shown []v1.Host
 	for _, h := range hosts {
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", h.Hostname, h.Application, yesNo(h.Online), lastRun(h), versionsLine(h.Versions))
+		if h.Online {
+			online++
+		}
+		if needsLook(h) {
+			sick++
+		} else if c.Unhealthy || !c.All && len(hosts) > manyHosts {
+			continue
+		}
+		shown = append(shown, h)
 	}
-	return table.Flush()
+	if len(hosts) > manyHosts {
+		to.linef("%d hosts: %d online, %d unhealthy.", len(hosts), online, sick)
+	}
+	if len(shown) == 0 {
+		to.line("No host to show.")
+		return
+	}
+	var t table
+	t.add("HOST", "APPLICATION", "ONLINE", "LAST RUN", "VERSIONS")
+	for _, h := range shown {
+		colours := map[int]string{}
+		if !h.Online {
+			colours[2] = red
+		}
+		t.addIn(colours, h.Hostname, h.Application, yesNo(h.Online), lastRun(at, h), versionsLine(h.Versions))
+	}
+	t.print(to)
+	if hidden := len(hosts) - len(shown); hidden > 0 && !c.Unhealthy {
+		to.linef("%s not shown: --all shows each.", text.Count(hidden, "healthy host", "healthy hosts"))
+	}
 }
 
-// listWarnings prints what is wrong with hosts, also with such that are not known yet.
-func listWarnings(out io.Writer, state v1.State) error {
+// needsLook reports whether somebody has to look at a host: it is silent, or its last
+// run could not upgrade it.
+func needsLook(h v1.Host) bool {
+	return !h.Online || h.LastRun != nil && (h.LastRun.Status == string(run.HostFailed) || h.LastRun.Status == string(run.Unreachable))
+}
+
+// showWarnings prints what is wrong with hosts, also with such that are not known yet.
+func showWarnings(to *terminal, at clock, state v1.State) {
 	if len(state.Warnings) == 0 {
-		return nil
+		return
 	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "\nWARNING\tSINCE\tWHAT")
+	to.line("")
+	var t table
+	t.add("WARNING", "SINCE", "WHAT")
 	for _, w := range state.Warnings {
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\n", w.Host, w.Since.Format(time.RFC3339), w.Text)
+		t.addIn(map[int]string{0: yellow}, w.Host, at.at(w.Since), at.text(w.Text))
 	}
+	t.print(to)
 	if more := state.WarningCount - len(state.Warnings); more > 0 {
-		_, _ = fmt.Fprintf(table, "and %d more\n", more)
+		to.linef("and %d more", more)
 	}
-	return table.Flush()
 }
 
 func yesNo(yes bool) string {
@@ -87,60 +134,60 @@ func yesNo(yes bool) string {
 }
 
 // lastRun is a cell of the table: how the host fares in its last run.
-func lastRun(h v1.Host) string {
+func lastRun(at clock, h v1.Host) string {
 	if h.LastRun == nil {
 		return "-"
 	}
 	text := fmt.Sprintf("%d %s", h.LastRun.ID, h.LastRun.Status)
 	if h.OutdatedSince != nil {
-		text += ", outdated since " + h.OutdatedSince.Format(time.DateOnly)
+		text += ", outdated since " + h.OutdatedSince.In(at.zone).Format(time.DateOnly)
 	}
 	return text
 }
 
 // showHost prints all that is known of a host.
-func showHost(out io.Writer, h v1.Host) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	row(table, "host", h.Hostname)
-	row(table, "application", h.Application)
-	row(table, "online", yesNo(h.Online)+lastSeen(h))
-	row(table, "role", cmp.Or(h.Role, "none"))
-	row(table, "labels", labelsLine(h.Labels))
-	row(table, "agent version", cmp.Or(h.AgentVersion, "unknown")+protocolText(h.Protocol))
-	row(table, "lease", leaseLine(h.Lease))
-	row(table, "last run", lastRunLine(h.LastRun))
+func showHost(to *terminal, at clock, h v1.Host) {
+	var f facts
+	f.add("host", h.Hostname)
+	f.add("application", h.Application)
+	f.add("online", yesNo(h.Online)+lastSeen(at, h))
+	f.add("role", cmp.Or(h.Role, "none"))
+	f.add("labels", labelsLine(h.Labels))
+	f.add("agent version", cmp.Or(h.AgentVersion, "unknown")+protocolText(h.Protocol))
+	f.add("lease", leaseLine(at, h.Lease))
+	f.add("last run", lastRunLine(at, h.LastRun))
 	if h.OutdatedSince != nil {
-		row(table, "outdated since", h.OutdatedSince.Format(time.RFC3339)+": no run has upgraded it since")
+		f.add("outdated since", at.at(*h.OutdatedSince)+": no run has upgraded it since")
 	}
 	for _, w := range h.Warnings {
-		row(table, "warning", w.Text+" (since "+w.Since.Format(time.RFC3339)+")")
+		f.add("warning", at.text(w.Text)+" (since "+at.at(w.Since)+")")
 	}
 	versions := "none reported"
 	if h.VersionsAt != nil {
-		versions = "reported at " + h.VersionsAt.Format(time.RFC3339)
+		versions = "reported at " + at.at(*h.VersionsAt)
 	}
-	row(table, "versions", versions)
+	f.add("versions", versions)
 	for _, name := range slices.Sorted(maps.Keys(h.Versions)) {
-		row(table, "  "+name, h.Versions[name])
+		f.add("  "+name, h.Versions[name])
 	}
 	if len(h.Reports) > 0 {
-		row(table, "reports", "")
+		f.title("reports")
 	}
 	for i, r := range h.Reports {
 		text := reportLine(r)
 		if text == "" && i == len(h.Reports)-1 {
 			text = "the first report"
 		}
-		row(table, "  "+r.At.Format(time.RFC3339), cmp.Or(text, "no version has changed"))
+		f.add("  "+at.at(r.At), cmp.Or(text, "no version has changed"))
 	}
-	return table.Flush()
+	f.print(to)
 }
 
-func lastSeen(h v1.Host) string {
+func lastSeen(at clock, h v1.Host) string {
 	if h.LastSeen == nil {
 		return ", not heard of since the site was started"
 	}
-	return ", last seen at " + h.LastSeen.Format(time.RFC3339)
+	return ", last seen at " + at.at(*h.LastSeen)
 }
 
 func labelsLine(labels map[string]string) string {
@@ -158,23 +205,23 @@ func protocolText(protocol int) string {
 	return fmt.Sprintf(", protocol %d", protocol)
 }
 
-func leaseLine(l *v1.HostLease) string {
+func leaseLine(at clock, l *v1.HostLease) string {
 	switch {
 	case l == nil:
 		return "no worker has ever held it"
 	case l.Vacant:
-		return fmt.Sprintf("given back by worker %s at %s, epoch %d", l.Worker, l.Since.Format(time.RFC3339), l.Epoch)
+		return fmt.Sprintf("given back by worker %s at %s, epoch %d", l.Worker, at.at(l.Since), l.Epoch)
 	}
-	return fmt.Sprintf("worker %s, process %s, epoch %d, since %s", l.Worker, l.Incarnation, l.Epoch, l.Since.Format(time.RFC3339))
+	return fmt.Sprintf("worker %s, process %s, epoch %d, since %s", l.Worker, l.Incarnation, l.Epoch, at.at(l.Since))
 }
 
-func lastRunLine(r *v1.HostRun) string {
+func lastRunLine(at clock, r *v1.HostRun) string {
 	if r == nil {
 		return "none"
 	}
 	text := fmt.Sprintf("%d, %s", r.ID, cmp.Or(r.Result, r.Phase))
 	if r.EndedAt != nil {
-		text += " at " + r.EndedAt.Format(time.RFC3339)
+		text += " at " + at.at(*r.EndedAt)
 	}
 	return text + "; this host: " + r.Status
 }

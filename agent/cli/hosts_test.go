@@ -60,31 +60,31 @@ func TestHosts(t *testing.T) {
 	for command, want := range map[string]string{
 		"hosts": `HOST  APPLICATION  ONLINE  LAST RUN                              VERSIONS
 h01   app          yes     41 failed, outdated since 2026-11-13  kernel 6.2, vim 9.1
-h02   app          no      42 pending                            
-h03   other        no      -                                     
+h02   app          no      42 pending
+h03   other        no      -
 
-WARNING  SINCE                 WHAT
-h02      2026-11-02T01:30:00Z  its clock is wrong: set it
-h77      2026-11-03T01:30:00Z  make a key
+WARNING  SINCE                        WHAT
+h02      Mon 2026-11-02 01:30:00 UTC  its clock is wrong: set it
+h77      Tue 2026-11-03 01:30:00 UTC  make a key
 and 20 more
 `,
-		"hosts h01": `host:                    h01
-application:             app
-online:                  yes, last seen at 2026-11-22T01:30:00Z
-role:                    web
-labels:                  rack=r12, ring=0
-agent version:           1.2.3, protocol 1
-lease:                   worker W1, process P1, epoch 2, since 2026-11-01T01:30:00Z
-last run:                41, partial at 2026-11-20T01:30:00Z; this host: failed
-outdated since:          2026-11-13T01:30:00Z: no run has upgraded it since
-versions:                reported at 2026-11-21T01:30:00Z
-  kernel:                6.2
-  vim:                   9.1
-reports:                 
-  2026-11-21T01:30:00Z:  kernel 6.1 to 6.2, vim 9.1 is new
-  2026-11-20T01:30:00Z:  emacs 30 is gone, and 899 more
-  2026-11-19T01:30:00Z:  no version has changed
-  2026-11-18T01:30:00Z:  the first report
+		"hosts h01": `host:                           h01
+application:                    app
+online:                         yes, last seen at Sun 2026-11-22 01:30:00 UTC
+role:                           web
+labels:                         rack=r12, ring=0
+agent version:                  1.2.3, protocol 1
+lease:                          worker W1, process P1, epoch 2, since Sun 2026-11-01 01:30:00 UTC
+last run:                       41, partial at Fri 2026-11-20 01:30:00 UTC; this host: failed
+outdated since:                 Fri 2026-11-13 01:30:00 UTC: no run has upgraded it since
+versions:                       reported at Sat 2026-11-21 01:30:00 UTC
+  kernel:                       6.2
+  vim:                          9.1
+reports:
+  Sat 2026-11-21 01:30:00 UTC:  kernel 6.1 to 6.2, vim 9.1 is new
+  Fri 2026-11-20 01:30:00 UTC:  emacs 30 is gone, and 899 more
+  Thu 2026-11-19 01:30:00 UTC:  no version has changed
+  Wed 2026-11-18 01:30:00 UTC:  the first report
 `,
 		"hosts h02": `host:           h02
 application:    app
@@ -94,7 +94,7 @@ labels:         none
 agent version:  unknown
 lease:          no worker has ever held it
 last run:       42, upgrading; this host: pending
-warning:        its clock is wrong: set it (since 2026-11-02T01:30:00Z)
+warning:        its clock is wrong: set it (since Mon 2026-11-02 01:30:00 UTC)
 versions:       none reported
 `,
 	} {

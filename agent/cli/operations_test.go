@@ -155,7 +155,7 @@ func TestRuns(t *testing.T) {
 		{"fewer than none", []string{"runs", "--limit", "-1"}, exitUsage, "--limit: -1 is invalid", true},
 		{"fewer than none, as one word", []string{"runs", "--limit=-1"}, exitUsage, "--limit: -1 is out of range; use 1 to 1000", true},
 		{"one with its events", []string{"runs", "5"}, exitOK, "paused by ann: lunch", true},
-		{"the title of the events", []string{"runs", "5"}, exitOK, "\nevents:", true},
+		{"the title of the events", []string{"runs", "5"}, exitOK, "\nAT                           EVENT\n", true},
 		{"as JSON", []string{"runs", "--output", "json"}, exitOK, `"result": "failed"`, true},
 		{"one that is not there", []string{"runs", "77"}, exitFailed, "404 Not Found", true},
 		{"run 0", []string{"runs", "0"}, exitUsage, `"0" is not the id of a run; osupgrade-agent runs lists them`, true},

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"strings"
 
@@ -27,12 +29,16 @@ type connection struct {
 	CAFile    string `help:"Certificates to trust, PEM (default: the system's)." name:"ca-file" type:"path" env:"OSUPGRADE_CA_CERT_FILE" placeholder:"FILE"`
 
 	program version
+	dial    dialer
 }
 
+// dialer makes the connections to the API; nil is the network.
+type dialer func(ctx context.Context, network, address string) (net.Conn, error)
+
 // AfterApply implements kong's hook: it keeps the program's version for the
-// User-Agent.
-func (o *connection) AfterApply(program version) error {
-	o.program = program
+// User-Agent, and how the API is reached.
+func (o *connection) AfterApply(program version, dial dialer) error {
+	o.program, o.dial = program, dial
 	return nil
 }
 
@@ -49,7 +55,7 @@ func (o *connection) client() (*client.Client, error) {
 	if strings.TrimSpace(token) == "" {
 		return nil, fmt.Errorf("there is no token; set OSUPGRADE_TOKEN or --token-file, or source the file dev.env of osupgrade-agent dev")
 	}
-	options := client.Options{Endpoint: o.Endpoint, Token: token, UserAgent: "osupgrade-agent/" + string(o.program), Retries: 1}
+	options := client.Options{Endpoint: o.Endpoint, Token: token, UserAgent: "osupgrade-agent/" + string(o.program), Retries: 1, Dial: o.dial}
 	if o.CAFile != "" {
 		pem, err := os.ReadFile(o.CAFile)
 		if err != nil {

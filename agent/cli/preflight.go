@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
 
 // rehearse shows what a start would do.
@@ -22,7 +22,13 @@ func (c *starting) rehearse(ctx context.Context, out io.Writer, api *client.Clie
 	if c.Output == "json" {
 		err = c.json(out, p)
 	} else {
-		err = showPreflight(out, p)
+		var at clock
+		if at, err = c.ask(ctx, api, c.Tenant); err != nil {
+			return err
+		}
+		to := newTerminal(out)
+		showPreflight(to, at, p)
+		err = to.err
 	}
 	if err == nil && p.Refused != "" {
 		err = fmt.Errorf("a start would be refused now: %s", p.Refused)
@@ -31,64 +37,64 @@ func (c *starting) rehearse(ctx context.Context, out io.Writer, api *client.Clie
 }
 
 // showPreflight prints what a start would do.
-func showPreflight(out io.Writer, p v1.Preflight) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "Nothing is started, because of --dry-run.")
+func showPreflight(to *terminal, at clock, p v1.Preflight) {
+	to.line("Nothing is started, because of --dry-run.")
 	if p.Run == nil {
-		return table.Flush()
+		return
 	}
+	var f facts
 	members, leftOut := divideHosts(*p.Run)
 	begins := "now"
 	if p.Refused != "" {
-		begins = "not now; this is what would begin at " + p.Run.OpenedAt.Format(time.RFC3339)
+		begins = "not now; this is what would begin at " + at.at(p.Run.OpenedAt)
 	}
-	row(table, "begins", begins)
-	row(table, "not after", p.Run.NotAfter.Format(time.RFC3339))
-	row(table, "hosts", fmt.Sprintf("%d, and %d left out", len(members), len(leftOut)))
-	row(table, "expected", expectation(p))
+	f.add("begins", begins)
+	f.add("not after", at.at(p.Run.NotAfter))
+	f.add("hosts", fmt.Sprintf("%d, and %d left out", len(members), len(leftOut)))
+	f.add("expected", expectation(at, p))
 	for _, stage := range p.Run.Stages {
-		row(table, "stage "+stage.Name, fmt.Sprintf("%s, at most %d out of service", text.Count(stage.Hosts, "host", "hosts"), stage.MaxUnavailable))
-		showHosts(table, members, stage.Name)
+		f.add("stage "+stage.Name, fmt.Sprintf("%s, at most %d out of service", text.Count(stage.Hosts, "host", "hosts"), stage.MaxUnavailable))
+		stageHosts(&f, at, members, stage.Name)
 	}
 	for _, h := range leftOut {
-		row(table, "left out "+h.Hostname, h.Note)
+		f.add("left out "+h.Hostname, at.text(h.Note))
 	}
 	for _, m := range p.Missing {
 		where := "missing on " + m.Host
 		if m.Host == "" {
 			where = "missing at the site"
 		}
-		row(table, where, strings.Join(m.What, "; "))
+		f.add(where, strings.Join(m.What, "; "))
 	}
 	if len(p.Unknown) > 0 {
-		row(table, "unknown", "these hosts do not say which scripts they have; their workers are of an older version or have too many: "+someOf(p.Unknown))
+		f.add("unknown", "these hosts do not say which scripts they have; their workers are of an older version or have too many: "+someOf(p.Unknown))
 	}
-	return table.Flush()
+	f.print(to)
 }
 
 // expectation says how long the run will take and whether it fits.
-func expectation(p v1.Preflight) string {
+func expectation(at clock, p v1.Preflight) string {
 	if p.Usual == nil {
 		return "unknown: no run of the history has upgraded a host"
 	}
 	basis := fmt.Sprintf("with %s to prepare and %s for a host, as in run %d", seconds(p.Usual.PrepareSeconds), seconds(p.Usual.HostSeconds), p.Usual.Run)
 	switch {
 	case p.Run.ExpectedEnd == nil && p.Run.Forecast != "":
-		return p.Run.Forecast + " (" + basis + ")"
+		return at.text(p.Run.Forecast) + " (" + basis + ")"
 	case p.Run.ExpectedEnd == nil:
 		return "unknown"
 	}
-	end := fmt.Sprintf("done at %s, after %s, %s", p.Run.ExpectedEnd.Format(time.RFC3339), p.Run.ExpectedEnd.Sub(p.Run.OpenedAt), basis)
+	end := fmt.Sprintf("done at %s, after %s, %s", at.at(*p.Run.ExpectedEnd), window.FormatDuration(p.Run.ExpectedEnd.Sub(p.Run.OpenedAt)), basis)
 	switch {
 	case p.Run.Forecast != "":
-		return "does not fit: " + p.Run.Forecast + "; " + end
+		return "does not fit: " + at.text(p.Run.Forecast) + "; " + end
 	case p.Fits != nil && *p.Fits:
 		return "fits: " + end
 	}
 	return end
 }
 
-func seconds(n int) string { return (time.Duration(n) * time.Second).String() }
+func seconds(n int) string { return window.FormatDuration(time.Duration(n) * time.Second) }
 
 // divideHosts returns the members of a run, in their order, and those that are left
 // out.
@@ -106,8 +112,8 @@ func divideHosts(r v1.Run) (members, leftOut []v1.RunHost) {
 // maxInStage is how many hosts of a stage are shown.
 const maxInStage = 50
 
-// showHosts prints the hosts of a stage in their order.
-func showHosts(table io.Writer, members []v1.RunHost, stage string) {
+// stageHosts adds the hosts of a stage in their order.
+func stageHosts(f *facts, at clock, members []v1.RunHost, stage string) {
 	n := 0
 	for _, h := range members {
 		if h.Stage != stage {
@@ -118,23 +124,14 @@ func showHosts(table io.Writer, members []v1.RunHost, stage string) {
 		}
 		var texts []string
 		if h.ExpectedEnd != nil {
-			texts = append(texts, "done at "+h.ExpectedEnd.Format(time.RFC3339))
+			texts = append(texts, "done at "+at.at(*h.ExpectedEnd))
 		}
 		if h.SlotReason != "" {
 			texts = append(texts, "out of service now: "+h.SlotReason)
 		}
-		row(table, fmt.Sprintf("  %d. %s", n, h.Hostname), strings.Join(texts, "; "))
+		f.rows = append(f.rows, [2]string{fmt.Sprintf("  %d. %s:", n, h.Hostname), strings.Join(texts, "; ")})
 	}
 	if n > maxInStage {
-		row(table, fmt.Sprintf("  and %d more", n-maxInStage), "--output json has all")
+		f.add(fmt.Sprintf("  and %d more", n-maxInStage), "--output json has all")
 	}
-}
-
-// someOf lists names, the first of them when they are many.
-func someOf(names []string) string {
-	const most = 20
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }

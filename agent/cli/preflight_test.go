@@ -25,13 +25,13 @@ func TestDryRun(t *testing.T) {
 				"missing":[{"what":["script a"]},{"host":"h02","what":["b","c"]}],"unknown":["h03"]}`, exitOK,
 			`Nothing is started, because of --dry-run.
 begins:               now
-not after:            2026-11-21T05:00:00Z
+not after:            Sat 2026-11-21 05:00:00 UTC
 hosts:                3, and 1 left out
-expected:             fits: done at 2026-11-21T01:31:00Z, after 31m0s, with 1m0s to prepare and 10m0s for a host, as in run 7
+expected:             fits: done at Sat 2026-11-21 01:31:00 UTC, after 31m, with 1m to prepare and 10m for a host, as in run 7
 stage canary:         1 host, at most 1 out of service
-  1. h01:             done at 2026-11-21T01:11:00Z
+  1. h01:             done at Sat 2026-11-21 01:11:00 UTC
 stage rest:           2 hosts, at most 2 out of service
-  1. h02:             
+  1. h02:
   2. h03:             out of service now: it is silent
 left out h09:         no stage of the rollout matches it
 missing at the site:  script a
@@ -41,13 +41,13 @@ unknown:              these hosts do not say which scripts they have; their work
 		},
 		{
 			"it does not fit", `{"run":{"phase":"open","opened-at":"2026-11-21T01:00:00Z","not-after":"2026-11-21T01:20:00Z","expected-end":"2026-11-21T01:31:00Z",
-				"forecast":"1 hosts are not expected to be done by 2026-11-21T01:20:00Z","hosts":[]},"usual":{"run":7,"prepare-seconds":0,"host-seconds":600},"fits":false}`, exitOK,
-			"expected:   does not fit: 1 hosts are not expected to be done by 2026-11-21T01:20:00Z; done at",
+				"forecast":"1 host is not expected to be done by 2026-11-21T01:20:00Z","hosts":[]},"usual":{"run":7,"prepare-seconds":0,"host-seconds":600},"fits":false}`, exitOK,
+			"expected:   does not fit: 1 host is not expected to be done by Sat 2026-11-21 01:20:00 UTC; done at",
 		},
 		{
 			"it would be refused", `{"refused":"no maintenance window is open; to start now, send \"override-window\": true with a \"reason\"",
 				"run":{"phase":"open","opened-at":"2026-11-21T01:00:00Z","not-after":"2026-11-21T05:00:00Z","hosts":[]}}`, exitFailed,
-			"begins:     not now; this is what would begin at 2026-11-21T01:00:00Z\n",
+			"begins:     not now; this is what would begin at Sat 2026-11-21 01:00:00 UTC\n",
 		},
 		{"it would be refused at any time", `{"refused":"host h09 is not known"}`, exitFailed, "a start would be refused now: host h09 is not known\n"},
 	} {

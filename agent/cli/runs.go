@@ -6,16 +6,19 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
 
 // runsCommand lists the runs, or shows one with its events.
 type runsCommand struct {
 	operator
+	timeFlags
+	hostFlags
 	ID     runID  `arg:"" optional:"" help:"Id of one run, to show it with its hosts and its events."`
 	Result string `help:"Only runs that ended so: completed, partial, failed, aborted or timed-out."`
 	Host   string `help:"Only runs with this host."`
@@ -39,7 +42,7 @@ func (c *runsCommand) Run(ctx context.Context, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		return c.one(out, run)
+		return c.one(ctx, out, api, run)
 	}
 	runs, err := api.Runs(ctx, c.Tenant, filter)
 	if err != nil {
@@ -52,7 +55,13 @@ func (c *runsCommand) Run(ctx context.Context, out io.Writer) error {
 		_, err := fmt.Fprintf(out, "Tenant %s has no runs yet.\n", c.Tenant)
 		return err
 	}
-	return listRuns(out, runs)
+	at, err := c.ask(ctx, api, c.Tenant)
+	if err != nil {
+		return err
+	}
+	to := newTerminal(out)
+	listRuns(to, at, runs)
+	return to.err
 }
 
 // filter reads the flags.
@@ -70,45 +79,60 @@ func (c *runsCommand) filter() (v1.RunFilter, error) {
 	return filter, wrongFlags(filter.Validate())
 }
 
-func (c *runsCommand) one(out io.Writer, run v1.Run) error {
+func (c *runsCommand) one(ctx context.Context, out io.Writer, api *client.Client, r v1.Run) error {
 	if c.Output == "json" {
-		return c.json(out, run)
+		return c.json(out, r)
 	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	showRun(table, run)
-	showStory(table, run.Events)
-	return table.Flush()
-}
-
-func listRuns(out io.Writer, runs []v1.Run) error {
-	if len(runs) == 0 {
-		_, err := fmt.Fprintln(out, "There is no such run.")
+	at, err := c.ask(ctx, api, c.Tenant)
+	if err != nil {
 		return err
 	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "RUN\tBEGUN\tTOOK\tBY\tRESULT")
-	for _, r := range runs {
-		_, _ = fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\n", r.ID, r.OpenedAt.Format(time.RFC3339), took(r), beginner(r), headline(r))
+	to := newTerminal(out)
+	var f facts
+	runFacts(&f, to, at, r)
+	f.print(to)
+	showStages(to, r)
+	c.showHosts(to, at, r)
+	showStory(to, at, r.Events)
+	return to.err
+}
+
+func listRuns(to *terminal, at clock, runs []v1.Run) {
+	if len(runs) == 0 {
+		to.line("There is no such run.")
+		return
 	}
-	return table.Flush()
+	var t table
+	t.add("RUN", "BEGUN", "TOOK", "BY", "RESULT")
+	for _, r := range runs {
+		colour := ""
+		if r.Finished() {
+			colour = resultColour(r.Result)
+		}
+		t.addIn(map[int]string{4: colour}, fmt.Sprint(r.ID), at.at(r.OpenedAt), took(r), beginner(r), at.text(headline(r)))
+	}
+	t.print(to)
 }
 
 func took(r v1.Run) string {
 	if r.EndedAt == nil {
 		return "-"
 	}
-	return r.EndedAt.Sub(r.OpenedAt).String()
+	return window.FormatDuration(r.EndedAt.Sub(r.OpenedAt))
 }
 
 // showStory prints what happened, oldest first.
-func showStory(table io.Writer, events []v1.RunEvent) {
+func showStory(to *terminal, at clock, events []v1.RunEvent) {
 	if len(events) == 0 {
 		return
 	}
-	row(table, "events", "")
+	to.line("")
+	var t table
+	t.add("AT", "EVENT")
 	for _, e := range events {
-		row(table, "  "+e.At.Format(time.RFC3339), storyLine(e))
+		t.add(at.at(e.At), at.text(storyLine(e)))
 	}
+	t.print(to)
 }
 
 // storyLine says in a line what happened: a person's reason comes after a

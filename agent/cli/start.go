@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -25,6 +24,7 @@ func (c *startCommand) Run(ctx context.Context, out io.Writer) error {
 // starting is the common part of the commands that start a run.
 type starting struct {
 	operator
+	timeFlags
 	OverrideWindow bool   `help:"Start even if no maintenance window is open; needs --reason."`
 	Reason         string `help:"Reason; it is stored with the run."`
 	Duration       string `help:"How long a run with --override-window may take, such as 2h (default: until the open window closes, else 4h)."`
@@ -58,12 +58,18 @@ func (c *starting) start(ctx context.Context, out io.Writer, body v1.Start) erro
 		return err
 	}
 	if c.Wait {
-		return follow(ctx, out, &c.operator, api, run.ID)
+		p := newProgress(out, &c.operator, run.ID)
+		p.times = c.timeFlags
+		return p.watch(ctx, api)
 	}
 	if c.Output == "json" {
 		return c.json(out, run)
 	}
-	_, err = fmt.Fprintf(out, "Run %d has begun with %s; it ends by %s.\n", run.ID, text.Count(len(run.Hosts), "host", "hosts"), run.NotAfter.Format(time.RFC3339))
+	at, err := c.ask(ctx, api, c.Tenant)
+	if err != nil { // The run has begun all the same.
+		at = c.clock("")
+	}
+	_, err = fmt.Fprintf(out, "Run %d has begun with %s; it ends by %s.\n", run.ID, text.Count(len(run.Hosts), "host", "hosts"), at.at(run.NotAfter))
 	return err
 }
 

@@ -5,16 +5,31 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
 
 // statusCommand shows a tenant's state and its newest run.
 type statusCommand struct {
 	operator
+	timeFlags
+	hostFlags
 }
+
+// hostFlags choose which hosts of a run are shown.
+type hostFlags struct {
+	All       bool `help:"Show each host, however many there are." xor:"hosts"`
+	Unhealthy bool `help:"Show only hosts that failed, are silent or are held out of service." xor:"hosts"`
+}
+
+// fewHosts is how many hosts are shown one by one. Of more only those are shown that
+// are unhealthy, and the rest as a summary.
+const fewHosts = 20
 
 // Run implements the command.
 func (c *statusCommand) Run(ctx context.Context, out io.Writer) error {
@@ -22,88 +37,335 @@ func (c *statusCommand) Run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	state, err := api.State(ctx, c.Tenant, "")
-	if err != nil {
-		return err
-	}
-	runs, err := api.Runs(ctx, c.Tenant, v1.RunFilter{})
-	if err != nil {
-		return err
-	}
 	if c.Output == "json" {
+		state, err := api.State(ctx, c.Tenant, "")
+		if err != nil {
+			return err
+		}
+		runs, err := api.Runs(ctx, c.Tenant, v1.RunFilter{})
+		if err != nil {
+			return err
+		}
 		return c.json(out, map[string]any{"state": state, "runs": runs})
 	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	row(table, "tenant", c.Tenant)
-	row(table, "status", state.Status)
-	row(table, "next window", nextWindow(state))
-	if state.Frozen != nil {
-		row(table, "frozen", fmt.Sprintf("by %s until %s", state.Frozen.Calendar, state.Frozen.To.Format(time.RFC3339)))
+	state, newest, err := newestState(ctx, api, c.Tenant)
+	if err != nil {
+		return err
 	}
-	if m := state.LastMissed; m != nil {
-		row(table, "last missed", fmt.Sprintf("the window of %s: %s", m.Start.Format(time.RFC3339), m.Reason))
-	}
-	if state.WaitingFor != nil {
-		row(table, "waiting for", fmt.Sprintf("%s since %s", state.WaitingFor.Detail, state.WaitingFor.Since.Format(time.RFC3339)))
-	}
-	row(table, "hosts", fmt.Sprint(len(state.ScheduledWorkers)))
-	if len(runs) > 0 {
-		showRun(table, runs[0])
-	}
-	return table.Flush()
+	to := newTerminal(out)
+	c.show(to, c.clock(state.SiteTimezone), state, newest)
+	return to.err
 }
 
-func row(table io.Writer, name, value string) {
-	_, _ = fmt.Fprintf(table, "%s:\t%s\n", name, value)
+// newestState returns the state of a tenant and its newest run, nil when there is none,
+// as they are at one moment. They are two requests, so a run may begin or end between
+// them: then both are asked for again.
+func newestState(ctx context.Context, api *client.Client, tenant string) (v1.State, *v1.Run, error) {
+	const tries = 3
+	for try := 1; ; try++ {
+		state, err := api.State(ctx, tenant, "")
+		if err != nil {
+			return state, nil, err
+		}
+		runs, err := api.Runs(ctx, tenant, v1.RunFilter{Limit: 1})
+		if err != nil {
+			return state, nil, err
+		}
+		if len(runs) == 0 {
+			return state, nil, nil
+		}
+		if isIdle := state.Status == "idle"; isIdle == runs[0].Finished() || try == tries {
+			return state, &runs[0], nil
+		}
+	}
 }
 
-func nextWindow(s v1.State) string {
+// show prints the state: what is, the newest run, its stages and hosts, and what to
+// do now.
+func (c *statusCommand) show(to *terminal, at clock, state v1.State, newest *v1.Run) {
+	var f facts
+	f.add("tenant", c.Tenant)
+	f.add("status", to.paint(statusColour(state.Status), state.Status))
+	for _, fact := range situationFacts(at, state.Situation, newest) {
+		f.add(fact[0], fact[1])
+	}
+	if newest != nil {
+		runFacts(&f, to, at, *newest)
+	}
+	f.print(to)
+	if newest != nil {
+		showStages(to, *newest)
+		c.showHosts(to, at, *newest)
+	}
+	showWarnings(to, at, state)
+	to.line("")
+	printAdvice(to, at, advise(state.Situation, newest))
+}
+
+// situationFacts tell of hosts, windows and freezes.
+func situationFacts(at clock, s v1.Situation, newest *v1.Run) [][2]string {
+	hosts := fmt.Sprint(s.Hosts)
+	if s.Silent > 0 {
+		hosts += fmt.Sprintf(", %d silent: %s", s.Silent, namesOf(s.SilentHosts, s.Silent))
+	}
+	all := [][2]string{{"hosts", hosts}}
+	if w := s.OpenWindow; w != nil {
+		all = append(all, [2]string{"window", openWindow(at, *w, newest)})
+	}
+	switch next := s.NextUpgradeAt; {
+	case next == nil && s.OpenWindow == nil:
+		all = append(all, [2]string{"next window", "none"})
+	case next != nil && next.After(at.now):
+		all = append(all, [2]string{"next window", at.at(*next) + ", in " + at.in(*next)})
+	}
+	if f := s.Frozen; f != nil {
+		all = append(all, [2]string{"frozen", fmt.Sprintf("by %s until %s", f.Calendar, at.at(f.To))})
+	}
+	if m := missedSince(s, newest); m != nil {
+		all = append(all, [2]string{"last missed", fmt.Sprintf("the window of %s: %s", at.at(m.Start), at.text(m.Reason))})
+	}
+	if w := s.WaitingFor; w != nil {
+		all = append(all, [2]string{"waiting for", waiting(at, *w)})
+	}
+	return all
+}
+
+// missedSince is the window that was missed last, if no run was opened since; nil when
+// there is none.
+func missedSince(s v1.Situation, newest *v1.Run) *v1.MissedWindow {
+	if m := s.LastMissed; m != nil && (newest == nil || m.Start.After(newest.OpenedAt)) {
+		return m
+	}
+	return nil
+}
+
+// openWindow tells of a window that is open: until when, with which run, and how to
+// start another once that has ended.
+func openWindow(at clock, w v1.OpenWindow, newest *v1.Run) string {
+	text := "open until " + at.at(w.End)
 	switch {
-	case s.NextUpgradeAt == nil:
-		return "none is configured"
-	case s.NextUpgradeIn == "0s":
-		return "is open now"
-	default:
-		return fmt.Sprintf("opens at %s, in %s", s.NextUpgradeAt.Format(time.RFC3339), s.NextUpgradeIn)
+	case w.Run == 0:
+		return text + "; its run has not begun"
+	case newest == nil || !newest.Finished():
+		return fmt.Sprintf("%s; it has run %d", text, w.Run)
 	}
+	return fmt.Sprintf("%s; it had run %d; to start another: %s", text, w.Run, command("start"))
 }
 
-func showRun(table io.Writer, r v1.Run) {
-	row(table, "run", fmt.Sprintf("%d, %s", r.ID, headline(r)))
-	row(table, "begun", r.OpenedAt.Format(time.RFC3339)+" by "+beginner(r))
+// runFacts tell of a run as a whole.
+func runFacts(f *facts, to *terminal, at clock, r v1.Run) {
+	name := fmt.Sprintf("run %d", r.ID)
+	if r.Finished() {
+		f.add(name, to.paint(resultColour(r.Result), r.Result)+strings.TrimPrefix(at.text(headline(r)), r.Result))
+	} else {
+		f.add(name, r.Phase)
+	}
+	f.add("progress", progressLine(r))
+	f.add("begun", at.at(r.OpenedAt)+" by "+beginner(r))
+	if r.EndedAt != nil {
+		f.add("ended", at.at(*r.EndedAt)+", after "+took(r))
+	}
 	if !r.Finished() {
-		row(table, "not after", r.NotAfter.Format(time.RFC3339))
+		if r.Aborted == "" {
+			f.add("not after", at.at(r.NotAfter))
+		}
+		if r.EndsBy != nil {
+			f.add("ends by", at.at(*r.EndsBy)+", whatever its hosts do")
+		}
 	}
 	if r.RetryOf != 0 {
-		row(table, "retry of", fmt.Sprintf("run %d", r.RetryOf))
+		f.add("retry of", fmt.Sprintf("run %d", r.RetryOf))
 	}
-	if r.Paused != "" {
-		row(table, "paused", r.Paused)
-	}
+	f.add("paused", at.text(r.Paused))
+	f.add("aborted", at.text(r.Aborted))
 	if r.WaitingFor != nil {
-		row(table, "waiting for", fmt.Sprintf("%s since %s", r.WaitingFor.Detail, r.WaitingFor.Since.Format(time.RFC3339)))
+		f.add("waiting for", waiting(at, *r.WaitingFor))
 	}
 	if r.ExpectedEnd != nil {
-		row(table, "expected end", r.ExpectedEnd.Format(time.RFC3339))
+		f.add("expected end", expected(at, *r.ExpectedEnd))
 	}
-	if r.Forecast != "" {
-		row(table, "forecast", r.Forecast)
-	}
-	showStages(table, r)
-	for _, h := range r.Hosts {
-		row(table, "  "+h.Hostname, hostLine(h))
-	}
+	f.add("forecast", at.text(r.Forecast))
 }
 
-// showStages prints the stages of a run that has more than one.
-func showStages(table io.Writer, r v1.Run) {
+// expected tells when something is expected to end.
+func expected(at clock, end time.Time) string {
+	if !end.After(at.now) {
+		return "overdue: it takes longer than the hosts before"
+	}
+	return at.at(end) + ", in " + at.in(end)
+}
+
+// waiting tells what is waited for, since when and until when.
+func waiting(at clock, w v1.WaitingFor) string {
+	text := at.text(w.Detail) + ", " + at.since(w.Since)
+	// The detail of what ends at a known time tells that itself.
+	if w.Until != nil && !strings.Contains(text, at.at(*w.Until)) {
+		text += ", gives up " + at.at(*w.Until)
+	}
+	return text
+}
+
+// progressLine counts the hosts of a run by their status.
+func progressLine(r v1.Run) string {
+	counts, members := countHosts(r)
+	bar := progressBar(counts[string(run.Upgraded)], counts[string(run.HostFailed)]+counts[rolledBack], members)
+	return strings.TrimSpace(bar + " " + countLine(counts, members))
+}
+
+// rolledBack is the status in which a host is shown whose upgrade was rolled back.
+const rolledBack = "rolled-back"
+
+// shownStatus is the status of a host as people see it.
+func shownStatus(h v1.RunHost) string {
+	if h.RolledBack {
+		return rolledBack
+	}
+	return h.Status
+}
+
+// countHosts counts the members of a run by their status. Hosts that are left out have
+// no stage.
+func countHosts(r v1.Run) (counts map[string]int, members int) {
+	counts = map[string]int{}
+	for _, h := range r.Hosts {
+		if h.Stage != "" {
+			counts[shownStatus(h)]++
+			members++
+		}
+	}
+	return counts, members
+}
+
+// statusOrder is the order in which statuses are counted: what is done, then what went
+// wrong, then what is at work, then what is to come.
+var statusOrder = []string{
+	string(run.HostFailed), rolledBack, string(run.Unreachable), string(run.Skipped),
+	string(run.Draining), string(run.HostUpgrading), string(run.RebootPending), string(run.Rebooting), string(run.Checking),
+	string(run.HostPreparing), string(run.Prepared), string(run.Pending),
+}
+
+// countLine is such as "12 of 40 upgraded, 1 failed, 2 rebooting, 25 prepared".
+func countLine(counts map[string]int, members int) string {
+	if members == 0 {
+		return ""
+	}
+	parts := []string{fmt.Sprintf("%d of %s upgraded", counts[string(run.Upgraded)], text.Count(members, "host", "hosts"))}
+	for _, status := range statusOrder {
+		if n := counts[status]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, status))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// showStages prints the stages of a run that has more than one, with the hosts that
+// are out of service.
+func showStages(to *terminal, r v1.Run) {
 	if len(r.Stages) < 2 {
 		return
 	}
-	for _, g := range r.Stages {
-		row(table, "  stage "+g.Name, fmt.Sprintf("%s: %d of %d upgraded, %d failed, %d out of service (at most %d)",
-			g.Phase, g.Upgraded, g.Hosts, g.Failed, g.OutOfService, g.MaxUnavailable))
+	out := map[string][]string{}
+	for _, h := range r.Hosts {
+		if h.Slot != nil && len(out[h.Stage]) < mostNames {
+			out[h.Stage] = append(out[h.Stage], h.Hostname)
+		}
 	}
+	to.line("")
+	var t table
+	t.add("STAGE", "PHASE", "HOSTS", "UPGRADED", "FAILED", "OUT OF SERVICE")
+	for _, g := range r.Stages {
+		held := fmt.Sprintf("%d, at most %d", g.OutOfService, g.MaxUnavailable)
+		if names := out[g.Name]; len(names) > 0 {
+			held += ": " + namesOf(names, max(g.OutOfService, len(names)))
+		}
+		t.addIn(map[int]string{1: phaseColour(g.Phase)}, g.Name, g.Phase, fmt.Sprint(g.Hosts), fmt.Sprint(g.Upgraded), fmt.Sprint(g.Failed), held)
+	}
+	t.print(to)
+}
+
+// showHosts prints the hosts of a run: each of a few, and of many those that are
+// unhealthy.
+func (f hostFlags) showHosts(to *terminal, at clock, r v1.Run) {
+	var shown []v1.RunHost
+	sick := 0
+	for _, h := range r.Hosts {
+		if unhealthy(h) {
+			sick++
+		} else if f.Unhealthy || !f.All && len(r.Hosts) > fewHosts {
+			continue
+		}
+		shown = append(shown, h)
+	}
+	hidden := len(r.Hosts) - len(shown)
+	if more := len(shown) - fewHosts; !f.All && !f.Unhealthy && more > 0 {
+		shown = shown[:fewHosts]
+	}
+	to.line("")
+	if len(shown) > 0 {
+		hostTable(to, at, shown)
+	}
+	switch {
+	case f.Unhealthy && sick == 0:
+		to.line("No host is unhealthy.")
+	case f.All || f.Unhealthy || hidden == 0:
+	case sick > len(shown):
+		to.linef("%d more unhealthy hosts: --unhealthy shows them, --all shows each of %d hosts.", sick-len(shown), len(r.Hosts))
+	default:
+		to.linef("%s not shown: --all shows each.", text.Count(hidden, "healthy host", "healthy hosts"))
+	}
+}
+
+// unhealthy reports whether a host needs to be looked at: it failed, was left out
+// because it could not be reached, or is out of service though it is not at work.
+func unhealthy(h v1.RunHost) bool {
+	s := run.Status(h.Status)
+	return s == run.HostFailed || s == run.Unreachable || h.Slot != nil && (s.Final() || s == run.Prepared || s == run.Pending)
+}
+
+func hostTable(to *terminal, at clock, hosts []v1.RunHost) {
+	var t table
+	t.add("HOST", "STAGE", "STATUS", "SINCE", "NOTE")
+	for _, h := range hosts {
+		since := ""
+		if h.Since != nil {
+			since = at.at(*h.Since)
+		}
+		notes := hostNotes(at, h)
+		if h.GivesUpAt != nil {
+			notes = append(notes, "gives up "+at.at(*h.GivesUpAt))
+		}
+		t.addIn(map[int]string{2: hostColour(h)}, h.Hostname, h.Stage, shownStatus(h), since, strings.Join(notes, "; "))
+	}
+	t.print(to)
+}
+
+// hostNotes tell what is to be known of a host besides its status.
+func hostNotes(at clock, h v1.RunHost) []string {
+	var notes []string
+	add := func(note string) {
+		if note != "" {
+			notes = append(notes, note)
+		}
+	}
+	add(at.text(h.Error))
+	add(at.text(h.Note))
+	add(h.Progress)
+	if h.Slot != nil && (h.Error != "" || unhealthy(h)) {
+		add("out of service since " + at.at(*h.Slot) + ": " + at.text(h.SlotReason))
+	}
+	if h.Seconds > 0 && h.Status == string(run.Upgraded) {
+		add("took " + window.FormatDuration(time.Duration(h.Seconds)*time.Second))
+	}
+	return notes
+}
+
+// hostLine is a host in one line.
+func hostLine(at clock, h v1.RunHost) string {
+	line := shownStatus(h)
+	if notes := hostNotes(at, h); len(notes) > 0 {
+		line += ": " + strings.Join(notes, "; ")
+	}
+	return line
 }
 
 // headline is a run's phase, or its result and why.
@@ -128,18 +390,43 @@ func beginner(r v1.Run) string {
 	return "its window"
 }
 
-func hostLine(h v1.RunHost) string {
-	text := h.Status
-	for _, more := range []string{h.Error, h.Note} {
-		if more != "" {
-			text += ": " + more
-		}
+func statusColour(status string) string {
+	switch status {
+	case "idle":
+		return green
+	case "waiting", "paused", "aborting":
+		return yellow
 	}
-	if h.Slot != nil && h.Error != "" {
-		text += fmt.Sprintf("; holds a slot since %s: %s", h.Slot.Format(time.RFC3339), h.SlotReason)
+	return ""
+}
+
+func resultColour(result string) string {
+	if result == string(run.Completed) {
+		return green
 	}
-	if h.Progress != "" {
-		text += " (" + h.Progress + ")"
+	return red
+}
+
+func phaseColour(phase string) string {
+	switch phase {
+	case "done":
+		return green
+	case "waiting-for-approval", "soaking":
+		return yellow
+	case "skipped":
+		return grey
 	}
-	return text
+	return ""
+}
+
+func hostColour(h v1.RunHost) string {
+	switch run.Status(h.Status) {
+	case run.Upgraded:
+		return green
+	case run.HostFailed, run.Unreachable:
+		return red
+	case run.Skipped:
+		return grey
+	}
+	return ""
 }

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -16,6 +18,8 @@ import (
 // watchCommand follows a run.
 type watchCommand struct {
 	operator
+	timeFlags
+	hostFlags
 	ID runID `arg:"" optional:"" help:"Id of the run (default: the one under way, or else the next one)."`
 }
 
@@ -28,17 +32,42 @@ func (c *watchCommand) Run(ctx context.Context, out io.Writer) error {
 	if c.Output == "text" && c.ID == 0 {
 		_, _ = fmt.Fprintf(out, "Following the runs of tenant %s; Ctrl-C ends this.\n", c.Tenant)
 	}
-	return follow(ctx, out, &c.operator, api, uint64(c.ID))
+	p := newProgress(out, &c.operator, uint64(c.ID))
+	p.times, p.hosts = c.timeFlags, c.hostFlags
+	return p.watch(ctx, api)
 }
 
-// follow prints what changes in a run until it ends. id 0 is the run under
-// way, or else the next one.
-func follow(ctx context.Context, out io.Writer, o *operator, api *client.Client, id uint64) error {
-	p := progress{out: out, o: o, id: id, hosts: map[string]string{}}
+// progress turns what changes into lines.
+type progress struct {
+	to    *terminal
+	o     *operator
+	times timeFlags
+	hosts hostFlags
+	id    uint64
+	// zone is the zone of the site.
+	zone string
+	last v1.Run
+	// lines are what was printed last of each host, situation what was of the tenant.
+	lines     map[string]string
+	situation v1.Situation
+	told      bool
+	// waiting, forecast and counts are what was printed last of the run, countedAt
+	// when the counts were.
+	waiting, forecast, counts string
+	countedAt                 time.Time
+}
+
+func newProgress(out io.Writer, o *operator, id uint64) *progress {
+	return &progress{to: newTerminal(out), o: o, id: id, lines: map[string]string{}}
+}
+
+// watch follows until the run has ended.
+func (p *progress) watch(ctx context.Context, api *client.Client) error {
 	err := p.follow(ctx, api)
+	p.to.setBar("")
 	switch {
-	case p.err != nil:
-		return p.err
+	case p.to.err != nil:
+		return p.to.err
 	case err != nil && ctx.Err() != nil && p.id != 0:
 		return errors.New("stopped watching; the run continues")
 	case err != nil && ctx.Err() != nil:
@@ -51,29 +80,15 @@ func follow(ctx context.Context, out io.Writer, o *operator, api *client.Client,
 	return nil
 }
 
-// progress turns runs as they change into lines.
-type progress struct {
-	out   io.Writer
-	o     *operator
-	id    uint64
-	last  v1.Run
-	hosts map[string]string
-	// waiting is what the run waited for when it was shown last, forecast what it
-	// expected.
-	waiting, forecast string
-	// err is why nothing more could be printed.
-	err error
-}
-
 // follow returns when the run has ended. Events tell of the newest run alone,
 // so a run of the past, and one that a later run has overtaken, is asked for.
 func (p *progress) follow(ctx context.Context, api *client.Client) error {
 	if p.id != 0 {
-		if err := p.ask(ctx, api); err != nil || p.err != nil || p.last.Finished() {
+		if err := p.ask(ctx, api); err != nil || p.to.err != nil || p.last.Finished() {
 			return err
 		}
 	}
-	if err := api.Watch(ctx, p.o.Tenant, p.see); err != nil || p.err != nil || p.last.Finished() {
+	if err := p.events(ctx, api); err != nil || p.to.err != nil || p.last.Finished() {
 		return err
 	}
 	if err := p.ask(ctx, api); err != nil || p.last.Finished() {
@@ -82,73 +97,183 @@ func (p *progress) follow(ctx context.Context, api *client.Client) error {
 	return fmt.Errorf("run %d has not ended, though a later one has begun", p.id)
 }
 
+// events follows the event stream. JSON is of whole runs.
+func (p *progress) events(ctx context.Context, api *client.Client) error {
+	if p.o.Output == "json" {
+		return api.Watch(ctx, p.o.Tenant, func(r v1.Run) bool { return p.see(r, nil) })
+	}
+	return api.Follow(ctx, p.o.Tenant, func(n client.News) bool {
+		if n.Situation != nil {
+			p.showSituation(*n.Situation)
+			return p.to.err == nil
+		}
+		return p.see(*n.Run, n.Hosts)
+	})
+}
+
 func (p *progress) ask(ctx context.Context, api *client.Client) error {
+	if p.zone == "" && !p.times.UTC && p.o.Output == "text" {
+		state, err := api.State(ctx, p.o.Tenant, "")
+		if err != nil {
+			return err
+		}
+		p.zone = state.SiteTimezone
+	}
 	r, err := api.Run(ctx, p.o.Tenant, p.id)
 	if err == nil {
-		p.show(r)
+		r.Events = nil
+		p.show(r, r.Hosts)
 	}
 	return err
 }
 
 // see shows the run that is followed and reports whether there is more to
 // come.
-func (p *progress) see(r v1.Run) bool {
+func (p *progress) see(r v1.Run, changed []v1.RunHost) bool {
 	switch {
 	case p.id == 0 && r.Finished(), r.ID < p.id:
 		return true
 	case p.id == 0:
-		p.id = r.ID
+		p.id, changed = r.ID, r.Hosts
 	case r.ID > p.id:
 		return false
 	}
-	p.show(r)
-	return p.err == nil && !r.Finished()
+	p.show(r, changed)
+	return p.to.err == nil && !r.Finished()
 }
 
-// show prints what is new.
-func (p *progress) show(r v1.Run) {
-	if reflect.DeepEqual(r, p.last) {
-		return
+// clock shows times as of now.
+func (p *progress) clock() clock { return p.times.clock(p.zone) }
+
+// showSituation prints what has changed for the tenant as a whole.
+func (p *progress) showSituation(s v1.Situation) {
+	before, first := p.situation, !p.told
+	p.situation, p.told, p.zone = s, true, s.SiteTimezone
+	at := p.clock()
+	switch w := s.OpenWindow; {
+	case w != nil && (before.OpenWindow == nil || !before.OpenWindow.End.Equal(w.End)):
+		p.line("the window is open until %s", at.at(w.End))
+	case w == nil && before.OpenWindow != nil:
+		p.line("the window is closed")
 	}
-	p.last = r
+	switch f := s.Frozen; {
+	case f != nil && before.Frozen == nil:
+		p.line("frozen by %s until %s", f.Calendar, at.at(f.To))
+	case f == nil && before.Frozen != nil:
+		p.line("the freeze is over")
+	}
+	if next := s.NextUpgradeAt; next != nil && next.After(at.now) && (first || before.NextUpgradeAt == nil || !before.NextUpgradeAt.Equal(*next)) {
+		p.line("the next window opens %s, in %s", at.at(*next), at.in(*next))
+	}
+	if w := s.WaitingFor; w != nil && (before.WaitingFor == nil || before.WaitingFor.Detail != w.Detail) {
+		p.line("the open window waits for %s", at.text(w.Detail))
+	}
+	if s.Silent != before.Silent {
+		if s.Silent == 0 {
+			p.line("no host is silent any more")
+		} else {
+			p.line("%s: %s", text.Count(s.Silent, "host is silent", "hosts are silent"), namesOf(s.SilentHosts, s.Silent))
+		}
+	}
+	if m := s.LastMissed; m != nil && !first && !reflect.DeepEqual(m, before.LastMissed) {
+		p.line("the window of %s was missed: %s", at.at(m.Start), at.text(m.Reason))
+	}
+}
+
+// countEvery is how often the counts of a run with many hosts are printed where lines
+// stay.
+const countEvery = 10 * time.Second
+
+// show prints what is new in the run.
+func (p *progress) show(r v1.Run, changed []v1.RunHost) {
 	if p.o.Output == "json" {
-		p.err = p.o.json(p.out, r)
+		if !reflect.DeepEqual(r, p.last) {
+			p.to.err = p.o.json(p.to.out, r)
+		}
+		p.last = r
 		return
 	}
-	if len(p.hosts) == 0 {
-		p.line("run %d: %s, not after %s", r.ID, text.Count(len(r.Hosts), "host", "hosts"), r.NotAfter.Format(time.RFC3339))
+	at, first := p.clock(), p.last.ID == 0
+	p.last = r
+	if first {
+		p.line("run %d: %s, not after %s", r.ID, text.Count(len(r.Hosts), "host", "hosts"), at.at(r.NotAfter))
 	}
-	for _, h := range r.Hosts {
-		if line := hostLine(h); p.hosts[h.Hostname] != line {
-			p.hosts[h.Hostname] = line
-			p.line("%s  %s", h.Hostname, line)
-		}
-	}
-	if waiting := waitingLine(r); waiting != p.waiting {
-		if p.waiting = waiting; waiting != "" {
-			p.line("run %d: %s", r.ID, waiting)
-		}
-	}
+	p.showChanged(at, r, changed)
+	p.showCounts(at, r)
+	p.showWaiting(at, r)
 	if p.forecast != r.Forecast && !r.Finished() {
 		if p.forecast = r.Forecast; p.forecast != "" {
-			p.line("run %d: %s", r.ID, p.forecast)
+			p.line("run %d: %s", r.ID, at.text(p.forecast))
 		}
 	}
 	if r.Finished() {
-		p.line("run %d: %s", r.ID, headline(r))
+		p.to.setBar("")
+		p.line("run %d: %s", r.ID, p.to.paint(resultColour(r.Result), at.text(headline(r))))
 	}
 }
 
-// waitingLine says what a run waits for, unless the lines of its hosts say so.
-func waitingLine(r v1.Run) string {
-	if r.WaitingFor == nil || r.WaitingFor.What == "host" && r.Phase != "open" {
+// showChanged prints the hosts that have changed: each of a few, and of many those
+// that are unhealthy.
+func (p *progress) showChanged(at clock, r v1.Run, changed []v1.RunHost) {
+	each := p.hosts.All || !p.hosts.Unhealthy && len(r.Hosts) <= fewHosts
+	for _, h := range changed {
+		if !each && !unhealthy(h) && p.lines[h.Hostname] == "" {
+			continue
+		}
+		if line := hostLine(at, h); p.lines[h.Hostname] != line {
+			p.lines[h.Hostname] = line
+			p.line("%s  %s", h.Hostname, p.to.paint(hostColour(h), line))
+		}
+	}
+}
+
+// showCounts shows how far the run is: as a bar on a terminal, and of many hosts as a
+// line every now and then where lines stay.
+func (p *progress) showCounts(at clock, r v1.Run) {
+	if p.to.live {
+		p.to.setBar(fmt.Sprintf("run %d %s", r.ID, progressLine(r)))
+		return
+	}
+	if len(r.Hosts) <= fewHosts || at.now.Sub(p.countedAt) < countEvery && !r.Finished() {
+		return
+	}
+	counts, members := countHosts(r)
+	if line := countLine(counts, members); line != p.counts {
+		p.counts, p.countedAt = line, at.now
+		p.line("run %d: %s", r.ID, line)
+	}
+}
+
+// showWaiting prints what the run waits for, unless the lines of its hosts say so, and
+// what a person has to do about it.
+func (p *progress) showWaiting(at clock, r v1.Run) {
+	waits := waitingLine(at, r)
+	if waits == p.waiting {
+		return
+	}
+	if p.waiting = waits; waits == "" {
+		return
+	}
+	p.line("run %d: waiting for %s", r.ID, waits)
+	for _, a := range adviseRun(r) {
+		p.line("run %d: to do: %s", r.ID, a.line(at, 0))
+	}
+}
+
+// waitingLine says what a run waits for; empty for a host at work, of which the lines
+// of the hosts tell.
+func waitingLine(at clock, r v1.Run) string {
+	w := r.WaitingFor
+	switch {
+	case w == nil, w.What == run.ForHost && r.Phase == "open":
+		return ""
+	case len(w.Hosts) > 0 && (w.Until != nil || strings.Contains(w.Detail, " to be sent ")):
 		return ""
 	}
-	return "waiting for " + r.WaitingFor.What + ": " + r.WaitingFor.Detail
+	return at.text(w.Detail)
 }
 
 func (p *progress) line(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.out, "%s  %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
-	}
+	at := p.clock()
+	p.to.line(p.to.paint(grey, at.at(at.now)) + "  " + fmt.Sprintf(format, args...))
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -113,8 +114,8 @@ func TestStartAndWait(t *testing.T) {
 func TestStartTellsOfItsHosts(t *testing.T) {
 	t.Parallel()
 	for hosts, want := range map[string]string{
-		`{"hostname": "h01"}`:                      "Run 46 has begun with 1 host; it ends by 2026-11-21T05:00:00Z.\n",
-		`{"hostname": "h01"}, {"hostname": "h02"}`: "Run 46 has begun with 2 hosts; it ends by 2026-11-21T05:00:00Z.\n",
+		`{"hostname": "h01"}`:                      "Run 46 has begun with 1 host; it ends by Sat 2026-11-21 05:00:00 UTC.\n",
+		`{"hostname": "h01"}, {"hostname": "h02"}`: "Run 46 has begun with 2 hosts; it ends by Sat 2026-11-21 05:00:00 UTC.\n",
 	} {
 		s := fakeapi.New(t)
 		s.Inject("POST", "/start", fakeapi.Raw(201, "application/json", `{"id": 46, "not-after": "2026-11-21T05:00:00Z", "hosts": [`+hosts+`]}`))
@@ -170,14 +171,15 @@ func TestProgressForecast(t *testing.T) {
 	t.Parallel()
 	const waits = "its end cannot be foreseen: it waits for h03 (it is silent)"
 	var out bytes.Buffer
-	p := progress{out: &out, o: &operator{Output: "text"}, hosts: map[string]string{}}
+	p := newProgress(&out, &operator{Output: "text"}, 5)
 	for _, status := range []string{"upgrading", "rebooting", "upgraded"} {
+		soon, host := time.Date(2126, 11, 21, 2, 0, 0, 0, time.UTC), v1.RunHost{Hostname: "h01", Status: status}
 		p.show(v1.Run{
-			ID: 5, Phase: "upgrading", Forecast: waits, Hosts: []v1.RunHost{{Hostname: "h01", Status: status}},
-			WaitingFor: &v1.WaitingFor{What: "host", Detail: "h01 to answer " + status},
-		})
+			ID: 5, Phase: "upgrading", Forecast: waits, Hosts: []v1.RunHost{host},
+			WaitingFor: &v1.WaitingFor{What: "host", Detail: "h01 to answer " + status, Hosts: []string{"h01"}, Until: &soon},
+		}, []v1.RunHost{host})
 	}
-	p.show(v1.Run{ID: 5, Phase: "finished", Result: "completed", Forecast: waits})
+	p.show(v1.Run{ID: 5, Phase: "finished", Result: "completed", Forecast: waits}, nil)
 	if text := out.String(); strings.Count(text, waits) != 1 || strings.Contains(text, "waiting for") {
 		t.Errorf("shown is:\n%s", text)
 	}

@@ -8,6 +8,7 @@ package client
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"time"
 
@@ -33,6 +34,8 @@ type Options struct {
 	// Retries is how often a failed request is tried again; negative means
 	// never, 0 means 4.
 	Retries int
+	// Dial, when set, makes the connections in place of the network.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Debug, when set, is told of each try in words, never of a secret.
 	Debug func(ctx context.Context, message string, fields map[string]any)
 }
@@ -72,7 +75,11 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return build(s, newTransport(s.tls), usualPace), nil
+	transport := newTransport(s.tls)
+	if o.Dial != nil {
+		transport.DialContext = o.Dial
+	}
+	return build(s, transport, usualPace), nil
 }
 
 func build(s settings, base http.RoundTripper, p pace) *Client {

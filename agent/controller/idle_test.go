@@ -55,7 +55,7 @@ func TestWindowWithoutARun(t *testing.T) {
 		"the reserve is longer than the window": {
 			&v1.Rollout{Reserve: "1d"}, nil,
 			[]string{"h01", "h02"},
-			"the next window: this one has no time left before the reserve of 24h0m0s", func(m *memory) { m.declare(let) },
+			"the next window: this one has no time left before the reserve of 1d", func(m *memory) { m.declare(let) },
 		},
 		"all are silent": {
 			nil,

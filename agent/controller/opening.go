@@ -58,7 +58,7 @@ func (s *state) openWhenDue(ctx context.Context, now time.Time) time.Time {
 	case !is:
 		return s.idles(now, "host", fmt.Sprintf("a host to come back: %s, all silent", text.Count(f.silent, "host", "hosts")), span.End)
 	case !now.Before(end):
-		return s.idles(now, "window", fmt.Sprintf("the next window: this one has no time left before the reserve of %s", planned.Reserve()), span.End)
+		return s.idles(now, "window", fmt.Sprintf("the next window: this one has no time left before the reserve of %s", window.FormatDuration(planned.Reserve())), span.End)
 	}
 	s.idle = v1.WaitingFor{}
 	s.Logger.Info("window is open; opening a run", "tenant", s.Tenant, "hosts", f.members, "silent", f.silent, "not-after", end)

@@ -23,6 +23,9 @@ type Pausing struct {
 	At      time.Time
 }
 
+// Aborted says who has aborted the run; nil when nobody has.
+func (c *Control) Aborted() *Pausing { return c.aborted }
+
 // byPolicy is who pauses a run when too many hosts have failed.
 const byPolicy = "on-failure"
 

@@ -8,6 +8,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
 
 // ending returns whether the run ends early, with which result: then no host starts
@@ -39,10 +40,10 @@ func (s *State) why(result Result, now time.Time) string {
 	case result == Failed:
 		return s.failures.halt
 	case s.expired(now):
-		return fmt.Sprintf("stage %s was not approved within %s", g.Name, g.ApprovalTimeout.Duration())
+		return fmt.Sprintf("stage %s was not approved within %s", g.Name, window.FormatDuration(g.ApprovalTimeout.Duration()))
 	}
-	return fmt.Sprintf("hosts take %s, so none of the %d left in stage %s would be done by %s",
-		s.pace.usual.Round(time.Second), g.left, g.Name, stamp(s.NotAfter))
+	return fmt.Sprintf("hosts take %s, so none of %s left in stage %s would be done by %s",
+		window.FormatDuration(s.pace.usual.Round(time.Second)), text.Count(g.left, "host", "hosts"), g.Name, stamp(s.NotAfter))
 }
 
 // expired reports whether the time to approve the current stage is up.

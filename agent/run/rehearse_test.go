@@ -28,7 +28,7 @@ func TestRehearse(t *testing.T) {
 		"one at a time":           {usual: usual, end: 41 * time.Minute},
 		"two at a time":           {change: two, usual: usual, end: 21 * time.Minute},
 		"hosts that do not fit":   {usual: Usual{Host: 20 * time.Minute}, end: 80 * time.Minute, left: 1},
-		"no host fits":            {usual: Usual{Prepare: time.Minute, Host: time.Hour}, futile: "hosts take 1h0m0s, so none of the 4 left"},
+		"no host fits":            {usual: Usual{Prepare: time.Minute, Host: time.Hour}, futile: "hosts take 1h, so none of 4 hosts left"},
 		"nothing is known":        {usual: Usual{Prepare: time.Minute}},
 		"an approval":             {change: func(p *policy.Resolved) { p.Stages[0].Approval = true }, usual: usual, waits: "stage"},
 		"a pause":                 {change: func(p *policy.Resolved) { p.Paused = true }, usual: usual, waits: "the rollout to let it go on"},

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
 
 // awaited are the steps at which the run waits for a host, and what it waits for.
@@ -108,7 +109,7 @@ func (s *State) timeOut(i int, a message.Awaited, at time.Time) bool {
 	case m.waitsFor(a.Action):
 		s.noAnswer(i, a.Action, fmt.Sprintf("it did not answer %s within %s", a.Action, s.policy.limit(a)), at)
 	case a.Task.Known() && m.wants() == a.Task && m.step != done:
-		s.taskEnded(i, s.noOutcome(m, a.Task, fmt.Sprintf("no outcome within %s", s.policy.limit(a))), at)
+		s.taskEnded(i, s.noOutcome(m, a.Task, fmt.Sprintf("no outcome within %s", window.FormatDuration(s.policy.limit(a)))), at)
 	default:
 		return false
 	}
@@ -175,7 +176,7 @@ func (s *State) noOutcome(m *member, kind message.TaskKind, why string) message.
 // (AV-79).
 func (s *State) notPrepared(i int, at time.Time) {
 	silent := s.members[i].IsSilent()
-	text := fmt.Sprintf("it did not answer prepare within %s", s.policy.Timeouts.Prepare.Duration())
+	text := fmt.Sprintf("it did not answer prepare within %s", window.FormatDuration(s.policy.Timeouts.Prepare.Duration()))
 	if !silent {
 		s.fail(i, text, at)
 		return

@@ -35,6 +35,9 @@ type Run struct {
 	EndedAt  *time.Time `json:"ended-at,omitempty"`
 	// Paused is who holds the run up, and why; absent when nobody does.
 	Paused string `json:"paused,omitempty"`
+	// Aborted is who has aborted the run, and why, while it waits for the hosts under
+	// way; absent when nobody has.
+	Aborted string `json:"aborted,omitempty"`
 	// ExpectedEnd is when the run ends if the hosts to come take as long as
 	// those before; absent while nothing is known of that, or it waits for what
 	// nobody can foresee.

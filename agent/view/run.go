@@ -37,10 +37,8 @@ func Run(r *run.State, now time.Time, forecast *run.Forecast) v1.Run {
 			What: w.What, Detail: w.Detail, Since: Time(w.Since), Until: OptionalTime(w.Until), Stage: w.Stage, Hosts: w.Hosts[:min(len(w.Hosts), maxListed)],
 		}
 	}
-	if p := r.Paused; p != nil && !r.Over() {
-		if view.Paused = "by " + p.By; p.Why != "" {
-			view.Paused += ": " + p.Why
-		}
+	if !r.Over() {
+		view.Paused, view.Aborted = who(r.Paused), who(r.Aborted())
 	}
 	for _, g := range r.Stages(now) {
 		view.Stages = append(view.Stages, v1.RunStage{
@@ -56,6 +54,17 @@ func Run(r *run.State, now time.Time, forecast *run.Forecast) v1.Run {
 		foresee(r, &view, now, *forecast)
 	}
 	return view
+}
+
+// who tells who has paused or aborted a run, and why; empty for nobody.
+func who(p *run.Pausing) string {
+	switch {
+	case p == nil:
+		return ""
+	case p.Why == "":
+		return "by " + p.By
+	}
+	return "by " + p.By + ": " + p.Why
 }
 
 // leftOut are the hosts that are no members of a run: those that its rollout

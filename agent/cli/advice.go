@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// advice is something for a person to do, and the command for it; empty when no
+// command of ours does it.
+type advice struct{ what, command string }
+
+// command is a command of an operator, as it is typed.
+func command(words ...string) string { return "osupgrade-agent " + strings.Join(words, " ") }
+
+// withReason is a command that wants to know why.
+func withReason(words ...string) string { return command(words...) + " --reason …" }
+
+// advise returns what a person has to do now; nothing when everything goes on by
+// itself. Run is the newest run, nil when there is none.
+func advise(s v1.Situation, r *v1.Run) []advice {
+	if r != nil && !r.Finished() {
+		return adviseRun(*r)
+	}
+	var todo []advice
+	switch {
+	case s.Hosts == 0:
+		todo = append(todo, advice{"list the worker applications and start a worker on each host", command("apply", "-f", "FILE")})
+	case s.WaitingFor != nil:
+		todo = append(todo, advice{"the open window waits for " + s.WaitingFor.Detail, ""})
+	case s.NextUpgradeAt == nil && s.OpenWindow == nil && s.Frozen == nil:
+		todo = append(todo, advice{"no window ever opens: declare one", command("apply", "-f", "FILE")})
+	}
+	if m := missedSince(s, r); m != nil && s.Frozen == nil && s.OpenWindow == nil {
+		todo = append(todo, advice{
+			fmt.Sprintf("the window of %s was missed; to upgrade before the next one", m.Start.UTC().Format(time.RFC3339)), withReason("start", "--override-window"),
+		})
+	}
+	if r != nil {
+		todo = append(todo, adviseEnded(s, *r)...)
+	}
+	if s.Silent > 0 {
+		todo = append(todo, adviseSilent(s)...)
+	}
+	return todo
+}
+
+// adviseRun returns what the run under way needs of a person.
+func adviseRun(r v1.Run) []advice {
+	w := r.WaitingFor
+	switch {
+	case r.Reason != "":
+		return []advice{{"repair the site: " + r.Reason, ""}}
+	case r.Aborted != "":
+		return []advice{{"wait for the hosts under way, or end the run at once", withReason("abort", "--now")}}
+	case w == nil:
+		return nil
+	}
+	switch {
+	case w.What == run.ForApproval:
+		return []advice{
+			{"let stage " + w.Stage + " begin", withReason("approve", w.Stage)},
+			{"or end the run", withReason("abort")},
+		}
+	case w.What == run.ForResume:
+		return adviseResume(r)
+	case (w.What == run.ForSlot || w.What == run.ForHost) && w.Until == nil && len(w.Hosts) > 0:
+		return adviseHosts(w.Hosts)
+	case w.What == run.ForCheck && w.Until == nil && len(w.Hosts) == 0 && strings.Contains(w.Detail, "failed"):
+		return []advice{{"look at " + w.Detail, ""}}
+	}
+	return nil
+}
+
+func adviseResume(r v1.Run) []advice {
+	by, _, _ := strings.Cut(strings.TrimPrefix(r.Paused, "by "), ":")
+	switch by {
+	case message.ByRollout:
+		return []advice{{"set \"paused\" to false in the rollout", command("edit", "rollout")}}
+	case message.ByAgent:
+		return []advice{{"repair what cannot be read: " + r.WaitingFor.Detail, ""}}
+	}
+	return []advice{
+		{"let the run go on", withReason("resume")},
+		{"or end it", withReason("abort")},
+	}
+}
+
+// maxAdvised bounds how many hosts get advice of their own.
+const maxAdvised = 3
+
+// adviseHosts is about hosts that hold slots until they are well, released or deleted.
+func adviseHosts(hosts []string) []advice {
+	todo := []advice{{fmt.Sprintf("look at %s: others wait for a slot", someOf(hosts)), ""}}
+	for _, host := range hosts[:min(len(hosts), maxAdvised)] {
+		todo = append(todo,
+			advice{"or let others go down in place of " + host, withReason("release", host)},
+			advice{"or delete " + host + " if it is gone for good", command("forget", host)})
+	}
+	return todo
+}
+
+// adviseEnded is about a run that has ended and left something to be looked at.
+func adviseEnded(s v1.Situation, r v1.Run) []advice {
+	var todo []advice
+	var failed []string
+	for _, h := range r.Hosts {
+		if h.Status == string(run.HostFailed) {
+			failed = append(failed, h.Hostname)
+		}
+	}
+	if len(failed) > 0 {
+		retry := []string{"retry", fmt.Sprint(r.ID)}
+		again := command(retry...)
+		if s.OpenWindow == nil {
+			again = withReason(append(retry, "--override-window")...)
+		}
+		todo = append(todo,
+			advice{fmt.Sprintf("look at %s that failed, %s", text.Count(len(failed), "host", "hosts"), someOf(failed)), command("runs", fmt.Sprint(r.ID))},
+			advice{"then try again before the next window", again})
+	}
+	return todo
+}
+
+func adviseSilent(s v1.Situation) []advice {
+	todo := []advice{{fmt.Sprintf("look at %s: %s", text.Count(s.Silent, "silent host", "silent hosts"), namesOf(s.SilentHosts, s.Silent)), command("hosts")}}
+	return append(todo, advice{"and delete a host that is gone for good", command("forget", s.SilentHosts[0])})
+}
+
+// someOf lists the first few of names.
+func someOf(names []string) string { return namesOf(names, len(names)) }
+
+// mostNames is how many names a line lists.
+const mostNames = 10
+
+// namesOf lists the first of so many names.
+func namesOf(names []string, all int) string {
+	shown := names[:min(len(names), mostNames)]
+	if more := all - len(shown); more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(shown, ", "), more)
+	}
+	return strings.Join(shown, ", ")
+}
+
+// printAdvice prints what to do now, or that there is nothing.
+func printAdvice(to *terminal, at clock, todo []advice) {
+	if len(todo) == 0 {
+		to.line("Nothing to do now.")
+		return
+	}
+	to.line(to.paint(bold, "To do now:"))
+	width := 0
+	for _, a := range todo {
+		if a.command != "" {
+			width = max(width, utf8.RuneCountInString(at.text(a.what)))
+		}
+	}
+	for _, a := range todo {
+		to.line("  " + a.line(at, width))
+	}
+}
+
+// line is the advice in a line, the command beside a column of some width.
+func (a advice) line(at clock, width int) string {
+	what := at.text(a.what)
+	if a.command == "" {
+		return what
+	}
+	return what + ": " + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(what))) + a.command
+}

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// TestAdvice checks what a person is told to do, and that each command that is advised
+// can be typed as it is, with a reason in place of the dots.
+func TestAdvice(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
+	until := at.Add(time.Hour)
+	idle := v1.Situation{Status: "idle", Hosts: 3, NextUpgradeAt: &until}
+	under := func(w v1.WaitingFor, paused string) *v1.Run {
+		return &v1.Run{ID: 7, Phase: "upgrading", OpenedAt: at, WaitingFor: &w, Paused: paused}
+	}
+	ended := &v1.Run{ID: 7, Phase: "finished", OpenedAt: at, Hosts: []v1.RunHost{{Hostname: "h01", Status: "failed"}, {Hostname: "h02", Status: "upgraded"}}}
+	for name, c := range map[string]struct {
+		s    v1.Situation
+		r    *v1.Run
+		want string
+	}{
+		"idle":                  {idle, nil, ""},
+		"nothing is declared":   {v1.Situation{Status: "idle"}, nil, "start a worker on each host: osupgrade-agent apply -f FILE"},
+		"no window":             {v1.Situation{Status: "idle", Hosts: 3}, nil, "no window ever opens: declare one: osupgrade-agent apply -f FILE"},
+		"a window without run":  {v1.Situation{Hosts: 3, WaitingFor: &v1.WaitingFor{Detail: "a host to come back"}}, nil, "the open window waits for a host to come back"},
+		"a missed window":       {v1.Situation{Hosts: 3, NextUpgradeAt: &until, LastMissed: &v1.MissedWindow{Start: at}}, nil, "the window of Sat 2026-11-21 01:00:00 UTC was missed; to upgrade before the next one: osupgrade-agent start --override-window --reason …"},
+		"missed before the run": {v1.Situation{Hosts: 3, NextUpgradeAt: &until, LastMissed: &v1.MissedWindow{Start: at.Add(-time.Hour)}}, &v1.Run{ID: 7, Phase: "finished", OpenedAt: at}, ""},
+		"a silent host":         {v1.Situation{Hosts: 3, NextUpgradeAt: &until, Silent: 12, SilentHosts: []string{"h01", "h02", "h03", "h04", "h05"}}, nil, "12 silent hosts: h01, h02, h03, h04, h05 and 7 more: osupgrade-agent hosts\nand delete a host that is gone for good: osupgrade-agent forget h01"},
+		"a host failed":         {idle, ended, "look at 1 host that failed, h01: osupgrade-agent runs 7\nthen try again before the next window: osupgrade-agent retry 7 --override-window --reason …"},
+		"failed, still open":    {v1.Situation{Hosts: 3, OpenWindow: &v1.OpenWindow{}}, ended, "osupgrade-agent retry 7"},
+		"a host at work":        {idle, under(v1.WaitingFor{What: "host", Hosts: []string{"h01"}, Until: &until}, ""), ""},
+		"a stage soaks":         {idle, under(v1.WaitingFor{What: "soak", Until: &until, Stage: "canary"}, ""), ""},
+		"an approval":           {idle, under(v1.WaitingFor{What: "approval", Until: &until, Stage: "rest"}, ""), "let stage rest begin: osupgrade-agent approve rest --reason …\nor end the run: osupgrade-agent abort --reason …"},
+		"slots are held":        {idle, under(v1.WaitingFor{What: "slot", Hosts: []string{"h01"}}, ""), "release h01 --reason …\nor delete h01 if it is gone for good: osupgrade-agent forget h01"},
+		"paused by ann":         {idle, under(v1.WaitingFor{What: "resume"}, "by ann: lunch"), "let the run go on: osupgrade-agent resume --reason …"},
+		"paused by the rollout": {idle, under(v1.WaitingFor{What: "resume"}, "by rollout"), `set "paused" to false in the rollout: osupgrade-agent edit rollout`},
+		"paused by the agent":   {idle, under(v1.WaitingFor{What: "resume", Detail: "somebody to repair a calendar"}, "by the agent itself: x"), "repair what cannot be read: somebody to repair a calendar"},
+		"aborting":              {idle, &v1.Run{ID: 7, Phase: "upgrading", Aborted: "by ann: wrong release"}, "or end the run at once: osupgrade-agent abort --now --reason …"},
+		"a fleet check":         {idle, under(v1.WaitingFor{What: "check", Detail: "the checks of the fleet, which failed: 503"}, ""), "look at the checks of the fleet, which failed: 503"},
+		"a full disk":           {idle, &v1.Run{ID: 7, Phase: "upgrading", Reason: "the log takes no record: no space left"}, "repair the site: the log takes no record: no space left"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var lines []string
+			for _, a := range advise(c.s, c.r) {
+				lines = append(lines, a.line(clock{zone: time.UTC, now: at}, 0))
+				if a.command != "" {
+					canBeTyped(t, a.command)
+				}
+			}
+			if got := strings.Join(lines, "\n"); !strings.Contains(got, c.want) || c.want == "" && got != "" {
+				t.Errorf("the advice is\n%s\nnot\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+// canBeTyped checks that the program knows a command and all its flags.
+func canBeTyped(t *testing.T, command string) {
+	t.Helper()
+	var c commands
+	parser, err := newParser(&c, "1.2.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := strings.Fields(strings.ReplaceAll(command, "…", "why"))
+	if _, err := parser.Parse(append(words[1:], "--tenant", "acme")); err != nil {
+		t.Errorf("%s: %v", command, err)
+	}
+}
