@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/measure"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -14,7 +15,7 @@ import (
 // once, over a log in memory; its time per host must not grow with their
 // number.
 func BenchmarkRun(b *testing.B) {
-	for _, n := range []int{1000, 10_000} {
+	for _, n := range measure.Sizes(1000, 10_000) {
 		b.Run(fmt.Sprintf("%d-hosts", n), func(b *testing.B) {
 			m := newMemory()
 			m.obedient, m.rollout = true, &v1.Rollout{Stages: []v1.Stage{{Name: "all", MaxUnavailable: "100%"}}}

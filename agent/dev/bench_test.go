@@ -15,7 +15,7 @@ import (
 // BenchmarkRun is a whole run over hosts that take no time: prepare, upgrade,
 // reboot and a new worker after it, one host after the other, on disk.
 func BenchmarkRun(b *testing.B) {
-	for _, hosts := range []int{1, 100, 1000} {
+	for _, hosts := range measure.Sizes(1, 100, 1000) {
 		b.Run(fmt.Sprintf("%d-hosts", hosts), func(b *testing.B) {
 			api := start(b, hosts)
 			for b.Loop() {

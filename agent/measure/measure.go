@@ -1,5 +1,6 @@
 // Package measure reads the memory and processor time of a process, for
-// benchmarks.
+// benchmarks, and says how much a benchmark measures: with -short next to nothing,
+// which shows only that it still runs (make bench-smoke).
 //
 // It decides nothing, and no program imports it.
 package measure
@@ -8,7 +9,31 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"testing"
+	"time"
 )
+
+// small is the size of a fleet with -short.
+const small = 10
+
+// Sizes returns the sizes of the fleets of a benchmark; with -short one small fleet.
+func Sizes(sizes ...int) []int {
+	if testing.Short() {
+		return []int{small}
+	}
+	return sizes
+}
+
+// Size returns a number of hosts or records; with -short a small one.
+func Size(size int) int { return Sizes(size)[0] }
+
+// Span returns how long a benchmark looks at something; with -short a moment.
+func Span(span time.Duration) time.Duration {
+	if testing.Short() {
+		return 100 * time.Millisecond
+	}
+	return span
+}
 
 // Resident returns the resident memory of a process in MiB; "self" is this
 // process (proc(5)).

@@ -18,13 +18,13 @@ var none store.Revision
 
 var allAtOnce = v1.Rollout{Stages: []v1.Stage{{Name: "all", MaxUnavailable: "100%"}}}
 
-var sizes = []int{1_000, 10_000}
+func sizes() []int { return measure.Sizes(1_000, 10_000) }
 
 // BenchmarkFleet is a whole run of hosts that take no time, all allowed at
 // once: until all know of the prepare, until all replies are on disk, and to
 // its end.
 func BenchmarkFleet(b *testing.B) {
-	for _, hosts := range sizes {
+	for _, hosts := range sizes() {
 		b.Run(fmt.Sprintf("%d-hosts", hosts), func(b *testing.B) {
 			s := openBench(b, b.TempDir())
 			defer func() { _ = s.Close() }()
@@ -57,7 +57,7 @@ func BenchmarkFleet(b *testing.B) {
 // time of each, and how many times the log's own synced append that is. Each
 // host's command and reply are two appends.
 func BenchmarkSerial(b *testing.B) {
-	const hosts = 1_000
+	hosts := measure.Size(1_000)
 	s := openBench(b, b.TempDir())
 	defer func() { _ = s.Close() }()
 	configure(b, s, v1.Rollout{})
@@ -68,7 +68,7 @@ func BenchmarkSerial(b *testing.B) {
 	for b.Loop() {
 		f.kept.Store(0)
 		startRun(b, s)
-		until(&f.kept, hosts)
+		until(&f.kept, int64(hosts))
 		begun := time.Now()
 		ended(b, s)
 		took += time.Since(begun)
@@ -92,7 +92,7 @@ func syncedAppend(b *testing.B, s *Site) time.Duration {
 	if err != nil {
 		b.Fatal(err)
 	}
-	const records = 2_000
+	records := measure.Size(2_000)
 	begun, last := time.Now(), uint64(0)
 	for range records {
 		body := message.Command{Action: message.Upgrade, Host: "h00001"}.Encode()
@@ -100,14 +100,14 @@ func syncedAppend(b *testing.B, s *Site) time.Duration {
 			b.Fatal(err)
 		}
 	}
-	return time.Since(begun) / records
+	return time.Since(begun) / time.Duration(records)
 }
 
 // BenchmarkRestart is a site that is stopped in the middle of a run, and
 // started again: until it has stopped, and until the next command after its
 // start.
 func BenchmarkRestart(b *testing.B) {
-	for _, hosts := range sizes {
+	for _, hosts := range sizes() {
 		b.Run(fmt.Sprintf("%d-hosts", hosts), func(b *testing.B) {
 			dir := b.TempDir()
 			s := openBench(b, dir)

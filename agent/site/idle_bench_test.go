@@ -21,14 +21,11 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
 )
 
-// idleTime is how long an idle site is looked at.
-const idleTime = 2 * message.Heartbeat
-
 // BenchmarkIdle is osupgrade-agent serve with hosts that are connected, each
 // over TCP with a key of its own, and say that they are alive: the share of one
 // core that the site uses, and its memory.
 func BenchmarkIdle(b *testing.B) {
-	for _, hosts := range sizes {
+	for _, hosts := range sizes() {
 		b.Run(fmt.Sprintf("%d-hosts", hosts), func(b *testing.B) { idle(b, hosts) })
 	}
 }
@@ -40,19 +37,20 @@ func idle(b *testing.B, hosts int) {
 	for name, key := range keys {
 		live(b, address, name, key)
 	}
-	time.Sleep(message.Heartbeat) // What a start does is not idleness.
+	time.Sleep(measure.Span(message.Heartbeat)) // What a start does is not idleness.
 	before, err := measure.Ticks(pid)
 	if err != nil {
 		b.Fatal(err)
 	}
-	time.Sleep(idleTime)
+	idle := measure.Span(2 * message.Heartbeat)
+	time.Sleep(idle)
 	after, err := measure.Ticks(pid)
 	if err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() { // The figures below are all that counts.
 	}
-	b.ReportMetric(float64(after-before)/idleTime.Seconds(), "%-of-a-core")
+	b.ReportMetric(float64(after-before)/idle.Seconds(), "%-of-a-core")
 	b.ReportMetric(0, "ns/op")
 	reportMemory(b, strconv.Itoa(pid))
 }

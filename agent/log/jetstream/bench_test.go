@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/measure"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
 )
@@ -68,7 +69,7 @@ func BenchmarkCommandToReply(b *testing.B) {
 // BenchmarkTenThousand is a prepare to 10,000 hosts, each with its own
 // connection: until all are told, and until all replies are on disk.
 func BenchmarkTenThousand(b *testing.B) {
-	const hosts = 10_000
+	hosts := measure.Size(10_000)
 	log, host := benchSite(b)
 	names := make([]string, hosts)
 	told, replied := make(chan struct{}, hosts), make(chan struct{}, hosts)
@@ -120,7 +121,7 @@ func wait(done <-chan struct{}, times int) {
 
 // BenchmarkAppendToMany is a command to one of 10,000 hosts that all had one.
 func BenchmarkAppendToMany(b *testing.B) {
-	const hosts = 10_000
+	hosts := measure.Size(10_000)
 	log, _ := benchSite(b)
 	var last uint64
 	send := func(i int) {
