@@ -70,7 +70,7 @@ func TestEventsEndWithTheirToken(t *testing.T) {
 		spoil func(id string) error
 	}{
 		"withdrawn": {time.Hour, tokens.Remove},
-		"expired":   {3 * time.Second, func(string) error { return nil }},
+		"expired":   {10 * time.Second, func(string) error { return nil }},
 		"edited": {time.Hour, func(id string) error {
 			return os.WriteFile(filepath.Join(c.dir, "credentials", "tokens", id+".json"), []byte(`{"format":1,"tenant":"demo"}`), 0o600)
 		}},

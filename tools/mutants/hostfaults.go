@@ -48,6 +48,16 @@ var hostFaults = []fault{
 		by:   tests("agent/worker", "TestAnotherLog|TestReceive"),
 	},
 	{
+		name: "step-is-repeated-on-a-restored-log", in: "agent/worker.Did.covers",
+		old: `slices.Index(steps, d.Action) >= slices.Index(steps, a)`, new: `slices.Index(steps, d.Action) > slices.Index(steps, a)+9`,
+		by: tests("agent/worker", "TestRestoredLog|TestRestoredNeverTwice"),
+	},
+	{
+		name: "older-run-of-a-restored-log-is-new", in: "agent/worker.Journal.receiveForeign",
+		old: `case command.Action == message.Prepare && timeOf(r).After(j.At):`, new: `case command.Action == message.Prepare:`,
+		by: tests("agent/worker", "TestRestoredLog"),
+	},
+	{
 		name: "work-without-a-journal", in: "agent/worker.Worker.receive",
 		old: `return w.save(ctx, next)`,
 		new: `w.journal, w.fresh = next, true

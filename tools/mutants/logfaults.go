@@ -3,6 +3,26 @@ package main
 // logFaults are faults of the log, of its gate and of its guard.
 var logFaults = []fault{
 	{
+		name: "hosts-are-no-witnesses", in: "agent/controller.witnesses.hear",
+		body: `return false`,
+		by:   tests("agent/controller", "TestHostsKnowMore|TestPositionAheadOfTheFold"),
+	},
+	{
+		name: "lost-reply-is-not-missed", in: "agent/log/guard.Witness.Compare",
+		old: `case p.Answered && p.Action == newest.action && !newest.answered:`, new: `case p.Answered && p.Seq > w.last:`,
+		by: tests("agent/log/guard", "TestWitness"),
+	},
+	{
+		name: "reply-to-a-lost-command-is-taken", in: "agent/gate.Gate.commanded",
+		body: `return true, nil`,
+		by:   tests("agent/log/jetstream", "TestOneAnswer"),
+	},
+	{
+		name: "write-is-acknowledged-before-its-mark", in: "agent/natsd.Server.Mark",
+		body: `return nil`,
+		by:   tests("agent/site", "TestAcknowledgedWriteIsLost"),
+	},
+	{
 		name: "append-without-compare-and-set", in: "agent/log/jetstream.Log.append",
 		old: `jetstream.WithExpectLastSequenceForSubject(expect, l.subjects.Commands()),`, new: ``,
 		by: tests("agent/log/jetstream", "TestOneWriter"),

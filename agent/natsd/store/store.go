@@ -38,7 +38,7 @@ func (d *Damage) Error() string {
 		text += ": " + d.cause.Error()
 	}
 	if d.Override != "" {
-		text += "; put a backup in place of the folder, or remove " + d.Override + " to go on with what is left"
+		text += "; restore a backup, or run osupgrade-agent recover to go on with what is left: it removes " + d.Override
 	}
 	return text
 }
