@@ -135,7 +135,7 @@ func (t *Tokens) read(id string) (token Token, err error) {
 		return Token{}, fmt.Errorf("cannot read a token's file: %w", err)
 	case err != nil:
 		return Token{}, fmt.Errorf("%w: %w", errDamagedToken, err)
-	case file.Sum != file.Token.sum(id):
+	case file.Sum != file.sum(id):
 		return Token{}, fmt.Errorf("%w: its sum is wrong", errDamagedToken)
 	}
 	return file.Token, nil

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -49,7 +50,7 @@ func (s *state) seen(now time.Time, q *request) run.Seen {
 	if freeze, found := s.intent.nextFreeze(s.clock.forFreezes(now)); found {
 		seen.Freeze = &message.Frozen{Freeze: message.CleanText(freezeName(freeze)), NotAfter: freeze.Start, Until: freeze.End}
 	}
-	seen.Hold = s.intent.hold()
+	seen.Hold = cmp.Or(s.intent.hold(), s.witnesses.hold(s.hosts.present.online))
 	seen.Outcomes = s.tasks.news(current)
 	return seen
 }

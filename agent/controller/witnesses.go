@@ -20,6 +20,9 @@ type witnesses struct {
 	// suspects are the positions that are not on the log as far as it is folded, by
 	// host. The log may have more records by now.
 	suspects map[string]message.Position
+	// elsewhere are the hosts that are at work on a command of another log: the site was
+	// restored, and does not know of it.
+	elsewhere map[string]bool
 	// known are what hosts know of the log that is not on it, by host.
 	known map[string]error
 	// furthest is the highest sequence that any of them knows.
@@ -27,17 +30,44 @@ type witnesses struct {
 }
 
 func newWitnesses(o Options) witnesses {
-	return witnesses{log: o.Log, suspects: map[string]message.Position{}, known: map[string]error{}}
+	return witnesses{log: o.Log, suspects: map[string]message.Position{}, elsewhere: map[string]bool{}, known: map[string]error{}}
 }
 
-// hear notes the position of a host, and reports whether the log has to be compared with
-// it. A position on another log says nothing of this one.
-func (w *witnesses) hear(host string, p *message.Position) (suspect bool) {
-	if p == nil || p.Log != w.log.Identity() || w.Compare(host, *p) == nil {
-		return false
+// hear notes the position of a host, and reports whether there is something to decide. A
+// position on another log says nothing of this one.
+func (w *witnesses) hear(host string, p *message.Position) (changed bool) {
+	elsewhere := p != nil && p.Log != w.log.Identity() && p.Busy
+	if changed = elsewhere != w.elsewhere[host]; elsewhere {
+		w.elsewhere[host] = true
+	} else {
+		delete(w.elsewhere, host)
 	}
-	w.suspects[host] = *p
-	return true
+	if p != nil && p.Log == w.log.Identity() && w.Compare(host, *p) != nil {
+		w.suspects[host], changed = *p, true
+	}
+	return changed
+}
+
+// hold is what holds up every run while a host is at work on a command of the log before
+// the site was restored: it is out of service, and the run does not know (design.md 5,
+// invariant 1). A host that is silent holds up nothing: the run counts it as such.
+func (w *witnesses) hold(online func(host string) bool) *message.Paused {
+	var busy []string
+	for host := range w.elsewhere {
+		if online(host) {
+			busy = append(busy, host)
+		}
+	}
+	if len(busy) == 0 {
+		return nil
+	}
+	slices.Sort(busy)
+	more := ""
+	if len(busy) > mostNamed {
+		more = fmt.Sprintf(" and %d more", len(busy)-mostNamed)
+	}
+	return &message.Paused{By: message.ByAgent, Why: fmt.Sprintf("at work on commands from before the site was restored: %s%s",
+		strings.Join(busy[:min(len(busy), mostNamed)], ", "), more)}
 }
 
 // compare compares the log with all suspects once it is folded as far as it goes, and

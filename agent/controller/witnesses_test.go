@@ -96,3 +96,31 @@ func TestPositionAheadOfTheFold(t *testing.T) {
 		t.Errorf("the log has the record: %v, %v", found, err)
 	}
 }
+
+// TestBusyElsewhere checks that no host starts while another is at work on a command of the
+// log before the site was restored, that the run says so, and that it goes on by itself.
+func TestBusyElsewhere(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01", "h02", "h03")
+		c, r := m.begun(t, "h01", "h02", "h03")
+		seen := message.Position{Log: "of before", Seq: 900, Action: message.Upgrade, Busy: true}
+		m.Alive("h03", message.Alive{Application: "app", Seen: &seen})
+		synctest.Wait()
+		m.reply("h01", r.ID, message.Upgrade)
+		synctest.Wait()
+		if n := len(m.upgrades()); n != 1 {
+			t.Errorf("%d hosts are upgraded while h03 is at work", n)
+		}
+		view, err := c.Find(t.Context(), r.ID)
+		if err != nil || !strings.Contains(view.Paused, "at work on commands from before the site was restored: h03") {
+			t.Errorf("the run says %q, %v", view.Paused, err)
+		}
+		seen.Busy = false
+		m.Alive("h03", message.Alive{Application: "app", Seen: &seen})
+		synctest.Wait()
+		if n := len(m.upgrades()); n != 2 {
+			t.Errorf("the run does not go on: %s", m.last())
+		}
+	})
+}

@@ -20,6 +20,8 @@ type Position struct {
 	// that the log has acknowledged the reply to it.
 	Action   Action `json:"action,omitempty"`
 	Answered bool   `json:"answered,omitempty"`
+	// Busy means that the host is at work on that command.
+	Busy bool `json:"busy,omitempty"`
 }
 
 // maxLogIdentity bounds the identity of a log, in bytes.

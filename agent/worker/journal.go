@@ -131,7 +131,7 @@ func (j Journal) position() *message.Position {
 	if j.Seq == 0 || j.Log == "" {
 		return nil
 	}
-	return &message.Position{Log: j.Log, Seq: j.Seq, At: j.At, Action: j.Action, Answered: j.Phase == Answered}
+	return &message.Position{Log: j.Log, Seq: j.Seq, At: j.At, Action: j.Action, Answered: j.Phase == Answered, Busy: j.Phase != Idle && j.Phase != Answered}
 }
 
 // check returns an error for a journal that no worker writes.

@@ -273,10 +273,14 @@ const (
 
 // save writes the journal and begins its phase.
 func (w *Worker) save(ctx context.Context, next Journal) error {
+	before := w.journal.Log
 	if err := w.write(ctx, next); err != nil {
 		return err
 	}
 	w.fresh = true
+	if before != "" && before != next.Log {
+		w.sendAlive() // A site that was restored waits for this host.
+	}
 	return nil
 }
 
