@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -57,7 +58,11 @@ func showPreflight(to *terminal, at clock, p v1.Preflight) {
 		stageHosts(&f, at, members, stage.Name)
 	}
 	for _, h := range leftOut {
-		f.add("left out "+h.Hostname, at.text(h.Note))
+		texts := []string{cmp.Or(h.Note, h.Error)}
+		if h.SlotReason != "" {
+			texts = append(texts, outOfService+h.SlotReason)
+		}
+		f.add("left out "+h.Hostname, at.text(strings.Join(texts, "; ")))
 	}
 	for _, m := range p.Missing {
 		where := "missing on " + m.Host
@@ -96,11 +101,11 @@ func expectation(at clock, p v1.Preflight) string {
 
 func seconds(n int) string { return window.FormatDuration(time.Duration(n) * time.Second) }
 
-// divideHosts returns the members of a run, in their order, and those that are left
-// out.
+// divideHosts returns the hosts that a run would upgrade, in their order, and those that
+// are left out: by the rollout, or because they are silent.
 func divideHosts(r v1.Run) (members, leftOut []v1.RunHost) {
 	for _, h := range r.Hosts {
-		if h.Stage == "" {
+		if h.Stage == "" || h.Status == unreachable {
 			leftOut = append(leftOut, h)
 		} else {
 			members = append(members, h)
@@ -108,6 +113,12 @@ func divideHosts(r v1.Run) (members, leftOut []v1.RunHost) {
 	}
 	return members, leftOut
 }
+
+// outOfService precedes the reason why a host is out of service already.
+const outOfService = "out of service now: "
+
+// unreachable is the status of a member that is left out when the run is opened.
+const unreachable = "unreachable"
 
 // maxInStage is how many hosts of a stage are shown.
 const maxInStage = 50
@@ -127,7 +138,7 @@ func stageHosts(f *facts, at clock, members []v1.RunHost, stage string) {
 			texts = append(texts, "done at "+at.at(*h.ExpectedEnd))
 		}
 		if h.SlotReason != "" {
-			texts = append(texts, "out of service now: "+h.SlotReason)
+			texts = append(texts, outOfService+h.SlotReason)
 		}
 		f.rows = append(f.rows, [2]string{fmt.Sprintf("  %d. %s:", n, h.Hostname), strings.Join(texts, "; ")})
 	}

@@ -21,18 +21,20 @@ func TestDryRun(t *testing.T) {
 		{
 			"it fits", `{"run":{"phase":"open","opened-at":"2026-11-21T01:00:00Z","not-after":"2026-11-21T05:00:00Z","expected-end":"2026-11-21T01:31:00Z",` + stages +
 				`"hosts":[{"hostname":"h01","stage":"canary","expected-end":"2026-11-21T01:11:00Z"},{"hostname":"h02","stage":"rest"},{"hostname":"h03","stage":"rest","slot-reason":"it is silent"},
+				{"hostname":"h04","stage":"rest","status":"unreachable","error":"it was silent before the run was opened","slot-reason":"it is silent"},
 				{"hostname":"h09","note":"no stage of the rollout matches it"}]},"usual":{"run":7,"prepare-seconds":60,"host-seconds":600},"fits":true,
 				"missing":[{"what":["script a"]},{"host":"h02","what":["b","c"]}],"unknown":["h03"]}`, exitOK,
 			`Nothing is started, because of --dry-run.
 begins:               now
 not after:            Sat 2026-11-21 05:00:00 UTC
-hosts:                3, and 1 left out
+hosts:                3, and 2 left out
 expected:             fits: done at Sat 2026-11-21 01:31:00 UTC, after 31m, with 1m to prepare and 10m for a host, as in run 7
 stage canary:         1 host, at most 1 out of service
   1. h01:             done at Sat 2026-11-21 01:11:00 UTC
 stage rest:           2 hosts, at most 2 out of service
   1. h02:
   2. h03:             out of service now: it is silent
+left out h04:         it was silent before the run was opened; out of service now: it is silent
 left out h09:         no stage of the rollout matches it
 missing at the site:  script a
 missing on h02:       b; c
