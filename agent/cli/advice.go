@@ -17,10 +17,10 @@ import (
 type advice struct{ what, command string }
 
 // command is a command of an operator, as it is typed.
-func command(words ...string) string { return "osupgrade-agent " + strings.Join(words, " ") }
+func command(words ...string) string { return run.Command(strings.Join(words, " ")) }
 
 // withReason is a command that wants to know why.
-func withReason(words ...string) string { return command(words...) + " --reason …" }
+func withReason(words ...string) string { return run.Typed(strings.Join(words, " ")) }
 
 // advise returns what a person has to do now; nothing when everything goes on by
 // itself. Run is the newest run, nil when there is none.

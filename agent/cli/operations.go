@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -96,7 +95,7 @@ func aborted(r v1.Run) string {
 		return fmt.Sprintf("Run %d is aborting: no further command is sent.", r.ID)
 	}
 	return fmt.Sprintf("Run %d is aborting: no further command is sent, and it ends once the hosts under way have answered or timed out, by %s at the latest. "+
-		"To end it now: osupgrade-agent abort --now --reason …", r.ID, r.EndsBy.Format(time.RFC3339))
+		"To end it now: %s", r.ID, timeFlags{}.clock("").at(*r.EndsBy), withReason("abort", "--now"))
 }
 
 // toRelease says how to free the slots that the hosts of a run hold; empty when none
@@ -104,7 +103,7 @@ func aborted(r v1.Run) string {
 func toRelease(r v1.Run) string {
 	for _, h := range r.Hosts {
 		if h.Slot != nil {
-			return fmt.Sprintf(" To free the slot of a host that will not answer: osupgrade-agent release %s --reason …", h.Hostname)
+			return " To free the slot of a host that will not answer: " + withReason("release", h.Hostname)
 		}
 	}
 	return ""

@@ -67,7 +67,7 @@ func TestAbort(t *testing.T) {
 	s := fakeapi.New(t)
 	for body, want := range map[string]string{
 		`{"id": 46, "phase": "upgrading", "ends-by": "2026-11-21T02:15:00Z"}`: "Run 46 is aborting: no further command is sent, and it ends once the hosts under way have answered or timed out, " +
-			"by 2026-11-21T02:15:00Z at the latest. To end it now: osupgrade-agent abort --now --reason …\n",
+			"by Sat 2026-11-21 02:15:00 UTC at the latest. To end it now: osupgrade-agent abort --now --reason …\n",
 		`{"id": 46, "phase": "upgrading"}`: "Run 46 is aborting: no further command is sent.\n",
 		`{"id": 46, "phase": "finished", "result": "aborted", "reason": "aborted by ann: h03 hangs; still out of service: h03 (it has not answered reboot)",
 			"hosts": [{"hostname": "h02", "status": "upgraded"}, {"hostname": "h03", "status": "failed", "slot": "2026-11-21T01:00:00Z"}]}`: "Run 46 has ended as aborted by ann: h03 hangs; " +

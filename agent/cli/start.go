@@ -69,7 +69,11 @@ func (c *starting) start(ctx context.Context, out io.Writer, body v1.Start) erro
 	if err != nil { // The run has begun all the same.
 		at = c.clock("")
 	}
-	_, err = fmt.Fprintf(out, "Run %d has begun with %s; it ends by %s.\n", run.ID, text.Count(len(run.Hosts), "host", "hosts"), at.at(run.NotAfter))
+	ends := run.NotAfter
+	if run.EndsBy != nil {
+		ends = *run.EndsBy
+	}
+	_, err = fmt.Fprintf(out, "Run %d has begun with %s; it ends by %s.\n", run.ID, text.Count(len(run.Hosts), "host", "hosts"), at.at(ends))
 	return err
 }
 

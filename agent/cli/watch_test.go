@@ -118,7 +118,7 @@ func TestStartTellsOfItsHosts(t *testing.T) {
 		`{"hostname": "h01"}, {"hostname": "h02"}`: "Run 46 has begun with 2 hosts; it ends by Sat 2026-11-21 05:00:00 UTC.\n",
 	} {
 		s := fakeapi.New(t)
-		s.Inject("POST", "/start", fakeapi.Raw(201, "application/json", `{"id": 46, "not-after": "2026-11-21T05:00:00Z", "hosts": [`+hosts+`]}`))
+		s.Inject("POST", "/start", fakeapi.Raw(201, "application/json", `{"id": 46, "not-after": "2026-11-21T04:45:00Z", "ends-by": "2026-11-21T05:00:00Z", "hosts": [`+hosts+`]}`))
 		if code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", "start")...); code != exitOK || stdout != want {
 			t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
 		}

@@ -34,7 +34,8 @@ func TestFreezeWins(t *testing.T) {
 		}
 		var refused *run.Refused
 		if _, err := c.Start(t.Context(), "test", start); !errors.As(err, &refused) ||
-			!strings.Contains(err.Error(), "freeze quarter (stocktaking) is on until 2000-01-01T02:00:00Z") {
+			err.Error() != "freeze quarter (stocktaking) is on until 2000-01-01T02:00:00Z, and wins over every window and every start; "+
+				"to start now, change or delete its calendar: osupgrade-agent edit calendar/quarter" {
 			t.Errorf("a start in a freeze is answered %v", err)
 		}
 		if s, err := c.State(t.Context()); err != nil || s.Frozen == nil || s.NextUpgradeIn != "59m59s" && s.NextUpgradeIn != "1h" {

@@ -162,8 +162,8 @@ func (s *state) frozen(now time.Time, e *message.Opened) error {
 	freeze, found := s.intent.nextFreeze(now)
 	switch {
 	case found && freeze.Contains(now):
-		return &run.Refused{Message: fmt.Sprintf("freeze %s is on until %s, and wins over every window and every start; change or delete its calendar to start now",
-			freezeName(freeze), freeze.End.UTC().Format(time.RFC3339))}
+		return &run.Refused{Message: fmt.Sprintf("freeze %s is on until %s, and wins over every window and every start; to start now, change or delete its calendar: %s",
+			freezeName(freeze), freeze.End.UTC().Format(time.RFC3339), run.Command("edit calendar/"+freeze.First.Origin.Calendar))}
 	case found && freeze.Start.Before(e.NotAfter):
 		e.NotAfter = freeze.Start
 	}
@@ -190,7 +190,7 @@ func (s *state) startable(now time.Time, p plan.Plan) error {
 	silent := slices.IndexFunc(p.Others, func(e message.Entry) bool { return e.Silent })
 	switch {
 	case len(p.Hosts) == 0 && len(p.Exempt) > 0:
-		return &run.Refused{Message: fmt.Sprintf("the rollout leaves out every one of %s; the first is %s: %s", text.Count(len(p.Exempt), "host", "hosts"), p.Exempt[0].Host, p.Exempt[0].Reason)}
+		return &run.Refused{Message: fmt.Sprintf("the rollout leaves out every one of %s; the first is %s: %s; to change that: %s", text.Count(len(p.Exempt), "host", "hosts"), p.Exempt[0].Host, p.Exempt[0].Reason, run.Command("edit rollout"))}
 	case len(p.Hosts) == 0:
 		return &run.Refused{Message: "no host of a listed worker application is known; start a worker under one of worker-applications first"}
 	case silent >= 0 && now.Before(s.started.Add(gracePeriod)):
@@ -198,7 +198,8 @@ func (s *state) startable(now time.Time, p plan.Plan) error {
 	case len(p.Silent) > 0 && now.Before(s.started.Add(gracePeriod)):
 		return s.unheard(p.Silent[0])
 	case len(p.Hosts) == len(p.Silent):
-		return &run.Refused{Message: fmt.Sprintf("none of %s is online; host %s was not heard of for %s", text.Count(len(p.Silent), "host", "hosts"), p.Silent[0], message.Silence)}
+		return &run.Refused{Message: fmt.Sprintf("none of %s is online; host %s was not heard of for %s; to see since when: %s",
+			text.Count(len(p.Silent), "host", "hosts"), p.Silent[0], message.Silence, run.Command("hosts"))}
 	}
 	return nil
 }

@@ -38,10 +38,10 @@ func TestBounds(t *testing.T) {
 		"in a window that is overridden, with a duration": {
 			weekly, in, v1.Start{OverrideWindow: true, Duration: "30m"}, true, in.Add(30 * time.Minute), "",
 		},
-		"before a window":                    {weekly, before, v1.Start{}, false, time.Time{}, "the next one opens at 2026-11-20T01:00:00Z"},
+		"before a window":                    {weekly, before, v1.Start{}, false, time.Time{}, "no maintenance window is open; the next one opens at 2026-11-20T01:00:00Z; to start now: osupgrade-agent start --override-window --reason …"},
 		"before a window that is overridden": {weekly, before, v1.Start{OverrideWindow: true}, false, before.Add(4 * time.Hour), ""},
 		"override with a duration":           {weekly, before, v1.Start{OverrideWindow: true, Duration: "30m"}, false, before.Add(30 * time.Minute), ""},
-		"without windows":                    {nil, in, v1.Start{}, false, time.Time{}, "no maintenance window is configured"},
+		"without windows":                    {nil, in, v1.Start{}, false, time.Time{}, "no maintenance window is configured; to start now: osupgrade-agent start --override-window --reason …"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

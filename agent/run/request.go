@@ -99,7 +99,7 @@ func (s *State) refusesResume(now time.Time) error {
 	case s.Paused.By == message.ByAgent:
 		return s.refused("run %d is paused by the agent itself and proceeds after the repair: %s", s.Key(), s.Paused.Why)
 	case s.Paused.By == message.ByRollout:
-		return s.refused(`run %d is paused by the rollout; set its member "paused" to false`, s.Key())
+		return s.refused(`run %d is paused by the rollout; to have it proceed, set its member "paused" to false: %s`, s.Key(), Command("edit rollout"))
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ func (s *State) refusesRelease(host string) error {
 	case s.Over() && (!known || !s.countsAsOut(i)):
 		return s.refused("host %s holds no slot since run %d, and no run is under way; there is nothing to release", host, s.Key())
 	case !known:
-		return s.refused("host %s is not in run %d and holds no slot; to see the hosts: %s", host, s.Key(), program+" hosts")
+		return s.refused("host %s is not in run %d and holds no slot; to see the hosts: %s", host, s.Key(), Command("hosts"))
 	case s.roster.Host(i).Out():
 		return nil
 	case s.isMember(i):
@@ -201,11 +201,11 @@ func (all members) working() string {
 	return " (" + list(names) + ")"
 }
 
-// program is what an operator types before a command.
-const program = "osupgrade-agent"
+// Command is a command as an operator types it.
+func Command(words string) string { return "osupgrade-agent " + words }
 
 // Typed is a command that needs a reason, as an operator types it.
-func Typed(command string) string { return program + " " + command + " --reason …" }
+func Typed(words string) string { return Command(words) + " --reason …" }
 
 // IsAborting reports whether somebody aborted the run, which waits for the
 // hosts under way.
@@ -223,7 +223,7 @@ var (
 	// not trust its log; try again later.
 	ErrNotReady = errors.New("the controller is not ready")
 	// ErrNotConfigured means that the tenant has no os-upgrade configuration.
-	ErrNotConfigured = errors.New("there is no os-upgrade configuration")
+	ErrNotConfigured = errors.New("there is no os-upgrade configuration; to write one: " + Command("edit config"))
 	// ErrNoRun means that there is no run of that id.
 	ErrNoRun = errors.New("there is no such run")
 	// ErrNoHost means that no host of that name is known.
