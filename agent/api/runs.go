@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -64,18 +65,43 @@ func instant(c *call, name string) (time.Time, error) {
 }
 
 func (s *server) getRun(c *call) error {
-	if err := s.onSite(c, "fields"); err != nil {
-		return err
-	}
-	id, err := strconv.ParseUint(c.PathValue("id"), 10, 64)
+	id, err := s.runID(c)
 	if err != nil {
-		return badRequest("id", c.PathValue("id"), "is not the id of a run; use a number")
+		return err
 	}
 	run, err := c.controller.Find(c.Context(), id)
 	if err != nil {
 		return err
 	}
 	return s.sendFields(c, run)
+}
+
+// runID returns the id in the path of a GET.
+func (s *server) runID(c *call) (uint64, error) {
+	if err := s.onSite(c, "fields"); err != nil {
+		return 0, err
+	}
+	id, err := strconv.ParseUint(c.PathValue("id"), 10, 64)
+	if err != nil {
+		return 0, badRequest("id", c.PathValue("id"), "is not the id of a run; use a number")
+	}
+	return id, nil
+}
+
+// getOutput shows what the steps of a host have printed in a run.
+func (s *server) getOutput(c *call) error {
+	id, err := s.runID(c)
+	if err != nil {
+		return err
+	}
+	host := c.PathValue("host")
+	outputs, err := c.controller.Output(c.Context(), id, host)
+	if errors.Is(err, run.ErrNoHost) {
+		return problem(http.StatusNotFound, "host", host, "host %q is not in run %d", host, id)
+	} else if err != nil {
+		return err
+	}
+	return s.sendFields(c, outputs)
 }
 
 // postStart handles POST start and returns the new run (AV-81), or with

@@ -77,6 +77,8 @@ func (b broken) Forget(context.Context, string, string) error         { return b
 
 func (b broken) Host(context.Context, string) (v1.Host, error) { return v1.Host{}, b.err }
 
+func (b broken) Output(context.Context, uint64, string) ([]v1.StepOutput, error) { return nil, b.err }
+
 func (b broken) ReportsSince(context.Context, uint64) ([]v1.VersionsEvent, uint64, error) {
 	return nil, 0, b.err
 }
@@ -124,7 +126,7 @@ func TestUnready(t *testing.T) {
 		"GET /v1/state/os-upgrade/windows", "GET /v1/state/os-upgrade/windows.ics",
 		"POST /v1/state/os-upgrade/pause",
 		"GET /v1/state/os-upgrade", "GET /v1/state/os-upgrade/hosts", "GET /v1/state/os-upgrade/hosts/h01", "DELETE /v1/state/os-upgrade/hosts/h01", "GET /v1/state/os-upgrade/runs",
-		"GET /v1/state/os-upgrade/runs/1", "GET /v1/state/os-upgrade/events", "POST /v1/state/os-upgrade/start", "GET /healthz", "GET /readyz",
+		"GET /v1/state/os-upgrade/runs/1", "GET /v1/state/os-upgrade/runs/1/hosts/h01/output", "GET /v1/state/os-upgrade/events", "POST /v1/state/os-upgrade/start", "GET /healthz", "GET /readyz",
 	} {
 		method, path, _ := strings.Cut(request, " ")
 		w := ask(method, path)

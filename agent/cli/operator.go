@@ -3,11 +3,14 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"strings"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 )
@@ -17,7 +20,45 @@ import (
 type operator struct {
 	connection
 	Tenant string `help:"Tenant to act on." required:"" env:"OSUPGRADE_TENANT"`
-	Output string `help:"Output format: text or json." default:"text" enum:"text,json" short:"o"`
+	Output format `help:"Output format: text or json." default:"text" short:"o" placeholder:"text|json"`
+}
+
+// format is how a command prints.
+type format string
+
+// The formats.
+const (
+	asText format = "text"
+	asJSON format = "json"
+	// asPrinted is --output without a value: what the scripts of a host have printed.
+	asPrinted format = "printed"
+)
+
+// Decode implements kong's interface.
+func (f *format) Decode(ctx *kong.DecodeContext) error {
+	next := ctx.Scan.Peek()
+	if text, _ := next.Value.(string); next.IsEOL() || strings.HasPrefix(text, "-") {
+		*f = asPrinted
+		return nil
+	}
+	var text string
+	if err := ctx.Scan.PopValueInto("format", &text); err != nil {
+		return err
+	}
+	switch *f = format(text); *f {
+	case asText, asJSON:
+		return nil
+	default:
+		return fmt.Errorf("%.100q is no format; use text or json", text)
+	}
+}
+
+// Validate implements kong's hook.
+func (o *operator) Validate() error {
+	if o.Output == asPrinted {
+		return errors.New("--output: the format is missing; use text or json")
+	}
+	return nil
 }
 
 // connection says how to reach the REST API. The token comes from the

@@ -21,7 +21,7 @@ type runsCommand struct {
 	hostFlags
 	ID     runID  `arg:"" optional:"" help:"Id of one run, to show it with its hosts and its events."`
 	Result string `help:"Only runs that ended so: completed, partial, failed, aborted or timed-out."`
-	Host   string `help:"Only runs with this host."`
+	Host   string `help:"Only runs with this host; with an ID and --output, the host whose output is shown."`
 	Since  string `help:"Only runs that were opened at this time or later, such as 2026-11-21, which begins at midnight in UTC, or 2026-11-21T01:00:00Z." placeholder:"TIME"`
 	Until  string `help:"Only runs that were opened before this time." placeholder:"TIME"`
 	Limit  int    `help:"How many runs at most, newest first." default:"20"`
@@ -36,6 +36,13 @@ func (c *runsCommand) Run(ctx context.Context, out io.Writer) error {
 	api, err := c.client()
 	if err != nil {
 		return err
+	}
+	if c.Output == asPrinted {
+		outputs, err := api.Output(ctx, c.Tenant, uint64(c.ID), c.Host)
+		if err != nil {
+			return err
+		}
+		return c.printed(out, outputs)
 	}
 	if c.ID != 0 {
 		run, err := api.Run(ctx, c.Tenant, uint64(c.ID))
@@ -62,6 +69,35 @@ func (c *runsCommand) Run(ctx context.Context, out io.Writer) error {
 	to := newTerminal(out)
 	listRuns(to, at, runs)
 	return to.err
+}
+
+// Validate implements kong's hook.
+func (c *runsCommand) Validate() error {
+	if c.Output == asPrinted && (c.ID == 0 || c.Host == "") {
+		return errors.New("--output: give the id of a run and --host to see what the scripts of a host have printed, or use --output text or json")
+	}
+	return nil
+}
+
+// printed shows what the steps of a host have printed in a run.
+func (c *runsCommand) printed(out io.Writer, outputs []v1.StepOutput) error {
+	if len(outputs) == 0 {
+		_, err := fmt.Fprintf(out, "Host %s has printed nothing in run %d that is kept.\n", c.Host, c.ID)
+		return err
+	}
+	for i, o := range outputs {
+		head := fmt.Sprintf("==> %s, %s <==\n", o.Step, o.At.Format(time.RFC3339))
+		if i > 0 {
+			head = "\n" + head
+		}
+		if o.Cut {
+			head += fmt.Sprintf("(the last %d KiB)\n", message.MaxOutput>>10)
+		}
+		if _, err := io.WriteString(out, head+strings.TrimRight(o.Output, "\n")+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // filter reads the flags.

@@ -2,11 +2,13 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -91,6 +93,22 @@ func (c *Client) Run(ctx context.Context, tenant string, id uint64) (v1.Run, err
 		return v1.Run{}, err
 	}
 	return run, nil
+}
+
+// Output gets what the steps of a host have printed in a run.
+func (c *Client) Output(ctx context.Context, tenant string, id uint64, host string) ([]v1.StepOutput, error) {
+	if !names.ValidHost(host) {
+		return nil, fmt.Errorf("host %q is not the name of a host", host)
+	}
+	path, err := tenantPath("state", tenant, "/runs/"+strconv.FormatUint(id, 10)+"/hosts/"+host+"/output")
+	if err != nil {
+		return nil, err
+	}
+	var outputs []v1.StepOutput
+	if err := c.get(ctx, path, nil, &outputs); err != nil {
+		return nil, err
+	}
+	return outputs, nil
 }
 
 // Runs gets those of the runs that are kept which a filter chooses, newest

@@ -250,6 +250,10 @@ func (m *memory) Reports(_ context.Context, _, key string) ([]v1.VersionReport, 
 	return []v1.VersionReport{{At: time.Now(), Changed: 1, Changes: []v1.VersionChange{{Package: "kernel", From: "6.0", To: "6.1"}}}}, nil
 }
 
+func (m *memory) Outputs(_ context.Context, _, key string, run uint64) ([]v1.StepOutput, error) {
+	return []v1.StepOutput{{Step: "upgrade", Output: fmt.Sprintf("of %s in run %d", key, run)}}, nil
+}
+
 func (m *memory) VersionsNumber(context.Context, string) (uint64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

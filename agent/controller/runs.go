@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
 )
 
 // Runs returns the runs that a filter chooses, newest first. They come without
@@ -102,6 +105,24 @@ func (c *Controller) Find(ctx context.Context, id uint64) (v1.Run, error) {
 		return v1.Run{}, fmt.Errorf("run %d: %w", id, run.ErrNoRun)
 	}
 	return r, err
+}
+
+// Output returns what the steps of a host have printed in a run. The error is
+// run.ErrNoRun when there is no such run, and run.ErrNoHost when the host is not in
+// it.
+func (c *Controller) Output(ctx context.Context, id uint64, host string) ([]v1.StepOutput, error) {
+	r, err := c.Find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(r.Hosts, func(h v1.RunHost) bool { return h.Hostname == host }) {
+		return nil, fmt.Errorf("host %s in run %d: %w", host, id, run.ErrNoHost)
+	}
+	found, err := c.o.Store.Outputs(ctx, c.o.Tenant, log.Token(host), id)
+	for i := range found {
+		found[i].At = view.Time(found[i].At)
+	}
+	return found, err
 }
 
 // Watch returns a channel that gets word of each change of the snapshot, also of those

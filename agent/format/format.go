@@ -64,6 +64,8 @@ var (
 	Versions = Kind{"versions", 1}
 	// Run is an ended run in the history.
 	Run = Kind{"run", 1}
+	// Output is what a step of a host has printed.
+	Output = Kind{"output", 1}
 	// Marks and Seal are the files that check the folder of the embedded server.
 	Marks = Kind{"high-water marks", 1}
 	Seal  = Kind{"seal", 1}

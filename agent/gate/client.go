@@ -345,6 +345,16 @@ func (c *Client) listen(ctx context.Context, deliver func(message.Record)) error
 	}
 }
 
+// Output implements log.HostLog.
+func (c *Client) Output(ctx context.Context, o message.Output) error {
+	verb := []string{verbOutput, strconv.FormatUint(o.Run, 10), o.Step}
+	if o.Cut {
+		verb = append(verb, cut)
+	}
+	_, err := c.ask(ctx, o.Text, verb...)
+	return err
+}
+
 // Reply implements log.HostLog. When the acknowledgement is lost the reply is sent
 // again; the log accepts only one.
 func (c *Client) Reply(ctx context.Context, run uint64, reply message.Reply) error {

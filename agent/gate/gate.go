@@ -53,6 +53,8 @@ type Log interface {
 type Keeper interface {
 	PutVersions(ctx context.Context, tenant, key string, body []byte) error
 	Versions(ctx context.Context, tenant, key string) ([]byte, error)
+	// PutOutput stores the output of a step, in place of an earlier one.
+	PutOutput(ctx context.Context, tenant, key string, o message.Output) error
 	// PutLease writes an entry if its revision is still base (0: there never was an
 	// entry), and returns the new revision. An error means that the write was
 	// refused, or that its result is unknown: the caller reads the entry before it
@@ -169,6 +171,8 @@ func (g *Gate) Answer(ctx context.Context, host string, q Request) Response {
 		}, q.Verb[1])
 	case verb == verbVersions && len(q.Verb) == 1:
 		return g.versions(ctx, host, q.Body)
+	case verb == verbOutput && (len(q.Verb) == 3 || len(q.Verb) == 4 && q.Verb[3] == cut):
+		return g.output(ctx, host, message.Output{Step: q.Verb[2], Text: q.Body, Cut: len(q.Verb) == 4}, q.Verb[1])
 	case verb == verbNewest && len(q.Verb) == 1:
 		return Response{Log: g.Log.Identity(), Commands: g.cache.newest(host)}
 	case verb == verbNewest && len(q.Verb) == 2 && q.Verb[1] == current:
@@ -255,6 +259,29 @@ func (g *Gate) commanded(ctx context.Context, r message.Record) (bool, error) {
 		return false, err
 	}
 	return g.cache.commanded(r), nil
+}
+
+// output stores what a step of the newest run has printed. A host has one output for
+// each step of a run, so that it cannot fill the store.
+func (g *Gate) output(ctx context.Context, host string, o message.Output, run string) Response {
+	id, err := strconv.ParseUint(run, 10, 64)
+	switch {
+	case err != nil || !message.IsOutputStep(o.Step):
+		return refused("%.20q of run %.20q is no step", o.Step, run)
+	case len(o.Text) > message.MaxOutput:
+		return refused("an output has at most %d bytes, this one has %d", message.MaxOutput, len(o.Text))
+	}
+	switch newest, err := g.isNewest(ctx, id); {
+	case err != nil:
+		return failed(err)
+	case !newest:
+		return refused("run %d is not the newest", id)
+	}
+	o.Run, o.Text = id, message.CleanOutput(o.Text)
+	if err := g.Keeper.PutOutput(ctx, g.Tenant, log.Token(host), o); err != nil {
+		return failed(err)
+	}
+	return Response{}
 }
 
 func (g *Gate) versions(ctx context.Context, host string, body []byte) Response {

@@ -1,6 +1,7 @@
 package gate_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -254,6 +255,50 @@ func TestPushed(t *testing.T) {
 		synctest.Wait()
 		if c := <-got; c.Seq != run {
 			t.Errorf("record %d comes, not %d", c.Seq, run)
+		}
+	})
+}
+
+// TestOutput checks which outputs a gate keeps: those of a known step of the newest
+// run, of the worker that holds the lease, clean, and no larger than allowed.
+func TestOutput(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		g := r.gate(r.log)
+		p := r.process(g, "h01")
+		r.acquire(p, "one")
+		old := r.add(prepare("h01"))
+		run := r.add(prepare("h01"))
+		synctest.Wait()
+		for name, c := range map[string]struct {
+			o    message.Output
+			want string
+		}{
+			"of the newest run":     {message.Output{Run: run, Step: "upgrade", Text: []byte("\x1b[1mone\n"), Cut: true}, ""},
+			"of an earlier run":     {message.Output{Run: old, Step: "upgrade", Text: []byte("a")}, "is not the newest"},
+			"of no run":             {message.Output{Run: 0, Step: "upgrade", Text: []byte("a")}, "is not the newest"},
+			"of another step":       {message.Output{Run: run, Step: "versions", Text: []byte("a")}, "is no step"},
+			"as large as it may be": {message.Output{Run: run, Step: "prepare", Text: bytes.Repeat([]byte("a"), message.MaxOutput)}, ""},
+			"too large":             {message.Output{Run: run, Step: "verify", Text: bytes.Repeat([]byte("a"), message.MaxOutput+1)}, "at most 65536 bytes"},
+		} {
+			err := p.Output(t.Context(), c.o)
+			if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, log.ErrRefused) || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if _, kept := r.keeper.Output("h01", c.o.Run, c.o.Step); kept != (c.want == "") && name != "of an earlier run" {
+				t.Errorf("%s: it is kept: %v", name, kept)
+			}
+		}
+		if o, _ := r.keeper.Output("h01", run, "upgrade"); string(o.Text) != "[1mone\n" || !o.Cut {
+			t.Errorf("%q is kept, cut: %v", o.Text, o.Cut)
+		}
+		if a := g.Answer(t.Context(), "h01", gate.Request{Verb: []string{"output", fmt.Sprint(run), "upgrade"}, Worker: "two", Incarnation: "x"}); !a.Taken {
+			t.Errorf("a worker without the lease is answered %+v", a)
+		}
+		for _, verb := range [][]string{{"output"}, {"output", "x", "upgrade"}, {"output", fmt.Sprint(run), "upgrade", "whole"}} {
+			if a := g.Answer(t.Context(), "h01", gate.Request{Verb: verb, Worker: "one", Incarnation: p.Incarnation}); !a.Refused {
+				t.Errorf("%q is answered %+v", verb, a)
+			}
 		}
 	})
 }

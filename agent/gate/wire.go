@@ -13,12 +13,16 @@ const (
 	verbGiveBack     = "give-back"
 	verbReply        = "reply"
 	verbVersions     = "versions"
+	verbOutput       = "output"
 	verbNewest       = "newest"
 	verbLastVersions = "last-versions"
 )
 
 // unknown ends the verb of a reply with message.Reply.Unknown.
 const unknown = "unknown"
+
+// cut ends the verb of an output of which the beginning is left out.
+const cut = "cut"
 
 // current ends the verb of a call for the newest commands that must not be behind the
 // log, as the gate's cache may be.

@@ -96,6 +96,8 @@ type HostLog interface {
 	// LastVersions returns the body that Versions stored last; nil when there is none
 	// (AV-76).
 	LastVersions(ctx context.Context) ([]byte, error)
+	// Output stores what a step of the newest run has printed.
+	Output(ctx context.Context, o message.Output) error
 	// Alive and Progress send telemetry: it is stored nowhere and may be lost.
 	Alive(a message.Alive) error
 	Progress(p message.Progress) error

@@ -294,6 +294,11 @@ func (k siteKeeper) PutVersions(ctx context.Context, _, key string, body []byte)
 	return nil
 }
 
+// PutOutput implements gate.Keeper. Nobody reads an output here.
+func (k siteKeeper) PutOutput(ctx context.Context, _, _ string, _ message.Output) error {
+	return k.l.call(ctx)
+}
+
 // Versions implements gate.Keeper.
 func (k siteKeeper) Versions(ctx context.Context, _, key string) ([]byte, error) {
 	if err := k.read(ctx); err != nil {

@@ -189,6 +189,11 @@ func (s siteStore) Reports(context.Context, string, string) ([]v1.VersionReport,
 	return nil, nil // Nobody asks for them here.
 }
 
+// Outputs implements controller.Store.
+func (s siteStore) Outputs(context.Context, string, string, uint64) ([]v1.StepOutput, error) {
+	return nil, nil // Nobody asks for them here.
+}
+
 // VersionsNumber implements controller.Store.
 func (s siteStore) VersionsNumber(ctx context.Context, _ string) (uint64, error) {
 	if err := s.read(ctx); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format/formattest"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -77,6 +78,19 @@ var kinds = []struct {
 		read: func(t *testing.T, s *store.Store) (any, error) {
 			body, err := s.Versions(t.Context(), "acme", "h01")
 			return string(body), err
+		},
+	},
+	{
+		name: "output", subject: "osu-output.acme.7.h01.upgrade", header: true, guards: true,
+		write: func(t *testing.T, s *store.Store) error {
+			return s.PutOutput(t.Context(), "acme", "h01", message.Output{Run: 7, Step: "upgrade", Text: []byte(`{"progress":50}`), Cut: true})
+		},
+		read: func(t *testing.T, s *store.Store) (any, error) {
+			found, err := s.Outputs(t.Context(), "acme", "h01", 7)
+			for i := range found {
+				found[i].At = time.Time{}
+			}
+			return found, err
 		},
 	},
 	{
@@ -184,8 +198,11 @@ func TestFormats(t *testing.T) {
 				msg.Data = packed.Bytes()
 			}
 			reader, to := openWith(t)
-			// The stream of a tenant's history is made when it is first needed.
+			// The streams of a tenant are made when they are first needed.
 			if _, err := reader.Run(t.Context(), "acme", 1); !errors.Is(err, store.ErrNotFound) {
+				t.Fatal(err)
+			}
+			if _, err := reader.Outputs(t.Context(), "acme", "h01", 1); err != nil {
 				t.Fatal(err)
 			}
 			check := func(what string) {

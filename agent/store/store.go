@@ -56,6 +56,8 @@ type Store struct {
 	leases          *leases
 	// runs are the ended runs of each tenant.
 	runs runs
+	// outputs are what the steps of hosts have printed.
+	outputs outputs
 	// versionsLog is the stream of the bucket of versions.
 	versionsLog jetstream.Stream
 }
@@ -95,7 +97,10 @@ func Open(ctx context.Context, nc *nats.Conn) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot look at the bucket of versions: %w", err)
 	}
-	s := &Store{intent: intent, hosts: hosts, versions: versions, leases: leases, versionsLog: versionsLog, runs: runs{js: js, streams: map[string]jetstream.Stream{}}}
+	s := &Store{
+		intent: intent, hosts: hosts, versions: versions, leases: leases, versionsLog: versionsLog, runs: runs{js: js, streams: map[string]jetstream.Stream{}},
+		outputs: outputs{js: js, streams: map[string]jetstream.Stream{}},
+	}
 	intent.store = s
 	return s, nil
 }

@@ -144,6 +144,18 @@ func sameTime(a, b *time.Time) bool {
 	return a == b || a != nil && b != nil && a.Equal(*b)
 }
 
+// StepOutput is what a step of a host has printed in a run, an entry of
+// /v1/state/tenants/{tenant}/os-upgrade/runs/{id}/hosts/{host}/output.
+type StepOutput struct {
+	// Step is prepare, upgrade, resume, verify or rollback.
+	Step string `json:"step"`
+	// At is when it was kept last.
+	At time.Time `json:"at"`
+	// Cut tells that only the end is kept.
+	Cut    bool   `json:"cut,omitempty"`
+	Output string `json:"output"`
+}
+
 // The bounds of RunFilter.Limit.
 const (
 	DefaultRuns = 100

@@ -21,6 +21,7 @@ type fakeLog struct {
 	replies  []message.Reply
 	answered map[string]bool
 	versions [][]byte
+	outputs  []message.Output
 	// alive counts the heartbeats, and last is the last of them.
 	alive int
 	last  message.Alive
@@ -149,6 +150,16 @@ func (s *fakeLog) Versions(ctx context.Context, body []byte) error {
 	defer s.mu.Unlock()
 	s.versions = append(s.versions, body)
 	s.calls = append(s.calls, "versions")
+	return nil
+}
+
+func (s *fakeLog) Output(ctx context.Context, o message.Output) error {
+	if err := s.try(ctx, "output"); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.outputs = append(s.outputs, o)
 	return nil
 }
 

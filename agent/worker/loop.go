@@ -157,9 +157,11 @@ func (w *Worker) perform(ctx context.Context, now leaseTerm, do Do) (strategy.Ou
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, w.Limits.Step, fmt.Errorf("%s took longer than %s", do, w.Limits.Step))
 	defer cancel()
-	w.stepping.Store(true)
+	this := stepOf{w.journal.Run, string(do)}
+	w.current.Store(&this)
 	outcome, err := w.call(limited, do)
-	w.stepping.Store(false)
+	w.current.Store(nil)
+	w.outputs.Put(this, struct{}{})
 	return outcome, overdue(limited, err)
 }
 

@@ -76,7 +76,7 @@ func (w *Worker) nextReport(ctx context.Context, settle time.Duration) (afterCha
 		case <-due:
 		}
 		// A step changes the database itself, and its reply requests a report.
-		if !w.stepping.Load() {
+		if w.current.Load() == nil {
 			return latest != nil, nil
 		}
 		settled, latest, due = nil, nil, time.After(settleLimit)

@@ -115,9 +115,11 @@ type Worker struct {
 	reports *wait.Queue[chan struct{}, struct{}]
 	// changed is signalled when the versions may have changed.
 	changed wait.Signal
-	// stepping is set while a step of the strategy is in progress.
-	stepping atomic.Bool
-	tasks    *tasks
+	// current is the step of the strategy that is in progress; nil when none is.
+	current atomic.Pointer[stepOf]
+	// outputs are the steps whose output is to be sent.
+	outputs *wait.Queue[stepOf, struct{}]
+	tasks   *tasks
 	// count counts what was left alone.
 	ignoredCount atomic.Uint64
 	// ignored is the last ignored command of each kind, and foreignLog the last
@@ -163,7 +165,7 @@ func Open(ctx context.Context, o Options) (*Worker, error) {
 	}
 	w := &Worker{
 		Options: o, lock: lock, journaled: make(chan struct{}), commands: newCommandQueue(), reports: wait.NewQueue[chan struct{}, struct{}](),
-		changed: wait.NewSignal(), tasks: newTasks(), ignored: map[message.Kind]position{},
+		changed: wait.NewSignal(), outputs: wait.NewQueue[stepOf, struct{}](), tasks: newTasks(), ignored: map[message.Kind]position{},
 	}
 	if err := w.prepare(ctx); err != nil {
 		return nil, errors.Join(err, lock.Close())

@@ -67,7 +67,9 @@ type behaviour struct {
 type tenant struct {
 	state *v1.State
 	hosts []v1.Host
-	runs  []v1.Run
+	// outputs are what hosts have printed in runs, by run and host.
+	outputs map[string][]v1.StepOutput
+	runs    []v1.Run
 }
 
 // New starts a server that ends with the test.
@@ -120,26 +122,27 @@ func (s *Server) handler() http.Handler {
 	m := http.NewServeMux()
 	const config, state = "/v1/config/tenants/{tenant}/os-upgrade", "/v1/state/tenants/{tenant}/os-upgrade"
 	routes := map[string]http.HandlerFunc{
-		"GET " + config:                          s.configs.get,
-		"PUT " + config:                          s.configs.put,
-		"DELETE " + config:                       s.configs.remove,
-		"GET " + config + "/rollout":             s.rollouts.get,
-		"PUT " + config + "/rollout":             s.rollouts.put,
-		"DELETE " + config + "/rollout":          s.rollouts.remove,
-		"GET " + config + "/calendars":           s.getCalendars,
-		"GET " + config + "/calendars/{name}":    s.calendars.get,
-		"PUT " + config + "/calendars/{name}":    s.calendars.put,
-		"DELETE " + config + "/calendars/{name}": s.calendars.remove,
-		"GET " + state + "/windows":              s.getWindows,
-		"GET " + state + "/windows.ics":          s.getFeed,
-		"GET " + state:                           s.getState,
-		"GET " + state + "/hosts":                s.getHosts,
-		"GET " + state + "/hosts/{host}":         s.getHost,
-		"DELETE " + state + "/hosts/{host}":      s.deleteHost,
-		"POST " + state + "/start":               s.postStart,
-		"GET " + state + "/runs":                 s.getRuns,
-		"GET " + state + "/runs/{id}":            s.getRun,
-		"GET " + state + "/events":               s.getEvents,
+		"GET " + config:                                   s.configs.get,
+		"PUT " + config:                                   s.configs.put,
+		"DELETE " + config:                                s.configs.remove,
+		"GET " + config + "/rollout":                      s.rollouts.get,
+		"PUT " + config + "/rollout":                      s.rollouts.put,
+		"DELETE " + config + "/rollout":                   s.rollouts.remove,
+		"GET " + config + "/calendars":                    s.getCalendars,
+		"GET " + config + "/calendars/{name}":             s.calendars.get,
+		"PUT " + config + "/calendars/{name}":             s.calendars.put,
+		"DELETE " + config + "/calendars/{name}":          s.calendars.remove,
+		"GET " + state + "/windows":                       s.getWindows,
+		"GET " + state + "/windows.ics":                   s.getFeed,
+		"GET " + state:                                    s.getState,
+		"GET " + state + "/hosts":                         s.getHosts,
+		"GET " + state + "/hosts/{host}":                  s.getHost,
+		"DELETE " + state + "/hosts/{host}":               s.deleteHost,
+		"POST " + state + "/start":                        s.postStart,
+		"GET " + state + "/runs":                          s.getRuns,
+		"GET " + state + "/runs/{id}":                     s.getRun,
+		"GET " + state + "/runs/{id}/hosts/{host}/output": s.getOutput,
+		"GET " + state + "/events":                        s.getEvents,
 	}
 	for what := range acts {
 		routes["POST "+state+"/"+what] = s.postAsk(what)

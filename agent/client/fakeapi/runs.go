@@ -160,6 +160,28 @@ func (s *Server) getRun(w http.ResponseWriter, r *http.Request) {
 	refuse(w, http.StatusNotFound, v1.Error{Message: fmt.Sprintf("tenant %q has no run %s", name, r.PathValue("id"))})
 }
 
+// SetOutput sets what the steps of a host have printed in a run.
+func (s *Server) SetOutput(name string, id uint64, host string, outputs ...v1.StepOutput) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.tenant(name)
+	if t.outputs == nil {
+		t.outputs = map[string][]v1.StepOutput{}
+	}
+	t.outputs[fmt.Sprint(id, "/", host)] = outputs
+}
+
+func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	outputs, known := s.tenant(r.PathValue("tenant")).outputs[r.PathValue("id")+"/"+r.PathValue("host")]
+	if !known {
+		refuse(w, http.StatusNotFound, v1.Error{Message: fmt.Sprintf("host %q is not in run %s", r.PathValue("host"), r.PathValue("id"))})
+		return
+	}
+	answer(w, http.StatusOK, append([]v1.StepOutput{}, outputs...))
+}
+
 // readFilter reads what client.Runs writes.
 func readFilter(query url.Values) (v1.RunFilter, error) {
 	f := v1.RunFilter{Result: query.Get("result"), Host: query.Get("host")}

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/gate"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
 // Entry is the entry of one lease; without a body when it was deleted.
@@ -17,12 +19,13 @@ type Entry struct {
 	Revision uint64
 }
 
-// Keeper stores the leases and versions of one tenant.
+// Keeper stores the leases, versions and outputs of one tenant.
 type Keeper struct {
 	mu       sync.Mutex
 	revision uint64
 	leases   map[string]Entry
 	versions map[string][]byte
+	outputs  map[string]message.Output
 	changed  chan struct{}
 }
 
@@ -33,7 +36,7 @@ var _ gate.Keeper = (*Keeper)(nil)
 
 // NewKeeper makes an empty keeper.
 func NewKeeper() *Keeper {
-	return &Keeper{leases: map[string]Entry{}, versions: map[string][]byte{}, changed: make(chan struct{})}
+	return &Keeper{leases: map[string]Entry{}, versions: map[string][]byte{}, outputs: map[string]message.Output{}, changed: make(chan struct{})}
 }
 
 // put writes a lease, with the lock held.
@@ -117,4 +120,20 @@ func (k *Keeper) Versions(_ context.Context, _, key string) ([]byte, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.versions[key], nil
+}
+
+// PutOutput implements gate.Keeper.
+func (k *Keeper) PutOutput(_ context.Context, _, key string, o message.Output) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.outputs[fmt.Sprint(key, "/", o.Run, "/", o.Step)] = o
+	return nil
+}
+
+// Output returns what PutOutput has stored.
+func (k *Keeper) Output(key string, run uint64, step string) (message.Output, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	o, found := k.outputs[fmt.Sprint(key, "/", run, "/", step)]
+	return o, found
 }

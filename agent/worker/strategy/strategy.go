@@ -71,5 +71,13 @@ type Watcher interface {
 	VersionPaths() []string
 }
 
+// Printer is implemented by a Strategy whose steps print text.
+type Printer interface {
+	// Output returns the end of what a step of a run has printed so far: at most limit
+	// bytes, and whether there was more before them. A step that has printed nothing
+	// has no text and no error.
+	Output(run uint64, step string, limit int) (printed []byte, cut bool, err error)
+}
+
 // ErrNoRollback is returned by Rollback if the strategy has no rollback.
 var ErrNoRollback = errors.New("this strategy has no rollback")

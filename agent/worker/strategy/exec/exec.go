@@ -41,7 +41,9 @@
 // the worker has died. Standard error of versions goes to versions.log. A line
 // that is a JSON object of "progress" (0 to 100) and "message", both optional,
 // reports progress; any other line reports its text as a message. A file larger
-// than Options.OutputLimit is emptied, and a line in it says so.
+// than Options.OutputLimit is emptied, and a line in it says so. The worker sends the
+// end of the file to the site, which keeps it with the run as it was printed: a script
+// must not print a secret.
 //
 // # Exit status
 //
@@ -127,6 +129,7 @@ type Strategy struct {
 var (
 	_ strategy.Strategy = (*Strategy)(nil)
 	_ strategy.Watcher  = (*Strategy)(nil)
+	_ strategy.Printer  = (*Strategy)(nil)
 )
 
 // New checks the options and creates the state folder. Detect checks the scripts,
@@ -202,6 +205,11 @@ func (s *Strategy) Versions(ctx context.Context) (map[string]string, error) {
 
 // VersionPaths implements strategy.Watcher.
 func (s *Strategy) VersionPaths() []string { return s.watched }
+
+// Output implements strategy.Printer.
+func (s *Strategy) Output(run uint64, step string, limit int) (printed []byte, cut bool, err error) {
+	return readEnd(s.outputPath(logName(holder{action(step), run})), limit)
+}
 
 // Prepare runs the script prepare, if there is one.
 func (s *Strategy) Prepare(ctx context.Context, job strategy.Job) error {

@@ -225,3 +225,23 @@ func obsolete(names []string, current uint64) []string {
 	slices.Sort(old)
 	return old
 }
+
+// readEnd returns the last bytes of a file, and whether it has more; nothing of a file
+// that does not exist.
+func readEnd(path string, limit int) (end []byte, cut bool, err error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, false, err
+	}
+	from := max(0, info.Size()-int64(limit))
+	end, err = io.ReadAll(io.NewSectionReader(file, from, int64(limit)))
+	return end, from > 0, err
+}

@@ -51,6 +51,35 @@ func TestProgress(t *testing.T) {
 	}
 }
 
+// TestOutputOfAStep checks that the end of what a script has printed is read, its
+// standard error as well, and nothing of a step that has not run.
+func TestOutputOfAStep(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, map[string]string{"upgrade": "echo one; echo two >&2; echo three"})
+	s := h.open()
+	if _, err := s.Upgrade(t.Context(), job()); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		run   uint64
+		step  string
+		limit int
+		want  string
+		cut   bool
+	}{
+		{job().Run, "upgrade", 100, "one\ntwo\nthree\n", false},
+		{job().Run, "upgrade", 14, "one\ntwo\nthree\n", false},
+		{job().Run, "upgrade", 6, "three\n", true},
+		{job().Run, "verify", 100, "", false},
+		{job().Run + 1, "upgrade", 100, "", false},
+	} {
+		printed, cut, err := s.Output(c.run, c.step, c.limit)
+		if string(printed) != c.want || cut != c.cut || err != nil {
+			t.Errorf("of %s of run %d at most %d bytes are %q, cut: %v, %v", c.step, c.run, c.limit, printed, cut, err)
+		}
+	}
+}
+
 func TestOutputOfASecondAttemptFollowsTheFirst(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, map[string]string{"upgrade": `echo x >>"$WORK/count"; [ $(wc -l <"$WORK/count") = 2 ] || echo first; exit 1`})

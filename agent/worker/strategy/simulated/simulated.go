@@ -60,6 +60,7 @@ type Host struct {
 var (
 	_ strategy.Strategy = (*Host)(nil)
 	_ strategy.Watcher  = (*Host)(nil)
+	_ strategy.Printer  = (*Host)(nil)
 )
 
 // maxEvents is how many events wait for the supervisor.

@@ -1,9 +1,13 @@
 package simulated
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"os"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
@@ -30,6 +34,26 @@ func (h *Host) Versions(ctx context.Context) (map[string]string, error) {
 
 // VersionPaths implements strategy.Watcher.
 func (h *Host) VersionPaths() []string { return []string{h.path(packagesFile)} }
+
+// Output implements strategy.Printer: a step has printed its lines in effects.log.
+func (h *Host) Output(run uint64, step string, limit int) (printed []byte, cut bool, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	data, err := os.ReadFile(h.path(effectsFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, false, nil
+	}
+	for line := range bytes.Lines(data) {
+		var e Effect
+		if format.Simulated.Decode(line, &e) == nil && e.Run == run && e.Action == step {
+			printed = append(printed, line...)
+		}
+	}
+	if over := len(printed) - limit; over > 0 {
+		printed, cut = printed[over:], true
+	}
+	return printed, cut, err
+}
 
 // Prepare changes only effects.log.
 func (h *Host) Prepare(ctx context.Context, job strategy.Job) error {

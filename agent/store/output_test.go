@@ -1,0 +1,79 @@
+package store_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+)
+
+// TestOutputs checks that the last output of each step is kept, in the order of the
+// steps, apart for each host, run and tenant, and within bounds.
+func TestOutputs(t *testing.T) {
+	t.Parallel()
+	s, nc := openWith(t)
+	put := func(tenant, key string, run uint64, step, text string) {
+		t.Helper()
+		if err := s.PutOutput(t.Context(), tenant, key, message.Output{Run: run, Step: step, Text: []byte(text), Cut: text == "cut"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shows := func(tenant, key string, run uint64, want ...string) {
+		t.Helper()
+		found, err := s.Outputs(t.Context(), tenant, key, run)
+		got := []string{}
+		for _, o := range found {
+			text := o.Step + " " + o.Output
+			if o.Cut {
+				text += ", cut"
+			}
+			if o.At.IsZero() {
+				text += ", of no time"
+			}
+			got = append(got, text)
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s %s has printed %q in run %d, %v; want %q", tenant, key, got, run, err, want)
+		}
+	}
+	shows("acme", "h01", 7, []string{}...)
+	put("acme", "h01", 7, "verify", "cut")
+	put("acme", "h01", 7, "prepare", "one")
+	put("acme", "h01", 7, "prepare", "two")
+	put("acme", "h=2e01", 7, "prepare", "of another host")
+	put("acme", "h01", 8, "prepare", "of another run")
+	put("other", "h01", 7, "prepare", "of another tenant")
+	shows("acme", "h01", 7, "prepare two", "verify cut, cut")
+	shows("acme", "h=2e01", 7, "prepare of another host")
+	shows("acme", "h01", 8, "prepare of another run")
+	shows("other", "h01", 7, "prepare of another tenant")
+	publish(t, nc, &nats.Msg{Subject: "osu-output.acme.9.h01.prepare", Header: nats.Header{"Osu-Format": {"1"}}, Data: []byte("no gzip")})
+	if _, err := s.Outputs(t.Context(), "acme", "h01", 9); !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("what is damaged is read with %v", err)
+	}
+	put("acme", "h01", 9, "prepare", "mended")
+	shows("acme", "h01", 9, "prepare mended")
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), "osu-output-acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, before := stream.CachedInfo().Config, stream.CachedInfo().State.LastSeq
+	put("acme", "h01", 9, "prepare", "mended")
+	info, err := stream.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := info.State.LastSeq
+	if n := stream.CachedInfo().State.Msgs; n != 5 || last != before || c.MaxBytes != 256<<20 || c.MaxMsgs != 100_000 || c.MaxMsgsPerSubject != 1 || c.Discard != jetstream.DiscardOld {
+		t.Errorf("%d outputs are kept, %d after what was there already was put again, within %+v", n, last-before, c)
+	}
+}
