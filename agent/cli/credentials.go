@@ -13,7 +13,6 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
@@ -50,15 +49,9 @@ func (f *siteFolder) check(tenant string) error {
 	case tenant == api.AnyTenant:
 		return nil
 	}
-	// A site has a log for each tenant that it has ever served.
-	logs := filepath.Join(store, "jetstream", "*", "streams")
-	found, err := filepath.Glob(filepath.Join(logs, log.Subjects{Tenant: "*"}.Stream()))
+	served, err := site.Tenants(f.Data)
 	if err != nil {
 		return err
-	}
-	served := make([]string, len(found))
-	for i, path := range found {
-		served[i] = strings.TrimPrefix(filepath.Base(path), log.Subjects{}.Stream())
 	}
 	switch {
 	case len(served) == 0:

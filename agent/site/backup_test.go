@@ -222,6 +222,15 @@ func TestRecoverDamage(t *testing.T) {
 		t.Fatalf("it is not recovered: %v, %s", err, out)
 	}
 	closeSite(t, openTwo(t, dir))
+	guards := filepath.Join(dir, "guard.json")
+	if err := os.WriteFile(guards, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out.Reset()
+	if err := Recover(t.Context(), dir, 10, out, slog.New(slog.DiscardHandler)); err != nil || !strings.Contains(out.String(), "Accepted: the guard "+guards+" of the logs is damaged") {
+		t.Fatalf("it is not recovered: %v, %s", err, out)
+	}
+	closeSite(t, openTwo(t, dir))
 	blocks, err := filepath.Glob(filepath.Join(dir, "store", "jetstream", "*", "streams", "OSU_acme", "msgs", "*.blk"))
 	if err != nil || len(blocks) == 0 {
 		t.Fatal(err)

@@ -78,10 +78,16 @@ func recoverAll(ctx context.Context, server *natsd.Server, dir string, skip uint
 	}
 	defer nc.Close()
 	guards, err := guard.OpenFile(guardFile(dir))
+	if errors.Is(err, guard.ErrDamaged) {
+		_, _ = fmt.Fprintf(out, "Accepted: the guard %s of the logs is damaged.\n", guardFile(dir))
+		if err = os.Remove(guardFile(dir)); err == nil {
+			guards, err = guard.OpenFile(guardFile(dir))
+		}
+	}
 	if err != nil {
 		return err
 	}
-	tenants, err := tenantsIn(dir)
+	tenants, err := Tenants(dir)
 	if err != nil {
 		return err
 	}
@@ -130,8 +136,9 @@ func recoverLog(ctx context.Context, nc *nats.Conn, guards *guard.File, tenant s
 	return nil
 }
 
-// tenantsIn returns the tenants of a site: it has a log for each that it has ever served.
-func tenantsIn(dir string) (tenants []string, err error) {
+// Tenants returns the tenants that the site in a folder has ever served: it has a log for
+// each.
+func Tenants(dir string) (tenants []string, err error) {
 	found, err := filepath.Glob(filepath.Join(storeFolder(dir), "jetstream", "*", "streams", log.Subjects{Tenant: "*"}.Stream()))
 	for _, path := range found {
 		tenants = append(tenants, strings.TrimPrefix(filepath.Base(path), log.Subjects{}.Stream()))

@@ -39,6 +39,9 @@ type batch struct {
 // content is what the file holds.
 const content = "logs"
 
+// ErrDamaged means that the file is not as it was written.
+var ErrDamaged = errors.New("is damaged")
+
 // OpenFile reads the file. If there is none, all logs are new.
 func OpenFile(path string) (*File, error) {
 	f := &File{path: path, write: durable.WriteFile, writing: make(chan struct{}, 1), kept: map[string]State{}}
@@ -62,7 +65,7 @@ func OpenFile(path string) (*File, error) {
 		err = errors.New("it has no logs")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the guard %s of the logs is damaged: %w; compare the logs with a backup before you remove it", path, err)
+		return nil, fmt.Errorf("the guard %s of the logs %w: %w; restore a backup, or run osupgrade-agent recover to go on with the logs as they are", path, ErrDamaged, err)
 	}
 	return f, nil
 }
