@@ -134,7 +134,6 @@ func (s *server) postStart(c *call) error {
 	if err != nil {
 		return err
 	}
-	s.Log.Info("run started by hand", "tenant", c.tenant, "by", c.by, "run", run.ID)
 	s.send(c.w, c.Request, http.StatusOK, run)
 	return nil
 }
@@ -158,7 +157,6 @@ func (s *server) postAsk(ask run.Ask) func(*call) error {
 		if err != nil {
 			return err
 		}
-		s.Log.Info("operator's request on the run: "+string(ask), "tenant", c.tenant, "by", c.by, "run", run.ID, "reason", request.Reason)
 		s.send(c.w, c.Request, http.StatusOK, run)
 		return nil
 	}

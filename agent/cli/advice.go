@@ -32,6 +32,8 @@ func advise(s v1.Situation, r *v1.Run) []advice {
 	switch {
 	case s.Hosts == 0:
 		todo = append(todo, advice{"list the worker applications and start a worker on each host", command("apply", "-f", "FILE")})
+	case s.WaitingFor != nil && s.WaitingFor.What == waitsForLog:
+		return adviseLog(s.WaitingFor.Detail)
 	case s.WaitingFor != nil:
 		todo = append(todo, advice{"the open window waits for " + s.WaitingFor.Detail, ""})
 	case s.NextUpgradeAt == nil && s.OpenWindow == nil && s.Frozen == nil:
@@ -56,7 +58,7 @@ func adviseRun(r v1.Run) []advice {
 	w := r.WaitingFor
 	switch {
 	case r.Reason != "":
-		return []advice{{"repair the site: " + r.Reason, ""}}
+		return adviseLog(r.Reason)
 	case r.Aborted != "":
 		return []advice{{"wait for the hosts under way, or end the run at once", withReason("abort", "--now")}}
 	case w == nil:
@@ -76,6 +78,22 @@ func adviseRun(r v1.Run) []advice {
 		return []advice{{"look at " + w.Detail, ""}}
 	}
 	return nil
+}
+
+// waitsForLog is what a tenant waits for whose log cannot be written, or is not the
+// one that it was.
+const waitsForLog = "log"
+
+// adviseLog is about a log that cannot be written, or is not the one that it was: only
+// then its text names the command that goes on with it.
+func adviseLog(trouble string) []advice {
+	if !strings.Contains(trouble, "osupgrade-agent recover") {
+		return []advice{{"repair the site: " + trouble, ""}}
+	}
+	return []advice{
+		{"stop the agent and put back the newest backup", command("restore", "--data", "DIR", "FILE")},
+		{"or go on with this log under a new identity", command("recover", "--data", "DIR")},
+	}
 }
 
 func adviseResume(r v1.Run) []advice {

@@ -42,6 +42,7 @@ func TestAdvice(t *testing.T) {
 		"paused by the agent":   {idle, under(v1.WaitingFor{What: "resume", Detail: "somebody to repair a calendar"}, "by the agent itself: x"), "repair what cannot be read: somebody to repair a calendar"},
 		"aborting":              {idle, &v1.Run{ID: 7, Phase: "upgrading", Aborted: "by ann: wrong release"}, "or end the run at once: osupgrade-agent abort --now --reason …"},
 		"a fleet check":         {idle, under(v1.WaitingFor{What: "check", Detail: "the checks of the fleet, which failed: 503"}, ""), "look at the checks of the fleet, which failed: 503"},
+		"an older copy":         {v1.Situation{WaitingFor: &v1.WaitingFor{What: "log", Detail: "x; run osupgrade-agent recover"}, Hosts: 3}, nil, "or go on with this log under a new identity: osupgrade-agent recover --data DIR"},
 		"a full disk":           {idle, &v1.Run{ID: 7, Phase: "upgrading", Reason: "the log takes no record: no space left"}, "repair the site: the log takes no record: no space left"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -69,7 +70,10 @@ func canBeTyped(t *testing.T, command string) {
 		t.Fatal(err)
 	}
 	words := strings.Fields(strings.ReplaceAll(command, "…", "why"))
-	if _, err := parser.Parse(append(words[1:], "--tenant", "acme")); err != nil {
+	if words[1] != "recover" && words[1] != "restore" { // These are about a folder.
+		words = append(words, "--tenant", "acme")
+	}
+	if _, err := parser.Parse(words[1:]); err != nil {
 		t.Errorf("%s: %v", command, err)
 	}
 }

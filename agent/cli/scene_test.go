@@ -40,6 +40,8 @@ type scene struct {
 	online map[string]bool
 	plays  map[string]func(message.Action) answer
 	logged bytes.Buffer
+	// knows is what each host has seen of the log; nil is what is on it.
+	knows *message.Position
 }
 
 // answer is what a host answers to a command, after a while; an empty result is none.
@@ -179,13 +181,13 @@ func (s *scene) Send(message.Task) error { return nil }
 // hello has the hosts that are online say so.
 func (s *scene) hello() {
 	s.mu.Lock()
-	online, told := slices.Sorted(maps.Keys(s.online)), s.told
+	online, told, knows := slices.Sorted(maps.Keys(s.online)), s.told, s.knows
 	s.mu.Unlock()
 	if told.Alive == nil {
 		return
 	}
 	for _, host := range online {
-		told.Alive(host, message.Alive{Application: "debian", AgentVersion: "1.0.0"})
+		told.Alive(host, message.Alive{Application: "debian", AgentVersion: "1.0.0", Seen: knows})
 	}
 }
 
@@ -251,6 +253,14 @@ func (s *scene) host(name string, does func(message.Action) answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.plays[name] = does
+}
+
+// know has the hosts have seen a record that is not on the log, because an older copy of
+// it was put back.
+func (s *scene) know(seq uint64, at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.knows = &message.Position{Log: s.log.Identity(), Seq: seq, At: at}
 }
 
 // silence has a host be heard of no more.

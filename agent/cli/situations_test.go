@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -96,6 +97,15 @@ var situations = []situation{
 		s.until(1, 21, 0)
 	}, 0},
 	{"ended partial", intended{windows: saturdays, rollout: canary(v1.Stage{Approval: true, ApprovalTimeout: "1h"})}, func(s *scene) { s.until(6, 0, 0) }, 0},
+	{"site restored", intended{windows: saturdays, rollout: canary(v1.Stage{})}, func(s *scene) {
+		s.know(57, night.AddDate(0, 0, -7))
+		s.until(1, 30, 0)
+	}, 0},
+}
+
+// file is the name of the transcript of the n-th situation.
+func (s situation) file(n int) string {
+	return fmt.Sprintf("%02d-%s.txt", n+1, strings.ReplaceAll(s.name, " ", "-"))
 }
 
 // TestSituations compares what status, hosts, watch and runs print in each situation,
@@ -114,7 +124,7 @@ func TestSituations(t *testing.T) {
 				got = transcript("status", s.types("status")) + transcript("hosts", s.types("hosts")) +
 					transcript("watch", watched()) + transcript("runs", s.types("runs"))
 			})
-			file := filepath.Join("testdata", "situations", fmt.Sprintf("%02d-%s.txt", n+1, strings.ReplaceAll(c.name, " ", "-")))
+			file := filepath.Join("testdata", "situations", c.file(n))
 			if *update {
 				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
 					t.Fatal(err)
@@ -132,4 +142,48 @@ func TestSituations(t *testing.T) {
 // transcript is a command and what it prints.
 func transcript(command, output string) string {
 	return "$ osupgrade-agent " + command + "\n" + output + "\n"
+}
+
+// guide is the page that shows the transcripts to operators; tools/docs.sh makes the one
+// in docs of it.
+const guide = "../../templates/guides/what-the-agent-shows.md"
+
+// shown is a transcript in the guide.
+var shown = regexp.MustCompile("(?s)<!-- situation: ([a-z0-9-]+) -->\n(?:```console\n(.*?)```\n)?")
+
+// TestGuideShowsTheSituations checks that the guide has each transcript as it is, in
+// their order. With -update it is written anew.
+func TestGuideShowsTheSituations(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(guide)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, n := "", 0
+	want = shown.ReplaceAllStringFunc(string(page), func(found string) string {
+		name := shown.FindStringSubmatch(found)[1]
+		if n >= len(situations) || name+".txt" != situations[n].file(n) {
+			t.Fatalf("the guide shows %s as number %d", name, n+1)
+		}
+		n++
+		transcript, err := os.ReadFile(filepath.Join("testdata", "situations", name+".txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return "<!-- situation: " + name + " -->\n```console\n" + strings.TrimSuffix(string(transcript), "\n") + "```\n"
+	})
+	if n != len(situations) {
+		t.Errorf("the guide shows %d of %d situations", n, len(situations))
+	}
+	if *update {
+		for _, path := range []string{guide, strings.Replace(guide, "templates", "docs", 1)} {
+			if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return
+	}
+	if want != string(page) {
+		t.Errorf("the guide differs from the transcripts; run go test ./agent/cli -run 'TestSituations|TestGuide' -update twice and read what has changed")
+	}
 }

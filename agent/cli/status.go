@@ -125,7 +125,11 @@ func situationFacts(at clock, s v1.Situation, newest *v1.Run) [][2]string {
 		all = append(all, [2]string{"last missed", fmt.Sprintf("the window of %s: %s", at.at(m.Start), at.text(m.Reason))})
 	}
 	if w := s.WaitingFor; w != nil {
-		all = append(all, [2]string{"waiting for", waiting(at, *w)})
+		name := "waiting for"
+		if w.What == waitsForLog {
+			name = "stopped"
+		}
+		all = append(all, [2]string{name, waiting(at, *w)})
 	}
 	return all
 }

@@ -166,7 +166,11 @@ func (p *progress) showSituation(s v1.Situation) {
 		p.line("the next window opens %s, in %s", at.at(*next), at.in(*next))
 	}
 	if w := s.WaitingFor; w != nil && (before.WaitingFor == nil || before.WaitingFor.Detail != w.Detail) {
-		p.line("the open window waits for %s", at.text(w.Detail))
+		begins := "the open window waits for "
+		if w.What == waitsForLog {
+			begins = "stopped: "
+		}
+		p.line("%s%s", begins, at.text(w.Detail))
 	}
 	if s.Silent != before.Silent {
 		if s.Silent == 0 {

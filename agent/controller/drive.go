@@ -103,7 +103,15 @@ func (s *state) nextRequest() *request {
 
 // written notes that the event of a request is on the log.
 func (s *state) written(current *run.State, q *request, seq uint64) {
-	s.Logger.Info("asked", "tenant", s.Tenant, "run", current.Key(), "ask", q.Ask, "by", q.By, "why", q.Why)
+	logger := s.Logger.With("tenant", s.Tenant, "run", current.Key(), "by", q.By, "reason", q.Why)
+	switch q.Ask {
+	case run.Approve:
+		logger = logger.With("stage", q.Stage)
+	case run.Release:
+		logger = logger.With("host", q.Host)
+	case run.Pause, run.Resume, run.Abort:
+	}
+	logger.Info("operator's request: " + string(q.Ask))
 	q.seq = seq
 }
 

@@ -49,6 +49,7 @@ func (s *state) folded(ctx context.Context, newest *run.State, r message.Decoded
 		s.story = view.Story{}
 	}
 	s.story.Add(r)
+	s.logRun(newest, r)
 	s.recognize(newest, r.Record)
 	switch {
 	case newest.Over():

@@ -30,6 +30,8 @@ func (n *notes) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
+func (n *notes) WithAttrs([]slog.Attr) slog.Handler { return n }
+
 func (n *notes) of(text string) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()

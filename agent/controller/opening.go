@@ -61,7 +61,6 @@ func (s *state) openWhenDue(ctx context.Context, now time.Time) time.Time {
 		return s.idles(now, "window", fmt.Sprintf("the next window: this one has no time left before the reserve of %s", window.FormatDuration(planned.Reserve())), span.End)
 	}
 	s.idle = v1.WaitingFor{}
-	s.Logger.Info("window is open; opening a run", "tenant", s.Tenant, "hosts", f.members, "silent", f.silent, "not-after", end)
 	return s.open(ctx, message.Opened{Trigger: message.TriggerWindow, Window: span.Start, WindowEnd: span.End, NotAfter: end}, planned)
 }
 

@@ -21,6 +21,7 @@ type state struct {
 	ledger run.Ledger
 	clock  runClock
 	story  view.Story
+	runLog runLog
 
 	intent intent
 	hosts  hosts

@@ -179,6 +179,8 @@ func (s *stages) clone() stages {
 // Stage is a stage as others see it.
 type Stage struct {
 	policy.ResolvedStage
+	// Begun tells that one of its hosts was admitted.
+	Begun bool
 	// Phase is pending, waiting-for-approval, running, soaking, done or, when it ended
 	// before any of its hosts began, skipped.
 	Phase                          string
@@ -200,7 +202,7 @@ func (s *State) Stages(now time.Time) []Stage {
 	views := make([]Stage, len(s.stages.list))
 	for i := range s.stages.list {
 		g := &s.stages.list[i]
-		views[i] = Stage{ResolvedStage: g.ResolvedStage, Phase: s.stagePhase(i, now), OutOfService: s.roster.Out(i), Upgraded: g.upgraded, Failed: g.failed}
+		views[i] = Stage{ResolvedStage: g.ResolvedStage, Begun: g.begun, Phase: s.stagePhase(i, now), OutOfService: s.roster.Out(i), Upgraded: g.upgraded, Failed: g.failed}
 	}
 	return views
 }
