@@ -116,7 +116,11 @@ func situationFacts(at clock, s v1.Situation, newest *v1.Run) [][2]string {
 	case next == nil && s.OpenWindow == nil:
 		all = append(all, [2]string{"next window", "none"})
 	case next != nil && next.After(at.now):
-		all = append(all, [2]string{"next window", at.at(*next) + ", in " + at.in(*next)})
+		name := "next window"
+		if isRetry(s) {
+			name = "next run"
+		}
+		all = append(all, [2]string{name, at.at(*next) + ", in " + at.in(*next)})
 	}
 	if f := s.Frozen; f != nil {
 		all = append(all, [2]string{"frozen", fmt.Sprintf("by %s until %s", f.Calendar, at.at(f.To))})
@@ -131,7 +135,25 @@ func situationFacts(at clock, s v1.Situation, newest *v1.Run) [][2]string {
 		}
 		all = append(all, [2]string{name, waiting(at, *w)})
 	}
+	if c := s.LastClockStep; c != nil {
+		all = append(all, [2]string{"clock", stepped(at, *c)})
+	}
 	return all
+}
+
+// isRetry reports whether the next run is opened in the window that is open, because the
+// last one touched no host.
+func isRetry(s v1.Situation) bool {
+	return s.OpenWindow != nil && s.NextUpgradeAt != nil && s.NextUpgradeAt.After(s.OpenWindow.Start) && s.NextUpgradeAt.Before(s.OpenWindow.End)
+}
+
+// stepped tells of a step of the site's clock.
+func stepped(at clock, c v1.ClockStep) string {
+	by := c.To.Sub(c.From)
+	if by < 0 {
+		return fmt.Sprintf("was set back by %s, to %s", window.FormatDuration(-by), at.at(c.To))
+	}
+	return fmt.Sprintf("was set forward by %s, to %s, or the machine was suspended", window.FormatDuration(by), at.at(c.To))
 }
 
 // missedSince is the window that was missed last, if no run was opened since; nil when

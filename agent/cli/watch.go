@@ -163,7 +163,14 @@ func (p *progress) showSituation(s v1.Situation) {
 		p.line("the freeze is over")
 	}
 	if next := s.NextUpgradeAt; next != nil && next.After(at.now) && (first || before.NextUpgradeAt == nil || !before.NextUpgradeAt.Equal(*next)) {
-		p.line("the next window opens %s, in %s", at.at(*next), at.in(*next))
+		what := "the next window opens"
+		if isRetry(s) {
+			what = "the next run is opened"
+		}
+		p.line("%s %s, in %s", what, at.at(*next), at.in(*next))
+	}
+	if c := s.LastClockStep; c != nil && !first && !reflect.DeepEqual(c, before.LastClockStep) {
+		p.line("the clock of the site %s", stepped(at, *c))
 	}
 	if w := s.WaitingFor; w != nil && (before.WaitingFor == nil || before.WaitingFor.Detail != w.Detail) {
 		begins := "the open window waits for "

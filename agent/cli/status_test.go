@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// TestNextRunInTheWindow checks that status and watch tell a run that is opened again in
+// an open window from the next window.
+func TestNextRunInTheWindow(t *testing.T) {
+	t.Parallel()
+	opened := time.Date(2126, 11, 21, 2, 0, 0, 0, time.UTC)
+	for want, next := range map[string]time.Time{"next run": opened.Add(15 * time.Minute), "next window": opened.AddDate(0, 0, 7)} {
+		s := v1.Situation{Status: "idle", Hosts: 1, NextUpgradeAt: &next, OpenWindow: &v1.OpenWindow{Start: opened, End: opened.Add(time.Hour), Run: 2}}
+		at := timeFlags{}.clock("")
+		found := ""
+		for _, fact := range situationFacts(at, s, nil) {
+			if strings.HasPrefix(fact[0], "next") {
+				found = fact[0]
+			}
+		}
+		var out bytes.Buffer
+		newProgress(&out, &operator{Output: "text"}, 0).showSituation(s)
+		if found != want || !strings.Contains(out.String(), "the "+want) {
+			t.Errorf("status tells of the %q, and watch says:\n%s", found, out.String())
+		}
+	}
+}
+
+// TestClockStep checks that status and watch tell of a step of the site's clock, and
+// watch of none that was before it began.
+func TestClockStep(t *testing.T) {
+	t.Parallel()
+	to := time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
+	for want, from := range map[string]time.Time{
+		"was set back by 3d, to Sat 2026-11-21 02:00:00 UTC":                                  to.AddDate(0, 0, 3),
+		"was set forward by 1h, to Sat 2026-11-21 02:00:00 UTC, or the machine was suspended": to.Add(-time.Hour),
+	} {
+		stepped := v1.Situation{Status: "idle", LastClockStep: &v1.ClockStep{From: from, To: to}}
+		facts := situationFacts(timeFlags{}.clock(""), stepped, nil)
+		if last := facts[len(facts)-1]; last != [2]string{"clock", want} {
+			t.Errorf("status tells %q, want %q", last, want)
+		}
+		var out bytes.Buffer
+		p := newProgress(&out, &operator{Output: "text"}, 0)
+		p.showSituation(stepped)
+		if strings.Contains(out.String(), "clock") {
+			t.Errorf("watch tells of a step before it began:\n%s", out.String())
+		}
+		stepped.LastClockStep = &v1.ClockStep{From: from.Add(time.Minute), To: to.Add(time.Minute)}
+		p.showSituation(stepped)
+		if !strings.Contains(out.String(), "the clock of the site was set") {
+			t.Errorf("watch says:\n%s", out.String())
+		}
+	}
+}
