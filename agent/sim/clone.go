@@ -43,6 +43,7 @@ func (w *World) clone(m *machine) *machine {
 func (m *machine) remove() {
 	m.w.mu.Lock()
 	m.removed = true
+	m.w.oracle.Remove(m.name)
 	m.w.mu.Unlock()
 	m.w.count("machines removed")
 	m.cutPower("it is removed")

@@ -33,8 +33,10 @@ type machine struct {
 	journals map[string]journal
 	// host is the host of the machine; a clone is the same host as its original.
 	host string
-	// cloned means that another machine is the same host: either may be in service.
-	cloned bool
+	// clone is another machine that is the same host; nil if there is none. removed
+	// means that nobody starts the machine any more.
+	clone   *machine
+	removed bool
 	// replied are the answers on the log; honest are the machines whose worker sent
 	// an answer. The answers of a clone are those of its host.
 	replied map[answer]bool
@@ -76,7 +78,7 @@ func (o *Oracle) Enlist(name string, byzantine bool) {
 func (o *Oracle) Clone(name, of, worker, ofWorker string) {
 	t := o.machines[of]
 	c := *t
-	c.host, c.boot, c.pending, c.drained, c.busy, c.down = of, t.boot+1, 0, 0, 0, 0
+	c.clone, c.host, c.boot, c.pending, c.drained, c.busy, c.down = nil, of, t.boot+1, 0, 0, 0, 0
 	c.bootAt, c.prepared, c.installed, c.undone, c.rebooted = maps.Clone(t.bootAt), maps.Clone(t.prepared), maps.Clone(t.installed), maps.Clone(t.undone), maps.Clone(t.rebooted)
 	c.asked = maps.Clone(t.asked)
 	c.journals, c.replied, c.honest = map[string]journal{}, nil, nil
@@ -84,8 +86,11 @@ func (o *Oracle) Clone(name, of, worker, ofWorker string) {
 		c.journals[worker] = j
 	}
 	o.machines[name] = &c
-	t.cloned = true
+	t.clone = &c
 }
+
+// Remove notes that a machine is removed for good.
+func (o *Oracle) Remove(name string) { o.machines[name].removed = true }
 
 // Prepared notes that a machine is prepared for a run.
 func (o *Oracle) Prepared(host string, run uint64) {
@@ -102,14 +107,14 @@ func (o *Oracle) UpgradeBegins(host, worker string, run uint64) {
 	if j := t.journals[worker]; j.Run != run || j.Phase != "upgrading" {
 		o.violated("invariant 5: %s upgrades for run %d, and its journal says run %d, %s", host, run, j.Run, j.Phase)
 	}
-	if m := o.memberOf(host, run); m != nil && m.upgrade == 0 {
+	if m := o.memberOf(t.host, run); m != nil && m.upgrade == 0 {
 		o.violated("invariant 3: %s upgrades for run %d, and was not told to", host, run)
 	}
 	if t.busy != 0 && !o.host(t.host).forced {
 		o.violated("%s upgrades for run %d, and its upgrade for run %d is at work", host, run, t.busy)
 	}
 	t.busy = run
-	o.outNow(host, run)
+	o.outNow(t.host, run)
 }
 
 // Installed judges the effect of an upgrade (invariant 2).
@@ -168,7 +173,7 @@ func (o *Oracle) GoesDown(host string, run uint64) {
 	if t.rebooted[run]++; t.rebooted[run] > 1 {
 		o.violated("invariant 2: %s reboots twice for run %d", host, run)
 	}
-	if m := o.memberOf(host, run); m != nil && !m.rebootAnswered {
+	if m := o.memberOf(t.host, run); m != nil && !m.rebootAnswered {
 		t.down = run
 	}
 }
@@ -184,11 +189,12 @@ func (o *Oracle) Booted(host string) {
 // Drained notes the effect of a drain hook. Without an undrain hook in its policy, a run
 // does not count the host as drained.
 func (o *Oracle) Drained(host string, run uint64) {
-	if m := o.memberOf(host, run); m == nil || o.run.policy.Hooks.Undrain == nil {
+	t := o.machines[host]
+	if m := o.memberOf(t.host, run); m == nil || o.run.policy.Hooks.Undrain == nil {
 		return
 	}
-	o.machines[host].drained = run
-	o.outNow(host, run)
+	t.drained = run
+	o.outNow(t.host, run)
 }
 
 // Undrained notes the effect of an undrain hook.
@@ -204,8 +210,9 @@ func (o *Oracle) memberOf(host string, run uint64) *member {
 }
 
 // outNow judges that no more machines are out of service for a run than their stage
-// allows (invariant 1), whatever the log says. Byzantine hosts do not count, nor do
-// hosts with a clone: the clone answers for its original.
+// allows (invariant 1), whatever the log says. Byzantine hosts do not count. A host
+// with a clone is in service by either machine: nobody promises that a machine is in
+// service when its clone has answered for it.
 func (o *Oracle) outNow(host string, run uint64) {
 	m := o.memberOf(host, run)
 	if m == nil || m.removed {
@@ -213,13 +220,25 @@ func (o *Oracle) outNow(host string, run uint64) {
 	}
 	out, limit := 0, o.run.stages[m.stage].MaxUnavailable
 	for _, other := range o.run.members {
-		if t := o.machines[other.name]; other.stage == m.stage && !other.removed && !t.byzantine && !t.cloned && t.out(other) {
+		if t := o.machines[other.name]; other.stage == m.stage && !other.removed && !t.byzantine && t.hostOut(other) {
 			out++
 		}
 	}
 	if out > limit {
 		o.violated("invariant 1: %d machines are out of service with %s, of at most %d", out, host, limit)
 	}
+}
+
+// hostOut reports whether a host is out of service for a run: each of its machines is.
+func (t *machine) hostOut(m *member) bool {
+	c := t.clone
+	switch {
+	case c == nil || c.removed:
+		return t.out(m) && !t.removed
+	case t.removed:
+		return c.out(m)
+	}
+	return t.out(m) && c.out(m)
 }
 
 // out reports whether a machine is out of service for a run. A drain that has timed out
