@@ -62,17 +62,26 @@ func HasStatus(err error, status int) bool {
 	return ok && e.Status == status
 }
 
-// Missing reports whether err proves that the object is not there: a 404 in
-// the API's own form that is not about the tenant. A 404 of a proxy, or of a
-// mistyped tenant, must not make anybody forget an object that exists
-// (terraform.md 5, row 8).
+// Missing reports whether err says that the object is not there: a 404 in the
+// API's own form that is not about the tenant. A 404 of a proxy, or of a mistyped
+// tenant, must not make anybody forget an object that exists (terraform.md 5, row
+// 8). The agent names the tenant in error-info. What another server has there is not
+// documented (avassa.md 2), so of an answer without it the text decides, here alone;
+// and whoever forgets something because of a text that it does not know looks further
+// (tenantresource).
 func Missing(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || e.Status != http.StatusNotFound || e.foreign {
 		return false
 	}
-	message := e.Errors[0].Message
-	return !strings.HasPrefix(message, "tenant ") || !strings.Contains(message, "does not exist")
+	switch first := e.Errors[0]; first.Info.Field {
+	case "tenant":
+		return false
+	case "":
+		return !strings.HasPrefix(first.Message, "tenant ") || !strings.Contains(first.Message, "does not exist")
+	default:
+		return true
+	}
 }
 
 // excerptLength is how much of a body in no known form is shown, in

@@ -69,12 +69,14 @@ func TestMissing(t *testing.T) {
 		body   string
 		want   bool
 	}{
-		"no configuration":    {404, `{"errors":[{"error-message":"tenant \"a\" has no os-upgrade configuration"}]}`, true},
-		"another server's":    {404, `{"errors":[{"error-message":"not found"}]}`, true},
-		"no tenant":           {404, `{"errors":[{"error-message":"tenant \"a\" does not exist"}]}`, false},
-		"the page of a proxy": {404, "<html>404</html>", false},
-		"an empty 404":        {404, "", false},
-		"forbidden":           {403, `{"errors":[{"error-message":"not found"}]}`, false},
+		"no configuration":            {404, `{"errors":[{"error-message":"tenant \"a\" has no os-upgrade configuration"}]}`, true},
+		"another server's":            {404, `{"errors":[{"error-message":"not found"}]}`, true},
+		"no tenant":                   {404, `{"errors":[{"error-message":"tenant \"a\" does not exist","error-info":{"field":"tenant","value":"a"}}]}`, false},
+		"no tenant, in prose":         {404, `{"errors":[{"error-message":"tenant \"a\" does not exist"}]}`, false},
+		"no tenant, worded otherwise": {404, `{"errors":[{"error-message":"who is a?","error-info":{"field":"tenant"}}]}`, false},
+		"the page of a proxy":         {404, "<html>404</html>", false},
+		"an empty 404":                {404, "", false},
+		"forbidden":                   {403, `{"errors":[{"error-message":"not found"}]}`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

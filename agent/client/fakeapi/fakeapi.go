@@ -162,7 +162,7 @@ func (s *Server) guard(serve http.Handler) http.Handler {
 		case r.Header.Get("Authorization") != "Bearer "+Token:
 			refuse(w, http.StatusUnauthorized, v1.Error{Message: "the bearer token is missing, wrong or expired"})
 		case !s.exists(name):
-			refuse(w, http.StatusNotFound, v1.Error{Message: "tenant \"" + name + "\" does not exist"})
+			refuse(w, http.StatusNotFound, v1.Error{Message: "tenant \"" + name + "\" does not exist", Info: v1.ErrorInfo{Field: "tenant", Value: name}})
 		default:
 			serve.ServeHTTP(w, r)
 		}

@@ -160,7 +160,7 @@ func TestGuard(t *testing.T) {
 	wantStatus(t, status, 401)
 	status, body, _ := ask(t, s, "GET", configPath, "")
 	wantStatus(t, status, 404)
-	if want := `{"errors":[{"error-message":"tenant \"acme\" does not exist","error-info":{}}]}`; body != want {
+	if want := `{"errors":[{"error-message":"tenant \"acme\" does not exist","error-info":{"field":"tenant","value":"acme"}}]}`; body != want {
 		t.Errorf("got %s, want %s", body, want)
 	}
 }
