@@ -51,6 +51,7 @@ func TestRenewedCertificates(t *testing.T) {
 
 	f.awaitLog("serve", `level=ERROR msg="the certificate expires soon`)
 	f.shows(first, "api 5", "nats 5")
+	f.advises(ca, "renew the certificate of the REST API: it expires on")
 	second := renew("second", 20)
 	f.presents(found[1], "second")
 	f.presents(found[2], "second")
@@ -106,6 +107,16 @@ func TestExpiredCertificate(t *testing.T) {
 		_ = worker.Wait()
 		_ = log.Close()
 	})
+}
+
+// advises checks that status tells a person to do something.
+func (f *fleet) advises(ca, want string) {
+	f.t.Helper()
+	status := exec.CommandContext(f.t.Context(), f.bin, "status") //nolint:gosec // our own binary
+	status.Env = append(os.Environ(), "OSUPGRADE_ENDPOINT=https://"+f.api, "OSUPGRADE_TOKEN="+f.token, "OSUPGRADE_TENANT=acme", "OSUPGRADE_CA_CERT_FILE="+ca)
+	if out, err := status.CombinedOutput(); err != nil || !strings.Contains(string(out), want) {
+		f.t.Errorf("status ends with %v and says\n%s", err, out)
+	}
 }
 
 // shows checks the days left that the API shows to whoever trusts a certificate.

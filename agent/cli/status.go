@@ -99,7 +99,7 @@ func (c *statusCommand) show(to *terminal, at clock, state v1.State, newest *v1.
 	}
 	showWarnings(to, at, state)
 	to.line("")
-	printAdvice(to, at, advise(state.Situation, newest))
+	printAdvice(to, at, append(advise(state.Situation, newest), adviseCertificates(state.Certificates)...))
 }
 
 // situationFacts tell of hosts, windows and freezes.
