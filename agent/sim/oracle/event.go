@@ -30,7 +30,11 @@ func (o *Oracle) eventCounts(r message.Decoded, e message.Event) bool {
 	case message.Aborted:
 		return !p.aborted || e.Now && !p.atOnce
 	case message.Frozen:
-		return e.NotAfter.Before(p.notAfter) && r.Time.Before(e.Until)
+		ends := p.ends
+		if r.Time.Before(o.newest) { // The run sees first that the clock was set back.
+			ends = r.Time.Add(ends.Sub(o.newest))
+		}
+		return e.NotAfter.Before(ends) && r.Time.Before(e.Until)
 	case message.Finished:
 		return has(results, e.Result)
 	case message.Opened, message.Missed:
@@ -221,7 +225,7 @@ func (o *Oracle) event(r message.Decoded, e message.Event, sent time.Time) {
 			o.count("runs aborted at once")
 		}
 	case message.Frozen:
-		p.notAfter, p.overAt = e.NotAfter, e.NotAfter
+		p.notAfter, p.ends, p.overAt = e.NotAfter, e.NotAfter, e.NotAfter
 		if r.Time.After(p.overAt) {
 			p.overAt = r.Time
 		}

@@ -169,6 +169,8 @@ func (o *Oracle) ignored(r message.Decoded, sent time.Time) {
 		o.count("events that a reply has overtaken")
 	case isOver(r):
 		o.count("freezes that are over when they are written")
+	case r.Event != nil && message.Name(r.Event) == message.Name(message.Frozen{}) && r.Time.Before(o.newest):
+		o.count("freezes that begin after the end of a run whose clock was set back")
 	case r.Command != nil:
 		o.checkCommand(r, *r.Command, sent)
 		o.violated("command %d has no effect: %s", r.Seq, r.Body)
@@ -215,7 +217,7 @@ func (o *Oracle) clock(now time.Time) (setBack bool) {
 	if o.run == nil || !now.Before(o.newest) {
 		return false
 	}
-	o.run.overAt = now.Add(o.run.overAt.Sub(o.newest))
+	o.run.ends, o.run.overAt = now.Add(o.run.ends.Sub(o.newest)), now.Add(o.run.overAt.Sub(o.newest))
 	for n := range o.run.stages {
 		s := &o.run.stages[n]
 		s.soaked = s.soaked || !s.doneAt.IsZero() && !o.least().Before(s.doneAt.Add(s.Soak.Duration()))

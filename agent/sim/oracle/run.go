@@ -13,9 +13,11 @@ type run struct {
 	opened, id uint64
 	policy     policy.Resolved
 	notAfter   time.Time
+	// ends is not-after as it follows the log's clock that is set back: a controller
+	// that has not seen that may still send a command until notAfter.
+	ends time.Time
 	// overAt is when the run is over for hosts under way: not-after, or when a freeze
-	// was written that had begun. Unlike notAfter it follows the log's clock that is
-	// set back.
+	// was written that had begun. It follows the log's clock, too.
 	overAt  time.Time
 	members []*member
 	stages  []stage
@@ -192,7 +194,7 @@ func (m *member) wants() message.TaskKind {
 }
 
 func newRun(r message.Decoded, e message.Opened) *run {
-	p := &run{opened: r.Seq, policy: e.Policy, notAfter: e.NotAfter, overAt: e.NotAfter, window: e.Window, windowUsed: e.WindowUsed}
+	p := &run{opened: r.Seq, policy: e.Policy, notAfter: e.NotAfter, ends: e.NotAfter, overAt: e.NotAfter, window: e.Window, windowUsed: e.WindowUsed}
 	if p.policy.Paused {
 		p.paused = r.Seq
 	}
