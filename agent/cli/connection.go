@@ -99,6 +99,9 @@ func (c *contact) lost(nc *nats.Conn, err error) {
 		// Why it cannot be had again is known to it alone: nats.go calls nobody when the
 		// TLS handshake of a later attempt fails.
 		c.nats.Store(nc)
+		c.mu.Lock()
+		c.since = time.Now()
+		c.mu.Unlock()
 		c.log.Warn("not connected to the log", "url", c.worker.NATSURL, "error", err)
 	}
 }

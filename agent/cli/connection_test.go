@@ -91,6 +91,7 @@ func TestConnectedAgain(t *testing.T) {
 		}
 	}
 	waitFor("connected to the log")
+	lost := time.Now()
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -101,6 +102,11 @@ func TestConnectedAgain(t *testing.T) {
 	s = open()
 	defer func() { _ = s.Close() }()
 	waitFor(`level=INFO msg="connected again" url=nats://` + listen + " after=")
+	_, after, _ := strings.Cut(text.String(), " after=")
+	after, _, _ = strings.Cut(after, "\n")
+	if away, err := time.ParseDuration(after); err != nil || away <= 0 || away > time.Since(lost) {
+		t.Errorf("it says that it was away for %s, %v; that was at most %s", after, err, time.Since(lost))
+	}
 	if _, err := hostLog.Lease(t.Context(), "W1"); err != nil {
 		t.Errorf("connected again it gets %v", err)
 	}
