@@ -40,6 +40,8 @@ type scene struct {
 	online map[string]bool
 	plays  map[string]func(message.Action) answer
 	logged bytes.Buffer
+	// dialed wraps each connection of a command; nil does not.
+	dialed func(net.Conn) net.Conn
 	// knows is what each host has seen of the log; nil is what is on it.
 	knows *message.Position
 }
@@ -159,6 +161,9 @@ func (s *scene) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	ours, theirs := net.Pipe()
 	select {
 	case s.conns <- theirs:
+		if s.dialed != nil {
+			ours = s.dialed(ours)
+		}
 		return ours, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
