@@ -50,7 +50,7 @@ type Controller interface {
 	// Seen waits until the revision of that number of the configuration, of the
 	// rollout or of a calendar is known.
 	Seen(ctx context.Context, number uint64) error
-	Forget(ctx context.Context, by, host string) error
+	Forget(ctx context.Context, host string, d run.Deletion) error
 }
 
 // Store is the part of the store that the API uses.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,10 +19,10 @@ type forgetter struct {
 	forgotten []string
 }
 
-func (f *forgetter) Forget(_ context.Context, _, host string) error {
+func (f *forgetter) Forget(_ context.Context, host string, d run.Deletion) error {
 	switch host {
 	case "h01":
-		f.forgotten = append(f.forgotten, host)
+		f.forgotten = append(f.forgotten, strings.TrimSpace(host+" by "+d.By+" "+d.Why))
 		return nil
 	case "h02":
 		return &run.Refused{Message: "host h02 is online"}
@@ -59,7 +60,9 @@ func TestDeleteHost(t *testing.T) {
 		{writer, "/v1/state/os-upgrade/hosts/h77", http.StatusNotFound, `host \"h77\" is not known`},
 		{writer, "/v1/state/os-upgrade/hosts/h01?site=mars", http.StatusNotFound, "mars"},
 		{writer, "/v1/state/os-upgrade/hosts/h01?force=true", http.StatusBadRequest, "force"},
-		{writer, "/v1/state/os-upgrade/hosts/h01", http.StatusNoContent, ""},
+		{writer, "/v1/state/os-upgrade/hosts/h01?reason=", http.StatusBadRequest, "it is stored with the run"},
+		{writer, "/v1/state/os-upgrade/hosts/h01?reason=a%0Ab", http.StatusBadRequest, "reason"},
+		{writer, "/v1/state/os-upgrade/hosts/h01?reason=scrapped+today", http.StatusNoContent, ""},
 		{writer, "/v1/state/tenants/acme/os-upgrade/hosts/h01?site=test", http.StatusNoContent, ""},
 		{writer, "/v1/state/os-upgrade/hosts", http.StatusMethodNotAllowed, "use GET"},
 	} {
@@ -71,7 +74,7 @@ func TestDeleteHost(t *testing.T) {
 			t.Errorf("DELETE %s is answered %d %s; want %d with %s", c.path, w.Code, w.Body, c.status, c.part)
 		}
 	}
-	if len(f.forgotten) != 2 {
+	if want := []string{"h01 by test scrapped today", "h01 by test"}; !slices.Equal(f.forgotten, want) {
 		t.Errorf("forgotten is %q", f.forgotten)
 	}
 }

@@ -102,16 +102,21 @@ func (s *server) readyz(w http.ResponseWriter, r *http.Request) {
 // deleteHost deletes a host that will not come back. Otherwise it would hold its
 // slot until it comes back (design.md 5, invariant 1).
 func (s *server) deleteHost(c *call) error {
-	if err := s.onSite(c); err != nil {
+	if err := s.onSite(c, "reason"); err != nil {
 		return err
 	}
-	name := c.PathValue("host")
-	if err := c.controller.Forget(c.Context(), c.by, name); errors.Is(err, run.ErrNoHost) {
+	name, why := c.PathValue("host"), c.query.Get("reason")
+	if c.query.Has("reason") {
+		if wrong := (v1.Ask{Reason: why}).Validate("forget"); len(wrong) > 0 {
+			return wrong
+		}
+	}
+	if err := c.controller.Forget(c.Context(), name, run.Deletion{By: c.by, Why: why}); errors.Is(err, run.ErrNoHost) {
 		return problem(http.StatusNotFound, "host", name, "host %q is not known", name)
 	} else if err != nil {
 		return err
 	}
-	s.Log.Info("host deleted", "tenant", c.tenant, "by", c.by, "host", name)
+	s.Log.Info("host deleted", "tenant", c.tenant, "by", c.by, "host", name, "reason", why)
 	c.w.WriteHeader(http.StatusNoContent)
 	return nil
 }

@@ -73,7 +73,7 @@ func (b broken) Find(context.Context, uint64) (v1.Run, error)         { return v
 func (b broken) Current(context.Context) (uint64, error)              { return 0, b.err }
 func (b broken) Ready(context.Context) error                          { return b.err }
 func (b broken) Seen(context.Context, uint64) error                   { return b.err }
-func (b broken) Forget(context.Context, string, string) error         { return b.err }
+func (b broken) Forget(context.Context, string, run.Deletion) error   { return b.err }
 
 func (b broken) Host(context.Context, string) (v1.Host, error) { return v1.Host{}, b.err }
 

@@ -119,7 +119,7 @@ func adviseHosts(hosts []string) []advice {
 	for _, host := range hosts[:min(len(hosts), maxAdvised)] {
 		todo = append(todo,
 			advice{"or let others go down in place of " + host, withReason("release", host)},
-			advice{"or delete " + host + " if it is gone for good", command("forget", host)})
+			advice{"or delete " + host + " if it is gone for good", withReason("forget", host)})
 	}
 	return todo
 }
@@ -148,7 +148,7 @@ func adviseEnded(s v1.Situation, r v1.Run) []advice {
 
 func adviseSilent(s v1.Situation) []advice {
 	todo := []advice{{fmt.Sprintf("look at %s: %s", text.Count(s.Silent, "silent host", "silent hosts"), namesOf(s.SilentHosts, s.Silent)), command("hosts")}}
-	return append(todo, advice{"and delete a host that is gone for good", command("forget", s.SilentHosts[0])})
+	return append(todo, advice{"and delete a host that is gone for good", withReason("forget", s.SilentHosts[0])})
 }
 
 // someOf lists the first few of names.

@@ -83,7 +83,7 @@ func execute(ctx context.Context, program string, args []string, stdin io.Reader
 	code := -1
 	parser, err := newParser(&c, program, kong.Bind(dial),
 		kong.Writers(stdout, stderr), kong.Exit(func(status int) { code = status }),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.BindTo(stdout, (*io.Writer)(nil)), kong.BindTo(stdin, (*io.Reader)(nil)),
+		kong.Bind(&console{in: stdin, err: stderr}), kong.BindTo(ctx, (*context.Context)(nil)), kong.BindTo(stdout, (*io.Writer)(nil)), kong.BindTo(stdin, (*io.Reader)(nil)),
 	)
 	if err != nil {
 		_, _ = fmt.Fprintln(stderr, "osupgrade-agent:", err)

@@ -159,7 +159,7 @@ func TestWrongConfigFile(t *testing.T) {
 // anything, and that no token can be given where others read it.
 func TestOperatorWithoutToken(t *testing.T) {
 	t.Setenv("OSUPGRADE_TOKEN", "")
-	for _, command := range []string{"status", "windows", "hosts", "start", "watch", "forget h01"} {
+	for _, command := range []string{"status", "windows", "hosts", "start", "watch", "forget h01 --reason x"} {
 		command := strings.Fields(command)
 		code, _, stderr := call(t, append(command, "--tenant", "acme")...)
 		if code != exitFailed || !strings.Contains(stderr, "set OSUPGRADE_TOKEN or --token-file") {

@@ -28,7 +28,7 @@ var examples = map[string][]string{
 	"approve": {`osupgrade-agent approve rest --reason "the canary has run for a day"`},
 	"release": {`osupgrade-agent release h03 --reason "it is being repaired"`},
 	"retry":   {`osupgrade-agent retry 57 --reason "the disk was cleaned" --wait`},
-	"forget":  {"osupgrade-agent forget h03"},
+	"forget":  {`osupgrade-agent forget h03 --reason "scrapped"`},
 	"apply": {
 		"osupgrade-agent apply -f acme.yaml --dry-run", "osupgrade-agent apply -f /etc/osupgrade/acme.d", "osupgrade-agent get --tenant acme | osupgrade-agent apply --tenant beta -f -",
 	},

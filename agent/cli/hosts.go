@@ -262,17 +262,24 @@ func versionsLine(versions map[string]string) string {
 
 // forgetCommand deletes a host that no longer exists.
 type forgetCommand struct {
-	operator
+	asking
+	confirming
 	Host string `arg:"" help:"Name of the host, as hosts shows it."`
 }
 
 // Run implements the command.
-func (c *forgetCommand) Run(ctx context.Context, out io.Writer) error {
+func (c *forgetCommand) Run(ctx context.Context, person *console, out io.Writer) error {
+	if wrong := (v1.Ask{Reason: c.Reason}).Validate("forget"); len(wrong) > 0 {
+		return wrongFlags(wrong)
+	}
+	if err := c.asks(ctx, &c.confirming, person, func(r v1.Run) string { return costOfHost(r, c.Host) }); err != nil {
+		return err
+	}
 	api, err := c.client()
 	if err != nil {
 		return err
 	}
-	if err := api.DeleteHost(ctx, c.Tenant, c.Host); err != nil {
+	if err := api.DeleteHost(ctx, c.Tenant, c.Host, c.Reason); err != nil {
 		return err
 	}
 	if c.Output == "json" {

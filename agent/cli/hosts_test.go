@@ -18,7 +18,7 @@ func TestForget(t *testing.T) {
 		{"h01", "text", "Host h01 of tenant acme is deleted"},
 		{"h02", "json", `"forgotten": "h02"`},
 	} {
-		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", "forget", c.host, "--output", c.form)...)
+		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", "forget", c.host, "--reason", "scrapped", "--output", c.form)...)
 		if code != exitOK || !strings.Contains(stdout, c.want) {
 			t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
 		}

@@ -43,11 +43,11 @@ func TestHungHost(t *testing.T) {
 	types(exitFailed, `paused by dev, until \S+Z at the latest; to have it proceed: osupgrade-agent resume --reason …; to end it: osupgrade-agent abort --reason …`, "start", "--override-window", "--reason", "again")
 	types(exitFailed, `is paused already, by dev since \S+Z; to have it proceed: osupgrade-agent resume --reason …`, "pause", "--reason", "a look")
 	types(exitOK, `proceeds`, "resume", "--reason", "it hangs")
-	types(exitOK, `is aborting: .* by .* UTC at the latest. To end it now: osupgrade-agent abort --now --reason …`, "abort", "--reason", "h01 hangs")
+	types(exitOK, `is aborting: .* by .* UTC at the latest. To end it now: osupgrade-agent abort --now --reason …`, "abort", "--reason", "h01 hangs", "--yes")
 	for _, args := range [][]string{{"start", "--override-window"}, {"abort"}, {"pause"}, {"resume"}, {"approve", "all"}} {
 		types(exitFailed, aborting, append(args, "--reason", "it hangs")...)
 	}
-	types(exitOK, `has ended as aborted by dev: h01 hangs; still out of service: h01 \(.*\). To free .*: osupgrade-agent release h01 --reason …`, "abort", "--now", "--reason", "h01 hangs")
+	types(exitOK, `has ended as aborted by dev: h01 hangs; still out of service: h01 \(.*\). To free .*: osupgrade-agent release h01 --reason …`, "abort", "--now", "--reason", "h01 hangs", "--yes")
 	types(exitFailed, `no run is under way: run \d+ ended at \S+Z as aborted; to start one: osupgrade-agent start --override-window --reason …`, "abort", "--now", "--reason", "h01 hangs")
 	types(exitOK, `h01 .*; out of service since .*: it failed and is still unhealthy`, "status")
 	types(exitOK, `The slot of host h01 is free`, "release", "h01", "--reason", "looked at it")
@@ -55,7 +55,7 @@ func TestHungHost(t *testing.T) {
 	// A host that a run has in hand is released too.
 	types(exitOK, `Run \d+ has begun`, "start", "--override-window", "--reason", "CVE-2026-1")
 	statusShows(t, d, "h01", "checking")
-	types(exitOK, `The slot of h01 is free; run \d+ neither waits for h01 nor touches it`, "release", "h01", "--reason", "scrapped")
+	types(exitOK, `The slot of h01 is free; run \d+ neither waits for h01 nor touches it`, "release", "h01", "--reason", "scrapped", "--yes")
 	statusShows(t, d, "h02", "checking")
 }
 

@@ -20,6 +20,23 @@ type asking struct {
 	Reason string `help:"Reason; it is stored with the run." required:""`
 }
 
+// asks has a person confirm what a request costs the run under way, if there is one.
+// A request without a reason is refused before that.
+func (c *asking) asks(ctx context.Context, confirm *confirming, person *console, cost func(v1.Run) string) error {
+	if confirm.Yes || strings.TrimSpace(c.Reason) == "" {
+		return nil
+	}
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	current, err := underWay(ctx, api, c.Tenant)
+	if err != nil || current == nil {
+		return err
+	}
+	return confirm.confirm(person, cost(*current))
+}
+
 // do asks, and prints the result: done returns the sentence about the run.
 func (c *asking) do(ctx context.Context, out io.Writer, what string, body v1.Ask, ask operation, done func(v1.Run) string) error {
 	if strings.TrimSpace(c.Reason) == "" {
@@ -72,6 +89,7 @@ func (c *resumeCommand) Run(ctx context.Context, out io.Writer) error {
 // abortCommand aborts it.
 type abortCommand struct {
 	asking
+	confirming
 	Now bool `help:"End the run at once, without waiting for hosts under way: they stay out of service until they are heard of, released or deleted."`
 }
 
@@ -82,7 +100,10 @@ func (c *abortCommand) Help() string {
 }
 
 // Run implements the command.
-func (c *abortCommand) Run(ctx context.Context, out io.Writer) error {
+func (c *abortCommand) Run(ctx context.Context, person *console, out io.Writer) error {
+	if err := c.asks(ctx, &c.confirming, person, func(r v1.Run) string { return costOfAbort(r, c.Now) }); err != nil {
+		return err
+	}
 	return c.do(ctx, out, "abort", v1.Ask{Now: c.Now}, (*client.Client).Abort, aborted)
 }
 
@@ -125,6 +146,7 @@ func (c *approveCommand) Run(ctx context.Context, out io.Writer) error {
 // releaseCommand frees a slot by force.
 type releaseCommand struct {
 	asking
+	confirming
 	Host string `arg:"" help:"Name of the host that holds the slot, as status shows it."`
 }
 
@@ -136,7 +158,10 @@ func (c *releaseCommand) Help() string {
 }
 
 // Run implements the command.
-func (c *releaseCommand) Run(ctx context.Context, out io.Writer) error {
+func (c *releaseCommand) Run(ctx context.Context, person *console, out io.Writer) error {
+	if err := c.asks(ctx, &c.confirming, person, func(r v1.Run) string { return costOfHost(r, c.Host) }); err != nil {
+		return err
+	}
 	return c.do(ctx, out, "release", v1.Ask{Host: c.Host}, (*client.Client).Release, c.released)
 }
 

@@ -34,7 +34,7 @@ func TestAsk(t *testing.T) {
 		{"no stage", []string{"approve", "--reason", "looks well"}, exitUsage, `expected "<stage>"`},
 		{"approve", []string{"approve", "rest", "--reason", "looks well"}, exitOK, "Stage rest of run 5 is approved.\n"},
 		{"pause now", []string{"pause", "--now", "--reason", "lunch"}, exitUsage, "unknown flag --now"},
-		{"as JSON", []string{"abort", "--reason", "fire drill", "--output", "json"}, exitOK, `"id": 5`},
+		{"as JSON", []string{"abort", "--reason", "fire drill", "--yes", "--output", "json"}, exitOK, `"id": 5`},
 	} {
 		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", c.args...)...)
 		if code != c.code || !strings.Contains(stdout+stderr, c.want) {

@@ -93,7 +93,7 @@ var situations = []situation{
 	{"aborting", intended{windows: saturdays, rollout: canary(v1.Stage{})}, func(s *scene) {
 		s.host("h02", hangs)
 		s.until(1, 20, 0)
-		s.types("abort", "--reason", "wrong release")
+		s.types("abort", "--reason", "wrong release", "--yes")
 		s.until(1, 21, 0)
 	}, 0},
 	{"ended partial", intended{windows: saturdays, rollout: canary(v1.Stage{Approval: true, ApprovalTimeout: "1h"})}, func(s *scene) { s.until(6, 0, 0) }, 0},

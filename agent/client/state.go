@@ -61,14 +61,19 @@ func hostPath(tenant, host string) (string, error) {
 }
 
 // DeleteHost has the tenant's controller forget a host that is gone for good,
-// so that no run waits for it. A host that is online is an *Error of status
+// so that no run waits for it; the reason, which may be empty, is kept with a run that
+// did. A host that is online is an *Error of status
 // 412, one that is not known an *Error of status 404.
-func (c *Client) DeleteHost(ctx context.Context, tenant, host string) error {
+func (c *Client) DeleteHost(ctx context.Context, tenant, host, reason string) error {
 	path, err := hostPath(tenant, host)
 	if err != nil {
 		return err
 	}
-	a, err := c.do(ctx, request{method: http.MethodDelete, path: path})
+	query := url.Values{}
+	if reason != "" {
+		query.Set("reason", reason)
+	}
+	a, err := c.do(ctx, request{method: http.MethodDelete, path: path, query: query})
 	if a.retried && Missing(err) {
 		return nil // By our own DELETE, whose answer was lost.
 	}

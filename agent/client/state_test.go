@@ -82,7 +82,7 @@ func TestDeleteHost(t *testing.T) {
 			api.SetHosts("acme", v1.Host{Hostname: "h.01"}, v1.Host{Hostname: "h02", Online: true})
 			api.Inject(http.MethodDelete, "/hosts/"+row.host, row.faults...)
 			c := connect(t, api, retries(2))
-			err := c.DeleteHost(t.Context(), "acme", row.host)
+			err := c.DeleteHost(t.Context(), "acme", row.host, "")
 			if row.want != "" {
 				wantError(t, err, row.want)
 			} else if err != nil {

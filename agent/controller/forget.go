@@ -9,11 +9,11 @@ import (
 )
 
 // Forget deletes a host that is gone for good: no run waits for it any more,
-// and that is on disk when it returns. by is who asks. The error is
+// and that is on disk when it returns. d is who asks, and why. The error is
 // run.ErrNoHost when none of that name is known, *run.Refused while it is online
 // and run.ErrNotReady when that is not known yet or the log did not take it:
 // asked again, it goes on. A host that comes back later is known again.
-func (c *Controller) Forget(ctx context.Context, by, name string) error {
+func (c *Controller) Forget(ctx context.Context, name string, d run.Deletion) error {
 	if err := c.attempt(ctx, func(s *state) error { return s.forgettable(name) }); err != nil {
 		return err
 	}
@@ -21,7 +21,7 @@ func (c *Controller) Forget(ctx context.Context, by, name string) error {
 		return err
 	}
 	// The store has forgotten it, so the rest must follow, whoever waits.
-	if err := c.attempt(context.WithoutCancel(ctx), func(s *state) error { return s.forget(by, name) }); err != nil {
+	if err := c.attempt(context.WithoutCancel(ctx), func(s *state) error { return s.forget(name, d) }); err != nil {
 		return err
 	}
 	return c.attempt(ctx, func(s *state) error { return s.forgot(name) })
@@ -46,14 +46,14 @@ func (s *state) forgettable(name string) error {
 
 // forget drops a host that was deleted from the store. One that came back in
 // the meantime is kept again.
-func (s *state) forget(by, name string) error {
+func (s *state) forget(name string, d run.Deletion) error {
 	if err := s.forgettable(name); err != nil {
 		if h, known := s.hosts.known[name]; known {
 			s.writer.put(h.Host)
 		}
 		return err
 	}
-	s.hosts.delete(name, by)
+	s.hosts.delete(name, d)
 	s.changed()
 	return nil
 }

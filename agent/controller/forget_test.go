@@ -106,7 +106,7 @@ func TestSilentHostIsDeleted(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if e := m.back(2); e != `{"event":"deleted","hosts":["h03"],"by":"ann"}` {
+		if e := m.back(2); e != `{"event":"deleted","hosts":["h03"],"by":"ann","why":"scrapped"}` {
 			t.Errorf("the log has %s", e)
 		}
 		if h, _ := m.kept("h03"); h.Name != "" {
@@ -130,7 +130,7 @@ func deleted(t *testing.T, c *Controller, host string) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	return c.Forget(ctx, "ann", host)
+	return c.Forget(ctx, host, run.Deletion{By: "ann", Why: "scrapped"})
 }
 
 // TestForgetTooLate checks that a host which comes back while it is deleted
@@ -150,7 +150,7 @@ func TestForgetTooLate(t *testing.T) {
 		t.Error("an earlier write of h01 comes after its deletion")
 	}
 	var refused *run.Refused
-	if err := s.forget("ann", "h01"); !errors.As(err, &refused) {
+	if err := s.forget("h01", run.Deletion{By: "ann"}); !errors.As(err, &refused) {
 		t.Errorf("answered %v", err)
 	}
 	k.write(t.Context())
@@ -169,11 +169,11 @@ func TestForgetIsOnTheLog(t *testing.T) {
 		m.fails(errFull, false)
 		impatient, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := c.Forget(impatient, "bob", "h03"); !errors.Is(err, context.DeadlineExceeded) {
+		if err := c.Forget(impatient, "h03", run.Deletion{By: "bob"}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("while the log takes nothing the deletion is answered with %v", err)
 		}
 		answered := make(chan error, 1)
-		go func() { answered <- c.Forget(t.Context(), "ann", "h03") }()
+		go func() { answered <- c.Forget(t.Context(), "h03", run.Deletion{By: "ann"}) }()
 		m.pass(longestPause, "h01", "h02")
 		select {
 		case err := <-answered:
@@ -202,7 +202,7 @@ func TestForgetAndBack(t *testing.T) {
 		m, c, _ := blocked(t)
 		m.fails(errFull, false)
 		answered := make(chan error, 1)
-		go func() { answered <- c.Forget(t.Context(), "ann", "h03") }()
+		go func() { answered <- c.Forget(t.Context(), "h03", run.Deletion{By: "ann"}) }()
 		synctest.Wait()
 		m.beat("h03")
 		synctest.Wait()

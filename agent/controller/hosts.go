@@ -23,9 +23,9 @@ type hosts struct {
 	logger *slog.Logger
 	known  map[string]*host
 	// deleted are the hosts that were deleted and not heard of since, and who has
-	// deleted them. A host that is merely not known may be at work: it was not
+	// deleted them, and why. A host that is merely not known may be at work: it was not
 	// written yet when the controller before this one died.
-	deleted map[string]string
+	deleted map[string]run.Deletion
 	present presence
 	pace    pace
 	// unreported are the hosts of which the run may not know whether they are
@@ -87,7 +87,7 @@ type telemetry struct {
 
 func newHosts(o Options) hosts {
 	return hosts{
-		tenant: o.Tenant, logger: o.Logger, known: map[string]*host{}, deleted: map[string]string{}, present: newPresence(),
+		tenant: o.Tenant, logger: o.Logger, known: map[string]*host{}, deleted: map[string]run.Deletion{}, present: newPresence(),
 		unreported: map[string]bool{}, versions: map[string]reported{},
 	}
 }
@@ -163,10 +163,10 @@ func (h *hosts) isOnline(name string, now time.Time) bool {
 }
 
 // delete drops a host that was deleted from the store.
-func (h *hosts) delete(name, by string) {
+func (h *hosts) delete(name string, d run.Deletion) {
 	delete(h.known, name)
 	delete(h.versions, name)
-	h.deleted[name] = by
+	h.deleted[name] = d
 	h.present.forget(name)
 	h.unreported[name] = true
 }

@@ -120,7 +120,7 @@ func TestDeletedAfterTheEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if want := `{"event":"deleted","hosts":["h01"],"by":"ann"}`; m.last() != want {
+		if want := `{"event":"deleted","hosts":["h01"],"by":"ann","why":"scrapped"}`; m.last() != want {
 			t.Errorf("the log ends with %s, not %s", m.last(), want)
 		}
 		m.beat("h01")
@@ -259,7 +259,7 @@ func TestReleaseOfASilentHost(t *testing.T) {
 			_, err := c.Ask(ctx, "ann", run.Release, v1.Ask{Reason: "its mainboard is dead", Host: "h01"})
 			return err
 		},
-		"deleted": func(ctx context.Context, c *Controller) error { return c.Forget(ctx, "ann", "h01") },
+		"deleted": func(ctx context.Context, c *Controller) error { return c.Forget(ctx, "h01", run.Deletion{By: "ann"}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

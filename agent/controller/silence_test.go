@@ -77,7 +77,7 @@ func TestUpgradedHostIsDeleted(t *testing.T) {
 		}
 		synctest.Wait()
 		silent, gone := len(m.events(`"silent"`)), m.events(`"deleted"`)
-		if silent != 1 || len(gone) != 1 || gone[0] != `{"event":"deleted","hosts":["h01"],"by":"ann"}` {
+		if silent != 1 || len(gone) != 1 || gone[0] != `{"event":"deleted","hosts":["h01"],"by":"ann","why":"scrapped"}` {
 			t.Errorf("the log has %d events silent, and %s", silent, gone)
 		}
 		m.reply("h02", r.ID, message.Upgrade)

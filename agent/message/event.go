@@ -82,6 +82,7 @@ type Recovered struct {
 type Deleted struct {
 	Hosts []string `json:"hosts"`
 	By    string   `json:"by,omitempty"`
+	Why   string   `json:"why,omitempty"`
 }
 
 // Released tells that somebody freed the slot of a host by force.

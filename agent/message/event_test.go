@@ -32,7 +32,7 @@ func TestEventBodies(t *testing.T) {
 		},
 		`{"event":"silent","hosts":["h03"]}`:                                                                        Silent{Hosts: []string{"h03"}},
 		`{"event":"recovered","hosts":["h03"]}`:                                                                     Recovered{Hosts: []string{"h03"}},
-		`{"event":"deleted","hosts":["h03"],"by":"ann"}`:                                                            Deleted{Hosts: []string{"h03"}, By: "ann"},
+		`{"event":"deleted","hosts":["h03"],"by":"ann","why":"scrapped"}`:                                           Deleted{Hosts: []string{"h03"}, By: "ann", Why: "scrapped"},
 		`{"event":"released","host":"h03","by":"ann","why":"dead"}`:                                                 Released{Host: "h03", By: "ann", Why: "dead"},
 		`{"event":"admitted","host":"h01"}`:                                                                         Admitted{Host: "h01"},
 		`{"event":"slot","host":"h01"}`:                                                                             Slot{Host: "h01"},

@@ -45,8 +45,8 @@ type Step struct {
 type Seen struct {
 	// Request is what somebody asks of the run; nil when nobody does.
 	Request *Request
-	// Deleted are the hosts that were deleted, and who has deleted each.
-	Deleted map[string]string
+	// Deleted are the hosts that were deleted, and who has deleted each, and why.
+	Deleted map[string]Deletion
 	// JudgeAt is when the controller can tell again who is silent and what has
 	// taken too long: before that it has not listened for long enough.
 	JudgeAt time.Time
@@ -109,10 +109,13 @@ func (s *State) Next(now time.Time, seen Seen) Step {
 	return s.proceed(now)
 }
 
+// Deletion is who has deleted a host, and why.
+type Deletion struct{ By, Why string }
+
 // tellDeleted returns the event of the hosts that were deleted and still matter, by
 // whoever has deleted the first of them: the others' comes next. Nil when there
 // are none.
-func (s *State) tellDeleted(deleted map[string]string) message.Event {
+func (s *State) tellDeleted(deleted map[string]Deletion) message.Event {
 	var hosts []string
 	for host := range deleted {
 		if s.Minds(host) {
@@ -123,8 +126,8 @@ func (s *State) tellDeleted(deleted map[string]string) message.Event {
 		return nil
 	}
 	slices.Sort(hosts)
-	by := deleted[hosts[0]]
-	return message.Deleted{Hosts: slices.DeleteFunc(hosts, func(host string) bool { return deleted[host] != by }), By: by}
+	first := deleted[hosts[0]]
+	return message.Deleted{Hosts: slices.DeleteFunc(hosts, func(host string) bool { return deleted[host] != first }), By: first.By, Why: first.Why}
 }
 
 // tellPresence returns the event of the hosts that are heard of again, or of those

@@ -209,10 +209,10 @@ func (p *player) see(words []string, line string) {
 		hosts, by, _ := strings.Cut(rest, " by ")
 		p.seen.Deleted = maps.Clone(p.seen.Deleted)
 		if p.seen.Deleted == nil {
-			p.seen.Deleted = map[string]string{}
+			p.seen.Deleted = map[string]Deletion{}
 		}
 		for _, host := range strings.Fields(hosts) {
-			p.seen.Deleted[host] = by
+			p.seen.Deleted[host] = Deletion{By: by}
 		}
 	case "ran":
 		o := p.outcome(words)

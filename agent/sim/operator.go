@@ -52,7 +52,7 @@ func (w *World) act(ctx context.Context, c *controller.Controller) {
 			OverrideWindow: true, Reason: "again", Duration: "10m", RetryOf: w.ended(w.rng.n("operator run", 3)),
 		})
 	case "delete":
-		err = c.Forget(ctx, "operator", host)
+		err = c.Forget(ctx, host, run.Deletion{By: "operator"})
 	case "freeze":
 		w.freeze()
 	case "thaw":

@@ -90,7 +90,7 @@ func tellEvent(e v1.RunEvent, event message.Event) v1.RunEvent {
 			texts = []string{"at once", event.Why}
 		}
 	case message.Deleted:
-		e.By = event.By
+		e.By, texts = event.By, []string{event.Why}
 	case message.Frozen:
 		texts = []string{event.Freeze}
 	case message.Finished:
