@@ -3,6 +3,7 @@ package controller
 import (
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
 
@@ -13,6 +14,11 @@ const (
 	// gracePeriod is the time after the start of a controller in which known hosts
 	// that were not heard of do not count as silent.
 	gracePeriod = 15 * time.Second
+	// patience is the time after the start of a controller for which a window waits
+	// for known hosts that were not heard of. It is longer than the grace period: a host
+	// that is absent when the run is opened is left out of it, and 10,000 hosts take up
+	// to a minute to come back to a site that was restarted.
+	patience = message.Silence
 )
 
 // moment is what due decides on.
@@ -92,7 +98,7 @@ func due(m moment) (bool, time.Time) {
 	if is, at := needsRun(m); !is {
 		return false, at
 	}
-	switch at := m.started.Add(gracePeriod); {
+	switch at := m.started.Add(patience); {
 	case m.silent > 0 && m.now.Before(at):
 		return false, at
 	case m.members == m.silent:

@@ -102,7 +102,8 @@ func TestWindowWithoutARun(t *testing.T) {
 }
 
 // TestJustStarted checks that hosts which are about to be heard of are not said
-// to be silent.
+// to be silent, and that a window waits longer for them, tells so, and then opens its
+// run without them.
 func TestJustStarted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -112,6 +113,17 @@ func TestJustStarted(t *testing.T) {
 		time.Sleep(gracePeriod - time.Millisecond)
 		if state, err := c.State(t.Context()); err != nil || state.WaitingFor != nil {
 			t.Errorf("the state says %+v, %v", state.WaitingFor, err)
+		}
+		m.pass(patience-gracePeriod, "h01")
+		if state, err := c.State(t.Context()); err != nil || state.WaitingFor == nil || !strings.Contains(state.WaitingFor.Detail, "1 host to come back") {
+			t.Errorf("the state says %+v, %v", state.WaitingFor, err)
+		}
+		if opened := m.events(`"opened"`); len(opened) > 0 {
+			t.Errorf("a run is opened before h02 had the time to come back: %q", opened)
+		}
+		m.pass(time.Second, "h01")
+		if opened := m.events(`"opened"`); len(opened) != 1 || !strings.Contains(opened[0], `{"host":"h02","silent":true}`) {
+			t.Errorf("the log has %q", opened)
 		}
 	})
 }

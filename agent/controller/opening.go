@@ -47,10 +47,13 @@ func (s *state) openWhenDue(ctx context.Context, now time.Time) time.Time {
 		return s.idles(now, "window", fmt.Sprintf("somebody to repair the rollout: %v", err), span.End)
 	}
 	f.members, f.silent = len(planned.Hosts), len(planned.Silent)
-	end := span.End.Add(-planned.Reserve())
+	end, heardBy := span.End.Add(-planned.Reserve()), s.started.Add(gracePeriod)
 	switch is, at := due(f); {
-	case !is && !at.IsZero():
-		return at
+	case !is && !at.IsZero() && now.Before(heardBy):
+		return heardBy
+	case !is && !at.IsZero() && f.silent < f.members:
+		return s.idles(now, "host", fmt.Sprintf("%s to come back after the start of the agent; the run is opened without the others at %s",
+			text.Count(f.silent, "host", "hosts"), view.Time(at).Format(time.RFC3339)), at)
 	case f.members == 0 && len(planned.Exempt) > 0:
 		return s.idles(now, "window", fmt.Sprintf("nobody: the rollout leaves out every one of %s", text.Count(len(planned.Exempt), "host", "hosts")), span.End)
 	case f.members == 0:
