@@ -69,6 +69,7 @@ type commands struct {
 	Restore     restoreCommand     `cmd:"" help:"Put a backup of a site in place."`
 	Recover     recoverCommand     `cmd:"" help:"Accept the logs of a site as they are, after damage or an older copy."`
 	Credentials credentialsCommand `cmd:"" help:"Make, list and withdraw tokens of the REST API and keys of hosts."`
+	Completion  completionCommand  `cmd:"" help:"Print a script that completes the command line in bash, zsh or fish."`
 }
 
 // Run does what the arguments say, until ctx ends, and returns the exit code.

@@ -42,6 +42,7 @@ var examples = map[string][]string{
 	"credentials host":   {"osupgrade-agent credentials host --tenant acme --host h03 --out h03.key"},
 	"credentials list":   {"osupgrade-agent credentials list"},
 	"credentials remove": {"osupgrade-agent credentials remove 4f2a91c07b13"},
+	"completion":         {"osupgrade-agent completion bash >/etc/bash_completion.d/osupgrade-agent"},
 }
 
 // addExamples adds the examples to the help of the commands.
