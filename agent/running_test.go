@@ -52,7 +52,7 @@ func TestRunningGuide(t *testing.T) {
 	root := t.TempDir()
 	api, log := freePorts(t)
 	place := strings.NewReplacer(
-		"/etc/", root+"/etc/", "/var/lib", root+"/var/lib", "/var/backups", root+"/var/backups", "/usr/local/bin", root+"/usr/local/bin",
+		"/etc/", root+"/etc/", "/var/lib", root+"/var/lib", "/var/backups", root+"/var/backups", "/usr/local/bin", root+"/usr/local/bin", "/usr/local/share", root+"/usr/local/share",
 		"0.0.0.0:4646", api, "site.example:4646", strings.Replace(api, "127.0.0.1", "localhost", 1),
 		"0.0.0.0:4222", log, "site.example:4222", strings.Replace(log, "127.0.0.1", "localhost", 1),
 		"site.example", "localhost", "-o osupgrade ", "",
@@ -96,7 +96,7 @@ func TestRunningGuide(t *testing.T) {
 		t.Fatalf("the guide ends with %v:\n%s\nsite:\n%s", err, out, read(t, root+"/osupgrade-agent.journal"))
 	}
 	for _, part := range []string{
-		`"days-left":36`, "ann ", "Wrote the key of host h01", "Removed the key of h01 of tenant acme", "status:", "and checked it", "Restored ", "Recovered ",
+		`"days-left":36`, "ann ", "Wrote the key of host h01", "Removed the key of h01 of tenant acme", "status:", "and checked it", "Restored ", "Recovered ", "man pages to",
 	} {
 		if !strings.Contains(out, part) {
 			t.Errorf("the guide does not show %q:\n%s", part, out)

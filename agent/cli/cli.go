@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/alecthomas/kong"
 )
@@ -35,10 +36,30 @@ const (
 // printed why.
 var errNotCompleted = errors.New("the run was not completed")
 
-// description heads the help of the program.
-const description = `Fleet OS upgrades as code.
+// exitStatuses are the exit codes and their meanings, as help and the man pages have
+// them.
+var exitStatuses = []struct {
+	code    int
+	meaning string
+}{
+	{exitOK, "success"},
+	{exitFailed, "failure"},
+	{exitUsage, "wrong usage"},
+	{exitNotCompleted, "the run that the command waited for was not completed"},
+	{exitInterrupted, "interrupted"},
+}
 
-Exit codes: 0 success, 1 failure, 2 wrong usage, 3 the run that the command waited for was not completed, 130 interrupted.`
+// summary is what the program is for.
+const summary = "Fleet OS upgrades as code."
+
+// description heads the help of the program.
+func description() string {
+	codes := make([]string, len(exitStatuses))
+	for i, status := range exitStatuses {
+		codes[i] = fmt.Sprint(status.code, " ", status.meaning)
+	}
+	return summary + "\n\nExit codes: " + strings.Join(codes, ", ") + "."
+}
 
 // commands are all commands of the program.
 type commands struct {
@@ -70,6 +91,7 @@ type commands struct {
 	Recover     recoverCommand     `cmd:"" help:"Accept the logs of a site as they are, after damage or an older copy."`
 	Credentials credentialsCommand `cmd:"" help:"Make, list and withdraw tokens of the REST API and keys of hosts."`
 	Completion  completionCommand  `cmd:"" help:"Print a script that completes the command line in bash, zsh or fish."`
+	Man         manCommand         `cmd:"" help:"Write the man pages of the program and its commands."`
 }
 
 // Run does what the arguments say, until ctx ends, and returns the exit code.
@@ -113,7 +135,7 @@ func execute(ctx context.Context, program string, args []string, stdin io.Reader
 func newParser(c *commands, program string, more ...kong.Option) (*kong.Kong, error) {
 	files := &configFiles{}
 	return kong.New(c, append([]kong.Option{
-		kong.Name("osupgrade-agent"), kong.Description(description), kong.UsageOnError(),
+		kong.Name("osupgrade-agent"), kong.Description(description()), kong.UsageOnError(),
 		kong.Configuration(files.load),
 		kong.Vars{"version": program},
 		kong.Bind(version(program), files, dialer(nil)),

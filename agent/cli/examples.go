@@ -43,22 +43,27 @@ var examples = map[string][]string{
 	"credentials list":   {"osupgrade-agent credentials list"},
 	"credentials remove": {"osupgrade-agent credentials remove 4f2a91c07b13"},
 	"completion":         {"osupgrade-agent completion bash >/etc/bash_completion.d/osupgrade-agent"},
+	"man":                {"osupgrade-agent man --out /usr/local/share/man/man1"},
 }
 
 // addExamples adds the examples to the help of the commands.
 func addExamples(k *kong.Kong) error {
 	for _, leaf := range k.Model.Leaves(false) {
-		lines := examples[commandName(leaf)]
-		if len(lines) == 0 {
-			continue
-		}
-		word := "Example:"
-		if len(lines) > 1 {
-			word = "Examples:"
-		}
-		leaf.Detail = strings.TrimSpace(leaf.Detail + "\n\n" + word + "\n\n    " + strings.Join(lines, "\n    "))
+		leaf.Detail = strings.TrimSpace(leaf.Detail + "\n\n" + exampleText(commandName(leaf)))
 	}
 	return nil
+}
+
+// exampleText returns the examples of a command as its help ends with them.
+func exampleText(command string) string {
+	switch lines := examples[command]; len(lines) {
+	case 0:
+		return ""
+	case 1:
+		return "Example:\n\n    " + lines[0]
+	default:
+		return "Examples:\n\n    " + strings.Join(lines, "\n    ")
+	}
 }
 
 // commandName is the words of a command, such as "credentials token".
