@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -69,7 +69,7 @@ func (c computer) Reboot(ctx context.Context) (err error) {
 		return err
 	}
 	printed := printed{file: file}
-	switch err := await(ctx, p, &printed); {
+	switch err := await(ctx, p, printed); {
 	case err == nil:
 		return nil
 	case printed.last() == "":
@@ -82,7 +82,7 @@ func (c computer) Reboot(ctx context.Context) (err error) {
 // await waits for the end of the reboot command. The end of the worker does not
 // end it: half-way it would leave a host that is neither up nor down. That of
 // its time does, with all that it started.
-func await(ctx context.Context, p *script.Process, out *printed) error {
+func await(ctx context.Context, p *script.Process, out printed) error {
 	look := time.NewTicker(lookAtOutput)
 	defer look.Stop()
 	defer out.bound()
@@ -109,31 +109,31 @@ const (
 )
 
 // printed is what a command prints.
-type printed struct {
-	file *os.File
-	// before is the last line before the file was emptied.
-	before string
-}
+type printed struct{ file *os.File }
 
-// bound empties the file when it is too large. One that cannot be emptied is
-// left: the reboot is what counts.
-func (p *printed) bound() {
-	if p.size() > maxOutput {
-		p.before = p.last()
+// bound gives the space of all but the end of the file free when it takes too much. A
+// hole loses nothing that the command prints meanwhile, as emptying the file would: its
+// last line is the reason of a refusal. A file system that has no holes has the file
+// emptied all the same. Where that fails too, the file is left: the reboot is what counts.
+func (p printed) bound() {
+	info, err := p.file.Stat()
+	if err != nil {
+		return
+	}
+	if taken, known := info.Sys().(*syscall.Stat_t); !known || taken.Blocks*512 <= maxOutput {
+		return
+	}
+	const hole = unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_KEEP_SIZE
+	if unix.Fallocate(int(p.file.Fd()), hole, 0, max(1, info.Size()-script.MaxLine)) != nil {
 		_ = p.file.Truncate(0)
 	}
 }
 
 // last is the last line that shows something.
-func (p *printed) last() string {
-	end := io.NewSectionReader(p.file, max(0, p.size()-script.MaxLine), script.MaxLine)
-	return cmp.Or(script.Last(end), p.before)
-}
-
-func (p *printed) size() int64 {
+func (p printed) last() string {
 	info, err := p.file.Stat()
 	if err != nil {
-		return 0
+		return ""
 	}
-	return info.Size()
+	return script.Last(io.NewSectionReader(p.file, max(0, info.Size()-script.MaxLine), script.MaxLine))
 }

@@ -151,8 +151,43 @@ func TestRebootCommandPrintsWithoutEnd(t *testing.T) {
 	if took := time.Since(deadlineOf(t, ctx)); !errors.Is(err, context.DeadlineExceeded) || took > testTimeout/4 {
 		t.Errorf("it ended %s after its time, with %v", took, err)
 	}
-	if info, err := os.Stat(log); err != nil || info.Size() > maxOutput {
-		t.Errorf("the log is %v, %v", info, err)
+	var taken syscall.Stat_t
+	if err := syscall.Stat(log, &taken); err != nil || taken.Blocks*512 > 2*maxOutput {
+		t.Errorf("the log takes %d bytes, %v", taken.Blocks*512, err)
+	}
+}
+
+// TestRebootLogKeepsItsEnd checks that a reboot log which is bounded while the command
+// prints its last line has that line: it is why a reboot was refused.
+func TestRebootLogKeepsItsEnd(t *testing.T) {
+	t.Parallel()
+	for range 100 {
+		file, err := os.OpenFile(filepath.Join(t.TempDir(), "log"), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() {
+			_, many := file.Write(make([]byte, maxOutput+1))
+			_, last := file.WriteString("\na user is logged in\n")
+			done <- errors.Join(many, last)
+		}()
+		for printing := true; printing; {
+			select {
+			case err := <-done:
+				if printing = false; err != nil {
+					t.Fatal(err)
+				}
+			default:
+			}
+			printed{file}.bound()
+		}
+		if last := (printed{file}).last(); last != "a user is logged in" {
+			t.Fatalf("the last line is %q", last)
+		}
+		if err := file.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
