@@ -140,7 +140,11 @@ func stageHosts(f *facts, at clock, members []v1.RunHost, stage string) {
 		if h.SlotReason != "" {
 			texts = append(texts, outOfService+h.SlotReason)
 		}
-		f.rows = append(f.rows, [2]string{fmt.Sprintf("  %d. %s:", n, h.Hostname), strings.Join(texts, "; ")})
+		name := fmt.Sprintf("  %d. %s", n, h.Hostname)
+		if len(texts) > 0 {
+			name += ":"
+		}
+		f.rows = append(f.rows, [2]string{name, strings.Join(texts, "; ")})
 	}
 	if n > maxInStage {
 		f.add(fmt.Sprintf("  and %d more", n-maxInStage), "--output json has all")

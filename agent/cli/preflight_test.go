@@ -32,7 +32,7 @@ expected:             fits: done at Sat 2026-11-21 01:31:00 UTC, after 31m, with
 stage canary:         1 host, at most 1 out of service
   1. h01:             done at Sat 2026-11-21 01:11:00 UTC
 stage rest:           2 hosts, at most 2 out of service
-  1. h02:
+  1. h02
   2. h03:             out of service now: it is silent
 left out h04:         it was silent before the run was opened; out of service now: it is silent
 left out h09:         no stage of the rollout matches it
