@@ -28,17 +28,22 @@ address() {
 }
 
 # install_as puts the provider into the folder of its address. Each build has a
-# version of its own, because a lock file holds the checksum of a version. A
-# provider that did not change keeps its version.
+# version of its own, greater than the one before, because a lock file holds the
+# checksum of a version. A provider that did not change keeps its version.
 install_as() {
-	local home=$plugins/$1 old
+	local home=$plugins/$1 old number last=0
 	for old in "$home"/*/"$platform"/terraform-provider-osupgrade_v*; do
 		if cmp -s "$provider" "$old"; then
 			version=${old##*_v}
 			return
 		fi
+		number=${old##*_v0.0.}
+		if [[ $number =~ ^[0-9]+$ ]] && ((number > last)); then
+			last=$number
+		fi
 	done
-	version=0.0.$(date -u +%Y%m%d%H%M%S)
+	number=$(date -u +%Y%m%d%H%M%S)
+	version=0.0.$((number > last ? number : last + 1))
 	rm -rf "$home"
 	mkdir -p "$home/$version/$platform"
 	cp "$provider" "$home/$version/$platform/terraform-provider-osupgrade_v$version"
