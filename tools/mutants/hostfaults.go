@@ -164,7 +164,7 @@ var hostFaults = []fault{
 	},
 	{
 		name: "reboot-command-prints-without-bound", in: "agent/cli.printed.bound",
-		old: `p.size() > maxOutput {`, new: `p.size() > maxOutput<<8 {`,
+		old: `taken.Blocks*512 <= maxOutput`, new: `taken.Blocks*512 <= maxOutput<<8`,
 		by: tests("agent/cli", "TestRebootCommandPrintsWithoutEnd"),
 	},
 	{
