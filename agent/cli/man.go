@@ -71,7 +71,7 @@ func manText(n *kong.Node, program version, date string) string {
 	if n.Type == kong.ApplicationNode {
 		help = summary
 	}
-	line(`.TH "%s" 1 "%s" "osupgrade\-agent %s" "User Commands"`, strings.ToUpper(roff(manName(n))), roff(date), roff(string(program)))
+	line(`.TH "%s" 1 "%s" "osupgrade\-agent %s" "User Commands"`, strings.ToUpper(roff(manName(n))), date, roff(string(program)))
 
 	// Names of flags and variables are not broken in two.
 	line(".nh\n.ad l")
