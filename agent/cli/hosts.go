@@ -138,7 +138,7 @@ func lastRun(at clock, h v1.Host) string {
 	if h.LastRun == nil {
 		return "-"
 	}
-	text := fmt.Sprintf("%d %s", h.LastRun.ID, h.LastRun.Status)
+	text := fmt.Sprintf("%d %s", h.LastRun.ID, shownStatus(h.LastRun.Status, h.LastRun.RolledBack))
 	if h.OutdatedSince != nil {
 		text += ", outdated since " + h.OutdatedSince.In(at.zone).Format(time.DateOnly)
 	}
@@ -223,7 +223,7 @@ func lastRunLine(at clock, r *v1.HostRun) string {
 	if r.EndedAt != nil {
 		text += " at " + at.at(*r.EndedAt)
 	}
-	return text + "; this host: " + r.Status
+	return text + "; this host: " + shownStatus(r.Status, r.RolledBack)
 }
 
 // reportLine says what a report of versions has changed; empty for nothing.

@@ -242,11 +242,11 @@ func progressLine(r v1.Run) string {
 const rolledBack = "rolled-back"
 
 // shownStatus is the status of a host as people see it.
-func shownStatus(h v1.RunHost) string {
-	if h.RolledBack {
+func shownStatus(status string, isRolledBack bool) string {
+	if isRolledBack {
 		return rolledBack
 	}
-	return h.Status
+	return status
 }
 
 // countHosts counts the members of a run by their status. Hosts that are left out have
@@ -255,7 +255,7 @@ func countHosts(r v1.Run) (counts map[string]int, members int) {
 	counts = map[string]int{}
 	for _, h := range r.Hosts {
 		if h.Stage != "" {
-			counts[shownStatus(h)]++
+			counts[shownStatus(h.Status, h.RolledBack)]++
 			members++
 		}
 	}
@@ -360,7 +360,7 @@ func hostTable(to *terminal, at clock, hosts []v1.RunHost) {
 		if h.GivesUpAt != nil {
 			notes = append(notes, "gives up "+at.at(*h.GivesUpAt))
 		}
-		t.addIn(map[int]string{2: hostColour(h)}, h.Hostname, h.Stage, shownStatus(h), since, strings.Join(notes, "; "))
+		t.addIn(map[int]string{2: hostColour(h)}, h.Hostname, h.Stage, shownStatus(h.Status, h.RolledBack), since, strings.Join(notes, "; "))
 	}
 	t.print(to)
 }
@@ -387,7 +387,7 @@ func hostNotes(at clock, h v1.RunHost) []string {
 
 // hostLine is a host in one line.
 func hostLine(at clock, h v1.RunHost) string {
-	line := shownStatus(h)
+	line := shownStatus(h.Status, h.RolledBack)
 	if notes := hostNotes(at, h); len(notes) > 0 {
 		line += ": " + strings.Join(notes, "; ")
 	}

@@ -58,8 +58,10 @@ type HostRun struct {
 	Phase  string `json:"phase"`
 	Result string `json:"result,omitempty"`
 	// Status is the host's own, as in RunHost.
-	Status  string     `json:"status"`
-	EndedAt *time.Time `json:"ended-at,omitempty"`
+	Status string `json:"status"`
+	// RolledBack is that of RunHost.
+	RolledBack bool       `json:"rolled-back,omitempty"`
+	EndedAt    *time.Time `json:"ended-at,omitempty"`
 }
 
 // Equal reports whether two say the same.

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -8,6 +9,12 @@ import (
 // HostRun shows how a member fares in a run.
 func HostRun(r *run.State, member run.Host) v1.HostRun {
 	return v1.HostRun{
-		ID: r.Key(), Phase: string(r.Phase), Result: string(r.Result), Status: string(member.Status), EndedAt: OptionalTime(r.EndedAt),
+		ID: r.Key(), Phase: string(r.Phase), Result: string(r.Result), Status: string(member.Status), RolledBack: rolledBack(member),
+		EndedAt: OptionalTime(r.EndedAt),
 	}
+}
+
+// rolledBack tells that the upgrade of a member failed and was rolled back.
+func rolledBack(member run.Host) bool {
+	return member.Status == run.HostFailed && message.IsRolledBack(member.Error)
 }

@@ -30,6 +30,9 @@ func TestHostOfARun(t *testing.T) {
 		if h.Status != status || h.RolledBack != rolledBack || (h.GivesUpAt == nil) != (givesUp == 0) || givesUp != 0 && !h.GivesUpAt.Equal(start.Add(givesUp)) {
 			t.Errorf("%s the host is %+v, given up at %v", when, h, h.GivesUpAt)
 		}
+		if last := HostRun(l.Newest(), l.Newest().Hosts()[0]); last.Status != status || last.RolledBack != rolledBack {
+			t.Errorf("%s the last run of the host is %+v", when, last)
+		}
 	}
 	hosts, end := []string{"h01"}, start.Add(4*time.Hour)
 	fold(0, message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(message.Opened{Members: hosts, Policy: policy.Default(1), NotAfter: end})})
