@@ -85,6 +85,31 @@ func TestReboot(t *testing.T) {
 	}
 }
 
+// TestMissedRebootAnywhere kills the worker before and after it notes that it is too late
+// to ask for a reboot, which the simulation hardly ever comes to: the reboot is answered
+// once, with the reason, and never asked for.
+func TestMissedRebootAnywhere(t *testing.T) {
+	t.Parallel()
+	for label, kills := range map[string]int{"no label": 0, "before miss reboot": 1, "after miss reboot": 1} {
+		t.Run(label, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(r *rig) {
+				left := rebooting(r, NotAsked)
+				left.NotAfter = time.Now()
+				r.leave(left)
+				r.dieAt, r.visit = label, 1
+				expect(r, message.Reboot, "the worker was interrupted before it asked for the reboot, and not-after has passed")
+				if n := r.effects("reboot"); n != 0 {
+					t.Errorf("the reboot was asked for %d times", n)
+				}
+				if n := r.visits["before miss reboot"]; n != 1+kills {
+					t.Errorf("the worker came to it %d times, with %d kills", n, kills)
+				}
+			})
+		})
+	}
+}
+
 // TestRebootUnderWay checks that a worker that is restarted before the reboot happens
 // waits for the reboot and then reports it.
 func TestRebootUnderWay(t *testing.T) {
