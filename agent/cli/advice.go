@@ -127,11 +127,23 @@ func adviseHosts(hosts []string) []advice {
 // adviseEnded is about a run that has ended and left something to be looked at.
 func adviseEnded(s v1.Situation, r v1.Run) []advice {
 	var todo []advice
-	var failed []string
+	var failed, held []string
 	for _, h := range r.Hosts {
 		if h.Status == string(run.HostFailed) {
 			failed = append(failed, h.Hostname)
 		}
+		if h.SlotReason != "" {
+			held = append(held, h.Hostname)
+		}
+	}
+	if len(failed) > 0 {
+		todo = append(todo, advice{fmt.Sprintf("look at %s that failed, %s", text.Count(len(failed), "host", "hosts"), someOf(failed)), command("runs", fmt.Sprint(r.ID))})
+	}
+	if len(held) > 0 { // A run that has such a host waits for it.
+		todo = append(todo, advice{
+			fmt.Sprintf("look at %s that may be out of service, %s, and release each that is well", text.Count(len(held), "host", "hosts"), someOf(held)),
+			withReason("release", held[0]),
+		})
 	}
 	if len(failed) > 0 {
 		retry := []string{"retry", fmt.Sprint(r.ID)}
@@ -139,9 +151,7 @@ func adviseEnded(s v1.Situation, r v1.Run) []advice {
 		if s.OpenWindow == nil {
 			again = withReason(append(retry, "--override-window")...)
 		}
-		todo = append(todo,
-			advice{fmt.Sprintf("look at %s that failed, %s", text.Count(len(failed), "host", "hosts"), someOf(failed)), command("runs", fmt.Sprint(r.ID))},
-			advice{"then try again before the next window", again})
+		todo = append(todo, advice{"then try again before the next window", again})
 	}
 	return todo
 }

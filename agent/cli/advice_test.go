@@ -33,6 +33,7 @@ func TestAdvice(t *testing.T) {
 		"a silent host":         {v1.Situation{Hosts: 3, NextUpgradeAt: &until, Silent: 12, SilentHosts: []string{"h01", "h02", "h03", "h04", "h05"}}, nil, "12 silent hosts: h01, h02, h03, h04, h05 and 7 more: osupgrade-agent hosts\nand delete a host that is gone for good: osupgrade-agent forget h01 --reason …"},
 		"a host failed":         {idle, ended, "look at 1 host that failed, h01: osupgrade-agent runs 7\nthen try again before the next window: osupgrade-agent retry 7 --override-window --reason …"},
 		"failed, still open":    {v1.Situation{Hosts: 3, OpenWindow: &v1.OpenWindow{}}, ended, "osupgrade-agent retry 7"},
+		"a host is still out":   {idle, &v1.Run{ID: 7, Phase: "finished", OpenedAt: at, Hosts: []v1.RunHost{{Hostname: "h01", Status: "failed", SlotReason: "nobody knows what it did"}}}, "look at 1 host that may be out of service, h01, and release each that is well: osupgrade-agent release h01 --reason …\nthen try again before the next window: osupgrade-agent retry 7"},
 		"a host at work":        {idle, under(v1.WaitingFor{What: "host", Hosts: []string{"h01"}, Until: &until}, ""), ""},
 		"a stage soaks":         {idle, under(v1.WaitingFor{What: "soak", Until: &until, Stage: "canary"}, ""), ""},
 		"an approval":           {idle, under(v1.WaitingFor{What: "approval", Until: &until, Stage: "rest"}, ""), "let stage rest begin: osupgrade-agent approve rest --reason …\nor end the run: osupgrade-agent abort --reason …"},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -93,6 +94,15 @@ func costOfAbort(r v1.Run, now bool) string {
 		}
 	}
 	return fmt.Sprintf("this ends run %d: %d upgraded, %d under way, %d not begun are left as they are", r.ID, upgraded, busy, left)
+}
+
+// costOfRelease says what it costs a run to release a host; empty when that is nothing,
+// as for a host that holds no slot, whose release the site refuses.
+func costOfRelease(r v1.Run, host string) string {
+	if slices.ContainsFunc(r.Hosts, func(h v1.RunHost) bool { return h.Hostname == host && h.Slot == nil && h.SlotReason == "" }) {
+		return ""
+	}
+	return costOfHost(r, host)
 }
 
 // costOfHost says what it costs a run to lose a host; empty when that is nothing.

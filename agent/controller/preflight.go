@@ -36,6 +36,9 @@ func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start)
 		v1.Preflight
 	}
 	f, err := until(ctx, c, func(s *state) (found, error) {
+		if err := s.mayWrite(); err != nil { // A start would be refused until somebody mends the site.
+			return found{}, err
+		}
 		e, planned, refused, err := s.rehearsal(s.Now(), by, request, only)
 		f := found{rehearsed: e, Preflight: v1.Preflight{Refused: refused}}
 		if len(planned.Hosts) > 0 {

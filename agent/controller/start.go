@@ -142,9 +142,9 @@ func (s *state) bounds(now time.Time, request v1.Start) (message.Opened, error) 
 	case !request.OverrideWindow && found:
 		return e, &run.Refused{Message: fmt.Sprintf(
 			"no maintenance window is open; the next one opens at %s; to start now: %s",
-			span.Start.UTC().Format(time.RFC3339), run.Typed("start --override-window"))}
+			span.Start.UTC().Format(time.RFC3339), startAnyway(request, "--override-window"))}
 	case !request.OverrideWindow:
-		return e, &run.Refused{Message: "no maintenance window is configured; to start now: " + run.Typed("start --override-window")}
+		return e, &run.Refused{Message: "no maintenance window is configured; to start now: " + startAnyway(request, "--override-window")}
 	default:
 		e.NotAfter = now.Add(overrideDuration)
 	}
@@ -154,6 +154,25 @@ func (s *state) bounds(now time.Time, request v1.Start) (message.Opened, error) 
 	length, err := window.ParseDuration(request.Duration)
 	e.NotAfter = now.Add(length)
 	return e, err
+}
+
+// mostTyped is how many hosts a command that is to be typed names.
+const mostTyped = 3
+
+// startAnyway is the command, with flags, that starts a run of the hosts of a request
+// that was refused, and of no others.
+func startAnyway(request v1.Start, flags string) string {
+	words := "start"
+	if request.RetryOf != 0 {
+		words = fmt.Sprintf("retry %d", request.RetryOf)
+	}
+	for _, name := range request.Hosts[:min(len(request.Hosts), mostTyped)] {
+		words += " --host " + name
+	}
+	if len(request.Hosts) > mostTyped {
+		words += " --host …"
+	}
+	return run.Typed(words + " " + flags)
 }
 
 // frozen refuses a start in a freeze, which wins over whoever starts, and cuts
@@ -179,7 +198,7 @@ func reserve(now time.Time, e *message.Opened, request v1.Start, span time.Durat
 	if !now.Before(end) {
 		return &run.Refused{Message: fmt.Sprintf(
 			"the window ends at %s, and the rollout's reserve of %s has begun; to start now: %s",
-			e.NotAfter.UTC().Format(time.RFC3339), span, run.Typed("start --override-window --duration 1h"))}
+			e.NotAfter.UTC().Format(time.RFC3339), span, startAnyway(request, "--override-window --duration 1h"))}
 	}
 	e.NotAfter = end
 	return nil

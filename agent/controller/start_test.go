@@ -42,6 +42,9 @@ func TestBounds(t *testing.T) {
 		"before a window that is overridden": {weekly, before, v1.Start{OverrideWindow: true}, false, before.Add(4 * time.Hour), ""},
 		"override with a duration":           {weekly, before, v1.Start{OverrideWindow: true, Duration: "30m"}, false, before.Add(30 * time.Minute), ""},
 		"without windows":                    {nil, in, v1.Start{}, false, time.Time{}, "no maintenance window is configured; to start now: osupgrade-agent start --override-window --reason …"},
+		"of some hosts, before a window":     {weekly, before, v1.Start{Hosts: []string{"h01", "h02"}}, false, time.Time{}, "to start now: osupgrade-agent start --host h01 --host h02 --override-window --reason …"},
+		"of many hosts, before a window":     {weekly, before, v1.Start{Hosts: []string{"h01", "h02", "h03", "h04"}}, false, time.Time{}, "start --host h01 --host h02 --host h03 --host … --override-window"},
+		"retry, before a window":             {weekly, before, v1.Start{RetryOf: 41}, false, time.Time{}, "to start now: osupgrade-agent retry 41 --override-window --reason …"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
