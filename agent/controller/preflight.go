@@ -109,7 +109,7 @@ func (s *state) rehearsal(now time.Time, by string, request v1.Start, only map[s
 }
 
 // nextChance returns when a run could be opened that is refused now: in the next
-// window, or else at once and outside of the windows.
+// window, or else outside of the windows, at once or when the freeze in force ends.
 func (s *state) nextChance(now time.Time, request v1.Start, p plan.Plan) rehearsed {
 	e := rehearsed{at: now}
 	span, found := s.intent.nextOpening(now)
@@ -118,7 +118,10 @@ func (s *state) nextChance(now time.Time, request v1.Start, p plan.Plan) rehears
 		e.Trigger, e.Window, e.WindowEnd, e.NotAfter = message.TriggerWindow, span.Start, span.End, span.End.Add(-p.Reserve())
 		return e
 	}
-	e.Trigger, e.NotAfter = message.TriggerManual, now.Add(overrideDuration)
+	if freeze, frozen := s.intent.nextFreeze(now); frozen && freeze.Contains(now) {
+		e.at = freeze.End
+	}
+	e.Trigger, e.NotAfter = message.TriggerManual, e.at.Add(overrideDuration)
 	return e
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -82,6 +83,24 @@ func TestPreflightRefused(t *testing.T) {
 		p, err = c.Preflight(t.Context(), "test", v1.Start{OverrideWindow: true, Reason: "x", Hosts: []string{"h09"}})
 		if err != nil || !strings.Contains(p.Refused, "host h09 is not known") || p.Run != nil {
 			t.Errorf("%+v, %v", p, err)
+		}
+	})
+}
+
+// TestPreflightInAFreeze checks that a start which a freeze refuses is shown as it could
+// begin when the freeze ends.
+func TestPreflightInAFreeze(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		c, _ := m.control(t)
+		m.beat("h01")
+		freeze := v1.Calendar{Kind: "freeze", Events: []v1.Event{{Start: "2000-01-01T00:00", Duration: "2h", Timezone: "UTC"}}}
+		m.putCalendar(store.Seen{Object: calendarNamed("stop"), Calendar: &freeze, Number: 2})
+		ends := time.Date(2000, 1, 1, 2, 0, 0, 0, time.UTC)
+		p, err := c.Preflight(t.Context(), "test", v1.Start{OverrideWindow: true, Reason: "x"})
+		if err != nil || !strings.Contains(p.Refused, "freeze stop") || p.Run == nil || !p.Run.OpenedAt.Equal(ends) || !p.Run.NotAfter.Equal(ends.Add(4*time.Hour)) {
+			t.Errorf("%+v of %+v, %v", p, p.Run, err)
 		}
 	})
 }
