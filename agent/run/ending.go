@@ -53,7 +53,8 @@ func (s *State) expired(now time.Time) bool {
 
 func (s *State) timedOut() string {
 	reason := s.whyOver()
-	if waiting, ok := s.waitingAt(s.NotAfter.Add(-1)); ok {
+	// A wait that began later is not why: hosts were at work until then.
+	if waiting, ok := s.waitingAt(s.NotAfter.Add(-1)); ok && waiting.Since.Before(s.NotAfter) {
 		reason += "; the run was waiting for " + waiting.Detail
 	}
 	return reason
