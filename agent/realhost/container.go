@@ -1,0 +1,336 @@
+package realhost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// ContainerOptions say what a container is. The zero value is usual.
+type ContainerOptions struct {
+	// Tree is what it starts from: Bookworm by default.
+	Tree Tree
+	// Hostname is its name, "h01" by default.
+	Hostname string
+	// Size limits what it may write, as in "64m": 1g by default.
+	Size string
+	// Arguments are added to those of systemd-nspawn.
+	Arguments []string
+}
+
+// Container is an operating system under systemd-nspawn: real are systemd as PID 1,
+// units, logind, D-Bus, apt, services, a reboot and its new boot id; the kernel is this
+// machine's, and a power cut loses nothing that was written. It has this machine's
+// network.
+//
+// Its disk is a layer in memory above the tree, which nothing changes.
+type Container struct {
+	t       testing.TB
+	options ContainerOptions
+	// keeper keeps the namespaces: mounts, with the disk, and processes. It ends with the
+	// test, however that ends, and with it all that the namespaces contain.
+	keeper *exec.Cmd
+	// inside is the PID of the first process in them.
+	inside string
+	// disk is the folder of the disk in that namespace.
+	disk    string
+	console string
+
+	mu sync.Mutex
+	// nspawn is the process that runs; nil when the container is off.
+	nspawn *exec.Cmd
+	// cut says that it is to stay off when nspawn ends.
+	cut bool
+	// off is closed when it is off.
+	off   chan struct{}
+	boots int
+}
+
+// NewContainer makes a container that is off. Its files can be written at once.
+func NewContainer(t testing.TB, o ContainerOptions) *Container {
+	t.Helper()
+	if o.Tree == "" {
+		o.Tree = Bookworm
+	}
+	if o.Hostname == "" {
+		o.Hostname = "h01"
+	}
+	if o.Size == "" {
+		o.Size = "1g"
+	}
+	dir := t.TempDir()
+	c := &Container{t: t, options: o, disk: filepath.Join(dir, "disk"), console: filepath.Join(dir, "console")}
+	if err := os.Mkdir(c.disk, 0o755); err != nil { //nolint:gosec // a mount point
+		t.Fatal(err)
+	}
+	c.keep()
+	c.WriteFile("/etc/hostname", o.Hostname+"\n")
+	t.Cleanup(func() {
+		if t.Failed() {
+			text, _ := os.ReadFile(c.console)
+			t.Logf("console of %s, the end:\n%s", o.Hostname, text[max(0, len(text)-4000):])
+		}
+		c.Cut()
+		_ = c.keeper.Process.Kill()
+		_ = c.keeper.Wait()
+	})
+	return c
+}
+
+// keep makes the disk, in namespaces of its own.
+func (c *Container) keep() {
+	c.t.Helper()
+	const script = `set -e
+mount -t tmpfs -o "mode=755,size=$1" realhost "$2"
+mkdir "$2/upper" "$2/work" "$2/root"
+mount -t overlay -o "lowerdir=$3,upperdir=$2/upper,workdir=$2/work" realhost "$2/root"
+echo ready
+exec cat`
+	c.keeper = exec.CommandContext(context.WithoutCancel(c.t.Context()), "unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc",
+		"sh", "-c", script, "sh", c.options.Size, c.disk, c.options.Tree.dir()) //nolint:gosec // our own script
+	var problem strings.Builder
+	c.keeper.Stderr = &problem
+	// It ends when its input does, which this process holds.
+	_, err := c.keeper.StdinPipe()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	out, err := c.keeper.StdoutPipe()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if err := c.keeper.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	if _, err := io.ReadFull(out, make([]byte, len("ready\n"))); err != nil {
+		_ = c.keeper.Wait()
+		c.t.Fatalf("cannot make the disk of a container: %s", problem.String())
+	}
+	children := childrenOf(strconv.Itoa(c.keeper.Process.Pid))
+	if len(children) != 1 {
+		c.t.Fatalf("unshare has %d children", len(children))
+	}
+	c.inside = children[0]
+}
+
+// childrenOf returns the PIDs of the children of a process.
+func childrenOf(pid string) []string {
+	children, err := os.ReadFile(filepath.Join("/proc", pid, "task", pid, "children"))
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(children))
+}
+
+// Path returns the path, on this machine, of a file of the container. Neither its /run
+// nor its /tmp, nor /proc and /sys, are there.
+func (c *Container) Path(name string) string {
+	return filepath.Join("/proc", c.inside, "root", c.disk, "root", name)
+}
+
+// Start implements Machine.
+func (c *Container) Start() {
+	c.t.Helper()
+	c.mu.Lock()
+	if c.nspawn != nil {
+		c.mu.Unlock()
+		c.t.Fatalf("%s is on already", c.options.Hostname)
+	}
+	c.cut, c.off = false, make(chan struct{})
+	err := c.boot()
+	c.mu.Unlock()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.BootID()
+}
+
+// boot starts systemd-nspawn. c.mu is held.
+func (c *Container) boot() error {
+	console, err := os.OpenFile(c.console, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = console.Close() }()
+	args := []string{
+		"--mount", "--pid", "--target", c.inside, "--",
+		"systemd-nspawn", "--quiet", "--directory", filepath.Join(c.disk, "root"), "--machine", c.options.Hostname,
+		// Where PID 1 is not systemd there is no bus to register with. With keep-unit it
+		// ends with rebooted when the container reboots.
+		"--register=no", "--keep-unit",
+		"--boot", "--console=pipe", "--kill-signal=SIGRTMIN+3", "--resolv-conf=off", "--timezone=off", "--link-journal=no",
+	}
+	nspawn := exec.CommandContext(context.WithoutCancel(c.t.Context()), "nsenter", append(args, c.options.Arguments...)...) //nolint:gosec // our own arguments
+	nspawn.Stdout, nspawn.Stderr = console, console
+	if err := nspawn.Start(); err != nil {
+		return fmt.Errorf("cannot start systemd-nspawn: %w", err)
+	}
+	c.nspawn = nspawn
+	c.boots++
+	go c.watch(nspawn)
+	return nil
+}
+
+// rebooted is the exit code of systemd-nspawn --keep-unit when the container reboots.
+const rebooted = 133
+
+// watch waits for the end of a boot and starts the next one, as firmware does.
+func (c *Container) watch(nspawn *exec.Cmd) {
+	err := nspawn.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nspawn = nil
+	var ended *exec.ExitError
+	if errors.As(err, &ended) && ended.ExitCode() == rebooted && !c.cut {
+		if err = c.boot(); err == nil {
+			return
+		}
+		c.t.Errorf("%s does not boot again: %v", c.options.Hostname, err)
+	}
+	close(c.off)
+}
+
+// leader returns the PID of the container's PID 1, or 0.
+func (c *Container) leader() int {
+	c.mu.Lock()
+	nspawn := c.nspawn
+	c.mu.Unlock()
+	if nspawn == nil {
+		return 0
+	}
+	// nsenter, systemd-nspawn, systemd.
+	for _, child := range childrenOf(strconv.Itoa(nspawn.Process.Pid)) {
+		for _, leader := range childrenOf(child) {
+			// Before it executes systemd it has another name.
+			name, err := os.ReadFile(filepath.Join("/proc", leader, "comm"))
+			if pid, bad := strconv.Atoi(leader); err == nil && bad == nil && strings.TrimSpace(string(name)) == "systemd" {
+				return pid
+			}
+		}
+	}
+	return 0
+}
+
+// On implements Machine.
+func (c *Container) On() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.nspawn != nil
+}
+
+// Boots returns how often it was booted.
+func (c *Container) Boots() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.boots
+}
+
+// Cut implements Machine. It may be off already.
+func (c *Container) Cut() {
+	c.t.Helper()
+	c.mu.Lock()
+	if c.nspawn == nil {
+		c.mu.Unlock()
+		return
+	}
+	c.cut = true
+	off := c.off
+	c.mu.Unlock()
+	// The leader may be of the boot before: kill until it is off.
+	for range 200 {
+		if leader := c.leader(); leader != 0 {
+			_ = syscall.Kill(leader, syscall.SIGKILL)
+		}
+		select {
+		case <-off:
+			return
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	c.t.Fatalf("%s cannot be turned off", c.options.Hostname)
+}
+
+// Kill sends SIGKILL to a process of the container, by the PID that it has there.
+func (c *Container) Kill(pid string) error {
+	_, err := c.Run(c.t.Context(), "kill -9 "+shell(pid))
+	return err
+}
+
+// errOff says that the machine is off, or was turned off under way.
+var errOff = errors.New("the machine is off")
+
+// Run implements Machine.
+func (c *Container) Run(ctx context.Context, command string) (string, error) {
+	leader := c.leader()
+	if leader == 0 {
+		return "", errOff
+	}
+	ctx, cancel := context.WithTimeout(ctx, commandLimit)
+	defer cancel()
+	return output(ctx, "nsenter", "--all", "--target", strconv.Itoa(leader), "--",
+		"env", "-i", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C.UTF-8", "TERM=dumb",
+		"bash", "-c", command)
+}
+
+// Must implements Machine.
+func (c *Container) Must(command string) string {
+	c.t.Helper()
+	out, err := c.Run(c.t.Context(), command)
+	if err != nil {
+		c.t.Fatalf("%s: %v\n%s", command, err, out)
+	}
+	return out
+}
+
+// BootID implements Machine.
+func (c *Container) BootID() (id string) {
+	c.t.Helper()
+	Until(c.t, c.options.Hostname+" boots", bootLimit, func() bool {
+		if !c.On() {
+			text, _ := os.ReadFile(c.console)
+			c.t.Fatalf("%s does not boot: it is off; its console:\n%s", c.options.Hostname, text)
+		}
+		out, err := c.Run(c.t.Context(), booted)
+		id = strings.TrimSpace(out)
+		return err == nil
+	})
+	return id
+}
+
+// WriteFile implements Machine. The container may be off.
+func (c *Container) WriteFile(name, content string) {
+	c.t.Helper()
+	mode := os.FileMode(0o644)
+	if strings.HasPrefix(content, "#!") {
+		mode = 0o755
+	}
+	c.put(name, []byte(content), mode)
+}
+
+// put writes a file with its folders.
+func (c *Container) put(name string, content []byte, mode os.FileMode) {
+	c.t.Helper()
+	file := c.Path(name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // folders of the container
+		c.t.Fatal(err)
+	}
+	if err := os.WriteFile(file, content, mode); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := os.Chmod(file, mode); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// Reach implements Machine: it has the network of this machine.
+func (c *Container) Reach(address string) string { return address }

@@ -1,0 +1,164 @@
+// Package realhost gives tests real operating systems: Debian under systemd in a
+// container that boots in less than a second and really reboots, package
+// repositories on loopback, and a site that is the real program.
+//
+// Tests import it, and nothing of the product does. It decides nothing about
+// upgrades: what a test asserts stands in the test.
+//
+// A test on a real host has a name that begins with TestReal, calls [Need] first, and
+// reaches nothing beyond loopback. The trees are built before, by make images.
+//
+//	func TestRealHeldPackage(t *testing.T) {
+//		realhost.Need(t, realhost.Quick)
+//		t.Parallel()
+//		repository := realhost.NewRepository(t)
+//		repository.Publish(realhost.Deb{Name: "appliance", Version: "1.0"})
+//		c := realhost.NewContainer(t, realhost.ContainerOptions{})
+//		c.AddRepository("appliance", repository)
+//		c.Start()
+//		c.Must("apt-get -q update && apt-get -q -y install appliance && apt-mark hold appliance")
+//		...
+//	}
+//
+// Every process that a test starts ends with the test, also when the test is killed:
+// the files of a container lie in a mount namespace that a process keeps which ends
+// with the test.
+package realhost
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Level says how long a test takes, and so which target of make runs it.
+type Level int
+
+const (
+	// Quick tests take seconds and need a container: make test runs them.
+	Quick Level = iota + 1
+	// Hosts tests take up to a minute or two, or a virtual machine: make test-hosts.
+	Hosts
+	// Long tests take longer: make test-long.
+	Long
+)
+
+// Variable chooses the tests: "quick", "hosts" or "long" for the tests up to that
+// level, "off" for none. Unset is "quick", but a test that cannot run is then skipped
+// as any other. Set, its name and the reason go to the list that make prints in its
+// last lines, and with CI set the test fails.
+const Variable = "REALHOST"
+
+var levels = map[string]Level{"quick": Quick, "hosts": Hosts, "long": Long}
+
+// Tree is the name of a tree that make images builds.
+type Tree string
+
+const (
+	// Bookworm is Debian 12 with systemd, dbus, apt and a kernel.
+	Bookworm Tree = "bookworm"
+	// Trixie is the same of Debian 13.
+	Trixie Tree = "trixie"
+	// Images is Bookworm with RAUC, OSTree and dnf.
+	Images Tree = "images"
+)
+
+// Need skips the test unless tests of its level are wanted and the machine can run
+// them on the trees (Bookworm if none is named).
+func Need(t testing.TB, level Level, trees ...Tree) {
+	t.Helper()
+	if name, _, _ := strings.Cut(t.Name(), "/"); !strings.HasPrefix(name, "TestReal") {
+		t.Fatalf("%s: a test on a real host has a name that begins with TestReal, by which make finds it", t.Name())
+	}
+	wanted := os.Getenv(Variable)
+	limit, known := levels[wanted]
+	switch {
+	case wanted == "off":
+		t.Skipf("%s=off", Variable)
+	case wanted == "":
+		limit = Quick
+	case !known:
+		t.Fatalf("%s=%q: use quick, hosts, long or off", Variable, wanted)
+	}
+	if level > limit {
+		t.Skipf("needs more time than tests have by default; run: %s=%s go test -run '^%s$'", Variable, map[Level]string{Hosts: "hosts", Long: "long"}[level], t.Name())
+	}
+	if len(trees) == 0 {
+		trees = []Tree{Bookworm}
+	}
+	reason := lack()
+	for _, tree := range trees {
+		if _, err := os.Stat(filepath.Join(tree.dir(), ".built")); err != nil && reason == "" {
+			reason = fmt.Sprintf("the tree %s is not built; run as root: make images TREES=%s", tree, tree)
+		}
+	}
+	switch {
+	case reason == "":
+	case wanted == "":
+		t.Skip(reason)
+	case os.Getenv("CI") != "":
+		t.Fatalf("cannot run on a real host, and a CI must not skip it: %s", reason)
+	default:
+		note(t, reason)
+		t.Skip(reason)
+	}
+}
+
+// lack says what this machine lacks for containers; it is empty if it lacks nothing.
+var lack = sync.OnceValue(func() string {
+	if os.Geteuid() != 0 {
+		return "needs root"
+	}
+	for _, tool := range []string{"systemd-nspawn", "nsenter", "unshare"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return "needs " + tool + " (Debian: systemd-container, util-linux)"
+		}
+	}
+	dir, err := os.MkdirTemp("", "realhost-probe")
+	if err != nil {
+		return err.Error()
+	}
+	defer func() { _ = os.Remove(dir) }()
+	// A machine that is a container itself may forbid what a container needs.
+	probe := `set -e; mount -t tmpfs probe "$1"; mkdir "$1/lower" "$1/upper" "$1/work" "$1/root"
+		mount -t overlay -o "lowerdir=$1/lower,upperdir=$1/upper,workdir=$1/work" probe "$1/root"`
+	if out, err := exec.Command("unshare", "--mount", "--propagation", "private", "sh", "-c", probe, "sh", dir).CombinedOutput(); err != nil { //nolint:gosec,noctx // our own probe
+		return fmt.Sprintf("cannot mount an overlay: %s", strings.TrimSpace(string(out)))
+	}
+	return ""
+})
+
+// note adds the test to the list of those that were skipped.
+func note(t testing.TB, reason string) {
+	t.Helper()
+	dir := filepath.Join(root(), ".cache", "realhost")
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // nothing secret
+		t.Fatal(err)
+	}
+	list, err := os.OpenFile(filepath.Join(dir, "skipped"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644) //nolint:gosec // nothing secret
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = list.Close() }()
+	if _, err := fmt.Fprintf(list, "%s: %s\n", t.Name(), reason); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// root is the folder of the repository: the one above this file.
+var root = sync.OnceValue(func() string {
+	_, file, _, ok := runtime.Caller(0)
+	if !ok {
+		panic("realhost: the place of the source is not known; build tests without -trimpath")
+	}
+	return filepath.Dir(filepath.Dir(filepath.Dir(file)))
+})
+
+func (tree Tree) dir() string {
+	return filepath.Join(root(), ".cache", "images", string(tree)+".tree")
+}

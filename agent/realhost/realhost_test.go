@@ -1,0 +1,41 @@
+package realhost_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/realhost"
+)
+
+// TestRealContainer boots a container, upgrades a package from a signed repository,
+// reboots it and cuts its power.
+func TestRealContainer(t *testing.T) {
+	realhost.Need(t, realhost.Quick)
+	t.Parallel()
+	repository := realhost.NewRepository(t)
+	repository.Publish(realhost.Deb{Name: "appliance", Version: "1.0", Files: map[string]string{"usr/share/appliance/version": "1.0\n"}})
+	c := realhost.NewContainer(t, realhost.ContainerOptions{Hostname: "h07"})
+	realhost.AddRepository(c, "appliance", repository)
+	c.Start()
+	first := c.BootID()
+	if name := strings.TrimSpace(c.Must("hostname")); name != "h07" {
+		t.Errorf("its name is %q", name)
+	}
+	c.Must("apt-get -q -o APT::Update::Error-Mode=any update && apt-get -q -y install appliance")
+	repository.Publish(realhost.Deb{Name: "appliance", Version: "2.0", Files: map[string]string{"usr/share/appliance/version": "2.0\n"}})
+	c.Must("apt-get -q -o APT::Update::Error-Mode=any update && apt-get -q -y dist-upgrade")
+	c.Must("systemctl reboot")
+	realhost.Until(t, "a new boot", patience, func() bool { return c.Boots() == 2 })
+	second := c.BootID()
+	c.Cut()
+	if c.On() {
+		t.Error("it is on after a power cut")
+	}
+	c.Start()
+	if third := c.BootID(); first == second || second == third {
+		t.Errorf("boot ids %s, %s, %s", first, second, third)
+	}
+	if version := c.Must("dpkg-query -W -f '${db:Status-Abbrev}${Version}' appliance; cat /usr/share/appliance/version"); version != "ii 2.02.0\n" {
+		t.Errorf("appliance is %q", version)
+	}
+}
