@@ -74,9 +74,10 @@ var (
 	// HostKey and Token let a host and a client in.
 	HostKey = Kind{"host key", 1}
 	Token   = Kind{"token", 1}
-	// Journal is what a worker remembers, Identity what its state directory is
-	// called.
+	// Journal is what a worker remembers, Plan what it has prepared, Identity what its
+	// state directory is called.
 	Journal  = Kind{"journal", 1}
+	Plan     = Kind{"plan", 1}
 	Identity = Kind{"identity", 1}
 	// Simulated is a file of a simulated host.
 	Simulated = Kind{"simulated host", 1}

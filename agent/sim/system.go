@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -37,32 +38,66 @@ func (s system) Versions(context.Context) (map[string]string, error) {
 	return map[string]string{"base": fmt.Sprint(len(s.m.installed)), "kernel": fmt.Sprint(s.m.boot)}, nil
 }
 
+// Plan implements strategy.Strategy.
+func (s system) Plan(context.Context, strategy.Job) (message.Plan, error) {
+	return message.Plan{}, strategy.ErrNoPlan
+}
+
+// planOf is the plan of a run: the run itself is what is installed.
+func planOf(run uint64) message.Plan {
+	return message.Plan{Changes: []message.Change{{Name: "run", To: fmt.Sprint(run)}}}
+}
+
 // Prepare implements strategy.Strategy.
-func (s system) Prepare(ctx context.Context, job strategy.Job) error {
+func (s system) Prepare(ctx context.Context, job strategy.Job) (message.Plan, error) {
 	if s.p.dead() {
-		return errDead
+		return message.Plan{}, errDead
 	}
 	if err := sleep(ctx, s.m.took("prepare")/2); err != nil {
-		return err
+		return message.Plan{}, err
 	}
 	job.Progress(100, "prepared")
 	if s.m.w.fault("prepare fails", s.m.name) {
-		return errors.New("sim: no space for the packages")
+		return message.Plan{}, errors.New("sim: no space for the packages")
 	}
 	s.m.w.mu.Lock()
 	defer s.m.w.mu.Unlock()
 	if s.p.dead() {
-		return errDead
+		return message.Plan{}, errDead
 	}
 	s.m.w.note("%s is prepared for run %d", s.m.name, job.Run)
 	s.m.w.oracle.Prepared(s.m.name, job.Run)
+	return planOf(job.Run), nil
+}
+
+// checkPlan checks that a step has the plan of its run.
+func (s system) checkPlan(job strategy.Job) error {
+	if want := planOf(job.Run); !slices.Equal(job.Plan.Changes, want.Changes) {
+		return fmt.Errorf("sim: run %d is to be carried out by the plan %v", job.Run, job.Plan.Changes)
+	}
 	return nil
+}
+
+// Missing implements strategy.Strategy.
+func (s system) Missing(_ context.Context, job strategy.Job) ([]message.Change, error) {
+	if err := s.checkPlan(job); err != nil {
+		return nil, err
+	}
+	outcome := s.outcome(job.Run)
+	if outcome == strategy.Done || outcome == strategy.RebootRequired && job.Staged {
+		return nil, nil
+	}
+	return job.Plan.Changes, nil
 }
 
 // Upgrade implements strategy.Strategy.
 func (s system) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
 	if s.p.dead() {
 		return 0, errDead
+	}
+	if err := s.checkPlan(job); err != nil {
+		s.m.w.violated("%s: %v", s.m.name, err)
+		return 0, err
 	}
 	j := s.begin(job.Run)
 	if err := s.await(ctx, j); err != nil {
@@ -115,6 +150,10 @@ func (s system) outcome(run uint64) strategy.Outcome {
 // Resume implements strategy.Strategy.
 func (s system) Resume(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
 	s.m.w.count("upgrades resumed")
+	if err := s.checkPlan(job); err != nil {
+		s.m.w.violated("%s: %v", s.m.name, err)
+		return 0, err
+	}
 	s.m.w.mu.Lock()
 	j := s.m.job
 	s.m.w.mu.Unlock()
@@ -145,27 +184,27 @@ func (s system) Verify(ctx context.Context, job strategy.Job) error {
 }
 
 // Rollback implements strategy.Strategy.
-func (s system) Rollback(ctx context.Context, job strategy.Job) error {
+func (s system) Rollback(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
 	if err := sleep(ctx, s.m.traits.step/4); err != nil {
-		return err
+		return 0, err
 	}
 	if !s.m.traits.rollsBack {
-		return strategy.ErrNoRollback
+		return 0, strategy.ErrNoRollback
 	}
 	if s.m.w.fault("rollback fails", s.m.name) {
-		return errors.New("sim: the old packages are gone")
+		return 0, errors.New("sim: the old packages are gone")
 	}
 	s.m.w.mu.Lock()
 	defer s.m.w.mu.Unlock()
 	if s.p.dead() {
-		return errDead
+		return 0, errDead
 	}
 	s.m.undone[job.Run] = true
 	if s.m.pending == job.Run {
 		s.m.pending = 0
 	}
 	s.m.w.oracle.RolledBack(s.m.name, job.Run)
-	return nil
+	return strategy.Done, nil
 }
 
 // BootID implements worker.Machine.

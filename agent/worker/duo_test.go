@@ -36,9 +36,15 @@ func (m *machine) Versions(context.Context) (map[string]string, error) {
 	return map[string]string{}, nil
 }
 
-func (m *machine) Prepare(ctx context.Context, _ strategy.Job) error {
-	return wait.Sleep(ctx, time.Second)
+func (m *machine) Plan(context.Context, strategy.Job) (message.Plan, error) {
+	return message.Plan{}, strategy.ErrNoPlan
 }
+
+func (m *machine) Prepare(ctx context.Context, _ strategy.Job) (message.Plan, error) {
+	return message.Plan{}, wait.Sleep(ctx, time.Second)
+}
+
+func (m *machine) Missing(context.Context, strategy.Job) ([]message.Change, error) { return nil, nil }
 
 func (m *machine) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
 	if err := wait.Sleep(ctx, 3*time.Second); err != nil {
@@ -70,8 +76,8 @@ func (m *machine) Verify(ctx context.Context, _ strategy.Job) error {
 	return wait.Sleep(ctx, time.Second)
 }
 
-func (m *machine) Rollback(ctx context.Context, _ strategy.Job) error {
-	return wait.Sleep(ctx, time.Second)
+func (m *machine) Rollback(ctx context.Context, _ strategy.Job) (strategy.Outcome, error) {
+	return strategy.Done, wait.Sleep(ctx, time.Second)
 }
 
 // seen is the machine as seen by the worker of one state directory.

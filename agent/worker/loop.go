@@ -130,6 +130,9 @@ func (w *Worker) ignore(r message.Record, reason error) {
 func (w *Worker) step(ctx context.Context, now leaseTerm, do Do) error {
 	w.At("before " + string(do))
 	outcome, err := w.perform(ctx, now, do)
+	if ctx.Err() == nil && err == nil && do == DoPrepare {
+		err = w.writePlan(ctx, w.prepared)
+	}
 	// A machine that has accepted the reboot may end this worker at once.
 	if accepted := do == DoReboot && err == nil; ctx.Err() != nil && !accepted {
 		return ctx.Err()
@@ -155,14 +158,20 @@ func (w *Worker) perform(ctx context.Context, now leaseTerm, do Do) (strategy.Ou
 	case DoReboot:
 		return 0, w.askReboot(ctx)
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, w.Limits.Step, fmt.Errorf("%s took longer than %s", do, w.Limits.Step))
-	defer cancel()
 	this := stepOf{w.journal.Run, string(do)}
 	w.current.Store(&this)
-	outcome, err := w.call(limited, do)
+	outcome, err := w.call(ctx, do)
 	w.current.Store(nil)
 	w.outputs.Put(this, struct{}{})
-	return outcome, overdue(limited, err)
+	return outcome, err
+}
+
+// within makes one call of the strategy, bounded by the limit of a step.
+func within[R any](ctx context.Context, w *Worker, what string, job strategy.Job, call func(context.Context, strategy.Job) (R, error)) (R, error) {
+	limited, cancel := context.WithTimeoutCause(ctx, w.Limits.Step, fmt.Errorf("%s took longer than %s", what, w.Limits.Step))
+	defer cancel()
+	result, err := call(limited, job)
+	return result, overdue(limited, err)
 }
 
 // overdue replaces the error of an expired limit by the limit's own text. Any
@@ -177,20 +186,77 @@ func overdue(limited context.Context, err error) error {
 
 func (w *Worker) call(ctx context.Context, do Do) (strategy.Outcome, error) {
 	job := w.job()
+	var err error
+	if job.Plan, err = w.planFor(do); err != nil {
+		return 0, err
+	}
 	switch do {
 	case DoPrepare:
-		return 0, w.Strategy.Prepare(ctx, job)
+		return 0, w.callPrepare(ctx, job)
 	case DoUpgrade:
-		return w.Strategy.Upgrade(ctx, job)
+		return w.callUpgrade(ctx, do, job, w.Strategy.Upgrade)
 	case DoResume:
-		return w.Strategy.Resume(ctx, job)
+		return w.callUpgrade(ctx, do, job, w.Strategy.Resume)
 	case DoVerify:
-		return 0, w.Strategy.Verify(ctx, job)
+		return 0, w.callVerify(ctx, job)
 	case DoRollback:
-		return 0, w.Strategy.Rollback(ctx, job)
+		return within(ctx, w, string(do), job, w.Strategy.Rollback)
 	default:
 		return 0, fmt.Errorf("%s is not a call of a strategy", do)
 	}
+}
+
+// callPrepare prepares the host and keeps the plan.
+func (w *Worker) callPrepare(ctx context.Context, job strategy.Job) error {
+	plan, err := within(ctx, w, string(DoPrepare), job, w.Strategy.Prepare)
+	if err != nil {
+		return err
+	}
+	plan = plan.Sorted()
+	if err := plan.Check(); err != nil {
+		return fmt.Errorf("the strategy made a plan that cannot be kept: %w", err)
+	}
+	w.prepared = plan
+	return nil
+}
+
+// callUpgrade upgrades the host or resumes that. An upgrade that takes effect with a
+// reboot is complete once nothing of its plan is missing for the next boot.
+func (w *Worker) callUpgrade(ctx context.Context, do Do, job strategy.Job, upgrade func(context.Context, strategy.Job) (strategy.Outcome, error)) (strategy.Outcome, error) {
+	outcome, err := within(ctx, w, string(do), job, upgrade)
+	if err != nil || outcome != strategy.RebootRequired {
+		return outcome, err
+	}
+	job.Staged = true
+	return outcome, w.nothingMissing(ctx, job)
+}
+
+// callVerify checks the upgraded host: first that it has its plan, then that it is
+// well.
+func (w *Worker) callVerify(ctx context.Context, job strategy.Job) error {
+	if err := w.nothingMissing(ctx, job); err != nil {
+		return err
+	}
+	_, err := within(ctx, w, string(DoVerify), job, func(ctx context.Context, job strategy.Job) (struct{}, error) {
+		return struct{}{}, w.Strategy.Verify(ctx, job)
+	})
+	if err != nil {
+		return fmt.Errorf("verify: %w", err)
+	}
+	return nil
+}
+
+// nothingMissing returns an error if the host lacks a change of its plan: done means that
+// nothing is missing, never that nothing is left to do.
+func (w *Worker) nothingMissing(ctx context.Context, job strategy.Job) error {
+	missing, err := within(ctx, w, "the comparison of the host with its plan", job, w.Strategy.Missing)
+	switch {
+	case err != nil:
+		return fmt.Errorf("cannot compare the host with its plan: %w", err)
+	case len(missing) > 0:
+		return strategy.Fail(message.Install, lacking(missing, len(job.Plan.Changes)))
+	}
+	return nil
 }
 
 func (w *Worker) job() strategy.Job {
@@ -286,33 +352,41 @@ func (w *Worker) save(ctx context.Context, next Journal) error {
 	return nil
 }
 
-// write writes the journal. While the disk is full, faulty or read-only it
-// retries: no step may be taken without its record, and a worker that exited would
-// not be there when the disk works again.
+// write writes the journal.
 func (w *Worker) write(ctx context.Context, next Journal) error {
-	w.At("before journal")
+	if err := w.persist(ctx, "journal", next.Run, func() error { return next.write(w.journalPath(), w.WriteFile) }); err != nil {
+		return err
+	}
+	w.journal = next
+	w.publish(next)
+	return nil
+}
+
+// persist writes a file of the state directory. While the disk is full, faulty or
+// read-only it retries: no step may be taken without its record, and a worker that
+// exited would not be there when the disk works again.
+func (w *Worker) persist(ctx context.Context, what string, run uint64, write func() error) error {
+	w.At("before " + what)
 	for pause, alarmed := firstPause, false; ; pause = min(2*pause, longestPause) {
-		err := next.write(w.journalPath(), w.WriteFile)
+		err := write()
 		if err != nil && !temporary(err) {
 			return err
 		}
 		if err == nil {
 			if alarmed {
-				w.Log.Warn("the journal can be written again", "host", w.Host, "run", next.Run)
+				w.Log.Warn("the "+what+" can be written again", "host", w.Host, "run", run)
 			}
 			break
 		}
 		if !alarmed {
-			w.alarm(next, err)
+			w.alarm(what, run, err)
 			alarmed = true
 		}
 		if err := wait.Sleep(ctx, pause); err != nil {
 			return err
 		}
 	}
-	w.At("after journal")
-	w.journal = next
-	w.publish(next)
+	w.At("after " + what)
 	return nil
 }
 
@@ -323,10 +397,10 @@ func temporary(err error) bool {
 	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS}, of)
 }
 
-func (w *Worker) alarm(next Journal, err error) {
-	const what = "ALARM: cannot write the journal; nothing is done until it can be written"
-	w.Log.Error(what, "host", w.Host, "run", next.Run, "error", err)
-	if err := w.HostLog.Progress(message.Progress{Run: next.Run, Percent: -1, Message: what + ": " + err.Error()}); err != nil {
+func (w *Worker) alarm(file string, run uint64, err error) {
+	what := "ALARM: cannot write the " + file + "; nothing is done until it can be written"
+	w.Log.Error(what, "host", w.Host, "run", run, "error", err)
+	if err := w.HostLog.Progress(message.Progress{Run: run, Percent: -1, Message: what + ": " + err.Error()}); err != nil {
 		w.Log.Debug("cannot send progress", "host", w.Host, "error", err)
 	}
 }

@@ -212,10 +212,7 @@ func (j Journal) After(done Do, outcome strategy.Outcome, err error, now time.Ti
 	case DoUpgrade, DoResume:
 		return j.afterUpgrade(outcome, err, now)
 	case DoVerify:
-		if err != nil {
-			return j.rollBack(fmt.Errorf("verify: %w", err))
-		}
-		return j.answer(message.Done, nil)
+		return j.afterVerify(err)
 	case DoRollback:
 		return j.afterRollback(err)
 	case DoReboot:
@@ -240,7 +237,11 @@ func (j Journal) After(done Do, outcome strategy.Outcome, err error, now time.Ti
 }
 
 func (j Journal) afterUpgrade(outcome strategy.Outcome, err error, now time.Time) Journal {
+	lost := (*planLostError)(nil)
 	switch {
+	case errors.As(err, &lost):
+		// A rollback would have no plan either.
+		return j.answer("", err)
 	case err != nil:
 		return j.rollBack(err)
 	case outcome == strategy.Done:
@@ -254,6 +255,17 @@ func (j Journal) afterUpgrade(outcome strategy.Outcome, err error, now time.Time
 		return j
 	}
 	return j.answer("", fmt.Errorf("the strategy gave the unknown outcome %d", outcome))
+}
+
+func (j Journal) afterVerify(err error) Journal {
+	lost := (*planLostError)(nil)
+	switch {
+	case errors.As(err, &lost):
+		return j.answer("", err)
+	case err != nil:
+		return j.rollBack(err)
+	}
+	return j.answer(message.Done, nil)
 }
 
 func (j Journal) rollBack(cause error) Journal {

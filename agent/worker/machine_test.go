@@ -156,7 +156,7 @@ func TestAfter(t *testing.T) {
 		"resume says again":               {Upgrading, DoResume, strategy.NotDone, nil, now, Upgrading, ""},
 		"resume says again, but too late": {Upgrading, DoResume, strategy.NotDone, nil, later, Answering, "the upgrade was interrupted before it had an effect, and not-after has passed"},
 		"verified":                        {Verifying, DoVerify, 0, nil, now, Answering, "done"},
-		"verify failed":                   {Verifying, DoVerify, 0, broken, now, RollingBack, "verify: broken"},
+		"verify failed":                   {Verifying, DoVerify, 0, broken, now, RollingBack, "broken"},
 		"rolled back":                     {RollingBack, DoRollback, 0, nil, now, Answering, "; rolled back"},
 		"booted":                          {Rebooting, DoBooted, 0, nil, now, Verifying, ""},
 		"reboot accepted":                 {Rebooting, DoReboot, 0, nil, now, Rebooting, ""},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/simulated"
 )
 
@@ -114,7 +115,27 @@ func (r *rig) leave(j Journal) {
 	if err := j.write(filepath.Join(r.dir, "state", "journal.json"), durable.WriteFile); err != nil {
 		r.t.Fatal(err)
 	}
+	r.leavePlan(j)
 }
+
+// leavePlan puts the plan of a journal's run where the next worker finds it: the plan
+// that the host makes now.
+func (r *rig) leavePlan(j Journal) {
+	r.t.Helper()
+	plan, err := r.host.Plan(r.t.Context(), strategy.Job{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	body, err := keptPlan{Run: j.Run, RunAt: j.RunAt, Plan: plan}.encode()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.WriteFile(r.planPath(), body, 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) planPath() string { return filepath.Join(r.dir, "state", planFile) }
 
 // forget loses the journal.
 func (r *rig) forget() {

@@ -27,7 +27,7 @@ const lostPast = "the site was restored from a backup and does not know all that
 // unknown reports whether a result says that the host does not know what was done
 // in a run. The host executes no further command of such a run.
 func unknown(result string) bool {
-	return result == unknownPast || result == anothersPast || result == lostPast
+	return result == unknownPast || result == anothersPast || result == lostPast || isLostPlan(result)
 }
 
 // Blank returns the first journal of a host that is new or has lost its journal.

@@ -98,6 +98,8 @@ type Worker struct {
 	journal  Journal
 	// run is the journal's run, for the goroutines beside the loop.
 	run atomic.Uint64
+	// prepared is the plan that the strategy has just made, until it is on disk.
+	prepared message.Plan
 	// begun reports that the journal is past the run's prepare.
 	begun atomic.Bool
 	// seen is the position of the journal, for heartbeats.

@@ -148,7 +148,32 @@ var hostFaults = []fault{
 		by: tests("agent/worker", "TestTakeTask|TestTasks"),
 	},
 	{
-		name: "full-disk-ends-the-worker", in: "agent/worker.Worker.write",
+		name: "plan-is-not-kept", in: "agent/worker.Worker.writePlan",
+		body: `return nil`,
+		by:   tests("agent/worker", "TestPlanIsKept|TestCrashAnywhere"),
+	},
+	{
+		name: "plan-of-another-run-counts", in: "agent/worker.readPlan",
+		old: `kept.Run != j.Run || !kept.RunAt.Equal(j.RunAt)`, new: `kept.Run == 0`,
+		by: tests("agent/worker", "TestPlanIsLost"),
+	},
+	{
+		name: "lost-plan-is-nothing-to-do", in: "agent/worker.Worker.planFor",
+		old: `return message.Plan{}, &planLostError{do, err}`, new: `return message.Plan{}, nil`,
+		by: tests("agent/worker", "TestPlanIsLost"),
+	},
+	{
+		name: "done-by-exit-code", in: "agent/worker.Worker.callVerify",
+		old: `if err := w.nothingMissing(ctx, job); err != nil`, new: `if err := w.nothingMissing(ctx, job); err != nil && job.Run == 0`,
+		by: tests("agent/worker", "TestDoneIsProvedByThePlan"),
+	},
+	{
+		name: "reboot-required-by-exit-code", in: "agent/worker.Worker.callUpgrade",
+		old: `return outcome, w.nothingMissing(ctx, job)`, new: `return outcome, nil`,
+		by: tests("agent/worker", "TestDoneIsProvedByThePlan"),
+	},
+	{
+		name: "full-disk-ends-the-worker", in: "agent/worker.Worker.persist",
 		old: `if err != nil && !temporary(err) {`, new: `if err != nil {`,
 		by: tests("agent/worker", "TestDiskFull"),
 	},

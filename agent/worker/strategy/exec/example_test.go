@@ -83,7 +83,7 @@ func TestExampleFromPrepareToRollback(t *testing.T) {
 	outcome, err := s.Resume(ctx, job())
 	wantOutcome(t, strategy.NotDone, outcome, err)
 	for range 2 {
-		if err := s.Prepare(ctx, job()); err != nil {
+		if _, err := s.Prepare(ctx, job()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -99,7 +99,7 @@ func TestExampleFromPrepareToRollback(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantRelease(t, s, "1.1", "6.1.1")
-	if err := s.Rollback(ctx, booted()); err != nil {
+	if _, err := s.Rollback(ctx, booted()); err != nil {
 		t.Fatal(err)
 	}
 	wantRelease(t, s, "1.0", "6.1.0")
@@ -125,7 +125,7 @@ func TestExampleKilledInTheMiddleOfUpgrade(t *testing.T) {
 			h.pipe("here")
 			h.pipe("never")
 			s := h.open()
-			if err := s.Prepare(t.Context(), job()); err != nil {
+			if _, err := s.Prepare(t.Context(), job()); err != nil {
 				t.Fatal(err)
 			}
 			ended := begin(t.Context(), s.Upgrade, job())
@@ -161,7 +161,7 @@ func TestExampleWithoutAnotherKernelNeedsNoReboot(t *testing.T) {
 	t.Parallel()
 	h := newExample(t, nil)
 	s := h.open()
-	if err := s.Prepare(t.Context(), job()); err != nil {
+	if _, err := s.Prepare(t.Context(), job()); err != nil {
 		t.Fatal(err)
 	}
 	// What is damaged after it was checked is refused, so both go together.
@@ -173,7 +173,8 @@ func TestExampleWithoutAnotherKernelNeedsNoReboot(t *testing.T) {
 	if err := s.Verify(t.Context(), job()); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, s.Rollback(t.Context(), job()), "release 1.0 is damaged")
+	_, err = s.Rollback(t.Context(), job())
+	wantError(t, err, "release 1.0 is damaged")
 }
 
 // replace changes text in a file.
@@ -233,7 +234,7 @@ func TestExampleRefuses(t *testing.T) {
 // prepared has prepared run 41 and then sets a hook.
 func prepared(hook, command string) func(*host) {
 	return func(h *host) {
-		if err := h.open().Prepare(h.t.Context(), job()); err != nil {
+		if _, err := h.open().Prepare(h.t.Context(), job()); err != nil {
 			h.t.Fatal(err)
 		}
 		h.export("OSUPGRADE_EXAMPLE_"+strings.ToUpper(hook), command)

@@ -81,6 +81,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/script"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
@@ -211,9 +212,25 @@ func (s *Strategy) Output(run uint64, step string, limit int) (printed []byte, c
 	return readEnd(s.outputPath(logName(holder{action(step), run})), limit)
 }
 
+// Plan implements strategy.Strategy: scripts cannot tell.
+func (s *Strategy) Plan(context.Context, strategy.Job) (message.Plan, error) {
+	return message.Plan{}, strategy.ErrNoPlan
+}
+
 // Prepare runs the script prepare, if there is one.
-func (s *Strategy) Prepare(ctx context.Context, job strategy.Job) error {
-	return s.callOptional(ctx, actionPrepare, job, nil)
+func (s *Strategy) Prepare(ctx context.Context, job strategy.Job) (message.Plan, error) {
+	_, err := s.callOptional(ctx, actionPrepare, job, nil)
+	return message.Plan{}, err
+}
+
+// Missing compares the plan with the versions. Before a reboot it finds nothing, for
+// the script versions tells what runs.
+func (s *Strategy) Missing(ctx context.Context, job strategy.Job) ([]message.Change, error) {
+	if job.Staged || len(job.Plan.Changes) == 0 {
+		return nil, nil
+	}
+	versions, err := s.Versions(ctx)
+	return strategy.Lacks(job.Plan, versions), err
 }
 
 // Upgrade runs the script upgrade. The script continues when ctx ends.
@@ -228,25 +245,25 @@ func (s *Strategy) Resume(ctx context.Context, job strategy.Job) (strategy.Outco
 
 // Verify runs the script verify, if there is one.
 func (s *Strategy) Verify(ctx context.Context, job strategy.Job) error {
-	return s.callOptional(ctx, actionVerify, job, nil)
+	_, err := s.callOptional(ctx, actionVerify, job, nil)
+	return err
 }
 
 // Rollback runs the script rollback. Without one it returns ErrNoRollback.
-func (s *Strategy) Rollback(ctx context.Context, job strategy.Job) error {
+func (s *Strategy) Rollback(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
 	return s.callOptional(ctx, actionRollback, job, strategy.ErrNoRollback)
 }
 
 // callOptional runs a script; if there is none it returns missing.
-func (s *Strategy) callOptional(ctx context.Context, a action, job strategy.Job, missing error) error {
+func (s *Strategy) callOptional(ctx context.Context, a action, job strategy.Job, missing error) (strategy.Outcome, error) {
 	has, err := s.has(a)
 	if err != nil {
-		return fmt.Errorf("cannot run %s: %w", a, err)
+		return 0, fmt.Errorf("cannot run %s: %w", a, err)
 	}
 	if !has {
-		return missing
+		return 0, missing
 	}
-	_, err = s.call(ctx, a, job, nil)
-	return err
+	return s.call(ctx, a, job, nil)
 }
 
 // Timeouts are the timeouts of the actions. Each applies twice: to the wait for an

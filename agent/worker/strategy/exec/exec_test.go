@@ -61,7 +61,8 @@ func run(ctx context.Context, s *Strategy, a action, j strategy.Job) (strategy.O
 	}
 	switch a {
 	case actionPrepare:
-		return only(s.Prepare(ctx, j))
+		_, err := s.Prepare(ctx, j)
+		return only(err)
 	case actionUpgrade:
 		return s.Upgrade(ctx, j)
 	case actionResume:
@@ -69,7 +70,7 @@ func run(ctx context.Context, s *Strategy, a action, j strategy.Job) (strategy.O
 	case actionVerify:
 		return only(s.Verify(ctx, j))
 	case actionRollback:
-		return only(s.Rollback(ctx, j))
+		return s.Rollback(ctx, j)
 	default:
 		_, err := s.Versions(ctx)
 		return only(err)
@@ -146,10 +147,11 @@ func TestStartFailure(t *testing.T) {
 func TestMissingOptionalScripts(t *testing.T) {
 	t.Parallel()
 	s := newHost(t, nil).open()
-	if err := errors.Join(s.Detect(t.Context()), s.Prepare(t.Context(), job()), s.Verify(t.Context(), job())); err != nil {
+	_, err := s.Prepare(t.Context(), job())
+	if err := errors.Join(s.Detect(t.Context()), err, s.Verify(t.Context(), job())); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Rollback(t.Context(), job()); !errors.Is(err, strategy.ErrNoRollback) {
+	if _, err := s.Rollback(t.Context(), job()); !errors.Is(err, strategy.ErrNoRollback) {
 		t.Fatalf("got %v", err)
 	}
 }

@@ -15,7 +15,8 @@ import (
 func do(ctx context.Context, h *simulated.Host, action string) error {
 	switch action {
 	case "prepare":
-		return h.Prepare(ctx, job(7))
+		_, err := h.Prepare(ctx, job(7))
+		return err
 	case "upgrade":
 		return upgrade(ctx, h)
 	case "reboot":
@@ -23,7 +24,8 @@ func do(ctx context.Context, h *simulated.Host, action string) error {
 	case "verify":
 		return h.Verify(ctx, job(7))
 	case "rollback":
-		return h.Rollback(ctx, job(7))
+		_, err := h.Rollback(ctx, job(7))
+		return err
 	default:
 		_, err := h.Resume(ctx, job(7))
 		return err
@@ -194,7 +196,7 @@ func TestUpgradeWithoutReboot(t *testing.T) {
 	t.Parallel()
 	h := open(t, t.TempDir())
 	set(t, h, "upgrade", "no-reboot")
-	if outcome, err := h.Upgrade(t.Context(), job(7)); outcome != strategy.Done || err != nil {
+	if outcome, err := upgradeIn(t.Context(), h, 7); outcome != strategy.Done || err != nil {
 		t.Fatalf("upgrade: %v, %v", outcome, err)
 	}
 	wantVersions(t, h, upgraded)

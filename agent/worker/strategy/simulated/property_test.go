@@ -30,7 +30,11 @@ func (m *machine) must(err error) {
 }
 
 func (m *machine) job() strategy.Job {
-	return strategy.Job{Run: m.run, Progress: func(int, string) {}}
+	j := strategy.Job{Run: m.run, Progress: func(int, string) {}}
+	plan, err := m.host.Plan(context.Background(), j)
+	m.must(err)
+	j.Plan = plan
+	return j
 }
 
 // boot activates the kernel that the last upgrade installed, if any.
@@ -84,7 +88,7 @@ func (m *machine) attempt(cut int) (want strategy.Outcome, pending bool) {
 		m.installed++
 		return strategy.RebootRequired, true
 	}
-	u, err := m.host.begin(m.run, true)
+	u, err := m.host.begin(m.run, m.job().Plan, true)
 	m.must(err)
 	if cut == 0 {
 		m.tear()

@@ -7,11 +7,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/simulated"
 )
@@ -34,6 +36,23 @@ func open(t *testing.T, dir string) *simulated.Host {
 
 func job(run uint64) strategy.Job {
 	return strategy.Job{Run: run, Progress: func(int, string) {}}
+}
+
+// planned is job with the plan that the host makes now.
+func planned(ctx context.Context, h *simulated.Host, run uint64) (strategy.Job, error) {
+	plan, err := h.Plan(ctx, job(run))
+	j := job(run)
+	j.Plan = plan
+	return j, err
+}
+
+// upgradeIn upgrades a host in a run by the plan that it makes now.
+func upgradeIn(ctx context.Context, h *simulated.Host, run uint64) (strategy.Outcome, error) {
+	j, err := planned(ctx, h, run)
+	if err != nil {
+		return 0, err
+	}
+	return h.Upgrade(ctx, j)
 }
 
 func versions(t *testing.T, h *simulated.Host) map[string]string {
@@ -85,11 +104,14 @@ func TestRunFromPrepareToVerify(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(h.Detect(ctx), h.Prepare(ctx, job(41))); err != nil {
+	plan, err := h.Prepare(ctx, job(41))
+	if err := errors.Join(h.Detect(ctx), err); err != nil {
 		t.Fatal(err)
 	}
+	j := job(41)
+	j.Plan = plan
 	wantVersions(t, h, fresh)
-	if outcome, err := h.Upgrade(ctx, job(41)); outcome != strategy.RebootRequired || err != nil {
+	if outcome, err := h.Upgrade(ctx, j); outcome != strategy.RebootRequired || err != nil {
 		t.Fatalf("upgrade: %v, %v", outcome, err)
 	}
 	wantVersions(t, h, halfway)
@@ -127,7 +149,7 @@ func TestHostGoesOnWhereItWas(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	first := open(t, dir)
-	if _, err := first.Upgrade(t.Context(), job(1)); err != nil {
+	if _, err := upgradeIn(t.Context(), first, 1); err != nil {
 		t.Fatal(err)
 	}
 	id, err := first.BootID()
@@ -165,8 +187,8 @@ func TestRollback(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 2 {
-				if err := h.Rollback(t.Context(), job(7)); err != nil {
-					t.Fatal(err)
+				if outcome, err := h.Rollback(t.Context(), job(7)); outcome != strategy.Done || err != nil {
+					t.Fatal(outcome, err)
 				}
 				wantVersions(t, h, row.after)
 			}
@@ -182,7 +204,7 @@ func TestRollback(t *testing.T) {
 }
 
 func upgrade(ctx context.Context, h *simulated.Host) error {
-	_, err := h.Upgrade(ctx, job(7))
+	_, err := upgradeIn(ctx, h, 7)
 	return err
 }
 
@@ -197,7 +219,11 @@ func TestStepTakesItsTimeAndTells(t *testing.T) {
 		t.Fatal(err)
 	}
 	var told []int
-	j := strategy.Job{Run: 1, Progress: func(percent int, _ string) { told = append(told, percent) }}
+	j, err := planned(t.Context(), h, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Progress = func(percent int, _ string) { told = append(told, percent) }
 	if _, err := h.Upgrade(t.Context(), j); err != nil {
 		t.Fatal(err)
 	}
@@ -251,6 +277,68 @@ func TestStoppedWorkerLeavesNoEffect(t *testing.T) {
 		t.Fatalf("upgrade: %v", err)
 	}
 	wantVersions(t, h, fresh)
+}
+
+// TestMissing checks that what the plan has and the host has not is told: before the
+// boot a new kernel is there, after the boot it has to run.
+func TestMissing(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	h := open(t, t.TempDir())
+	j, err := planned(ctx, h, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := func(when string, names ...string) {
+		t.Helper()
+		missing, err := h.Missing(ctx, j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, c := range missing {
+			got = append(got, c.String())
+		}
+		if !slices.Equal(got, names) {
+			t.Fatalf("%s there is missing %q, not %q", when, got, names)
+		}
+	}
+	want("at first", "base-os 1.0 → 1.1", "kernel 6.1.0 → 6.1.1")
+	if _, err := h.Upgrade(ctx, j); err != nil {
+		t.Fatal(err)
+	}
+	want("before the boot", "kernel 6.1.0 → 6.1.1")
+	j.Staged = true
+	want("for the boot")
+	if err := h.Boot(ctx); err != nil {
+		t.Fatal(err)
+	}
+	j.Staged = false
+	want("after the boot")
+	if _, err := h.Rollback(ctx, j); err != nil {
+		t.Fatal(err)
+	}
+	want("after the rollback", "base-os 1.0 → 1.1")
+}
+
+// TestPlanHoldsBack checks that a plan has no version that was rolled back, and has the
+// one after it.
+func TestPlanHoldsBack(t *testing.T) {
+	t.Parallel()
+	h := open(t, t.TempDir())
+	j := job(7)
+	j.Rejected = map[string]string{"kernel": "6.1.1", "base-os": "0.9"}
+	plan, err := h.Plan(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := message.Plan{
+		Changes: []message.Change{{Name: "base-os", From: "1.0", To: "1.1"}},
+		Held:    []message.Held{{Name: "kernel", Version: "6.1.0", Offered: "6.1.1", Reason: "it was rolled back"}},
+	}
+	if !reflect.DeepEqual(plan, want) {
+		t.Errorf("the plan is %+v, not %+v", plan, want)
+	}
 }
 
 func TestUnreadableFolder(t *testing.T) {

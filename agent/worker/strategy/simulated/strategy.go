@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
@@ -55,19 +57,67 @@ func (h *Host) Output(run uint64, step string, limit int) (printed []byte, cut b
 	return printed, cut, err
 }
 
-// Prepare changes only effects.log.
-func (h *Host) Prepare(ctx context.Context, job strategy.Job) error {
-	return h.act(ctx, actionPrepare, job.Progress, func(string) error {
-		return h.record(actionPrepare, job.Run)
-	})
+// Plan returns the next version of each package, without those that were rolled back.
+func (h *Host) Plan(ctx context.Context, job strategy.Job) (message.Plan, error) {
+	if err := ctx.Err(); err != nil {
+		return message.Plan{}, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.plan(job)
 }
 
-// Upgrade upgrades each package to its next version, the kernel at the next boot.
-// A second call upgrades again, as on a real host, and effects.log shows it.
+func (h *Host) plan(job strategy.Job) (message.Plan, error) {
+	current, err := h.packages()
+	if err != nil {
+		return message.Plan{}, err
+	}
+	plan := current.planTo(current.next()).Withhold(job.Rejected, "it was rolled back")
+	if slices.ContainsFunc(plan.Changes, func(c message.Change) bool { return c.Name == kernel }) {
+		plan.Reboot = "the kernel changes"
+	}
+	return plan, nil
+}
+
+// Prepare changes only effects.log.
+func (h *Host) Prepare(ctx context.Context, job strategy.Job) (plan message.Plan, err error) {
+	err = h.act(ctx, actionPrepare, job.Progress, func(string) (err error) {
+		if plan, err = h.plan(job); err != nil {
+			return err
+		}
+		return h.record(actionPrepare, job.Run)
+	})
+	return plan, err
+}
+
+// Missing compares the plan with the running packages and, before a reboot, with those
+// that run after it.
+func (h *Host) Missing(ctx context.Context, job strategy.Job) ([]message.Change, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	current, err := h.packages()
+	if err != nil {
+		return nil, err
+	}
+	u, err := h.upgrade()
+	if err != nil {
+		return nil, err
+	}
+	if job.Staged {
+		current = current.with(u.Pending)
+	}
+	return strategy.Lacks(job.Plan, current), nil
+}
+
+// Upgrade carries out the plan, the kernel at the next boot. A second call upgrades
+// again, as on a real host, and effects.log shows it.
 func (h *Host) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
 	var u upgrade
 	err := h.act(ctx, actionUpgrade, job.Progress, func(fault string) (err error) {
-		u, err = h.begin(job.Run, fault != FaultNoReboot)
+		u, err = h.begin(job.Run, job.Plan, fault != FaultNoReboot)
 		if err != nil {
 			return err
 		}
@@ -83,7 +133,7 @@ func (h *Host) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome,
 }
 
 // begin records an upgrade before its effect.
-func (h *Host) begin(run uint64, reboot bool) (upgrade, error) {
+func (h *Host) begin(run uint64, plan message.Plan, reboot bool) (upgrade, error) {
 	current, err := h.packages()
 	if err != nil {
 		return upgrade{}, err
@@ -96,7 +146,7 @@ func (h *Host) begin(run uint64, reboot bool) (upgrade, error) {
 	if err != nil {
 		return upgrade{}, err
 	}
-	u := newUpgrade(run, bootID, current, earlier, reboot)
+	u := newUpgrade(run, bootID, current, plan, earlier, reboot)
 	return u, h.writeUpgrade(u)
 }
 
@@ -147,8 +197,8 @@ func (h *Host) Verify(ctx context.Context, job strategy.Job) error {
 
 // Rollback restores the packages from before the run's upgrade, the kernel at the
 // next boot. If the run has not upgraded the host, it does nothing.
-func (h *Host) Rollback(ctx context.Context, job strategy.Job) error {
-	return h.act(ctx, actionRollback, job.Progress, func(string) error {
+func (h *Host) Rollback(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
+	err := h.act(ctx, actionRollback, job.Progress, func(string) error {
 		if err := h.settle(); err != nil {
 			return err
 		}
@@ -165,6 +215,7 @@ func (h *Host) Rollback(ctx context.Context, job strategy.Job) error {
 		}
 		return h.record(actionRollback, job.Run)
 	})
+	return strategy.Done, err
 }
 
 // parts is the number of parts of a step. Progress is reported after each.

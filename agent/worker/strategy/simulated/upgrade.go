@@ -12,6 +12,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
@@ -53,8 +54,8 @@ func (h *Host) writeUpgrade(u upgrade) error {
 }
 
 // newUpgrade returns the record of an upgrade before its effect.
-func newUpgrade(run uint64, bootID string, current packages, earlier int, reboot bool) upgrade {
-	running, pending := current.next(), packages(nil)
+func newUpgrade(run uint64, bootID string, current packages, plan message.Plan, earlier int, reboot bool) upgrade {
+	running, pending := current.carryOut(plan), packages(nil)
 	if reboot {
 		running, pending = current.after(running)
 	}
@@ -165,6 +166,27 @@ func (p packages) next() packages {
 		next[name] = nextVersion(version)
 	}
 	return next
+}
+
+// planTo returns what changes from p to another set of packages.
+func (p packages) planTo(to packages) (plan message.Plan) {
+	for name := range p.with(to) {
+		if p[name] != to[name] {
+			plan.Changes = append(plan.Changes, message.Change{Name: name, From: p[name], To: to[name]})
+		}
+	}
+	return plan.Sorted()
+}
+
+// carryOut returns the packages after a plan.
+func (p packages) carryOut(plan message.Plan) packages {
+	after := maps.Clone(p)
+	for _, c := range plan.Changes {
+		if after[c.Name] = c.To; c.To == "" {
+			delete(after, c.Name)
+		}
+	}
+	return after
 }
 
 // nextVersion increments the last number of a version.
