@@ -7,6 +7,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 fuzztime=$1
 seeds=$2
 
+# The tests on real hosts have a turn of their own.
+export REALHOST=off
+tools/realhost.sh missing long
+
 echo "go.mod and go.sum are tidy (asks for modules that only tests of others need)"
 go mod tidy -diff
 (cd tools && go mod tidy -diff)
@@ -20,6 +24,9 @@ echo "deliberate faults, each of which a test must catch"
 
 echo "the kill matrix with 100 rounds each, and power cuts"
 OSUPGRADE_LONG=1 go test -race -count=1 -v -timeout=4h -run='^(TestCrashMatrix|TestPowerCuts)$' ./agent
+
+echo "real hosts: power cuts by the dozen, release upgrade, A/B images"
+tools/realhost.sh test long 4h
 
 # Only packages that import rapid know its flags.
 mapfile -t properties < <(go list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... |

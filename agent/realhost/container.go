@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,15 +34,9 @@ type ContainerOptions struct {
 //
 // Its disk is a layer in memory above the tree, which nothing changes.
 type Container struct {
+	*disk
 	t       testing.TB
 	options ContainerOptions
-	// keeper keeps the namespaces: mounts, with the disk, and processes. It ends with the
-	// test, however that ends, and with it all that the namespaces contain.
-	keeper *exec.Cmd
-	// inside is the PID of the first process in them.
-	inside string
-	// disk is the folder of the disk in that namespace.
-	disk    string
 	console string
 
 	mu sync.Mutex
@@ -68,12 +61,7 @@ func NewContainer(t testing.TB, o ContainerOptions) *Container {
 	if o.Size == "" {
 		o.Size = "1g"
 	}
-	dir := t.TempDir()
-	c := &Container{t: t, options: o, disk: filepath.Join(dir, "disk"), console: filepath.Join(dir, "console")}
-	if err := os.Mkdir(c.disk, 0o755); err != nil { //nolint:gosec // a mount point
-		t.Fatal(err)
-	}
-	c.keep()
+	c := &Container{disk: newDisk(t, o.Tree, o.Size), t: t, options: o, console: filepath.Join(t.TempDir(), "console")}
 	c.WriteFile("/etc/hostname", o.Hostname+"\n")
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -81,61 +69,8 @@ func NewContainer(t testing.TB, o ContainerOptions) *Container {
 			t.Logf("console of %s, the end:\n%s", o.Hostname, text[max(0, len(text)-4000):])
 		}
 		c.Cut()
-		_ = c.keeper.Process.Kill()
-		_ = c.keeper.Wait()
 	})
 	return c
-}
-
-// keep makes the disk, in namespaces of its own.
-func (c *Container) keep() {
-	c.t.Helper()
-	const script = `set -e
-mount -t tmpfs -o "mode=755,size=$1" realhost "$2"
-mkdir "$2/upper" "$2/work" "$2/root"
-mount -t overlay -o "lowerdir=$3,upperdir=$2/upper,workdir=$2/work" realhost "$2/root"
-echo ready
-exec cat`
-	c.keeper = exec.CommandContext(context.WithoutCancel(c.t.Context()), "unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc",
-		"sh", "-c", script, "sh", c.options.Size, c.disk, c.options.Tree.dir()) //nolint:gosec // our own script
-	var problem strings.Builder
-	c.keeper.Stderr = &problem
-	// It ends when its input does, which this process holds.
-	_, err := c.keeper.StdinPipe()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	out, err := c.keeper.StdoutPipe()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	if err := c.keeper.Start(); err != nil {
-		c.t.Fatal(err)
-	}
-	if _, err := io.ReadFull(out, make([]byte, len("ready\n"))); err != nil {
-		_ = c.keeper.Wait()
-		c.t.Fatalf("cannot make the disk of a container: %s", problem.String())
-	}
-	children := childrenOf(strconv.Itoa(c.keeper.Process.Pid))
-	if len(children) != 1 {
-		c.t.Fatalf("unshare has %d children", len(children))
-	}
-	c.inside = children[0]
-}
-
-// childrenOf returns the PIDs of the children of a process.
-func childrenOf(pid string) []string {
-	children, err := os.ReadFile(filepath.Join("/proc", pid, "task", pid, "children"))
-	if err != nil {
-		return nil
-	}
-	return strings.Fields(string(children))
-}
-
-// Path returns the path, on this machine, of a file of the container. Neither its /run
-// nor its /tmp, nor /proc and /sys, are there.
-func (c *Container) Path(name string) string {
-	return filepath.Join("/proc", c.inside, "root", c.disk, "root", name)
 }
 
 // Start implements Machine.
@@ -164,7 +99,7 @@ func (c *Container) boot() error {
 	defer func() { _ = console.Close() }()
 	args := []string{
 		"--mount", "--pid", "--target", c.inside, "--",
-		"systemd-nspawn", "--quiet", "--directory", filepath.Join(c.disk, "root"), "--machine", c.options.Hostname,
+		"systemd-nspawn", "--quiet", "--directory", c.root, "--machine", c.options.Hostname,
 		// Where PID 1 is not systemd there is no bus to register with. With keep-unit it
 		// ends with rebooted when the container reboots.
 		"--register=no", "--keep-unit",
@@ -305,31 +240,6 @@ func (c *Container) BootID() (id string) {
 		return err == nil
 	})
 	return id
-}
-
-// WriteFile implements Machine. The container may be off.
-func (c *Container) WriteFile(name, content string) {
-	c.t.Helper()
-	mode := os.FileMode(0o644)
-	if strings.HasPrefix(content, "#!") {
-		mode = 0o755
-	}
-	c.put(name, []byte(content), mode)
-}
-
-// put writes a file with its folders.
-func (c *Container) put(name string, content []byte, mode os.FileMode) {
-	c.t.Helper()
-	file := c.Path(name)
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // folders of the container
-		c.t.Fatal(err)
-	}
-	if err := os.WriteFile(file, content, mode); err != nil {
-		c.t.Fatal(err)
-	}
-	if err := os.Chmod(file, mode); err != nil {
-		c.t.Fatal(err)
-	}
 }
 
 // Reach implements Machine: it has the network of this machine.

@@ -3,6 +3,7 @@ package realhost
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -26,6 +27,9 @@ type Machine interface {
 	Must(command string) string
 	// WriteFile writes a file into it. One that begins with "#!" is executable.
 	WriteFile(path, content string)
+	// Enable has a unit of /etc/systemd/system start with it; it is off.
+	Enable(unit string)
+	put(path string, content []byte, mode os.FileMode)
 	// Reach returns the address under which it reaches one of this machine's loopback.
 	Reach(address string) string
 }

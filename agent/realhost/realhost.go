@@ -76,36 +76,84 @@ func Need(t testing.TB, level Level, trees ...Tree) {
 		t.Fatalf("%s: a test on a real host has a name that begins with TestReal, by which make finds it", t.Name())
 	}
 	wanted := os.Getenv(Variable)
+	what, reason := judge(wanted, os.Getenv("CI") != "", level, func() string { return lacks(trees) })
+	switch what {
+	case noted:
+		note(t, reason)
+		t.Skip(reason)
+	case skipped:
+		t.Skip(reason)
+	case failed:
+		t.Fatal(reason)
+	case runs:
+	}
+}
+
+// verdict is what becomes of a test.
+type verdict int
+
+const (
+	runs verdict = iota
+	// skipped is a test that was not asked for.
+	skipped
+	// noted is one that was, and cannot run: make names it in its last lines.
+	noted
+	failed
+)
+
+// judge decides what becomes of a test of this level; wanted is the value of Variable.
+// lacks returns what the machine lacks.
+func judge(wanted string, ci bool, level Level, lacks func() string) (verdict, string) {
 	limit, known := levels[wanted]
 	switch {
 	case wanted == "off":
-		t.Skipf("%s=off", Variable)
+		return skipped, Variable + "=off"
 	case wanted == "":
 		limit = Quick
 	case !known:
-		t.Fatalf("%s=%q: use quick, hosts, long or off", Variable, wanted)
+		return failed, fmt.Sprintf("%s=%q: use quick, hosts, long or off", Variable, wanted)
 	}
 	if level > limit {
-		t.Skipf("needs more time than tests have by default; run: %s=%s go test -run '^%s$'", Variable, map[Level]string{Hosts: "hosts", Long: "long"}[level], t.Name())
+		return skipped, fmt.Sprintf("takes longer than tests may by default; it runs with %s=%s", Variable, map[Level]string{Hosts: "hosts", Long: "long"}[level])
+	}
+	reason := lacks()
+	switch {
+	case reason == "":
+		return runs, ""
+	case wanted == "":
+		return skipped, reason
+	case ci:
+		return failed, "this machine cannot run it, and a CI must not skip it: " + reason
+	}
+	return noted, reason
+}
+
+// lacks says what this machine lacks for tests on the trees.
+func lacks(trees []Tree) string {
+	if reason := lack(); reason != "" {
+		return reason
 	}
 	if len(trees) == 0 {
 		trees = []Tree{Bookworm}
 	}
-	reason := lack()
 	for _, tree := range trees {
-		if _, err := os.Stat(filepath.Join(tree.dir(), ".built")); err != nil && reason == "" {
-			reason = fmt.Sprintf("the tree %s is not built; run as root: make images TREES=%s", tree, tree)
+		if _, err := os.Stat(filepath.Join(tree.dir(), ".built")); err != nil {
+			return fmt.Sprintf("the tree %s is not built; run as root: make images TREES=%s", tree, tree)
 		}
 	}
-	switch {
-	case reason == "":
-	case wanted == "":
-		t.Skip(reason)
-	case os.Getenv("CI") != "":
-		t.Fatalf("cannot run on a real host, and a CI must not skip it: %s", reason)
+	return ""
+}
+
+// Times is how often a test repeats what depends on chance: few times in make test,
+// and more in the targets that have the time.
+func Times(quick, hosts, long int) int {
+	switch levels[os.Getenv(Variable)] {
+	case Hosts:
+		return hosts
+	case Long:
+		return long
 	default:
-		note(t, reason)
-		t.Skip(reason)
+		return quick
 	}
 }
 

@@ -14,11 +14,15 @@ import (
 // module is the Go package of the provider's binary.
 const module = "github.com/osupgrade/terraform-provider-osupgrade"
 
+// built is the folder of the provider's binary, once a test has asked for it.
+var built string
+
 // build builds the provider's binary once for all tests of a process.
 var build = sync.OnceValues(func() (folder string, err error) {
 	if folder, err = os.MkdirTemp("", "osupgrade-acctest-"); err != nil {
 		return "", err
 	}
+	built = folder
 	out, err := exec.Command("go", "build", "-o", filepath.Join(folder, "terraform-provider-osupgrade"), module).CombinedOutput()
 	if err != nil {
 		return folder, fmt.Errorf("cannot build the provider: %w: %s", err, out)
@@ -26,10 +30,12 @@ var build = sync.OnceValues(func() (folder string, err error) {
 	return folder, nil
 })
 
-// Cleanup removes the provider's binary. TestMain calls it at the end.
+// Cleanup removes the provider's binary, if there is one. TestMain calls it at the end.
 func Cleanup() error {
-	folder, _ := build()
-	return os.RemoveAll(folder)
+	if built == "" {
+		return nil
+	}
+	return os.RemoveAll(built)
 }
 
 // Workspace is a folder in which a real CLI runs the provider's binary, as users

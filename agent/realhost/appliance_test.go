@@ -1,0 +1,64 @@
+package realhost_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/realhost"
+)
+
+// appliance is a package with a service, a conffile that differs from version to
+// version, files, and a postinst that takes a moment.
+func appliance(version string) realhost.Deb {
+	files := map[string]string{
+		"etc/appliance.conf": "setting=" + version + "\n",
+		"lib/systemd/system/appliance.service": "[Service]\nExecStart=/bin/sh -c \"echo appliance " + version + "; exec sleep infinity\"\n" +
+			"[Install]\nWantedBy=multi-user.target\n",
+	}
+	for n := range 100 {
+		files[fmt.Sprintf("usr/share/appliance/%d", n)] = fmt.Sprintf("%s %d\n", version, n)
+	}
+	return realhost.Deb{Name: "appliance", Version: version, Files: files, Scripts: map[string]string{
+		"postinst": `[ "$1" = configure ] || exit 0; sleep 0.3
+if [ -d /run/systemd/system ]; then systemctl daemon-reload; systemctl -q enable appliance; systemctl restart appliance; fi
+`,
+	}}
+}
+
+// kernel is a package that asks for a reboot, as Debian's kernels do where
+// unattended-upgrades is installed.
+func kernel(version string) realhost.Deb {
+	return realhost.Deb{Name: "appliance-kernel", Version: version, Files: map[string]string{"boot/appliance-kernel": version + "\n"}, Scripts: map[string]string{
+		"postinst": `[ "$1" = configure ] && [ -n "$2" ] || exit 0; touch /run/reboot-required; echo appliance-kernel >>/run/reboot-required.pkgs
+`,
+	}}
+}
+
+// installed makes a container that is on and has the packages.
+func installed(t *testing.T, repository *realhost.Repository, names string) *realhost.Container {
+	t.Helper()
+	c := realhost.NewContainer(t, realhost.ContainerOptions{})
+	realhost.AddRepository(c, "appliance", repository)
+	c.Start()
+	c.Must("apt-get -q update && apt-get -q -y install " + names)
+	return c
+}
+
+// scripts puts the folder of scripts into the machine and returns its place there.
+func scripts(t *testing.T, m realhost.Machine, folder string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata", folder, "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(folder, files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.WriteFile("/etc/osupgrade/scripts/"+filepath.Base(file), string(text))
+	}
+	return "/etc/osupgrade/scripts"
+}
