@@ -3,72 +3,123 @@ package client
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
+	"reflect"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// object is a kind of object below a tenant's configuration.
-type object[T any] struct {
+// Object is a kind of object below a tenant's configuration: Configs, Rollouts or
+// one of CalendarNamed.
+type Object[T any] struct {
 	// rest is the end of its path, after os-upgrade.
 	rest string
+	// invalid is why there is no such path.
+	invalid error
 	// same reports whether two of them mean the same.
 	same func(a, b T) bool
+	// canonical is the form in which elements of lists are compared.
+	canonical func(T) T
 }
 
-func (o object[T]) get(ctx context.Context, c *Client, tenant string) (value T, etag string, err error) {
-	var none T
-	path, err := tenantPath("config", tenant, o.rest)
+// Stored is an object as the server has it. The zero Stored is an absent object.
+type Stored[T any] struct {
+	Value T
+	// ETag is empty when the server sends none.
+	ETag string
+	// body is the JSON text that Value was read from.
+	body json.RawMessage
+}
+
+// HasUnknown reports whether the object has members that T does not know, at any
+// level. Only a write over this Stored keeps them.
+func (s Stored[T]) HasUnknown() bool { return hasUnknown(s.body, reflect.TypeFor[T]()) }
+
+// Over returns a value as JSON text, with the members of the object that T does not
+// know. A replacement of the object by the text deletes nothing that others keep
+// there.
+func (o Object[T]) Over(base Stored[T], value T) (json.RawMessage, error) {
+	return overlay(base.body, value, o.canonical)
+}
+
+func (o Object[T]) path(tenant string) (string, error) {
+	if o.invalid != nil {
+		return "", o.invalid
+	}
+	return tenantPath("config", tenant, o.rest)
+}
+
+// Get gets a tenant's object. An absent one is an *Error of status 404, see
+// Missing; on a server that answers it with an empty body it is the zero one.
+func (o Object[T]) Get(ctx context.Context, c *Client, tenant string) (Stored[T], error) {
+	path, err := o.path(tenant)
 	if err != nil {
-		return none, "", err
+		return Stored[T]{}, err
 	}
 	q := request{method: http.MethodGet, path: path}
 	a, err := c.do(ctx, q)
 	if err != nil {
-		return none, "", err
+		return Stored[T]{}, err
 	}
-	if len(bytes.TrimSpace(a.body)) > 0 {
-		if err := c.decode(q, a, &value); err != nil {
-			return none, "", err
-		}
+	s := Stored[T]{ETag: a.header.Get("ETag")}
+	if s.body = bytes.TrimSpace(a.body); len(s.body) == 0 {
+		return s, nil
 	}
-	return value, a.header.Get("ETag"), nil
+	if err := c.decode(q, a, &s.Value); err != nil {
+		return Stored[T]{}, err
+	}
+	return s, nil
 }
 
-func (o object[T]) put(ctx context.Context, c *Client, tenant string, value T, when Precondition) (etag string, err error) {
-	path, err := tenantPath("config", tenant, o.rest)
+// Put creates or replaces an object with value, and keeps what base has of members
+// that T does not know. It returns the new ETag (empty when the server sends none).
+// A precondition that does not hold is an *Error of status 412.
+func (o Object[T]) Put(ctx context.Context, c *Client, tenant string, base Stored[T], value T, when Precondition) (etag string, err error) {
+	path, err := o.path(tenant)
 	if err != nil {
 		return "", err
 	}
-	a, err := c.do(ctx, request{method: http.MethodPut, path: path, body: value, when: when})
+	body, err := o.Over(base, value)
+	if err != nil {
+		return "", err
+	}
+	a, err := c.do(ctx, request{method: http.MethodPut, path: path, body: body, when: when})
 	if err == nil {
 		return a.header.Get("ETag"), nil
 	}
 	// Our own write, whose answer was lost, fails our precondition now.
 	if a.retried && HasStatus(err, http.StatusPreconditionFailed) {
-		if there, etag, lookErr := o.get(ctx, c, tenant); lookErr == nil && o.same(there, value) {
-			return etag, nil
+		if there, lookErr := o.Get(ctx, c, tenant); lookErr == nil && o.same(there.Value, value) {
+			return there.ETag, nil
 		}
 	}
 	return "", err
 }
 
-func (o object[T]) validate(ctx context.Context, c *Client, tenant string, value T) error {
-	path, err := tenantPath("config", tenant, o.rest)
+// Validate asks the server whether Put would be accepted (AV-8).
+func (o Object[T]) Validate(ctx context.Context, c *Client, tenant string, base Stored[T], value T, when Precondition) error {
+	path, err := o.path(tenant)
+	if err != nil {
+		return err
+	}
+	body, err := o.Over(base, value)
 	if err != nil {
 		return err
 	}
 	_, err = c.do(ctx, request{
-		method: http.MethodPut, path: path, query: url.Values{"validate": {"true"}}, body: value,
+		method: http.MethodPut, path: path, query: url.Values{"validate": {"true"}}, body: body, when: when,
 	})
 	return err
 }
 
-func (o object[T]) remove(ctx context.Context, c *Client, tenant string, when Precondition) error {
-	path, err := tenantPath("config", tenant, o.rest)
+// Delete removes an object. One that is not there is no error, see Missing; a tenant
+// that is not there is one.
+func (o Object[T]) Delete(ctx context.Context, c *Client, tenant string, when Precondition) error {
+	path, err := o.path(tenant)
 	if err != nil {
 		return err
 	}
@@ -79,74 +130,79 @@ func (o object[T]) remove(ctx context.Context, c *Client, tenant string, when Pr
 	// If-Match cannot hold on what is gone (RFC 9110 13.1.1), be it by our own
 	// DELETE whose answer was lost.
 	if HasStatus(err, http.StatusPreconditionFailed) {
-		if _, _, lookErr := o.get(ctx, c, tenant); Missing(lookErr) {
+		if _, lookErr := o.Get(ctx, c, tenant); Missing(lookErr) {
 			return nil
 		}
 	}
 	return err
 }
 
-// configs are the tenants' os-upgrade configurations.
-var configs = object[v1.OSUpgrade]{same: v1.SameOSUpgrade}
+// The objects of which a tenant has one.
+var (
+	// Configs are the tenants' os-upgrade configurations.
+	Configs = Object[v1.OSUpgrade]{same: v1.SameOSUpgrade, canonical: v1.OSUpgrade.Canonical}
+	// Rollouts are the policies of the tenants' runs.
+	Rollouts = Object[v1.Rollout]{rest: "/rollout", same: v1.SameRollout, canonical: v1.Rollout.Canonical}
+)
+
+// CalendarNamed are the tenants' calendars of a name. A name that is none is refused
+// at each request, as tenantPath does.
+func CalendarNamed(name string) Object[v1.Calendar] {
+	o := Object[v1.Calendar]{rest: "/calendars/" + name, same: v1.SameCalendar, canonical: v1.Calendar.Canonical}
+	if !names.Valid(name) {
+		o.invalid = fmt.Errorf("calendar %q is not a name; use at most %d of a-z, 0-9 and -, with no - at either end", name, names.MaxLength)
+	}
+	return o
+}
 
 // Config gets a tenant's os-upgrade configuration and its ETag (empty when the
 // server sends none). An absent configuration is an *Error of status 404, see
 // Missing; on a server that answers it with an empty body it is the zero one.
 func (c *Client) Config(ctx context.Context, tenant string) (v1.OSUpgrade, string, error) {
-	return configs.get(ctx, c, tenant)
+	s, err := Configs.Get(ctx, c, tenant)
+	return s.Value, s.ETag, err
 }
 
 // PutConfig creates or replaces it, and returns the new ETag (empty when the
 // server sends none). A precondition that does not hold is an *Error of status
 // 412.
 func (c *Client) PutConfig(ctx context.Context, tenant string, config v1.OSUpgrade, when Precondition) (etag string, err error) {
-	return configs.put(ctx, c, tenant, config, when)
+	return Configs.Put(ctx, c, tenant, Stored[v1.OSUpgrade]{}, config, when)
 }
 
 // ValidateConfig asks the server whether PutConfig would be accepted (AV-8).
 func (c *Client) ValidateConfig(ctx context.Context, tenant string, config v1.OSUpgrade) error {
-	return configs.validate(ctx, c, tenant, config)
+	return Configs.Validate(ctx, c, tenant, Stored[v1.OSUpgrade]{}, config, Precondition{})
 }
 
 // DeleteConfig removes it. A configuration that is not there is no error, see
 // Missing; a tenant that is not there is one.
 func (c *Client) DeleteConfig(ctx context.Context, tenant string, when Precondition) error {
-	return configs.remove(ctx, c, tenant, when)
+	return Configs.Delete(ctx, c, tenant, when)
 }
-
-// rollouts are the policies of the tenants' runs.
-var rollouts = object[v1.Rollout]{rest: "/rollout", same: v1.SameRollout}
 
 // Rollout gets the policy of a tenant's runs and its ETag. An absent one is an
 // *Error of status 404, see Missing.
 func (c *Client) Rollout(ctx context.Context, tenant string) (v1.Rollout, string, error) {
-	return rollouts.get(ctx, c, tenant)
+	s, err := Rollouts.Get(ctx, c, tenant)
+	return s.Value, s.ETag, err
 }
 
 // PutRollout creates or replaces it, and returns the new ETag. A precondition
 // that does not hold is an *Error of status 412.
 func (c *Client) PutRollout(ctx context.Context, tenant string, rollout v1.Rollout, when Precondition) (etag string, err error) {
-	return rollouts.put(ctx, c, tenant, rollout, when)
+	return Rollouts.Put(ctx, c, tenant, Stored[v1.Rollout]{}, rollout, when)
 }
 
 // ValidateRollout asks the server whether PutRollout would be accepted.
 func (c *Client) ValidateRollout(ctx context.Context, tenant string, rollout v1.Rollout) error {
-	return rollouts.validate(ctx, c, tenant, rollout)
+	return Rollouts.Validate(ctx, c, tenant, Stored[v1.Rollout]{}, rollout, Precondition{})
 }
 
 // DeleteRollout removes it; the tenant's runs then go by the defaults. One that
 // is not there is no error; a tenant that is not there is one.
 func (c *Client) DeleteRollout(ctx context.Context, tenant string, when Precondition) error {
-	return rollouts.remove(ctx, c, tenant, when)
-}
-
-// calendarOf is a tenant's calendar of a name. A name that is none is refused
-// here, as tenantPath does.
-func calendarOf(name string) (object[v1.Calendar], error) {
-	if !names.Valid(name) {
-		return object[v1.Calendar]{}, fmt.Errorf("calendar %q is not a name; use at most %d of a-z, 0-9 and -, with no - at either end", name, names.MaxLength)
-	}
-	return object[v1.Calendar]{rest: "/calendars/" + name, same: v1.SameCalendar}, nil
+	return Rollouts.Delete(ctx, c, tenant, when)
 }
 
 // Calendars lists a tenant's calendars, by name.
@@ -185,38 +241,23 @@ func (c *Client) CalendarContents(ctx context.Context, tenant string) (map[strin
 // Calendar gets a tenant's calendar and its ETag. An absent one is an *Error of
 // status 404, see Missing.
 func (c *Client) Calendar(ctx context.Context, tenant, name string) (v1.Calendar, string, error) {
-	o, err := calendarOf(name)
-	if err != nil {
-		return v1.Calendar{}, "", err
-	}
-	return o.get(ctx, c, tenant)
+	s, err := CalendarNamed(name).Get(ctx, c, tenant)
+	return s.Value, s.ETag, err
 }
 
 // PutCalendar creates or replaces it, and returns the new ETag. A precondition
 // that does not hold is an *Error of status 412.
 func (c *Client) PutCalendar(ctx context.Context, tenant, name string, calendar v1.Calendar, when Precondition) (etag string, err error) {
-	o, err := calendarOf(name)
-	if err != nil {
-		return "", err
-	}
-	return o.put(ctx, c, tenant, calendar, when)
+	return CalendarNamed(name).Put(ctx, c, tenant, Stored[v1.Calendar]{}, calendar, when)
 }
 
 // ValidateCalendar asks the server whether PutCalendar would be accepted.
 func (c *Client) ValidateCalendar(ctx context.Context, tenant, name string, calendar v1.Calendar) error {
-	o, err := calendarOf(name)
-	if err != nil {
-		return err
-	}
-	return o.validate(ctx, c, tenant, calendar)
+	return CalendarNamed(name).Validate(ctx, c, tenant, Stored[v1.Calendar]{}, calendar, Precondition{})
 }
 
 // DeleteCalendar removes it. One that is not there is no error; a tenant that
 // is not there is one.
 func (c *Client) DeleteCalendar(ctx context.Context, tenant, name string, when Precondition) error {
-	o, err := calendarOf(name)
-	if err != nil {
-		return err
-	}
-	return o.remove(ctx, c, tenant, when)
+	return CalendarNamed(name).Delete(ctx, c, tenant, when)
 }

@@ -46,8 +46,7 @@ func New() resource.Resource {
 		Noun:   "calendar",
 		Absent: "tenant %q has no calendar",
 		Warn:   nextwindow.WarnOfCalendar,
-		Requests: tenantresource.PerName((*client.Client).Calendar, (*client.Client).PutCalendar,
-			(*client.Client).ValidateCalendar, (*client.Client).DeleteCalendar),
+		Object: func(at tenantresource.Key) client.Object[v1.Calendar] { return client.CalendarNamed(at.Name) },
 	})}
 }
 

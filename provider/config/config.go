@@ -46,11 +46,10 @@ func New() resource.Resource {
 		Absent:   "tenant %q has no os-upgrade configuration",
 		Locate:   locate,
 		Warn:     nextwindow.WarnOfConfig,
-		Requests: tenantresource.PerTenant((*client.Client).Config, (*client.Client).PutConfig,
-			(*client.Client).ValidateConfig, (*client.Client).DeleteConfig),
+		Object:   func(tenantresource.Key) client.Object[v1.OSUpgrade] { return client.Configs },
 		Rules: tenantresource.Rules[v1.OSUpgrade]{
 			Merged: merged, InSync: inSync, Unchanged: unchanged, Conflicts: conflicts,
-			OwnsAll: ownsAll, Empty: empty, Restricted: restricted, Emptied: emptied,
+			OwnsAll: ownsAll, Empty: empty, Restricted: restricted, Emptied: emptied, Shared: true,
 		},
 	})}
 }

@@ -53,8 +53,7 @@ func New() resource.Resource {
 	return &Resource{apiobject.New[v1.Rollout, model](kind, "Rollouts", tenantresource.Kind[v1.Rollout]{
 		Noun:   "rollout",
 		Absent: "tenant %q has no rollout",
-		Requests: tenantresource.PerTenant((*client.Client).Rollout, (*client.Client).PutRollout,
-			(*client.Client).ValidateRollout, (*client.Client).DeleteRollout),
+		Object: func(tenantresource.Key) client.Object[v1.Rollout] { return client.Rollouts },
 	})}
 }
 

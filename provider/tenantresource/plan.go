@@ -86,7 +86,9 @@ func (r *Resource[T, M, P]) dryRun(ctx context.Context, plan P, diags *diag.Diag
 	want := plan.ToAPI(ctx, diags)
 	ctx, cancel := context.WithTimeout(ctx, dryRunLimit)
 	defer cancel()
-	failure.Err = r.kind.Validate(r.connection.Client(diags, failure.Operation), ctx, r.key(plan), want)
+	at := r.key(plan)
+	api := r.connection.Client(diags, failure.Operation)
+	failure.Err = r.kind.Object(at).Validate(ctx, api, at.Tenant, client.Stored[T]{}, want, client.Precondition{})
 	switch {
 	case failure.Err == nil:
 	case refused(failure.Err):
@@ -123,9 +125,9 @@ func (r *Resource[T, M, P]) planDeletion(ctx context.Context, req resource.Modif
 		defer cancel()
 		api := r.connection.Client(&resp.Diagnostics, "Unable to plan the deletion of "+r.kind.TypeName)
 		// If this fails, the deletion is based on the state.
-		if server, etag, err := r.kind.Get(api, ctx, r.key(state)); err == nil {
-			privatestate.KeepETag(ctx, resp.Private, etag, &resp.Diagnostics)
-			privatestate.KeepContent(ctx, resp.Private, server, &resp.Diagnostics)
+		if server, err := r.kind.Object(r.key(state)).Get(ctx, api, tenant); err == nil {
+			privatestate.KeepETag(ctx, resp.Private, base(server), &resp.Diagnostics)
+			privatestate.KeepContent(ctx, resp.Private, server.Value, &resp.Diagnostics)
 		}
 	}
 	if summary, detail := state.Loss(tenant); summary != "" {

@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/connection"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/privatestate"
 )
@@ -56,7 +57,7 @@ func (r *Resource[T, M, P]) Read(ctx context.Context, req resource.ReadRequest, 
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	at := r.key(state)
-	server, etag, err := r.kind.Get(api, ctx, at)
+	server, err := r.kind.Object(at).Get(ctx, api, at.Tenant)
 	switch {
 	case err == nil:
 	case r.kind.removed(ctx, api, at, err):
@@ -66,8 +67,8 @@ func (r *Resource[T, M, P]) Read(ctx context.Context, req resource.ReadRequest, 
 		r.kind.report(&resp.Diagnostics, operation, at, err)
 		return
 	}
-	state.FromAPI(ctx, server, privatestate.TakeImported(ctx, resp.Private, &resp.Diagnostics), &resp.Diagnostics)
-	privatestate.KeepETag(ctx, resp.Private, etag, &resp.Diagnostics)
+	state.FromAPI(ctx, server.Value, privatestate.TakeImported(ctx, resp.Private, &resp.Diagnostics), &resp.Diagnostics)
+	privatestate.KeepETag(ctx, resp.Private, base(server), &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
 }
 
@@ -139,11 +140,21 @@ func (w write[T]) readBack(ctx context.Context, etag string, diags *diag.Diagnos
 	case err != nil:
 		diags.AddWarning("The "+w.kind.Noun+" could not be read back",
 			"The write succeeded, but the read after it failed: "+err.Error()+"\n\nThe next plan reads it again.")
-	case !w.kind.InSync(w.want, server.content):
+	case !w.kind.InSync(w.want, server.Value):
 		diags.AddWarning("The server's "+w.kind.Noun+" differs from what was written",
 			"Somebody else or the server may have changed it in the meantime. The next plan shows the difference.")
 	default:
-		return server.etag
+		return base(server.Stored)
 	}
 	return etag
+}
+
+// base returns the ETag that the next change of an object may be based on without
+// another read; empty if it must read first, to keep members that the provider does
+// not know.
+func base[T any](server client.Stored[T]) string {
+	if server.HasUnknown() {
+		return ""
+	}
+	return server.ETag
 }

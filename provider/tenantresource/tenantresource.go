@@ -48,16 +48,9 @@ type Kind[T any] struct {
 	// api is nil, it must do without the server. A nil Warn warns of nothing.
 	Warn func(ctx context.Context, api *client.Client, now time.Time, at Key, want T, diags *diag.Diagnostics)
 
-	Requests[T]
+	// Object returns the client's object of a key.
+	Object func(at Key) client.Object[T]
 	Rules[T]
-}
-
-// Requests are the client's methods for an object: see PerTenant and PerName.
-type Requests[T any] struct {
-	Get      func(c *client.Client, ctx context.Context, at Key) (T, string, error)
-	Put      func(c *client.Client, ctx context.Context, at Key, content T, when client.Precondition) (string, error)
-	Validate func(c *client.Client, ctx context.Context, at Key, content T) error
-	Delete   func(c *client.Client, ctx context.Context, at Key, when client.Precondition) error
 }
 
 // Rules decide which part of an object a resource owns. prior is what the
@@ -75,6 +68,9 @@ type Rules[T any] struct {
 	OwnsAll func(owned T) bool
 	// Empty reports whether an object with this content should be deleted.
 	Empty func(content T) bool
+	// Shared is set if an object may have members that the resource does not own and
+	// the provider does not know. It is then deleted only if there are none.
+	Shared bool
 	// Restricted returns the owned part of the content.
 	Restricted func(content, owned T) T
 	// Emptied returns the owned part after its deletion.
@@ -134,52 +130,6 @@ func (k Key) ID() string {
 		return k.Tenant
 	}
 	return k.Tenant + "/" + k.Name
-}
-
-// PerTenant returns the client's methods for a kind with one object per tenant.
-func PerTenant[T any](
-	get func(*client.Client, context.Context, string) (T, string, error),
-	put func(*client.Client, context.Context, string, T, client.Precondition) (string, error),
-	validate func(*client.Client, context.Context, string, T) error,
-	remove func(*client.Client, context.Context, string, client.Precondition) error,
-) Requests[T] {
-	return Requests[T]{
-		Get: func(c *client.Client, ctx context.Context, at Key) (T, string, error) {
-			return get(c, ctx, at.Tenant)
-		},
-		Put: func(c *client.Client, ctx context.Context, at Key, content T, when client.Precondition) (string, error) {
-			return put(c, ctx, at.Tenant, content, when)
-		},
-		Validate: func(c *client.Client, ctx context.Context, at Key, content T) error {
-			return validate(c, ctx, at.Tenant, content)
-		},
-		Delete: func(c *client.Client, ctx context.Context, at Key, when client.Precondition) error {
-			return remove(c, ctx, at.Tenant, when)
-		},
-	}
-}
-
-// PerName returns the client's methods for a kind of named objects.
-func PerName[T any](
-	get func(*client.Client, context.Context, string, string) (T, string, error),
-	put func(*client.Client, context.Context, string, string, T, client.Precondition) (string, error),
-	validate func(*client.Client, context.Context, string, string, T) error,
-	remove func(*client.Client, context.Context, string, string, client.Precondition) error,
-) Requests[T] {
-	return Requests[T]{
-		Get: func(c *client.Client, ctx context.Context, at Key) (T, string, error) {
-			return get(c, ctx, at.Tenant, at.Name)
-		},
-		Put: func(c *client.Client, ctx context.Context, at Key, content T, when client.Precondition) (string, error) {
-			return put(c, ctx, at.Tenant, at.Name, content, when)
-		},
-		Validate: func(c *client.Client, ctx context.Context, at Key, content T) error {
-			return validate(c, ctx, at.Tenant, at.Name, content)
-		},
-		Delete: func(c *client.Client, ctx context.Context, at Key, when client.Precondition) error {
-			return remove(c, ctx, at.Tenant, at.Name, when)
-		},
-	}
 }
 
 // Named is a model of a named object.

@@ -40,9 +40,8 @@ type write[T any] struct {
 
 // found is the object on the server.
 type found[T any] struct {
-	content T
-	etag    string
-	exists  bool
+	client.Stored[T]
+	exists bool
 }
 
 // busyError means that others changed the object during each try.
@@ -62,7 +61,7 @@ func (w write[T]) do(ctx context.Context) (etag string, err error) {
 				return "", err
 			}
 			if done, err := w.decide(server); done || err != nil {
-				return server.etag, err
+				return server.ETag, err
 			}
 		}
 		etag, err = w.send(ctx, server, read)
@@ -87,11 +86,11 @@ func (w write[T]) do(ctx context.Context) (etag string, err error) {
 // read gets the object; 404 means that it does not exist. If the tenant does not
 // exist, the write will fail with that error.
 func (w write[T]) read(ctx context.Context) (found[T], error) {
-	content, etag, err := w.kind.Get(w.api, ctx, w.at)
+	stored, err := w.kind.Object(w.at).Get(ctx, w.api, w.at.Tenant)
 	if client.HasStatus(err, http.StatusNotFound) {
 		return found[T]{}, nil
 	}
-	return found[T]{content, etag, err == nil}, err
+	return found[T]{stored, err == nil}, err
 }
 
 // decide reports whether there is nothing to write. It returns an error if a
@@ -100,13 +99,13 @@ func (w write[T]) decide(server found[T]) (done bool, err error) {
 	if w.remove && !server.exists {
 		return true, nil
 	}
-	if found := w.relevant(w.kind.Conflicts(w.prior, server.content, w.want)); len(found) > 0 {
+	if found := w.relevant(w.kind.Conflicts(w.prior, server.Value, w.want)); len(found) > 0 {
 		return false, &conflictError{found}
 	}
-	if w.remove && w.kind.Empty(w.kind.Merged(w.want, server.content)) {
+	if w.removes(server) {
 		return false, nil
 	}
-	return server.exists && w.kind.InSync(w.want, server.content), nil
+	return server.exists && w.kind.InSync(w.want, server.Value), nil
 }
 
 func (w write[T]) relevant(all []Conflict) []Conflict {
@@ -120,21 +119,27 @@ func (w write[T]) relevant(all []Conflict) []Conflict {
 	return result
 }
 
-// send writes the complete object, because PATCH cannot delete entries. The
+// send writes the complete object, because PATCH cannot delete entries, with the
+// members of the object read that the provider does not know. The
 // precondition is the ETag of the object read, or else the known ETag.
 func (w write[T]) send(ctx context.Context, server found[T], read bool) (etag string, err error) {
 	when := client.Precondition{IfMatch: w.etag}
 	if read {
-		when = client.Precondition{IfMatch: server.etag}
+		when = client.Precondition{IfMatch: server.ETag}
 		if !server.exists {
 			when = client.Precondition{IfNoneMatch: "*"}
 		}
 	}
-	body := w.kind.Merged(w.want, server.content)
-	if w.remove && w.kind.Empty(body) {
-		return "", w.kind.Delete(w.api, ctx, w.at, when)
+	object := w.kind.Object(w.at)
+	if w.removes(server) {
+		return "", object.Delete(ctx, w.api, w.at.Tenant, when)
 	}
-	return w.kind.Put(w.api, ctx, w.at, body, when)
+	return object.Put(ctx, w.api, w.at.Tenant, server.Stored, w.kind.Merged(w.want, server.Value), when)
+}
+
+// removes reports whether the write deletes the object: nothing would be left in it.
+func (w write[T]) removes(server found[T]) bool {
+	return w.remove && w.kind.Empty(w.kind.Merged(w.want, server.Value)) && !(w.kind.Shared && server.HasUnknown())
 }
 
 // pause waits for other writers, longer with each try.

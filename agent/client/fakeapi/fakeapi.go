@@ -14,6 +14,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -58,6 +59,8 @@ type Server struct {
 type behaviour struct {
 	onStart func(tenant string, run v1.Run)
 	noETags bool
+	// avassa is set for a server of Avassa's: see Server.Avassa.
+	avassa bool
 	// now is the time that windows are calculated from; nil is that of the
 	// clock.
 	now func() time.Time
@@ -148,7 +151,8 @@ func (s *Server) handler() http.Handler {
 		routes["POST "+state+"/"+what] = s.postAsk(what)
 	}
 	for pattern, serve := range routes {
-		m.Handle(pattern, s.guard(serve))
+		_, path, _ := strings.Cut(pattern, " ")
+		m.Handle(pattern, s.guard(s.ours(path != config && path != state, serve)))
 	}
 	return s.record(s.misbehave(m))
 }
@@ -166,6 +170,29 @@ func (s *Server) guard(serve http.Handler) http.Handler {
 		default:
 			serve.ServeHTTP(w, r)
 		}
+	})
+}
+
+// Avassa makes the server one of Avassa's (avassa.md): it has the configuration and the
+// state of a tenant and nothing of what only osupgrade-agent has, and it takes and keeps
+// members of the configuration that v1.OSUpgrade does not know.
+func (s *Server) Avassa() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.behave.avassa = true
+}
+
+// ours serves what only osupgrade-agent has, unless the server is one of Avassa's.
+func (s *Server) ours(only bool, serve http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		refused := only && s.behave.avassa
+		s.mu.Unlock()
+		if refused {
+			refuse(w, http.StatusNotFound, v1.Error{Message: "not found: " + r.URL.Path})
+			return
+		}
+		serve(w, r)
 	})
 }
 

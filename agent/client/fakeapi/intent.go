@@ -40,6 +40,9 @@ func keyOf(r *http.Request) string {
 type kept[T any] struct {
 	value T
 	etag  string
+	// body is the object as a server keeps it that knows more members than T: see
+	// Server.Avassa. It is nil on a server that knows no others.
+	body json.RawMessage
 }
 
 func newObject[T any](s *Server, noun string) *object[T] {
@@ -81,10 +84,12 @@ func (o *object[T]) choose(set func(o *object[T])) {
 }
 
 // store keeps value under a new ETag; the server's mu is held.
-func (o *object[T]) store(name string, value T) string {
+func (o *object[T]) store(name string, value T) string { return o.storeBody(name, value, nil) }
+
+func (o *object[T]) storeBody(name string, value T, body json.RawMessage) string {
 	o.server.revision++
 	etag := fmt.Sprintf(`"%d"`, o.server.revision)
-	o.kept[name] = kept[T]{clone(value), etag}
+	o.kept[name] = kept[T]{clone(value), etag, body}
 	return etag
 }
 
@@ -106,6 +111,10 @@ func (o *object[T]) get(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
+	if k.body != nil {
+		answer(w, http.StatusOK, k.body)
+		return
+	}
 	value := clone(k.value)
 	if o.render != nil {
 		value = o.render(value)
@@ -115,13 +124,13 @@ func (o *object[T]) get(w http.ResponseWriter, r *http.Request) {
 
 func (o *object[T]) put(w http.ResponseWriter, r *http.Request) {
 	name := keyOf(r)
-	var value T
-	if problem := readBody(w, r, &value); problem != nil {
+	o.server.mu.Lock()
+	defer o.server.mu.Unlock()
+	value, body, problem := o.read(w, r)
+	if problem != nil {
 		refuse(w, http.StatusBadRequest, *problem)
 		return
 	}
-	o.server.mu.Lock()
-	defer o.server.mu.Unlock()
 	if o.accept != nil {
 		if problems := o.accept(name, value); len(problems) > 0 {
 			refuse(w, http.StatusBadRequest, problems...)
@@ -135,8 +144,23 @@ func (o *object[T]) put(w http.ResponseWriter, r *http.Request) {
 	if _, there := o.kept[name]; !there {
 		status = http.StatusCreated
 	}
-	o.server.tag(w, o.store(name, value))
+	o.server.tag(w, o.storeBody(name, value, body))
 	w.WriteHeader(status)
+}
+
+// read reads the body of a PUT; the server's mu is held. Only Avassa's server takes
+// members that T does not know, and keeps them.
+func (o *object[T]) read(w http.ResponseWriter, r *http.Request) (value T, body json.RawMessage, problem *v1.Error) {
+	if !o.server.behave.avassa {
+		return value, nil, readBody(w, r, &value)
+	}
+	if problem := readBody(w, r, &body); problem != nil {
+		return value, nil, problem
+	}
+	if err := json.Unmarshal(body, &value); err != nil {
+		return value, nil, &v1.Error{Message: "cannot read the body: " + err.Error()}
+	}
+	return value, body, nil
 }
 
 func (o *object[T]) remove(w http.ResponseWriter, r *http.Request) {
@@ -229,6 +253,37 @@ func clone[T any](value T) T {
 		panic("fakeapi: cannot read an object's own JSON: " + err.Error())
 	}
 	return again
+}
+
+// SetConfigBody puts a configuration in place as JSON text, with members that
+// v1.OSUpgrade may not know, and returns its new ETag.
+func (s *Server) SetConfigBody(name, body string) (etag string) {
+	var c v1.OSUpgrade
+	if err := json.Unmarshal([]byte(body), &c); err != nil {
+		panic("fakeapi: the body of a configuration is not one: " + err.Error())
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.configs.storeBody(name, c, json.RawMessage(body))
+}
+
+// ConfigBody is what is stored as JSON text, with each member that a PUT had; empty if
+// there is nothing.
+func (s *Server) ConfigBody(name string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, there := s.configs.kept[name]
+	switch {
+	case !there:
+		return ""
+	case k.body != nil:
+		return string(k.body)
+	}
+	b, err := json.Marshal(k.value)
+	if err != nil {
+		panic("fakeapi: cannot write an object as JSON: " + err.Error())
+	}
+	return string(b)
 }
 
 // SetConfig puts a configuration in place behind the client's back, and
