@@ -79,6 +79,8 @@ var (
 	Journal  = Kind{"journal", 1}
 	Plan     = Kind{"plan", 1}
 	Identity = Kind{"identity", 1}
+	// Download says what a strategy has downloaded, and how much of it is on disk.
+	Download = Kind{"download", 1}
 	// Simulated is a file of a simulated host.
 	Simulated = Kind{"simulated host", 1}
 )

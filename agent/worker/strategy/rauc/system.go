@@ -1,0 +1,311 @@
+package rauc
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
+)
+
+// unknown is the version of a slot whose image says none: the one that the factory
+// wrote, if RAUC was not told.
+const unknown = "unknown"
+
+// slot is what RAUC says about a slot. A text that it does not give is empty.
+type slot struct {
+	name      string // such as "rootfs.0"
+	class     string
+	bootname  string // empty if the boot loader does not start it
+	parent    string // the slot that this one belongs to
+	state     string // "booted", "active" or "inactive"
+	boot      string // the boot loader's opinion: "good" or "bad"
+	status    string // of the last installation: "ok", "pending", "failed"
+	version   string
+	activated time.Time
+}
+
+// system is what RAUC says about the host.
+type system struct {
+	compatible string
+	// version is what the running system says of itself; empty if it says nothing.
+	version string
+	// primary is the name of the slot that starts next; empty if the boot loader has
+	// none, as when each has been tried.
+	primary string
+	slots   []slot
+}
+
+// running returns the slot that runs.
+func (s system) running() (slot, error) {
+	for _, one := range s.slots {
+		if one.state == "booted" {
+			if one.version == "" {
+				one.version = cmp.Or(s.version, unknown)
+			}
+			return one, nil
+		}
+	}
+	return slot{}, errors.New("RAUC knows no slot that runs; see whether rauc status names one as booted")
+}
+
+// others returns the slots that could start in place of the one that runs.
+func (s system) others(running slot) (others []slot) {
+	for _, one := range s.slots {
+		if one.class == running.class && one.bootname != "" && one.name != running.name {
+			others = append(others, one)
+		}
+	}
+	return others
+}
+
+// check returns an error for a system that cannot be upgraded by slots.
+func (s system) check() error {
+	running, err := s.running()
+	switch {
+	case err != nil:
+		return err
+	case running.bootname == "":
+		return fmt.Errorf("the slot that runs, %s, has no bootname in RAUC's system.conf, so another could not start in its place", running.name)
+	case len(s.others(running)) == 0:
+		return fmt.Errorf("RAUC knows no other slot of class %s with a bootname; an upgrade needs two", running.class)
+	}
+	return nil
+}
+
+// versions returns what is published: the system that runs under the class of its
+// slot, and each slot whose version is known under its own name.
+func (s system) versions() (map[string]string, error) {
+	running, err := s.running()
+	if err != nil {
+		return nil, err
+	}
+	versions := map[string]string{running.class: running.version}
+	for _, one := range s.slots {
+		if one.version != "" {
+			versions[one.name] = one.version
+		}
+	}
+	return versions, nil
+}
+
+// chosen returns the slot that was chosen last to be started. RAUC notes the time when
+// it makes a slot primary.
+func (s system) chosen(running slot) slot {
+	last := running
+	for _, one := range s.others(running) {
+		if one.activated.After(last.activated) {
+			last = one
+		}
+	}
+	return last
+}
+
+// staged returns the slot that was chosen to start next in place of the one that runs,
+// and that the boot loader takes. ok is false if there is none.
+func (s system) staged(running slot) (staged slot, ok bool) {
+	one := s.chosen(running)
+	// RAUC chooses a slot when all of its images are written. An installation that
+	// breaks off leaves the slot bad, or without the status.
+	return one, one.name != running.name && one.name == s.primary && one.boot != "bad" && one.whole()
+}
+
+// whole reports whether all that RAUC has begun to write to a slot is there. A slot
+// that the factory wrote has no status.
+func (one slot) whole() bool { return one.status == "" || one.status == "ok" }
+
+// givenUp returns the slot that was chosen to start in place of the one that runs, and
+// that the boot loader does not take any more. ok is false if there is none.
+func (s system) givenUp(running slot) (gone slot, ok bool) {
+	one := s.chosen(running)
+	if _, is := s.staged(running); is || one.name == running.name || one.version == "" || !one.whole() {
+		return slot{}, false
+	}
+	return one, true
+}
+
+// boot returns what the last start of the machine came to.
+func (s system) boot() (strategy.Boot, error) {
+	running, err := s.running()
+	if err != nil {
+		return strategy.Boot{}, err
+	}
+	gone, _ := s.givenUp(running)
+	return strategy.Boot{Running: running.version, Failed: gone.version}, nil
+}
+
+// mark is a call of RAUC that changes what starts.
+type mark struct {
+	state string // "good", "bad" or "active"
+	slot  string
+}
+
+// confirm returns the marks that keep what a start came to: with boot counting both
+// slots count as tried after a way back, and unless the one that runs is good and the
+// other bad, the next start takes the bad one again.
+func (s system) confirm(boot strategy.Boot) ([]mark, error) {
+	running, err := s.running()
+	if err != nil {
+		return nil, err
+	}
+	marks := []mark{{"good", running.name}}
+	if boot.Failed == "" {
+		return marks, nil
+	}
+	for _, one := range s.others(running) {
+		if one.version == boot.Failed {
+			marks = append(marks, mark{"bad", one.name})
+			marks = append(marks, s.keep(running)...)
+		}
+	}
+	return marks, nil
+}
+
+// keep returns the mark that chooses the slot that runs, unless it is chosen. Without
+// it a slot that failed would be told again, and one that is written to would look as
+// if it had failed.
+func (s system) keep(running slot) []mark {
+	if s.chosen(running).name == running.name {
+		return nil
+	}
+	return []mark{{"active", running.name}}
+}
+
+// plan returns what a bundle changes.
+func (s system) plan(version string, size int64, rejected map[string]string) (message.Plan, error) {
+	running, err := s.running()
+	if err != nil || running.version == version {
+		return message.Plan{}, err
+	}
+	plan := message.Plan{
+		Changes: []message.Change{{Name: running.class, From: running.version, To: version}}, Download: size,
+		Reboot: "the new system starts from another slot",
+	}.Withhold(rejected, "it was rolled back on this host")
+	if len(plan.Changes) == 0 {
+		plan.Download, plan.Reboot = 0, ""
+	}
+	return plan, nil
+}
+
+// reach is how far the host is with a change.
+type reach int
+
+const (
+	// absent: the version neither runs nor starts next.
+	absent reach = iota
+	// next: the version starts next.
+	next
+	// runs: the version runs.
+	runs
+	// failed: the version was to start, and the machine went back by itself.
+	failed
+)
+
+// reached compares the host with a change.
+func (s system) reached(c message.Change) (reach, error) {
+	running, err := s.running()
+	if err != nil {
+		return absent, err
+	}
+	staged, isStaged := s.staged(running)
+	gone, isGone := s.givenUp(running)
+	switch {
+	case running.version == c.To:
+		return runs, nil
+	case isStaged && staged.version == c.To:
+		return next, nil
+	case isGone && gone.version == c.To:
+		return failed, nil
+	default:
+		return absent, nil
+	}
+}
+
+// missing returns the changes of a plan that the host does not have. What starts next
+// counts before the reboot.
+func (s system) missing(plan message.Plan, beforeReboot bool) (missing []message.Change, err error) {
+	running, err := s.running()
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range plan.Changes {
+		at, err := s.reached(c)
+		if err != nil {
+			return nil, err
+		}
+		if at != runs && (at != next || !beforeReboot) {
+			missing = append(missing, message.Change{Name: c.Name, From: running.version, To: c.To})
+		}
+	}
+	return missing, nil
+}
+
+// verify returns an error unless the versions of a plan run.
+func (s system) verify(plan message.Plan) error {
+	for _, c := range plan.Changes {
+		switch at, err := s.reached(c); {
+		case err != nil:
+			return err
+		case at == failed:
+			return s.wentBack(c)
+		case at != runs:
+			running, err := s.running()
+			return errors.Join(err, strategy.Fail(message.Verify, fmt.Errorf("version %s runs in slot %s, not %s", running.version, running.name, c.To)))
+		}
+	}
+	return nil
+}
+
+// wentBack is the error of a host whose machine went back by itself.
+func (s system) wentBack(c message.Change) error {
+	running, err := s.running()
+	if err != nil {
+		return err
+	}
+	gone, _ := s.givenUp(running)
+	return strategy.Fail(message.Boot, fmt.Errorf("%s %s did not start: the machine went back by itself from slot %s to %s with version %s", c.Name, c.To, gone.name, running.name, running.version))
+}
+
+// back returns the mark that undoes a plan, if it takes one, and what follows.
+func (s system) back(plan message.Plan) (marks []mark, outcome strategy.Outcome, err error) {
+	running, err := s.running()
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, c := range plan.Changes {
+		if c.To != running.version {
+			continue
+		}
+		old, err := s.old(running, c.From)
+		if err != nil {
+			return nil, 0, err
+		}
+		return []mark{{"active", old.name}}, strategy.RebootRequired, nil
+	}
+	// The old system runs. What was staged must not start.
+	return s.keep(running), strategy.Done, nil
+}
+
+// old returns the slot with the system from before. RAUC knows no version of one that
+// the factory wrote, though that system may have told its own when it ran.
+func (s system) old(running slot, version string) (slot, error) {
+	whole := slices.DeleteFunc(s.others(running), func(o slot) bool { return !o.whole() })
+	for _, want := range []string{version, ""} {
+		if i := slices.IndexFunc(whole, func(o slot) bool { return o.version == want }); i >= 0 {
+			return whole[i], nil
+		}
+	}
+	return slot{}, strategy.Fail(message.Install, fmt.Errorf("no other slot has the system from before, version %s: %s; rauc status --detailed shows more", version, describe(s.others(running))))
+}
+
+func describe(slots []slot) string {
+	texts := make([]string, 0, len(slots))
+	for _, one := range slots {
+		texts = append(texts, fmt.Sprintf("%s has version %s and status %s", one.name, cmp.Or(one.version, unknown), cmp.Or(one.status, unknown)))
+	}
+	return strings.Join(texts, ", ")
+}
