@@ -6,6 +6,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
 )
 
@@ -84,11 +85,11 @@ func (s *state) archiveWhenDue(now time.Time) {
 // After a start it is noted again, because the process before may have ended before
 // it was written.
 func (s *state) noteEnd(ended *run.State) {
-	for _, h := range s.hosts.ended(ended) {
+	s.hosts.ended(ended, func(h store.Host) {
 		if s.active {
 			s.writer.put(h)
 		}
-	}
+	})
 }
 
 func (s *state) archive(ended *run.State) {

@@ -97,19 +97,19 @@ func newHosts(o Options) hosts {
 // online changes nothing.
 func (h *hosts) heard(name string, a message.Alive, at time.Time) (described, changed bool) {
 	h.expire(at)
-	if h.known[name] == nil {
-		h.known[name] = &host{}
+	known := h.known[name]
+	if described = known == nil; described {
+		known = &host{Host: store.Host{Tenant: h.tenant, Name: name}}
+		h.known[name] = known
 		delete(h.deleted, name)
 		h.joined = at
 	}
-	known, wasOnline := h.known[name], h.present.online(name)
+	wasOnline := h.present.online(name)
 	known.seen, known.self = at, a.SelfReport
 	h.present.hear(name, at)
-	now := known.Host
-	now.Tenant, now.Name, now.Application, now.AgentVersion, now.Protocol = h.tenant, name, a.Application, a.AgentVersion, a.Protocol
-	now.Role, now.Labels = a.Role, a.Labels
-	if described = !sameHost(known.Host, now); described {
-		known.Host = now
+	if described = described || !says(a, &known.Host); described {
+		known.Application, known.AgentVersion, known.Protocol = a.Application, a.AgentVersion, a.Protocol
+		known.Role, known.Labels = a.Role, a.Labels
 	}
 	if !wasOnline {
 		h.logger.Info("host is online", "tenant", h.tenant, "host", name, "application", a.Application)
@@ -118,9 +118,10 @@ func (h *hosts) heard(name string, a message.Alive, at time.Time) (described, ch
 	return described, described || !wasOnline
 }
 
-func sameHost(a, b store.Host) bool {
-	return a.Tenant == b.Tenant && a.Name == b.Name && a.Application == b.Application && a.AgentVersion == b.AgentVersion &&
-		a.Protocol == b.Protocol && a.Role == b.Role && maps.Equal(a.Labels, b.Labels)
+// says reports whether a heartbeat describes its host as it is known.
+func says(a message.Alive, known *store.Host) bool {
+	return a.Application == known.Application && a.AgentVersion == known.AgentVersion &&
+		a.Protocol == known.Protocol && a.Role == known.Role && maps.Equal(a.Labels, known.Labels)
 }
 
 // progressed notes what a host tells for people, and reports whether it is
@@ -229,9 +230,9 @@ func (h *hosts) listed(applications []v1.WorkerApplication, only map[string]bool
 	return fleet
 }
 
-// ended notes how each host has come out of a run that has ended, and returns the
-// hosts of which that is new.
-func (h *hosts) ended(r *run.State) (changed []store.Host) {
+// ended notes how each host has come out of a run that has ended, and calls keep with
+// the hosts of which that is new.
+func (h *hosts) ended(r *run.State, keep func(store.Host)) {
 	for _, member := range r.Hosts() {
 		known := h.known[member.Name]
 		if known == nil || known.LastRun.ID > r.ID {
@@ -240,10 +241,9 @@ func (h *hosts) ended(r *run.State) (changed []store.Host) {
 		last, since := view.HostRun(r, member), outdatedSince(known.OutdatedSince, member.Status, view.Time(r.EndedAt))
 		if !last.Equal(known.LastRun) || !since.Equal(known.OutdatedSince) {
 			known.LastRun, known.OutdatedSince = last, since
-			changed = append(changed, known.Host)
+			keep(known.Host)
 		}
 	}
-	return changed
 }
 
 // outdatedSince returns since when a host is outdated, after a run of which it was a

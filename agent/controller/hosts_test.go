@@ -212,7 +212,11 @@ func TestEndedTwice(t *testing.T) {
 	for _, member := range r.Hosts() {
 		s.heard(member.Name, message.Alive{Application: "app"}, now)
 	}
-	if first, again := len(s.hosts.ended(r)), len(s.hosts.ended(r)); first == 0 || again != 0 {
+	ended := func() (changed int) {
+		s.hosts.ended(r, func(store.Host) { changed++ })
+		return changed
+	}
+	if first, again := ended(), ended(); first == 0 || again != 0 {
 		t.Errorf("the end is noted of %d hosts, and then of %d", first, again)
 	}
 }

@@ -43,8 +43,9 @@ func (s *state) loop(ctx context.Context, posted <-chan func(*state), heard *wai
 func (s *state) refresh(ctx context.Context, timer *time.Timer) {
 	if s.stale {
 		s.stale = false
-		s.hosts.pace.due = later(s.decide(ctx), s.Now())
-		timer.Reset(s.hosts.pace.due.Sub(s.Now()))
+		due, now := s.decide(ctx), s.Now()
+		s.hosts.pace.due = later(due, now)
+		timer.Reset(s.hosts.pace.due.Sub(now))
 	}
 }
 
@@ -71,9 +72,10 @@ func (s *state) heard(name string, a message.Alive, at time.Time) {
 		s.stale = true
 	}
 	described, changed := s.hosts.heard(name, a, at)
-	s.compareClocks(name, a, at)
+	known := s.hosts.known[name]
+	s.compareClocks(known, a, at)
 	if described && s.active {
-		s.writer.put(s.hosts.known[name].Host)
+		s.writer.put(known.Host)
 	}
 	if changed {
 		s.changed()
@@ -82,19 +84,18 @@ func (s *state) heard(name string, a message.Alive, at time.Time) {
 
 // compareClocks notes whether the clock of a host that was heard at a time differs
 // from the site's.
-func (s *state) compareClocks(name string, a message.Alive, at time.Time) {
+func (s *state) compareClocks(known *host, a message.Alive, at time.Time) {
 	var skew time.Duration
 	if !a.At.IsZero() {
 		skew = a.At.Sub(at)
 	}
-	known := s.hosts.known[name]
 	before := known.skew
 	known.skew = skew
 	if text := clockText(before, skew); text != "" {
-		if s.warnings.note(name, message.WarnClock, text, at) {
+		if s.warnings.note(known.Name, message.WarnClock, text, at) {
 			s.show()
 		}
-	} else if skew.Abs() <= clockLimit && s.warnings.clear(name, message.WarnClock) {
+	} else if skew.Abs() <= clockLimit && s.warnings.clear(known.Name, message.WarnClock) {
 		s.show()
 	}
 }

@@ -26,15 +26,24 @@ func newPresence() presence { return presence{order: list.New(), places: map[str
 
 // hear notes that a host is online.
 func (p presence) hear(name string, at time.Time) {
-	p.forget(name)
-	p.places[name] = p.order.PushBack(heardOf{name, at})
+	if e, online := p.places[name]; online {
+		of(e).at = at
+		p.order.MoveToBack(e)
+		return
+	}
+	p.places[name] = p.order.PushBack(&heardOf{name, at})
+}
+
+// of returns the host at a place in the order.
+func of(e *list.Element) *heardOf {
+	h, _ := e.Value.(*heardOf)
+	return h
 }
 
 // hearAll notes that all who are online still are.
 func (p presence) hearAll(at time.Time) {
 	for e := p.order.Front(); e != nil; e = e.Next() {
-		h, _ := e.Value.(heardOf)
-		e.Value = heardOf{h.name, at}
+		of(e).at = at
 	}
 }
 
@@ -59,9 +68,9 @@ func (p presence) count() int { return len(p.places) }
 func (p presence) expire(now time.Time) []string {
 	var silent []string
 	for e := p.order.Front(); e != nil; e = p.order.Front() {
-		h, _ := e.Value.(heardOf)
+		h := of(e)
 		if h.at.After(now) {
-			e.Value = heardOf{h.name, now}
+			h.at = now
 			break
 		}
 		if now.Sub(h.at) < message.Silence {
@@ -76,8 +85,7 @@ func (p presence) expire(now time.Time) []string {
 // next is when the next host may fall silent; zero when none is online.
 func (p presence) next() time.Time {
 	if e := p.order.Front(); e != nil {
-		h, _ := e.Value.(heardOf)
-		return h.at.Add(message.Silence)
+		return of(e).at.Add(message.Silence)
 	}
 	return time.Time{}
 }

@@ -31,17 +31,21 @@ func (s *state) logRun(r *run.State, record message.Decoded) {
 			logger().Info("run begins", "trigger", r.Trigger, "by", r.By, "reason", r.Why, "hosts", r.Size(), "not-after", r.NotAfter.UTC())
 		}
 	}
-	for _, g := range r.Stages(record.Time) {
-		if g.Begun && !s.runLog.stages[g.Name] {
-			if s.runLog.stages[g.Name] = true; live {
-				logger().Info("stage begins", "stage", g.Name, "hosts", g.Size)
+	if len(s.runLog.stages) < r.Begun() {
+		for _, g := range r.Stages(record.Time) {
+			if g.Begun && !s.runLog.stages[g.Name] {
+				if s.runLog.stages[g.Name] = true; live {
+					logger().Info("stage begins", "stage", g.Name, "hosts", g.Size)
+				}
 			}
 		}
 	}
-	for _, name := range hostsOf(record) {
-		if h, member := r.Host(name); member && h.Status == run.HostFailed && !s.runLog.failed[name] {
-			if s.runLog.failed[name] = true; live {
-				logger().Warn("host failed", "host", name, "stage", h.Stage, "error", h.Error)
+	if len(s.runLog.failed) < r.Count(run.HostFailed) {
+		for _, name := range hostsOf(record) {
+			if h, member := r.Host(name); member && h.Status == run.HostFailed && !s.runLog.failed[name] {
+				if s.runLog.failed[name] = true; live {
+					logger().Warn("host failed", "host", name, "stage", h.Stage, "error", h.Error)
+				}
 			}
 		}
 	}

@@ -54,14 +54,15 @@ func (s *state) fullView(r *run.State) v1.Run {
 // view is a run as the API shows it.
 func (s *state) view(r *run.State) v1.Run {
 	now := s.Now()
-	shown := view.Run(r, s.runTime(now), s.forecast.of(r, s.Now))
+	shown := view.Run(r, s.runTime(now), s.forecast.of(r, s.Now), func(h run.Host) string {
+		known := s.hosts.known[h.Name]
+		if known == nil {
+			return ""
+		}
+		return view.Progress(r, h, known.progress, known.progressAt)
+	})
 	if !r.Over() {
 		s.whyNot(r, &shown, now)
-	}
-	for i, h := range r.Hosts() {
-		if known := s.hosts.known[h.Name]; known != nil {
-			shown.Hosts[i].Progress = view.Progress(r, h, known.progress, known.progressAt)
-		}
 	}
 	return shown
 }

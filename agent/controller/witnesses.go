@@ -30,7 +30,7 @@ type witnesses struct {
 }
 
 func newWitnesses(o Options) witnesses {
-	return witnesses{log: o.Log, suspects: map[string]message.Position{}, elsewhere: map[string]bool{}, known: map[string]error{}}
+	return witnesses{log: o.Log, Witness: guard.NewWitness(), suspects: map[string]message.Position{}, elsewhere: map[string]bool{}, known: map[string]error{}}
 }
 
 // hear notes the position of a host, and reports whether there is something to decide. A

@@ -207,6 +207,17 @@ func (s *State) Stages(now time.Time) []Stage {
 	return views
 }
 
+// Begun returns how many stages have begun.
+func (s *State) Begun() int {
+	begun := 0
+	for i := range s.stages.list {
+		if s.stages.list[i].begun {
+			begun++
+		}
+	}
+	return begun
+}
+
 func (s *State) stagePhase(i int, now time.Time) string {
 	g := &s.stages.list[i]
 	switch {

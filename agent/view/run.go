@@ -22,9 +22,9 @@ func Progress(r *run.State, h run.Host, p message.Progress, at time.Time) string
 	return fmt.Sprintf("%d%% %s", p.Percent, p.Message)
 }
 
-// Run shows a run without its story and without what its hosts tell of their
-// progress. The forecast is nil when there is none.
-func Run(r *run.State, now time.Time, forecast *run.Forecast) v1.Run {
+// Run shows a run without its story. The forecast is nil when there is none, and
+// progress, what a member has told of its progress, when none can have told any.
+func Run(r *run.State, now time.Time, forecast *run.Forecast, progress func(run.Host) string) v1.Run {
 	view := v1.Run{
 		ID: r.Key(), Phase: string(r.Phase), Result: string(r.Result), Reason: r.Reason, Trigger: r.Trigger, RetryOf: r.RetryOf,
 		RequestedBy: r.By, RequestReason: r.Why, OpenedAt: Time(r.OpenedAt), NotAfter: Time(r.NotAfter), EndedAt: OptionalTime(r.EndedAt),
@@ -46,8 +46,14 @@ func Run(r *run.State, now time.Time, forecast *run.Forecast) v1.Run {
 			OutOfService: g.OutOfService, Upgraded: g.Upgraded, Failed: g.Failed,
 		})
 	}
-	for _, h := range r.Hosts() {
-		view.Hosts = append(view.Hosts, runHost(h))
+	members := r.Hosts()
+	view.Hosts = make([]v1.RunHost, 0, len(members))
+	for _, h := range members {
+		shown := runHost(h)
+		if progress != nil {
+			shown.Progress = progress(h)
+		}
+		view.Hosts = append(view.Hosts, shown)
 	}
 	view.Hosts = append(view.Hosts, leftOut(r)...)
 	if forecast != nil && !r.Over() {

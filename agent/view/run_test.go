@@ -26,7 +26,7 @@ func TestHostOfARun(t *testing.T) {
 	}
 	is := func(when, status string, givesUp time.Duration, rolledBack bool) {
 		t.Helper()
-		h := Run(l.Newest(), start, nil).Hosts[0]
+		h := Run(l.Newest(), start, nil, nil).Hosts[0]
 		if h.Status != status || h.RolledBack != rolledBack || (h.GivesUpAt == nil) != (givesUp == 0) || givesUp != 0 && !h.GivesUpAt.Equal(start.Add(givesUp)) {
 			t.Errorf("%s the host is %+v, given up at %v", when, h, h.GivesUpAt)
 		}

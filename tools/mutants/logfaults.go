@@ -119,7 +119,7 @@ var logFaults = []fault{
 	},
 	{
 		name: "hash-of-log-is-not-compared", in: "agent/log/guard.Guard.See",
-		old: `g.now.Hash != g.kept.Hash {`, new: `g.now.Hash == "" {`,
+		old: `g.now() != g.kept.Mark {`, new: `g.kept.Hash == "" {`,
 		by: tests("agent/log/guard", "TestGuard"),
 	},
 	{
@@ -129,7 +129,7 @@ var logFaults = []fault{
 	},
 	{
 		name: "gap-in-log-is-not-noticed", in: "agent/log/guard.Guard.See",
-		old: `if r.Seq != g.now.Seq+1 {`, new: `if r.Seq < g.now.Seq+1 {`,
+		old: `if r.Seq != g.seq+1 {`, new: `if r.Seq < g.seq+1 {`,
 		by: tests("agent/log/guard", "TestGap|TestGuard"),
 	},
 }

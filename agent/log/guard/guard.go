@@ -35,9 +35,10 @@ type State struct {
 // Guard checks the log while its owner folds it.
 type Guard struct {
 	storage Storage
-	// kept is what the storage has; now is how far the log was read.
+	// kept is what the storage has. seq is how far the log was read, and hash that of
+	// all records up to there.
 	kept State
-	now  Mark
+	seq  uint64
 	hash [sha256.Size]byte
 	// noted are the marks up to which the log may be trimmed, oldest first.
 	noted []Mark
@@ -56,7 +57,7 @@ func New(storage Storage) *Guard {
 	g := &Guard{storage: storage, kept: storage.Read()}
 	if trimmed := g.kept.Trimmed; trimmed != nil {
 		hash, _ := hex.DecodeString(trimmed.Hash)
-		g.now = *trimmed
+		g.seq = trimmed.Seq
 		copy(g.hash[:], hash)
 	}
 	return g
@@ -87,22 +88,24 @@ func (m Mark) possible() bool {
 
 // See adds the next record. An error means that the log is no longer the same.
 func (g *Guard) See(r message.Record) error {
-	if r.Seq <= g.now.Seq {
+	if r.Seq <= g.seq {
 		return nil
 	}
-	if g.kept.Seq == 0 && g.now.Seq == 0 {
+	if g.kept.Seq == 0 && g.seq == 0 {
 		g.adopt(r.Seq)
 	}
-	if r.Seq != g.now.Seq+1 {
-		return fmt.Errorf("the log is damaged: record %d follows record %d", r.Seq, g.now.Seq)
+	if r.Seq != g.seq+1 {
+		return fmt.Errorf("the log is damaged: record %d follows record %d", r.Seq, g.seq)
 	}
-	g.hash = chain(g.hash, r)
-	g.now = Mark{Seq: r.Seq, Hash: hex.EncodeToString(g.hash[:])}
-	if g.now.Seq == g.kept.Seq && g.now.Hash != g.kept.Hash {
+	g.hash, g.seq = chain(g.hash, r), r.Seq
+	if g.seq == g.kept.Seq && g.now() != g.kept.Mark {
 		return fmt.Errorf("the log is damaged: its records up to %d are not those that were there before", r.Seq)
 	}
 	return nil
 }
+
+// now is the mark up to which the log was read.
+func (g *Guard) now() Mark { return Mark{Seq: g.seq, Hash: hex.EncodeToString(g.hash[:])} }
 
 // End checks the log once it has been read up to its last record.
 func (g *Guard) End(last uint64) error {
@@ -114,31 +117,31 @@ func (g *Guard) End(last uint64) error {
 
 // chain adds a record to a running hash.
 func chain(hash [sha256.Size]byte, r message.Record) [sha256.Size]byte {
-	h := sha256.New()
-	h.Write(hash[:])
-	var number [8]byte
+	chained := append(make([]byte, 0, 1024), hash[:]...) // Few records are longer, and this needs no heap.
 	for _, n := range []uint64{r.Seq, uint64(r.Time.UnixNano()), uint64(r.Kind), r.Run, r.Epoch} {
-		binary.BigEndian.PutUint64(number[:], n)
-		h.Write(number[:])
+		chained = binary.BigEndian.AppendUint64(chained, n)
 	}
-	texts := []string{r.Host, string(r.Action), string(r.Body)}
+	chained = appendText(chained, r.Host)
+	chained = appendText(chained, r.Action)
+	chained = appendText(chained, r.Body)
 	if r.Unknown {
-		texts = append(texts, "unknown")
+		chained = appendText(chained, "unknown")
 	}
-	for _, text := range texts {
-		binary.BigEndian.PutUint64(number[:], uint64(len(text)))
-		h.Write(number[:])
-		h.Write([]byte(text))
-	}
-	return [sha256.Size]byte(h.Sum(nil))
+	return sha256.Sum256(chained)
+}
+
+// appendText appends a text after its length, so that no two sequences of texts look
+// the same.
+func appendText[T ~string | ~[]byte](to []byte, text T) []byte {
+	return append(binary.BigEndian.AppendUint64(to, uint64(len(text))), text...)
 }
 
 // Keep makes the current mark durable.
 func (g *Guard) Keep() error {
-	if g.now.Seq <= g.kept.Seq {
+	if g.seq <= g.kept.Seq {
 		return nil
 	}
-	return g.write(State{Mark: g.now, Trimmed: g.kept.Trimmed, Told: g.kept.Told})
+	return g.write(State{Mark: g.now(), Trimmed: g.kept.Trimmed, Told: g.kept.Told})
 }
 
 func (g *Guard) write(s State) error {
@@ -170,21 +173,21 @@ func (g *Guard) adopt(first uint64) {
 	if first == 1 {
 		return
 	}
-	g.now = Mark{Seq: first - 1, Hash: hex.EncodeToString(g.hash[:])}
-	begin := g.now
+	g.seq = first - 1
+	begin := g.now()
 	g.kept.Trimmed = &begin
 }
 
 // Note remembers the current mark, that of the last See: the log may be trimmed up to
 // it.
 func (g *Guard) Note() {
-	if n := len(g.noted); g.now.Seq == 0 || n > 0 && g.noted[n-1].Seq == g.now.Seq {
+	if n := len(g.noted); g.seq == 0 || n > 0 && g.noted[n-1].Seq == g.seq {
 		return
 	}
 	if len(g.noted) == maxNoted {
 		g.noted = slices.Delete(g.noted, 0, 1)
 	}
-	g.noted = append(g.noted, g.now)
+	g.noted = append(g.noted, g.now())
 }
 
 // Trim makes durable that the log is trimmed up to a sequence. It is called before the
@@ -200,8 +203,8 @@ func (g *Guard) Trim(seq uint64) error {
 	}
 	trimmed := g.noted[i]
 	known := g.kept.Mark
-	if g.now.Seq > known.Seq {
-		known = g.now
+	if g.seq > known.Seq {
+		known = g.now()
 	}
 	if err := g.write(State{Mark: known, Trimmed: &trimmed, Told: g.kept.Told}); err != nil {
 		return err

@@ -30,28 +30,32 @@ type sight struct {
 	answered bool
 }
 
+// NewWitness makes a Witness that expects a log from its first record on.
+func NewWitness() Witness {
+	return Witness{hosts: map[string]sight{}, answered: map[string]bool{}}
+}
+
 // Fold takes the next record.
 func (w *Witness) Fold(r message.Decoded) {
 	w.last = r.Seq
 	switch r.Kind {
 	case message.CommandAll:
 		w.prepare = sight{seq: r.Seq, at: r.Time, run: r.Seq, action: message.Prepare}
-		w.hosts, w.answered = map[string]sight{}, map[string]bool{}
+		clear(w.hosts)
+		clear(w.answered)
 	case message.CommandHost:
 		s := sight{seq: r.Seq, at: r.Time, run: r.Run}
 		if r.Command != nil {
 			s.action = r.Command.Action
 		}
-		if w.hosts != nil {
-			w.hosts[r.Host] = s
-		}
+		w.hosts[r.Host] = s
 	case message.ReplyRecord:
 		w.reply(r)
 	}
 }
 
 func (w *Witness) reply(r message.Decoded) {
-	if w.answered != nil && r.Run == w.prepare.run && r.Action == message.Prepare {
+	if r.Run == w.prepare.run && r.Action == message.Prepare {
 		w.answered[r.Host] = true
 	}
 	if s := w.hosts[r.Host]; s.seq != 0 && s.run == r.Run && s.action == r.Action {

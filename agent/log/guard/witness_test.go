@@ -28,7 +28,7 @@ func witnessed() *Witness {
 		{Seq: 9, Kind: message.ReplyRecord, Run: 3, Host: "h02", Action: message.Upgrade},
 		{Seq: 10, Kind: message.EventRecord},
 	}
-	var w Witness
+	w := NewWitness()
 	for _, r := range all {
 		r.Time = noon.Add(time.Duration(r.Seq) * time.Second)
 		w.Fold(r.Decode())
@@ -73,7 +73,7 @@ func TestWitness(t *testing.T) {
 // TestWitnessOfAnEmptyLog checks that a log that lost all is found out as well.
 func TestWitnessOfAnEmptyLog(t *testing.T) {
 	t.Parallel()
-	var w Witness
+	w := NewWitness()
 	w.Fold(message.Record{Seq: 1, Kind: message.ReplyRecord, Run: 1, Action: message.Prepare, Host: "h01"}.Decode())
 	w.Fold(message.Record{Seq: 2, Kind: message.CommandHost, Host: "h01", Run: 1, Body: []byte("{")}.Decode())
 	if err := w.Compare("h01", message.Position{Seq: 3}); err == nil || !strings.Contains(err.Error(), "h01 knows record 3") {
