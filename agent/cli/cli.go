@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/exec"
 )
 
 // version is the version of the program.
@@ -92,6 +94,10 @@ type commands struct {
 	Credentials credentialsCommand `cmd:"" help:"Make, list and withdraw tokens of the REST API and keys of hosts."`
 	Completion  completionCommand  `cmd:"" help:"Print a script that completes the command line in bash, zsh or fish."`
 	Man         manCommand         `cmd:"" help:"Write the man pages of the program and its commands."`
+
+	// What the worker starts.
+	Strategy strategyCommand `cmd:"" hidden:"" help:"Carry out one action of a strategy."`
+	Scoped   scopedCommand   `cmd:"" hidden:"" help:"Run a program in a scope of its own."`
 }
 
 // Run does what the arguments say, until ctx ends, and returns the exit code.
@@ -106,7 +112,7 @@ func execute(ctx context.Context, program string, args []string, stdin io.Reader
 	code := -1
 	parser, err := newParser(&c, program, kong.Bind(dial),
 		kong.Writers(stdout, stderr), kong.Exit(func(status int) { code = status }),
-		kong.Bind(&console{in: stdin, err: stderr}), kong.BindTo(ctx, (*context.Context)(nil)), kong.BindTo(stdout, (*io.Writer)(nil)), kong.BindTo(stdin, (*io.Reader)(nil)),
+		kong.Bind(&console{in: stdin, err: stderr}), kong.Bind(exec.Streams{In: stdin, Out: stdout, Err: stderr}), kong.BindTo(ctx, (*context.Context)(nil)), kong.BindTo(stdout, (*io.Writer)(nil)), kong.BindTo(stdin, (*io.Reader)(nil)),
 	)
 	if err != nil {
 		_, _ = fmt.Fprintln(stderr, "osupgrade-agent:", err)
@@ -149,6 +155,9 @@ func report(stderr io.Writer, err error) int {
 		return exitOK
 	case errors.Is(err, errNotCompleted):
 		return exitNotCompleted
+	}
+	if status, ok := errors.AsType[exitStatus](err); ok {
+		return int(status)
 	}
 	_, _ = fmt.Fprintln(stderr, "osupgrade-agent:", explain(err))
 	if _, ok := errors.AsType[misuse](err); ok {

@@ -124,7 +124,7 @@ func TestCompletionScripts(t *testing.T) {
 		if !found || strings.Count(zsh, "\n"+identifier(n)+"() {\n") != 1 {
 			t.Errorf("zsh has no function, or more than one, for %q", name)
 		}
-		for _, child := range n.Children {
+		for _, child := range visible(n) {
 			if !strings.Contains(function, " '"+child.Name+":") || !strings.Contains(function, child.Name+") "+identifier(child)+" ;;") {
 				t.Errorf("zsh does not know %s below %q:\n%s", child.Name, name, function)
 			}

@@ -18,7 +18,6 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/exec"
 )
 
 // workerCommand runs the worker of this host. Each of its flags is also a key
@@ -34,7 +33,8 @@ type workerCommand struct {
 	NATSURL          string   `help:"Address of the site's log." name:"nats-url" default:"nats://127.0.0.1:4222" env:"OSUPGRADE_NATS_URL"`
 	NATSCAFile       string   `help:"Certificates to trust for it, PEM (default: the system's)." name:"nats-ca-file" type:"path" env:"OSUPGRADE_NATS_CA_FILE" placeholder:"FILE"`
 	KeyFile          string   `help:"This host's key, made by: osupgrade-agent credentials host." required:"" type:"path" env:"OSUPGRADE_KEY_FILE" placeholder:"FILE"`
-	Scripts          string   `help:"Folder of the exec strategy's scripts: versions, prepare, upgrade, resume, verify, rollback." required:"" type:"path" env:"OSUPGRADE_SCRIPTS" placeholder:"DIR"`
+	Strategy         string   `help:"How this host is upgraded: exec is the scripts of --scripts." default:"exec" env:"OSUPGRADE_STRATEGY" placeholder:"NAME"`
+	Scripts          string   `help:"Folder of the scripts of strategy exec, such as versions, prepare, upgrade and resume." type:"path" env:"OSUPGRADE_SCRIPTS" placeholder:"DIR"`
 	RebootCommand    string   `help:"Command that reboots this machine, run by sh -c; what it prints goes to reboot.log in the folder of --state. A worker that was killed while it ran the command may run it once more in the same boot." default:"systemctl reboot" env:"OSUPGRADE_REBOOT_COMMAND"`
 	BootIDFile       string   `help:"File with the boot id." name:"boot-id-file" default:"/proc/sys/kernel/random/boot_id" type:"path" env:"OSUPGRADE_BOOT_ID_FILE"`
 	StepLimit        length   `help:"Longest time that one script may take, such as 1h or 1d; verify has at most 10m, versions at most 1m." default:"1h" env:"OSUPGRADE_STEP_LIMIT"`
@@ -44,6 +44,8 @@ type workerCommand struct {
 	Label            []string `help:"Label of this host, by which a rollout may choose it; repeatable." env:"OSUPGRADE_LABEL" placeholder:"KEY=VALUE"`
 	Checks           string   `help:"Folder of the scripts that a rollout's checks and hooks of type exec may name (default: none may be named)." type:"path" env:"OSUPGRADE_CHECKS" placeholder:"DIR"`
 	RebootLimit      length   `help:"Longest time from the reboot command to the reboot, such as 15m." default:"15m" env:"OSUPGRADE_REBOOT_LIMIT"`
+
+	Options strategyOptions `embed:""`
 
 	labels map[string]string
 }
@@ -124,26 +126,26 @@ func (c *workerCommand) check() (err error) {
 	case c.VersionsInterval < length(shortestVersionsInterval):
 		return fmt.Errorf("versions-interval: %s is invalid; use %s or more, such as 10m", c.VersionsInterval, shortestVersionsInterval)
 	}
+	if err := c.checkStrategy(); err != nil {
+		return err
+	}
 	return errors.Join(checkName("tenant", c.Tenant, "a tenant"), checkName("application", c.Application, "an application"))
 }
 
 func (c *workerCommand) open(ctx context.Context, hostLog *jetstream.HostLog, out io.Writer, log *slog.Logger, program version) (*worker.Worker, error) {
-	scripts, err := exec.New(exec.Options{
-		Dir: c.Scripts, StateDir: filepath.Join(c.State, "exec"), Timeouts: exec.WithStep(time.Duration(c.StepLimit)),
-		VersionPaths: c.WatchVersions,
-	})
+	system, err := c.openStrategy()
 	if err != nil {
 		return nil, err
 	}
 	checks := &check.Runner{Scripts: c.Checks, Tenant: c.Tenant, Log: log}
 	return worker.Open(ctx, worker.Options{
 		Tenant: c.Tenant, Host: c.Host, Application: c.Application, Version: string(program), Dir: c.State,
-		HostLog: hostLog, Strategy: scripts, Machine: c.computer(),
+		HostLog: hostLog, Strategy: system, Machine: c.computer(),
 		Limits: c.limits(), Log: log,
 		VersionsInterval: time.Duration(c.VersionsInterval), Watch: filewatch.Watch,
 		Role: c.Role, Labels: c.labels, Checks: checks,
 		SelfCheck: func(ctx context.Context) message.SelfReport {
-			return message.NewSelfReport(checks.Installed(), scripts.Detect(ctx))
+			return message.NewSelfReport(checks.Installed(), system.Detect(ctx))
 		},
 		Leased: func(held bool) { c.sayReady(out, held) }, At: crashPoint(c.Host),
 	})

@@ -19,6 +19,7 @@ func TestLimits(t *testing.T) {
 		5 * time.Minute:  {Versions: time.Minute, Verify: 5 * time.Minute},
 		day:              {Versions: time.Minute, Verify: 10 * time.Minute},
 	} {
+		want.Booted, want.Plan, want.Missing, want.Confirm = want.Versions, want.Verify, want.Verify, want.Verify
 		want.Prepare, want.Upgrade, want.Resume, want.Rollback = step, step, step, step
 		c := workerCommand{StepLimit: length(step), RebootLimit: length(7 * time.Second)}
 		if got := exec.WithStep(step); got != want {

@@ -81,6 +81,8 @@ var (
 	Identity = Kind{"identity", 1}
 	// Download says what a strategy has downloaded, and how much of it is on disk.
 	Download = Kind{"download", 1}
+	// Step is the request to a program that carries out a step of a host.
+	Step = Kind{"request of a step", 1}
 	// Simulated is a file of a simulated host.
 	Simulated = Kind{"simulated host", 1}
 )

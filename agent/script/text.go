@@ -54,22 +54,27 @@ func Blank(line []byte) bool {
 // MaxLine is the number of bytes that are kept of a line.
 const MaxLine = 8 << 10
 
-// Lines is a writer that splits its input into lines, without line ends and at
-// most MaxLine long. It holds one line at a time.
+// Lines is a writer that splits its input into lines, without line ends and of a
+// limited length. It holds one line at a time.
 type Lines struct {
 	each func(line []byte)
 	line []byte
+	max  int
 }
 
-// NewLines returns Lines that pass each line to each, which must not retain it.
-func NewLines(each func(line []byte)) *Lines { return &Lines{each: each} }
+// NewLines returns Lines that pass each line to each, at most MaxLine long; each must
+// not retain it.
+func NewLines(each func(line []byte)) *Lines { return NewLongLines(MaxLine, each) }
+
+// NewLongLines is NewLines with lines of at most limit bytes.
+func NewLongLines(limit int, each func(line []byte)) *Lines { return &Lines{each: each, max: limit} }
 
 // Write implements io.Writer. It never fails.
 func (l *Lines) Write(data []byte) (int, error) {
 	size := len(data)
 	for {
 		part, rest, complete := bytes.Cut(data, []byte("\n"))
-		l.line = append(l.line, part[:min(len(part), MaxLine-len(l.line))]...)
+		l.line = append(l.line, part[:min(len(part), l.max-len(l.line))]...)
 		if !complete {
 			return size, nil
 		}
@@ -81,8 +86,12 @@ func (l *Lines) Write(data []byte) (int, error) {
 // End ends the current line.
 func (l *Lines) End() {
 	l.each(l.line)
-	l.line = l.line[:0]
+	l.Drop()
 }
 
-// Drop discards the current line.
-func (l *Lines) Drop() { l.line = l.line[:0] }
+// Drop discards the current line. The room of a long one is given back.
+func (l *Lines) Drop() {
+	if l.line = l.line[:0]; cap(l.line) > 2*MaxLine {
+		l.line = nil
+	}
+}

@@ -199,7 +199,7 @@ var hostFaults = []fault{
 	},
 	{
 		name: "versions-takes-as-long-as-a-step", in: "agent/worker/strategy/exec.WithStep",
-		old: `Versions: min(step, defaultLimit(actionVersions))`, new: `Versions: step`,
+		old: `Versions: look(actionVersions)`, new: `Versions: step`,
 		by: tests("agent/cli", "TestLimits"),
 	},
 	{

@@ -2,7 +2,6 @@ package exec
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,40 +13,72 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/script"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
-// call runs one script: it waits for the lock, starts the script, supervises it
-// and interprets its end. parse parses the output of versions; it is nil for other
-// actions.
-func (s *Strategy) call(ctx context.Context, a action, job strategy.Job, parse func([]byte) error) (result strategy.Outcome, err error) {
-	if err := errors.Join(s.checkFolder(), s.checkScript(a)); err != nil {
-		return 0, fmt.Errorf("cannot run %s: %w", a, err)
+// step is one call of an action.
+type step struct {
+	action action
+	job    strategy.Job
+	// boot is what is confirmed; of confirm alone.
+	boot strategy.Boot
+	// parse reads the result that the action prints; nil for one that prints none.
+	parse func([]byte) error
+	// planned gets the plan that prepare told, if it told one; nil for other actions.
+	planned func(message.Plan)
+}
+
+// call runs one action: it waits for the lock, starts the script, supervises it and
+// interprets its end.
+func (s *Strategy) call(ctx context.Context, st step) (result strategy.Outcome, err error) {
+	a := st.action
+	cannot := func(err error) error { return fmt.Errorf("cannot run %s: %w", a, err) }
+	if st.job.Progress == nil {
+		st.job.Progress = func(int, string) {}
 	}
-	lock, err := s.acquire(ctx, a, job.Progress)
+	if err := s.checkCommand(a); err != nil {
+		return 0, cannot(err)
+	}
+	lock, err := s.acquire(ctx, a, st.job.Progress)
 	if err != nil {
-		return 0, fmt.Errorf("cannot run %s: %w", a, err)
+		return 0, cannot(err)
 	}
 	defer func() { err = errors.Join(err, ignoreClosed(lock.Close())) }()
-	out, err := s.openOutput(a, job, lock)
+	out, err := s.openOutput(st, lock)
 	if err != nil {
-		return 0, fmt.Errorf("cannot run %s: %w", a, err)
+		return 0, cannot(err)
 	}
 	defer func() { err = errors.Join(err, out.close()) }()
-	p, err := s.start(a, job, lock, out)
+	p, err := s.start(st, lock, out)
 	if err != nil {
-		return 0, fmt.Errorf("cannot run %s: %w", a, err)
+		return 0, cannot(err)
 	}
 	if err := s.supervise(ctx, a, p, lock, out); err != nil {
 		return 0, err
 	}
 	result, err = ended(a, p.State, out)
-	if err == nil && parse != nil {
-		err = out.parse(parse)
+	if err == nil {
+		err = st.results(out)
 	}
 	return result, err
+}
+
+// results reads what an action that has succeeded told.
+func (st step) results(out *output) error {
+	if st.parse != nil {
+		return out.parse(st.action, st.parse)
+	}
+	if st.planned == nil || out.tail.plan == nil && out.tail.planErr == nil {
+		return nil
+	}
+	if out.tail.planErr != nil {
+		return fmt.Errorf("%s is done, and its plan cannot be used: %w, output in %s", st.action, out.tail.planErr, out.log.Name())
+	}
+	st.planned(*out.tail.plan)
+	return nil
 }
 
 // supervise waits for the end of a script, follows its output, and stops the
@@ -127,86 +158,26 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// action is an action of a host and the name of its script.
-type action string
-
-const (
-	actionVersions action = "versions"
-	actionPrepare  action = "prepare"
-	actionUpgrade  action = "upgrade"
-	actionResume   action = "resume"
-	actionVerify   action = "verify"
-	actionRollback action = "rollback"
-)
-
-// required are the actions that must have a script.
-var required = []action{actionVersions, actionUpgrade, actionResume}
-
-var optional = []action{actionPrepare, actionVerify, actionRollback}
-
-// The exit statuses with a meaning.
-const (
-	statusDone           = 0
-	statusRebootRequired = 10
-	statusNotDone        = 11
-)
-
-// request is the JSON object on a script's standard input.
-type request struct {
-	Action   action    `json:"action"`
-	Tenant   string    `json:"tenant,omitzero"`
-	Host     string    `json:"host,omitzero"`
-	Run      uint64    `json:"run,omitzero"`
-	NotAfter time.Time `json:"not-after,omitzero"`
-	BootID   string    `json:"boot-id,omitzero"`
-}
-
-func requestOf(a action, job strategy.Job) request {
-	return request{a, job.Tenant, job.Host, job.Run, job.NotAfter.UTC(), job.BootID}
-}
-
-// outcome returns the meaning of an exit status for an action. ok is false if the
-// script failed. An error means a status that only other actions may return.
-func outcome(a action, status int) (result strategy.Outcome, ok bool, err error) {
-	switch {
-	case status == statusDone:
-		return strategy.Done, true, nil
-	case status == statusRebootRequired && (a == actionUpgrade || a == actionResume):
-		return strategy.RebootRequired, true, nil
-	case status == statusNotDone && a == actionResume:
-		return strategy.NotDone, true, nil
-	case status == statusRebootRequired:
-		return 0, false, fmt.Errorf("exit status %d means that a reboot is required, which only upgrade and resume may return, not %s", status, a)
-	case status == statusNotDone:
-		return 0, false, fmt.Errorf("exit status %d means not done, which only resume may return, not %s", status, a)
-	default:
-		return 0, false, nil
-	}
-}
-
 const (
 	terminate = syscall.SIGTERM
 	kill      = syscall.SIGKILL
 )
 
-// maxRequest is the size that a pipe buffers on every system. The request is
-// written before the script starts, so it is complete even if the worker dies.
-const maxRequest = 4096
-
-// start starts a script with the lock and its request.
-func (s *Strategy) start(a action, job strategy.Job, lock *os.File, out *output) (p *script.Process, err error) {
-	stdin, err := requestPipe(requestOf(a, job))
+// start starts an action with the lock and its request.
+func (s *Strategy) start(st step, lock *os.File, out *output) (p *script.Process, err error) {
+	stdin, err := requestOf(st, s.options).open(s.stateDir)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, stdin.Close()) }()
 	inherited := make([]*os.File, lockFD-2)
 	inherited[lockFD-3] = lock
+	command := slices.Concat(s.wrap, s.commandOf(st.action))
 	return script.Start(&osexec.Cmd{
-		Path:       s.script(a),
-		Args:       []string{s.script(a)},
-		Dir:        s.dir,
-		Env:        slices.Concat(s.env, jobEnvironment(a, job)),
+		Path:       command[0],
+		Args:       command,
+		Dir:        s.workDir(),
+		Env:        slices.Concat(s.env, jobEnvironment(st.action, st.job)),
 		Stdin:      stdin,
 		Stdout:     out.stdout(),
 		Stderr:     out.log,
@@ -214,24 +185,20 @@ func (s *Strategy) start(a action, job strategy.Job, lock *os.File, out *output)
 	})
 }
 
-// requestPipe returns the read end of a pipe that contains the request.
-func requestPipe(r request) (*os.File, error) {
-	data, err := json.Marshal(r)
-	if err != nil {
-		return nil, err
+// commandOf returns the program and the arguments of an action.
+func (s *Strategy) commandOf(a action) []string {
+	if s.program != nil {
+		return append(slices.Clone(s.program), string(a))
 	}
-	if len(data) >= maxRequest {
-		return nil, fmt.Errorf("its input is %d bytes; at most %d", len(data), maxRequest-1)
+	return []string{s.script(a)}
+}
+
+// workDir is the folder in which an action runs.
+func (s *Strategy) workDir() string {
+	if s.program != nil {
+		return s.stateDir
 	}
-	reader, writer, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	_, err = writer.Write(append(data, '\n'))
-	if err := errors.Join(err, writer.Close()); err != nil {
-		return nil, errors.Join(err, reader.Close())
-	}
-	return reader, nil
+	return s.dir
 }
 
 // lockFD is the descriptor at which a script inherits the lock. Every shell can
@@ -254,12 +221,15 @@ func jobEnvironment(a action, job strategy.Job) []string {
 	return env
 }
 
-// checkAll checks the folder and its scripts.
+// checkAll checks the program, or the folder and its scripts.
 func (s *Strategy) checkAll() error {
-	var problems []error
+	if s.program != nil {
+		return s.checkCommand("")
+	}
 	if err := s.checkFolder(); err != nil {
 		return err
 	}
+	var problems []error
 	for _, a := range slices.Concat(required, optional) {
 		has, err := s.has(a)
 		if err == nil && (has || slices.Contains(required, a)) {
@@ -267,19 +237,42 @@ func (s *Strategy) checkAll() error {
 		}
 		problems = append(problems, err)
 	}
-	return errors.Join(problems...)
+	return errors.Join(append(problems, s.checkPair(actionBooted, actionConfirm))...)
+}
+
+// checkPair refuses one of two scripts without the other.
+func (s *Strategy) checkPair(a, b action) error {
+	hasA, errA := s.has(a)
+	hasB, errB := s.has(b)
+	if err := errors.Join(errA, errB); err != nil || hasA == hasB {
+		return err
+	}
+	if hasB {
+		a, b = b, a
+	}
+	return fmt.Errorf("there is the script %s without the script %s; a host that tells which system has started also confirms it: write both or neither", a, b)
+}
+
+// checkCommand is repeated before each start, because what is to be started may have
+// been replaced since Detect.
+func (s *Strategy) checkCommand(a action) error {
+	if s.program != nil {
+		return script.CheckFile(s.program[0])
+	}
+	return errors.Join(s.checkFolder(), s.checkScript(a))
 }
 
 func (s *Strategy) checkFolder() error { return script.CheckFolder(s.dir) }
 
-// checkScript is repeated before each start, because the script may have been
-// replaced since Detect.
 func (s *Strategy) checkScript(a action) error { return script.CheckFile(s.script(a)) }
 
 func (s *Strategy) script(a action) string { return filepath.Join(s.dir, string(a)) }
 
-// has reports whether a file with the script's name exists.
+// has reports whether there is an action: a program has all, and decides what each is.
 func (s *Strategy) has(a action) (bool, error) {
+	if s.program != nil {
+		return true, nil
+	}
 	_, err := os.Lstat(s.script(a))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -297,13 +290,23 @@ func ended(a action, state *os.ProcessState, out *output) (strategy.Outcome, err
 	status := state.ExitCode()
 	result, ok, err := outcome(a, status)
 	switch {
+	case errors.Is(err, strategy.ErrNoPlan), errors.Is(err, strategy.ErrNoRollback):
+		return 0, err
 	case err != nil:
 		return 0, fmt.Errorf("%w, %s", err, where)
 	case ok:
 		return result, nil
-	case out.tail.last == "":
-		return 0, fmt.Errorf("%s failed and printed nothing: exit status %d, %s", a, status, where)
-	default:
-		return 0, fmt.Errorf("%s: exit status %d, %s", out.tail.last, status, where)
 	}
+	said := out.tail.last
+	if said == "" {
+		said = string(a) + " failed and printed nothing"
+	}
+	err = fmt.Errorf("%s: exit status %d, %s", said, status, where)
+	switch {
+	case out.tail.class != "":
+		return 0, strategy.Fail(out.tail.class, err)
+	case status == statusTransient:
+		return 0, strategy.Fail(message.Transient, err)
+	}
+	return 0, err
 }

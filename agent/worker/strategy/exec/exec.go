@@ -1,8 +1,8 @@
-// Package exec is the strategy that runs a folder of scripts, one script for each
-// action. It starts scripts, limits their time and output, and interprets their
-// exit status and output.
+// Package exec is the strategy that runs each action in a process of its own: a script
+// of a folder, or a program that Serve serves. It starts processes, limits their time and
+// output, and interprets their exit status and output.
 //
-// It never kills a script because the worker stops: the script continues, and the
+// It never kills an action because the worker stops: the action continues, and the
 // next call waits for it. It never decides the order of actions and passes no
 // secret as an argument.
 //
@@ -10,18 +10,26 @@
 //
 // versions, upgrade and resume are required; resume finds out after a crash what
 // happened. Without prepare or verify there is nothing to prepare or verify,
-// without rollback there is no rollback. The folder and its scripts belong to root
-// or to the worker's user, and nobody else may write them. A script is an
-// executable regular file. Other files in the folder are ignored. A script runs in
-// the folder, without arguments.
+// without rollback there is no rollback, without plan nobody can tell in advance what an
+// upgrade would change. Without missing the plan is compared with the versions. booted
+// and confirm belong to a host with more than one bootable system: both or neither.
+// The folder and its scripts belong to root or to the worker's user, and nobody else may
+// write them. A script is an executable regular file. Other files in the folder are
+// ignored. A script runs in the folder, without arguments.
 //
 // # Input
 //
 // Standard input is one JSON object. Members that do not apply are absent
-// (versions has only "action"):
+// (versions has only "format" and "action"):
 //
-//	{"action": "upgrade", "tenant": "acme", "host": "h01", "run": 41,
-//	 "not-after": "2027-01-31T04:00:00Z", "boot-id": "0a54..."}
+//	{"format": 1, "action": "upgrade", "tenant": "acme", "host": "h01", "run": 41,
+//	 "not-after": "2027-01-31T04:00:00Z", "boot-id": "0a54...",
+//	 "plan": {"changes": [{"name": "kernel", "from": "6.1.0", "to": "6.1.1"}]}}
+//
+// "plan" is what prepare told in this run. plan and prepare get "rejected", versions by
+// name that were rolled back and are not to be offered again. missing gets "staged" when
+// it is asked before the reboot: what takes effect with the next boot is not missing
+// then. confirm gets "boot", which is what booted printed.
 //
 // The environment holds PATH and HOME (the worker's), LANG=C.UTF-8,
 // OSUPGRADE_ACTION, OSUPGRADE_TENANT, OSUPGRADE_HOST, OSUPGRADE_RUN and
@@ -34,23 +42,26 @@
 // package to version, or lines of a package, blanks and its version: 1 to 10,000
 // packages in at most 1 MiB. It runs at the start of the worker, after each step,
 // at regular intervals, and after a change of one of Options.VersionPaths, such as
-// /var/lib/dpkg/status; it should not change these itself.
+// /var/lib/dpkg/status; it should not change these itself. plan prints a plan, missing a
+// plan whose changes are missing, booted {"running": "1.0", "failed": "1.1"}; "failed" is
+// the version that the machine gave up by itself, if there is one.
 //
 // Standard output and error of any other script go directly to
 // StateDir/output/RUN-ACTION.log, so that the script can continue to print after
-// the worker has died. Standard error of versions goes to versions.log. A line
-// that is a JSON object of "progress" (0 to 100) and "message", both optional,
-// reports progress; any other line reports its text as a message. A file larger
-// than Options.OutputLimit is emptied, and a line in it says so. The worker sends the
-// end of the file to the site, which keeps it with the run as it was printed: a script
-// must not print a secret.
+// the worker has died. Standard error of those that print a result goes to ACTION.log. A
+// line that is a JSON object of "progress" (0 to 100), "message" and "class", each
+// optional, reports progress and, before a failure, its class; any other line reports its
+// text as a message. A line {"plan": {...}} of prepare is the plan, by which the worker
+// proves the upgrade. A file larger than Options.OutputLimit is emptied, and a line in it
+// says so. The worker sends the end of the file to the site, which keeps it with the run
+// as it was printed: a script must not print a secret.
 //
 // # Exit status
 //
 //	0      done
-//	10     upgrade, resume: done after a reboot
-//	11     resume: not done, upgrade may run again
-//	75     failed; reserved, as EX_TEMPFAIL
+//	10     upgrade, resume, rollback: done after a reboot
+//	11     resume: not done, upgrade may run again; plan, rollback: there is none
+//	75     failed, and may pass by itself: class transient, unless a line says otherwise
 //	other  failed; the last line that is not empty is the reason
 //
 // # Timeouts
@@ -59,7 +70,7 @@
 // SIGKILL after Options.Grace. When the context of a call ends, the call returns
 // its error and the script continues without the worker, as after a crash of the
 // worker. A service manager must therefore stop only the worker (systemd:
-// KillMode=process).
+// KillMode=process); Options.Wrap can move the script out of the worker's service.
 //
 // # Lock
 //
@@ -75,6 +86,7 @@ package exec
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -97,6 +109,16 @@ const (
 type Options struct {
 	// Dir is the folder of scripts.
 	Dir string
+	// Program carries out the actions in place of a folder of scripts: it gets the
+	// name of the action as its last argument, and Options in its request. Serve is
+	// the other half.
+	Program []string
+	Options json.RawMessage
+	// Fits finds out whether the program can upgrade this host; nil means that it can.
+	Fits func(context.Context) error
+	// Wrap is put before each command: a program, with its arguments, that becomes the
+	// command that follows.
+	Wrap []string
 	// StateDir is the folder of the output and the lock; New creates it. Scripts
 	// of one StateDir never run at the same time.
 	StateDir string
@@ -118,6 +140,10 @@ type Options struct {
 // run one after the other.
 type Strategy struct {
 	dir      string
+	program  []string
+	options  json.RawMessage
+	fits     func(context.Context) error
+	wrap     []string
 	stateDir string
 	watched  []string
 	limits   map[action]time.Duration
@@ -128,9 +154,10 @@ type Strategy struct {
 }
 
 var (
-	_ strategy.Strategy = (*Strategy)(nil)
-	_ strategy.Watcher  = (*Strategy)(nil)
-	_ strategy.Printer  = (*Strategy)(nil)
+	_ strategy.Strategy  = (*Strategy)(nil)
+	_ strategy.Confirmer = (*Strategy)(nil)
+	_ strategy.Watcher   = (*Strategy)(nil)
+	_ strategy.Printer   = (*Strategy)(nil)
 )
 
 // New checks the options and creates the state folder. Detect checks the scripts,
@@ -147,12 +174,15 @@ func New(o Options) (*Strategy, error) {
 }
 
 func configure(o Options) (*Strategy, error) {
-	if o.Dir == "" || o.StateDir == "" {
-		return nil, errors.New("it needs a folder of scripts and a state folder")
+	if (o.Dir == "") == (o.Program == nil) || o.StateDir == "" {
+		return nil, errors.New("it needs a folder of scripts or a program, and a state folder")
 	}
-	dir, err := filepath.Abs(o.Dir)
-	if err != nil {
-		return nil, err
+	dir := o.Dir
+	if o.Program == nil {
+		var err error
+		if dir, err = filepath.Abs(o.Dir); err != nil {
+			return nil, err
+		}
 	}
 	stateDir, err := filepath.Abs(o.StateDir)
 	if err != nil {
@@ -165,7 +195,10 @@ func configure(o Options) (*Strategy, error) {
 	if o.OutputLimit < 0 || o.Grace < 0 {
 		return nil, fmt.Errorf("output limit %d and grace %s must not be negative", o.OutputLimit, o.Grace)
 	}
-	s := &Strategy{dir: dir, stateDir: stateDir, watched: o.VersionPaths, limits: limits, output: o.OutputLimit, env: script.Environment(os.Getenv, nil), grace: o.Grace, after: o.After}
+	s := &Strategy{
+		dir: dir, program: o.Program, options: o.Options, fits: o.Fits, wrap: o.Wrap, stateDir: stateDir,
+		watched: o.VersionPaths, limits: limits, output: o.OutputLimit, env: script.Environment(os.Getenv, nil), grace: o.Grace, after: o.After,
+	}
 	s.setDefaults()
 	return s, nil
 }
@@ -190,17 +223,19 @@ func (s *Strategy) Detect(ctx context.Context) error {
 	if err := s.checkAll(); err != nil {
 		return fmt.Errorf("cannot upgrade by scripts: %w", err)
 	}
+	if s.fits != nil {
+		return s.fits(ctx)
+	}
 	return nil
 }
 
-// Versions runs the script versions and returns its output.
+// Versions runs the action versions and returns its output.
 func (s *Strategy) Versions(ctx context.Context) (map[string]string, error) {
-	silent := strategy.Job{Progress: func(int, string) {}}
 	var versions map[string]string
-	_, err := s.call(ctx, actionVersions, silent, func(printed []byte) (err error) {
+	_, err := s.call(ctx, step{action: actionVersions, parse: func(printed []byte) (err error) {
 		versions, err = parseVersions(printed)
 		return err
-	})
+	}})
 	return versions, err
 }
 
@@ -208,119 +243,99 @@ func (s *Strategy) Versions(ctx context.Context) (map[string]string, error) {
 func (s *Strategy) VersionPaths() []string { return s.watched }
 
 // Output implements strategy.Printer.
-func (s *Strategy) Output(run uint64, step string, limit int) (printed []byte, cut bool, err error) {
-	return readEnd(s.outputPath(logName(holder{action(step), run})), limit)
+func (s *Strategy) Output(run uint64, name string, limit int) (printed []byte, cut bool, err error) {
+	return readOutput(s.outputPath(logName(holder{action(name), run})), limit)
 }
 
-// Plan implements strategy.Strategy: scripts cannot tell.
-func (s *Strategy) Plan(context.Context, strategy.Job) (message.Plan, error) {
-	return message.Plan{}, strategy.ErrNoPlan
+// Plan runs the action plan. Without one it returns ErrNoPlan.
+func (s *Strategy) Plan(ctx context.Context, job strategy.Job) (plan message.Plan, err error) {
+	_, err = s.callOptional(ctx, step{action: actionPlan, job: job, parse: func(printed []byte) (err error) {
+		plan, err = parsePlan(printed)
+		return err
+	}}, strategy.ErrNoPlan)
+	return plan, err
 }
 
-// Prepare runs the script prepare, if there is one.
-func (s *Strategy) Prepare(ctx context.Context, job strategy.Job) (message.Plan, error) {
-	_, err := s.callOptional(ctx, actionPrepare, job, nil)
-	return message.Plan{}, err
+// Prepare runs the action prepare, if there is one, and returns the plan that it told.
+// Scripts need tell none.
+func (s *Strategy) Prepare(ctx context.Context, job strategy.Job) (plan message.Plan, err error) {
+	told := false
+	_, err = s.callOptional(ctx, step{action: actionPrepare, job: job, planned: func(p message.Plan) { plan, told = p, true }}, nil)
+	if err == nil && !told && s.program != nil {
+		err = errors.New("prepare is done and told no plan, by which the upgrade would be proved")
+	}
+	return plan, err
 }
 
-// Missing compares the plan with the versions. Before a reboot it finds nothing, for
-// the script versions tells what runs.
-func (s *Strategy) Missing(ctx context.Context, job strategy.Job) ([]message.Change, error) {
+// Upgrade runs the action upgrade. It continues when ctx ends.
+func (s *Strategy) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
+	return s.call(ctx, step{action: actionUpgrade, job: job})
+}
+
+// Resume waits for an action that still runs, then runs the action resume.
+func (s *Strategy) Resume(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
+	return s.call(ctx, step{action: actionResume, job: job})
+}
+
+// Missing runs the action missing. Without one it compares the plan with the versions,
+// which tell what runs: before a reboot it then finds nothing.
+func (s *Strategy) Missing(ctx context.Context, job strategy.Job) (missing []message.Change, err error) {
+	has, err := s.has(actionMissing)
+	if err != nil {
+		return nil, fmt.Errorf("cannot run %s: %w", actionMissing, err)
+	}
+	if has {
+		_, err = s.call(ctx, step{action: actionMissing, job: job, parse: func(printed []byte) (err error) {
+			missing, err = parseMissing(printed)
+			return err
+		}})
+		return missing, err
+	}
 	if job.Staged || len(job.Plan.Changes) == 0 {
 		return nil, nil
 	}
 	versions, err := s.Versions(ctx)
-	return strategy.Lacks(job.Plan, versions), err
+	if err != nil {
+		return nil, err
+	}
+	return strategy.Lacks(job.Plan, versions), nil
 }
 
-// Upgrade runs the script upgrade. The script continues when ctx ends.
-func (s *Strategy) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
-	return s.call(ctx, actionUpgrade, job, nil)
-}
-
-// Resume waits for a script that still runs, then runs the script resume.
-func (s *Strategy) Resume(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
-	return s.call(ctx, actionResume, job, nil)
-}
-
-// Verify runs the script verify, if there is one.
+// Verify runs the action verify, if there is one.
 func (s *Strategy) Verify(ctx context.Context, job strategy.Job) error {
-	_, err := s.callOptional(ctx, actionVerify, job, nil)
+	_, err := s.callOptional(ctx, step{action: actionVerify, job: job}, nil)
 	return err
 }
 
-// Rollback runs the script rollback. Without one it returns ErrNoRollback.
+// Rollback runs the action rollback. Without one it returns ErrNoRollback.
 func (s *Strategy) Rollback(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
-	return s.callOptional(ctx, actionRollback, job, strategy.ErrNoRollback)
+	return s.callOptional(ctx, step{action: actionRollback, job: job}, strategy.ErrNoRollback)
 }
 
-// callOptional runs a script; if there is none it returns missing.
-func (s *Strategy) callOptional(ctx context.Context, a action, job strategy.Job, missing error) (strategy.Outcome, error) {
-	has, err := s.has(a)
+// Booted runs the action booted. Without one the host has only one system, and the Boot is
+// zero.
+func (s *Strategy) Booted(ctx context.Context) (boot strategy.Boot, err error) {
+	_, err = s.callOptional(ctx, step{action: actionBooted, parse: func(printed []byte) (err error) {
+		boot, err = parseBoot(printed)
+		return err
+	}}, nil)
+	return boot, err
+}
+
+// Confirm runs the action confirm, if there is one.
+func (s *Strategy) Confirm(ctx context.Context, boot strategy.Boot) error {
+	_, err := s.callOptional(ctx, step{action: actionConfirm, boot: boot}, nil)
+	return err
+}
+
+// callOptional runs an action; if there is no script for it, it returns absent.
+func (s *Strategy) callOptional(ctx context.Context, st step, absent error) (strategy.Outcome, error) {
+	has, err := s.has(st.action)
 	if err != nil {
-		return 0, fmt.Errorf("cannot run %s: %w", a, err)
+		return 0, fmt.Errorf("cannot run %s: %w", st.action, err)
 	}
 	if !has {
-		return 0, missing
+		return 0, absent
 	}
-	return s.call(ctx, a, job, nil)
-}
-
-// Timeouts are the timeouts of the actions. Each applies twice: to the wait for an
-// earlier script, and then to the script itself. Zero means the default.
-type Timeouts struct {
-	// Versions is 1 minute by default.
-	Versions time.Duration
-	// Prepare is 1 hour by default.
-	Prepare time.Duration
-	// Upgrade is 1 hour by default.
-	Upgrade time.Duration
-	// Resume is 1 hour by default, because it waits for an upgrade that still runs.
-	Resume time.Duration
-	// Verify is 10 minutes by default.
-	Verify time.Duration
-	// Rollback is 1 hour by default.
-	Rollback time.Duration
-}
-
-// WithStep returns the timeouts for steps of a given length. versions and verify
-// get at most their default, because a hanging script blocks the others, which wait
-// for its lock.
-func WithStep(step time.Duration) Timeouts {
-	return Timeouts{
-		Versions: min(step, defaultLimit(actionVersions)), Verify: min(step, defaultLimit(actionVerify)),
-		Prepare: step, Upgrade: step, Resume: step, Rollback: step,
-	}
-}
-
-// limits returns the timeouts with the defaults filled in.
-func (t Timeouts) limits() (map[action]time.Duration, error) {
-	limits := map[action]time.Duration{
-		actionVersions: t.Versions,
-		actionPrepare:  t.Prepare,
-		actionUpgrade:  t.Upgrade,
-		actionResume:   t.Resume,
-		actionVerify:   t.Verify,
-		actionRollback: t.Rollback,
-	}
-	for a, limit := range limits {
-		if limit < 0 {
-			return nil, fmt.Errorf("the time limit of %s is %s; use more than 0s", a, limit)
-		}
-		if limit == 0 {
-			limits[a] = defaultLimit(a)
-		}
-	}
-	return limits, nil
-}
-
-func defaultLimit(a action) time.Duration {
-	switch a {
-	case actionVersions:
-		return time.Minute
-	case actionVerify:
-		return 10 * time.Minute
-	default:
-		return time.Hour
-	}
+	return s.call(ctx, st)
 }

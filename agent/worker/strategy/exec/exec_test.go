@@ -19,7 +19,7 @@ func TestNewRefuses(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		"no folder":        {func(o *Options) { o.Dir = "" }, "it needs a folder of scripts"},
+		"no folder":        {func(o *Options) { o.Dir = "" }, "it needs a folder of scripts or a program"},
 		"no state folder":  {func(o *Options) { o.StateDir = "" }, "and a state folder"},
 		"negative timeout": {func(o *Options) { o.Timeouts.Verify = -time.Second }, "the time limit of verify is -1s"},
 		"negative limit":   {func(o *Options) { o.OutputLimit = -1 }, "output limit -1"},
@@ -45,6 +45,7 @@ func TestDefaults(t *testing.T) {
 	want := map[action]time.Duration{
 		"versions": time.Minute, "prepare": time.Second, "upgrade": time.Hour,
 		"resume": time.Hour, "verify": 10 * time.Minute, "rollback": time.Hour,
+		"plan": 10 * time.Minute, "missing": 10 * time.Minute, "booted": time.Minute, "confirm": 10 * time.Minute,
 	}
 	if !maps.Equal(s.limits, want) || s.output != DefaultOutputLimit || s.grace != DefaultGrace || s.after == nil {
 		t.Fatalf("got %v, %d, %s", s.limits, s.output, s.grace)
@@ -71,6 +72,17 @@ func run(ctx context.Context, s *Strategy, a action, j strategy.Job) (strategy.O
 		return only(s.Verify(ctx, j))
 	case actionRollback:
 		return s.Rollback(ctx, j)
+	case actionPlan:
+		_, err := s.Plan(ctx, j)
+		return only(err)
+	case actionMissing:
+		_, err := s.Missing(ctx, j)
+		return only(err)
+	case actionBooted:
+		_, err := s.Booted(ctx)
+		return only(err)
+	case actionConfirm:
+		return only(s.Confirm(ctx, strategy.Boot{Running: "1.1"}))
 	default:
 		_, err := s.Versions(ctx)
 		return only(err)
@@ -79,7 +91,7 @@ func run(ctx context.Context, s *Strategy, a action, j strategy.Job) (strategy.O
 
 func TestExitStatus(t *testing.T) {
 	t.Parallel()
-	every := slices.Concat(required, optional)
+	every := slices.Concat(required, []action{"prepare", "verify", "rollback", "confirm"})
 	type row struct {
 		script  string
 		actions []action
@@ -88,10 +100,10 @@ func TestExitStatus(t *testing.T) {
 	}
 	for name, row := range map[string]row{
 		"0 is done":                     {"echo a 1; exit 0", every, strategy.Done, nil},
-		"10 asks for a reboot":          {"exit 10", []action{"upgrade", "resume"}, strategy.RebootRequired, nil},
-		"10 of another":                 {"exit 10", []action{"versions", "prepare", "verify", "rollback"}, 0, []string{"only upgrade and resume may return", ".log"}},
+		"10 asks for a reboot":          {"exit 10", []action{"upgrade", "resume", "rollback"}, strategy.RebootRequired, nil},
+		"10 of another":                 {"exit 10", []action{"versions", "plan", "prepare", "missing", "verify", "booted", "confirm"}, 0, []string{"only upgrade, resume and rollback may return", ".log"}},
 		"11 is not done":                {"exit 11", []action{"resume"}, strategy.NotDone, nil},
-		"11 of another":                 {"exit 11", []action{"versions", "prepare", "upgrade", "verify", "rollback"}, 0, []string{"which only resume may return"}},
+		"11 of another":                 {"exit 11", []action{"versions", "prepare", "upgrade", "missing", "verify", "booted", "confirm"}, 0, []string{"which only resume, rollback and plan may return"}},
 		"75 fails":                      {"echo later >&2; exit 75", every, 0, []string{"later: exit status 75, output in "}},
 		"the last line says why":        {"echo one >&2; echo two >&2; echo >&2; exit 3", every, 0, []string{"two: exit status 3"}},
 		"a colour after the last line":  {`printf 'no room\n\033[0m\n' >&2; exit 1`, every, 0, []string{"no room: exit status 1"}},
@@ -170,8 +182,8 @@ func TestWhatAScriptIsGiven(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, want := range map[string]string{
-		"stdin":             `{"action":"upgrade","tenant":"acme","host":"h01","run":41,"not-after":"2027-01-31T04:00:00Z","boot-id":"b1"}` + "\n",
-		"stdin-of-versions": `{"action":"versions"}` + "\n",
+		"stdin":             `{"format":1,"action":"upgrade","tenant":"acme","host":"h01","run":41,"not-after":"2027-01-31T04:00:00Z","boot-id":"b1"}` + "\n",
+		"stdin-of-versions": `{"format":1,"action":"versions"}` + "\n",
 		"pwd":               h.opts.Dir + "\n",
 		"args":              "0\n",
 	} {
@@ -199,14 +211,6 @@ func wantEnvironment(t *testing.T, h *host) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the environment is %q, want %q", got, want)
 	}
-}
-
-func TestRequestThatIsTooLong(t *testing.T) {
-	t.Parallel()
-	j := job()
-	j.BootID = strings.Repeat("x", maxRequest)
-	_, err := newHost(t, nil).open().Upgrade(t.Context(), j)
-	wantError(t, err, "cannot run upgrade: its input is ", "bytes; at most 4095")
 }
 
 func TestNoScriptStartsForAStoppedWorker(t *testing.T) {

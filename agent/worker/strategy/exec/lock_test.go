@@ -19,6 +19,9 @@ import (
 const helperFolder = "EXEC_TEST_HELPER_FOLDER"
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == servesNative {
+		os.Exit(serveNative(os.Args[2]))
+	}
 	if root := os.Getenv(helperFolder); root != "" {
 		os.Exit(helper(root))
 	}

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -13,18 +14,20 @@ import (
 	"strings"
 
 	"github.com/fsnotify/fsnotify"
-
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
 const outputFolder = "output"
 
 // output is the output of a script.
 type output struct {
-	// log is standard output and error; of versions only standard error.
+	// log is standard output and error; of an action that prints a result only standard
+	// error.
 	log *os.File
-	// printed is the standard output of versions; it is nil for other actions.
+	// printed is the standard output of an action that prints a result, and most its
+	// size; it is nil for other actions.
 	printed *os.File
+	most    int64
+	action  action
 	tail    *tail
 	watcher *fsnotify.Watcher
 }
@@ -32,19 +35,20 @@ type output struct {
 // openOutput opens the files of a script. Their present content, of an earlier
 // attempt, is not followed. The holder is written to the lock file first, so that a
 // call that waits for this script finds its output.
-func (s *Strategy) openOutput(a action, job strategy.Job, lock *os.File) (*output, error) {
-	h := holder{a, job.Run}
-	if err := errors.Join(s.prune(job.Run), writeHolder(lock, h)); err != nil {
+func (s *Strategy) openOutput(st step, lock *os.File) (*output, error) {
+	h := holder{st.action, st.job.Run}
+	if err := errors.Join(s.prune(st.job.Run), writeHolder(lock, h)); err != nil {
 		return nil, err
 	}
-	out, err := s.openLog(h, os.O_CREATE, job.Progress)
+	out, err := s.openLog(h, os.O_CREATE, st.job.Progress)
 	if err != nil {
 		return nil, err
 	}
-	if a != actionVersions {
+	out.action, out.most = st.action, st.action.printed()
+	if out.most == 0 {
 		return out, nil
 	}
-	if err := out.openPrinted(s.outputPath("versions.out")); err != nil {
+	if err := out.openPrinted(s.outputPath(string(st.action) + ".out")); err != nil {
 		return nil, errors.Join(err, out.close())
 	}
 	return out, nil
@@ -97,8 +101,8 @@ func (s *Strategy) outputPath(name string) string {
 }
 
 func logName(h holder) string {
-	if h.Action == actionVersions {
-		return "versions.log"
+	if h.Action.printed() > 0 || h.Run == 0 {
+		return string(h.Action) + ".log"
 	}
 	return strconv.FormatUint(h.Run, 10) + "-" + string(h.Action) + ".log"
 }
@@ -142,8 +146,8 @@ func (o *output) follow() error {
 		return nil
 	}
 	info, err := o.printed.Stat()
-	if err == nil && info.Size() > maxVersionsSize {
-		err = fmt.Errorf("versions printed more than %d bytes; it should print one package and version a line", maxVersionsSize)
+	if err == nil && info.Size() > o.most {
+		err = fmt.Errorf("%s printed more than %d bytes%s", o.action, o.most, o.action.advice())
 	}
 	return err
 }
@@ -155,14 +159,22 @@ func (o *output) finish() error {
 	return err
 }
 
-// parse passes the output of versions to a parser.
-func (o *output) parse(parse func([]byte) error) error {
-	data, err := io.ReadAll(io.NewSectionReader(o.printed, 0, maxVersionsSize+1))
+// advice says what an action that prints too much should print.
+func (a action) advice() string {
+	if a == actionVersions {
+		return "; it should print one package and version a line"
+	}
+	return ""
+}
+
+// parse passes what an action has printed to a parser.
+func (o *output) parse(a action, parse func([]byte) error) error {
+	data, err := io.ReadAll(io.NewSectionReader(o.printed, 0, o.most+1))
 	if err == nil {
 		err = parse(data)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot parse the output of versions: %w", err)
+		return fmt.Errorf("cannot parse the output of %s: %w", a, err)
 	}
 	return nil
 }
@@ -224,6 +236,23 @@ func obsolete(names []string, current uint64) []string {
 	}
 	slices.Sort(old)
 	return old
+}
+
+// readOutput returns the last bytes of a file without its plans, and whether it has more;
+// nothing of a file that does not exist. A plan is told beside the output, and is no
+// text for people.
+func readOutput(path string, limit int) (end []byte, cut bool, err error) {
+	all, cut, err := readEnd(path, limit+maxPlanLine)
+	shown := make([]byte, 0, min(len(all), limit))
+	for line := range bytes.Lines(all) {
+		if !isPlanLine(line) {
+			shown = append(shown, line...)
+		}
+	}
+	if over := len(shown) - limit; over > 0 {
+		return shown[over:], true, err
+	}
+	return shown, cut, err
 }
 
 // readEnd returns the last bytes of a file, and whether it has more; nothing of a file

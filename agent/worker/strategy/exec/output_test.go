@@ -38,7 +38,7 @@ func TestProgress(t *testing.T) {
 		{25, "a quarter"},
 		{25, "no number"},
 		{50, "no number"},
-		{50, `{"progress": 60, "eta": 5} (no progress: unknown key "eta"; use "progress" and "message")`},
+		{50, `{"progress": 60, "eta": 5} (no progress: unknown key "eta"; use "progress", "message" and "class")`},
 		{50, "more text"},
 	} {
 		if got := <-heard; got != want {

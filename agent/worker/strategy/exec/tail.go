@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/script"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 )
@@ -37,11 +38,19 @@ type tail struct {
 	percent int
 	// changed reports that last or percent has changed since the last report.
 	changed bool
+	// class is the last class that a line named, and plan the last plan; planErr is
+	// what is wrong with that plan.
+	class   message.Class
+	plan    *message.Plan
+	planErr error
 }
+
+// maxPlanLine bounds a line with a plan, in bytes.
+const maxPlanLine = message.MaxPlanBody + 1<<10
 
 func newTail(file *os.File, offset, limit int64, report func(int, string)) *tail {
 	t := &tail{file: file, offset: offset, limit: limit, report: report, buffer: make([]byte, 32<<10), percent: -1}
-	t.lines = script.NewLines(t.takeLine)
+	t.lines = script.NewLongLines(maxPlanLine, t.takeLine)
 	return t
 }
 
@@ -113,13 +122,40 @@ func (t *tail) takeLine(line []byte) {
 	switch {
 	case script.Blank(line) || string(line) == dropped:
 	case bytes.IndexByte(line, '{') < 0:
-		t.text, t.changed = append(t.text[:0], line...), true
+		t.text, t.changed = append(t.text[:0], line[:min(len(line), script.MaxLine)]...), true
+	case isPlanLine(line):
+		t.plan, t.planErr = readPlanLine(line)
 	default:
-		t.take(parseLine(line))
+		t.take(parseLine(line[:min(len(line), script.MaxLine)]))
 	}
 }
 
+// isPlanLine reports whether a line is an object whose first member is a plan. Such a
+// line may be long, and is not shown.
+func isPlanLine(line []byte) bool {
+	rest, isObject := bytes.CutPrefix(bytes.TrimSpace(line), []byte("{"))
+	return isObject && bytes.HasPrefix(bytes.TrimSpace(rest), []byte(`"plan"`))
+}
+
+// readPlanLine reads a line such as {"plan": {"changes": [...]}}.
+func readPlanLine(line []byte) (*message.Plan, error) {
+	var object struct {
+		Plan json.RawMessage `json:"plan"`
+	}
+	if len(line) >= maxPlanLine {
+		return nil, fmt.Errorf("the line with the plan has more than %d bytes", maxPlanLine-1)
+	}
+	if err := json.Unmarshal(line, &object); err != nil {
+		return nil, fmt.Errorf("the line with the plan is not JSON: %w", err)
+	}
+	plan, err := message.DecodePlan(object.Plan)
+	return &plan, err
+}
+
 func (t *tail) take(p progress) {
+	if p.class != "" {
+		t.class = p.class
+	}
 	if p.percent >= 0 {
 		t.percent = p.percent
 	}
@@ -136,7 +172,7 @@ func (t *tail) fail(err error) {
 
 func (t *tail) reportChange() {
 	if len(t.text) > 0 {
-		t.take(progress{-1, script.Clean(t.text)})
+		t.take(progress{percent: -1, message: script.Clean(t.text)})
 	}
 	if t.changed {
 		t.report(t.percent, t.last)
@@ -149,6 +185,7 @@ func (t *tail) reportChange() {
 type progress struct {
 	percent int
 	message string
+	class   message.Class
 }
 
 // parseLine parses one line: a progress object, or text. An invalid progress
@@ -156,11 +193,11 @@ type progress struct {
 func parseLine(line []byte) progress {
 	object := map[string]json.RawMessage{}
 	if !bytes.HasPrefix(bytes.TrimSpace(line), []byte("{")) || json.Unmarshal(line, &object) != nil {
-		return progress{-1, script.Clean(line)}
+		return progress{percent: -1, message: script.Clean(line)}
 	}
 	p, err := readProgress(object)
 	if err != nil {
-		return progress{-1, text.Fit(fmt.Sprintf("%s (%s)", text.Fit(script.Clean(line), script.MaxText/2, "..."), err), script.MaxText, "...")}
+		return progress{percent: -1, message: text.Fit(fmt.Sprintf("%s (%s)", text.Fit(script.Clean(line), script.MaxText/2, "..."), err), script.MaxText, "...")}
 	}
 	return p
 }
@@ -177,14 +214,28 @@ func readProgress(object map[string]json.RawMessage) (progress, error) {
 			}
 			p.percent = int(*percent)
 		case "message":
-			var message *string
-			if json.Unmarshal(value, &message) != nil || message == nil {
+			var said *string
+			if json.Unmarshal(value, &said) != nil || said == nil {
 				return p, fmt.Errorf("no progress: \"message\" is %s; use a string", text.Fit(script.Clean(value), 50, "..."))
 			}
-			p.message = script.Clean([]byte(*message))
+			p.message = script.Clean([]byte(*said))
+		case "class":
+			class, err := readClass(value)
+			if err != nil {
+				return p, fmt.Errorf("no class: %w", err)
+			}
+			p.class = class
 		default:
-			return p, fmt.Errorf("no progress: unknown key %q; use \"progress\" and \"message\"", text.Fit(script.Clean([]byte(key)), 50, "..."))
+			return p, fmt.Errorf("no progress: unknown key %q; use \"progress\", \"message\" and \"class\"", text.Fit(script.Clean([]byte(key)), 50, "..."))
 		}
 	}
 	return p, nil
+}
+
+func readClass(value json.RawMessage) (message.Class, error) {
+	var name *string
+	if json.Unmarshal(value, &name) != nil || name == nil {
+		return "", fmt.Errorf("\"class\" is %s; use a string", text.Fit(script.Clean(value), 50, "..."))
+	}
+	return message.ParseClass(*name)
 }

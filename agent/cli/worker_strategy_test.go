@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
+)
+
+// TestStrategyCommand checks that the hidden command carries out an action of a strategy
+// of this program, and ends as a script would.
+func TestStrategyCommand(t *testing.T) {
+	natives["of-a-test"] = func(strategyOptions) (strategy.Strategy, error) { return fakeNative{}, nil }
+	t.Cleanup(func() { delete(natives, "of-a-test") })
+	for name, row := range map[string]struct {
+		name, action, request string
+		status                int
+		out, err              string
+	}{
+		"a result":           {"of-a-test", "versions", `{"format":1,"action":"versions"}`, 0, `{"kernel":"6.1.0"}` + "\n", ""},
+		"a reboot":           {"of-a-test", "upgrade", `{"format":1,"action":"upgrade"}`, 10, "", ""},
+		"no plan":            {"of-a-test", "plan", `{"format":1,"action":"plan"}`, 11, "", ""},
+		"a failure":          {"of-a-test", "verify", `{"format":1,"action":"verify"}`, 1, `{"message":"it is not well","class":"verify"}` + "\n", ""},
+		"one that passes":    {"of-a-test", "resume", `{"format":1,"action":"resume"}`, 75, `{"message":"later","class":"transient"}` + "\n", ""},
+		"no such strategy":   {"magic", "upgrade", `{"format":1,"action":"upgrade"}`, 1, `\"magic\" is not a strategy; use one of exec, of-a-test`, ""},
+		"options of another": {"of-a-test", "upgrade", `{"format":1,"action":"upgrade","options":[]}`, 1, "cannot read the options of of-a-test", ""},
+		"no such action":     {"of-a-test", "explode", `{"format":1,"action":"explode"}`, 1, `\"explode\" is not an action`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, errs strings.Builder
+			got := Run(t.Context(), "1.0", []string{"strategy", row.name, row.action}, strings.NewReader(row.request), &out, &errs)
+			if got != row.status || !strings.Contains(out.String(), row.out) || errs.String() != row.err {
+				t.Errorf("exit status %d with %q and %q, not %d with %q and %q", got, out.String(), errs.String(), row.status, row.out, row.err)
+			}
+		})
+	}
+}
+
+// TestStrategyFlags checks that a worker is told what its strategy lacks, before it does
+// anything.
+func TestStrategyFlags(t *testing.T) {
+	natives["of-a-test"] = func(strategyOptions) (strategy.Strategy, error) { return fakeNative{}, nil }
+	t.Cleanup(func() { delete(natives, "of-a-test") })
+	for name, row := range map[string]struct {
+		flags []string
+		want  string
+	}{
+		"no scripts":       {nil, "scripts: it is required for strategy exec"},
+		"scripts too many": {[]string{"--strategy", "of-a-test", "--scripts", t.TempDir()}, "scripts: strategy of-a-test has no scripts; leave it out"},
+		"no such strategy": {[]string{"--strategy", "magic"}, `strategy: "magic" is not a strategy; use one of exec, of-a-test`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var errs strings.Builder
+			args := append([]string{"worker", "--tenant", "acme", "--host", "h01", "--application", "app", "--key-file", "k", "--state", t.TempDir()}, row.flags...)
+			if got := Run(t.Context(), "1.0", args, strings.NewReader(""), &strings.Builder{}, &errs); got != exitUsage || !strings.Contains(errs.String(), row.want) {
+				t.Errorf("exit status %d with %q, not %q", got, errs.String(), row.want)
+			}
+		})
+	}
+}
+
+// TestScoped checks that the hidden command says so when there is no such program.
+func TestScoped(t *testing.T) {
+	t.Parallel()
+	var errs strings.Builder
+	if got := Run(t.Context(), "1.0", []string{"scoped", "/no/such/program", "--flag"}, strings.NewReader(""), &strings.Builder{}, &errs); got != exitFailed || !strings.Contains(errs.String(), "/no/such/program") {
+		t.Errorf("exit status %d with %q", got, errs.String())
+	}
+}
+
+// fakeNative is a strategy of this program.
+type fakeNative struct{ strategy.Strategy }
+
+func (fakeNative) Versions(context.Context) (map[string]string, error) {
+	return map[string]string{"kernel": "6.1.0"}, nil
+}
+
+func (fakeNative) Plan(context.Context, strategy.Job) (message.Plan, error) {
+	return message.Plan{}, strategy.ErrNoPlan
+}
+
+func (fakeNative) Upgrade(context.Context, strategy.Job) (strategy.Outcome, error) {
+	return strategy.RebootRequired, nil
+}
+
+func (fakeNative) Resume(context.Context, strategy.Job) (strategy.Outcome, error) {
+	return 0, strategy.Fail(message.Transient, errors.New("later"))
+}
+
+func (fakeNative) Verify(context.Context, strategy.Job) error {
+	return strategy.Fail(message.Verify, errors.New("it is not well"))
+}
