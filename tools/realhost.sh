@@ -14,7 +14,7 @@ skipped=.cache/realhost/skipped
 # packages LEVEL prints the Debian packages that are missing.
 packages() {
 	local all="mmdebstrap=mmdebstrap zstd=zstd systemd-nspawn=systemd-container nsenter=util-linux unshare=util-linux"
-	[ "$1" = quick ] || all="$all qemu-system-x86_64=qemu-system-x86 qemu-img=qemu-utils busybox=busybox-static cpio=cpio mke2fs=e2fsprogs"
+	[ "$1" = quick ] || all="$all qemu-system-x86_64=qemu-system-x86 busybox=busybox-static mke2fs=e2fsprogs"
 	for one in $all; do
 		command -v "${one%%=*}" >/dev/null || echo "${one#*=}"
 	done | sort -u

@@ -76,7 +76,7 @@ func Need(t testing.TB, level Level, trees ...Tree) {
 		t.Fatalf("%s: a test on a real host has a name that begins with TestReal, by which make finds it", t.Name())
 	}
 	wanted := os.Getenv(Variable)
-	what, reason := judge(wanted, os.Getenv("CI") != "", level, func() string { return lacks(trees) })
+	what, reason := judge(wanted, os.Getenv("CI") != "", level, func() string { return lacks(level, trees) })
 	switch what {
 	case noted:
 		note(t, reason)
@@ -129,8 +129,11 @@ func judge(wanted string, ci bool, level Level, lacks func() string) (verdict, s
 }
 
 // lacks says what this machine lacks for tests on the trees.
-func lacks(trees []Tree) string {
+func lacks(level Level, trees []Tree) string {
 	if reason := lack(); reason != "" {
+		return reason
+	}
+	if reason := lacksTools(vmTools); level > Quick && reason != "" {
 		return reason
 	}
 	if len(trees) == 0 {
@@ -157,15 +160,28 @@ func Times(quick, hosts, long int) int {
 	}
 }
 
+// Programs and the Debian packages that they are in. tools/realhost.sh installs them.
+var (
+	containerTools = [][2]string{{"systemd-nspawn", "systemd-container"}, {"nsenter", "util-linux"}, {"unshare", "util-linux"}}
+	vmTools        = [][2]string{{"qemu-system-x86_64", "qemu-system-x86"}, {"busybox", "busybox-static"}, {"mke2fs", "e2fsprogs"}}
+)
+
+func lacksTools(tools [][2]string) string {
+	for _, tool := range tools {
+		if _, err := exec.LookPath(tool[0]); err != nil {
+			return fmt.Sprintf("needs %s (Debian: %s)", tool[0], tool[1])
+		}
+	}
+	return ""
+}
+
 // lack says what this machine lacks for containers; it is empty if it lacks nothing.
 var lack = sync.OnceValue(func() string {
 	if os.Geteuid() != 0 {
 		return "needs root"
 	}
-	for _, tool := range []string{"systemd-nspawn", "nsenter", "unshare"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			return "needs " + tool + " (Debian: systemd-container, util-linux)"
-		}
+	if reason := lacksTools(containerTools); reason != "" {
+		return reason
 	}
 	dir, err := os.MkdirTemp("", "realhost-probe")
 	if err != nil {
