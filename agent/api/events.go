@@ -76,13 +76,12 @@ func (s *server) getEvents(c *call) error {
 	}
 	defer stop()
 	c.w.Header().Set("Content-Type", "text/event-stream")
+	tokens, leave := s.Tokens.streams.Add()
+	defer leave()
 	out := &stream{call: c, out: http.NewResponseController(c.w), changes: c.query.Has("hosts"), allowed: s.stillAllowed(c)}
-	out.follow(changed)
+	out.follow(changed, tokens)
 	return nil
 }
-
-// recheck is how often the token of a stream is looked at: a stream must not outlive it.
-const recheck = 2 * time.Second
 
 // stillAllowed returns a function that admits a request again, by its token as it is now.
 func (s *server) stillAllowed(c *call) func() error {
@@ -96,13 +95,11 @@ func (s *server) stillAllowed(c *call) func() error {
 	}
 }
 
-// follow returns when the client is gone or too slow, or its token is not good any more.
-// The client reconnects.
-func (st *stream) follow(changed <-chan struct{}) {
+// follow returns when the client is gone or too slow, or its token is not good any more:
+// a token may be withdrawn or changed, or expire. The client reconnects.
+func (st *stream) follow(changed, tokens <-chan struct{}) {
 	quiet := time.NewTicker(heartbeat)
 	defer quiet.Stop()
-	tokens := time.NewTicker(recheck)
-	defer tokens.Stop()
 	if st.write([]byte(": hello\n\n")) != nil || st.send() != nil {
 		return
 	}
@@ -112,8 +109,10 @@ func (st *stream) follow(changed <-chan struct{}) {
 		case <-st.Context().Done():
 			return
 		case <-quiet.C:
-			err = st.write([]byte(": alive\n\n"))
-		case <-tokens.C:
+			if err = st.allowed(); err == nil {
+				err = st.write([]byte(": alive\n\n"))
+			}
+		case <-tokens:
 			err = st.allowed()
 		case <-changed:
 			_ = wait.Sleep(st.Context(), gather)

@@ -1,11 +1,13 @@
 package api
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"slices"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/credential"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
 // Right is a right of a token.
@@ -67,16 +70,23 @@ var errDamagedToken = errors.New("cannot read a token's file: it is damaged; mak
 // Tokens are the tokens that the API takes: a credential for each, named by its
 // SHA-256. Adding or removing one takes effect at once, without a restart.
 type Tokens struct {
-	kept credential.Store
+	stored credential.Store
+	// streams are told that a token was changed, added or removed.
+	streams wait.Watchers
 }
 
 // OpenTokens opens the tokens in a folder, which it creates if it does not exist.
 func OpenTokens(dir string) (*Tokens, error) {
-	kept, err := credential.OpenFolder(dir)
+	stored, err := credential.OpenFolder(dir)
 	if err != nil {
 		return nil, err
 	}
-	return &Tokens{kept: kept}, nil
+	return &Tokens{stored: stored}, nil
+}
+
+// Watch has the streams of events end with their tokens, until ctx ends.
+func (t *Tokens) Watch(ctx context.Context, log *slog.Logger) {
+	credential.Follow(ctx, t.stored, "the tokens", log, t.streams.Notify)
 }
 
 // secretBytes is the length of a token's random part.
@@ -115,7 +125,7 @@ func (t *Tokens) Add(token Token) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return text, t.kept.Put(id, append(body, '\n'))
+	return text, t.stored.Put(id, append(body, '\n'))
 }
 
 func nameOf(text string) string {
@@ -125,7 +135,7 @@ func nameOf(text string) string {
 
 // read returns the token of an id; os.ErrNotExist when there is none.
 func (t *Tokens) read(id string) (token Token, err error) {
-	body, err := t.kept.Get(id)
+	body, err := t.stored.Get(id)
 	if err != nil {
 		return Token{}, fmt.Errorf("cannot look up a token: %w", err)
 	}
@@ -153,7 +163,7 @@ type KeptToken struct {
 
 // List returns all tokens.
 func (t *Tokens) List() ([]KeptToken, error) {
-	entries, err := t.kept.List()
+	entries, err := t.stored.List()
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +176,7 @@ func (t *Tokens) List() ([]KeptToken, error) {
 }
 
 // Remove removes a token: the next request with it is refused.
-func (t *Tokens) Remove(id string) error { return t.kept.Remove(id) }
+func (t *Tokens) Remove(id string) error { return t.stored.Remove(id) }
 
 // Bearer returns the token of a request (RFC 6750 2.1).
 func (t *Tokens) Bearer(r *http.Request) (Token, error) {

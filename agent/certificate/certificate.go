@@ -13,14 +13,23 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/filewatch"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
 const (
-	// lookInterval is the time between two looks at the files.
-	lookInterval = 10 * time.Second
+	// lookInterval is the time between two looks at the files without a change: the end
+	// of a certificate comes nearer, and not each file system tells of changes.
+	lookInterval = time.Minute
+	// settle is the wait after a change: who replaces two files has replaced both by
+	// then, as a rule.
+	settle = time.Second
 	// badLooks is how many looks must find the same fault before it is logged: who
 	// replaces two files replaces one of them first.
 	badLooks = 2
@@ -120,16 +129,42 @@ func (p *Pair) Get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 // NotAfter is the end of the certificate that is presented now.
 func (p *Pair) NotAfter() time.Time { return p.current.Load().leaf().NotAfter }
 
-// Watch looks at the files now and then until ctx ends.
+// Watch looks at the files when they change, and now and then, until ctx ends.
 func (p *Pair) Watch(ctx context.Context) {
+	changed := wait.NewSignal()
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	watch.Go(func() { p.watchFiles(ctx, changed.Set) })
 	looks := time.NewTicker(lookInterval)
 	defer looks.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-changed:
+			_ = wait.Sleep(ctx, settle)
 		case <-looks.C:
-			p.Look(time.Now())
+		}
+		p.Look(time.Now())
+	}
+}
+
+// watchFiles calls changed after changes beside the files, until ctx ends. What has
+// changed may have any name: in a mounted secret of Kubernetes the files are links
+// through a link that is replaced.
+func (p *Pair) watchFiles(ctx context.Context, changed func()) {
+	folders := []string{filepath.Dir(p.files.cert), filepath.Dir(p.files.key)}
+	var failing throttle.Failing
+	for {
+		err := filewatch.Watch(ctx, folders, changed)
+		if ctx.Err() != nil {
+			return
+		}
+		if failing.Due(time.Now()) {
+			p.log.Warn("cannot watch the files of the certificate; they are read every "+lookInterval.String(), "error", err)
+		}
+		if wait.Sleep(ctx, lookInterval) != nil {
+			return
 		}
 	}
 }

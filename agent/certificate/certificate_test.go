@@ -2,7 +2,9 @@ package certificate_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -210,6 +212,65 @@ func TestCheckTrusted(t *testing.T) {
 		err := certificate.CheckTrusted(file, now)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestWatch checks that a renewed certificate is presented soon after its files were
+// replaced: in place, or as Kubernetes replaces a mounted secret, by one link.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	for name, mounted := range map[string]bool{"files": false, "a mounted secret": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			if mounted {
+				link(t, dir)
+			}
+			l := &listener{t: t, cert: filepath.Join(dir, "cert.pem"), key: filepath.Join(dir, "key.pem")}
+			put := func(name string) {
+				pair := certtest.Make(t, name, time.Now().Add(-day), time.Now().Add(90*day))
+				if !mounted {
+					l.write(pair)
+					return
+				}
+				version := filepath.Join(dir, "of-"+name)
+				if err := os.Mkdir(version, 0o700); err != nil {
+					t.Fatal(err)
+				}
+				pair.Write(t, filepath.Join(version, "cert.pem"), filepath.Join(version, "key.pem"))
+				next := filepath.Join(dir, "next")
+				if err := errors.Join(os.Symlink(version, next), os.Rename(next, filepath.Join(dir, "data"))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			put("first")
+			var err error
+			if l.pair, err = certificate.Load("api", l.cert, l.key, time.Now(), slog.New(slog.DiscardHandler)); err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan struct{})
+			go func() { defer close(ended); l.pair.Watch(ctx) }()
+			time.Sleep(2 * time.Second) // The watch has begun, and has looked.
+			put("second")
+			for begun := time.Now(); l.presents() != "second"; time.Sleep(10 * time.Millisecond) {
+				if time.Since(begun) > 30*time.Second {
+					t.Fatal("the renewed certificate is not presented")
+				}
+			}
+			stop()
+			<-ended
+		})
+	}
+}
+
+// link makes the files of a folder links through a link, as in a mounted secret.
+func link(t *testing.T, dir string) {
+	t.Helper()
+	for _, file := range []string{"cert.pem", "key.pem"} {
+		if err := os.Symlink(filepath.Join("data", file), filepath.Join(dir, file)); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

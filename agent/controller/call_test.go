@@ -38,7 +38,7 @@ func TestWhoHasLeft(t *testing.T) {
 			_, _ = c.Current(ctx)
 			_ = c.Ready(ctx)
 		}
-		left, err := ask(t.Context(), c, func(s *state) int { return len(c.watchers.all) + len(s.waiters) })
+		left, err := ask(t.Context(), c, func(s *state) int { return c.watchers.Count() + len(s.waiters) })
 		if err != nil || left != 0 {
 			t.Errorf("%d who have left are waited for, %v", left, err)
 		}

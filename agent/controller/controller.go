@@ -16,12 +16,14 @@ import (
 	"context"
 	"fmt"
 	"sync"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
 // Controller is the controller of one tenant.
 type Controller struct {
 	o        Options
-	watchers watchers
+	watchers wait.Watchers
 	warnings *warnings
 
 	mu sync.Mutex
@@ -41,7 +43,7 @@ func New(o Options) *Controller {
 		o.At = func(string) {}
 	}
 	c := &Controller{o: o, warnings: newWarnings(o)}
-	c.current = newSession(o, true, c.watchers.notify, c.warnings)
+	c.current = newSession(o, true, c.watchers.Notify, c.warnings)
 	return c
 }
 
@@ -52,7 +54,7 @@ func (c *Controller) SetActive(active bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if before := c.current; !c.ended && before.beside.active != active {
-		c.current = newSession(c.o, active, c.watchers.notify, c.warnings)
+		c.current = newSession(c.o, active, c.watchers.Notify, c.warnings)
 		before.end()
 	}
 }

@@ -128,7 +128,7 @@ func (c *Controller) Output(ctx context.Context, id uint64, host string) ([]v1.S
 // Watch returns a channel that gets word of each change of the snapshot, also of those
 // that come by time alone, several at once as one, until stop is called.
 func (c *Controller) Watch(ctx context.Context) (changed <-chan struct{}, stop func(), err error) {
-	signal, stop := c.watchers.add()
+	signal, stop := c.watchers.Add()
 	if err := c.attempt(ctx, func(*state) error { return nil }); err != nil {
 		stop()
 		return nil, nil, err

@@ -185,32 +185,3 @@ func (n *session) listen(ctx context.Context) error {
 		},
 	})
 }
-
-// watchers are the signals of those who watch the controller.
-type watchers struct {
-	mu  sync.Mutex
-	all map[wait.Signal]bool
-}
-
-func (w *watchers) add() (changed wait.Signal, leave func()) {
-	signal := wait.NewSignal()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.all == nil {
-		w.all = map[wait.Signal]bool{}
-	}
-	w.all[signal] = true
-	return signal, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		delete(w.all, signal)
-	}
-}
-
-func (w *watchers) notify() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for signal := range w.all {
-		signal.Set()
-	}
-}

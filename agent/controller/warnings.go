@@ -154,7 +154,7 @@ func (w *warnings) next(now time.Time) (at time.Time) {
 // at any time and does not block.
 func (c *Controller) Warn(host string, kind message.WarningKind, text string) {
 	if c.warnings.note(host, kind, text, c.o.Now()) {
-		c.watchers.notify()
+		c.watchers.Notify()
 	}
 }
 

@@ -8,12 +8,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/filewatch"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
 // Store is where credentials are kept. A name has no character that means
@@ -27,8 +31,9 @@ type Store interface {
 	Remove(name string) error
 	// List returns all entries by name.
 	List() ([]Entry, error)
-	// Watch calls changed after entries were added or removed, until ctx ends. It
-	// may call late, once for several changes, and for nothing.
+	// Watch calls changed when it has begun and after entries were changed, added or
+	// removed, until ctx ends or the watch fails. It may call late, once for several
+	// changes, and for nothing.
 	Watch(ctx context.Context, changed func()) error
 }
 
@@ -100,29 +105,44 @@ func (f *Folder) List() ([]Entry, error) {
 	return all, nil
 }
 
-// watchInterval is the time between two looks at the folder. A look costs one
-// stat while nothing changes.
-const watchInterval = 2 * time.Second
+// pause is the least time between two calls for changes: who makes keys for a fleet
+// changes the folder thousands of times, and each call may cost a look at all entries.
+const pause = time.Second
 
 // Watch implements Store.
 func (f *Folder) Watch(ctx context.Context, changed func()) error {
-	looks := time.NewTicker(watchInterval)
-	defer looks.Stop()
-	for last := time.Now(); ; {
-		info, err := os.Stat(f.dir)
-		if err != nil {
-			return fmt.Errorf("cannot watch the folder of credentials: %w", err)
-		}
-		// A change in the same tick of the file system's clock as the last look is
-		// seen one look later.
-		if written := info.ModTime(); !written.Equal(last) || time.Since(written) < 2*watchInterval {
-			changed()
-			last = written
-		}
+	signal, ended := wait.NewSignal(), make(chan error, 1)
+	go func() { ended <- filewatch.Watch(ctx, []string{f.dir}, signal.Set) }()
+	for {
 		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-looks.C:
+		case err := <-ended:
+			return err
+		case <-signal:
+			changed()
+			_ = wait.Sleep(ctx, pause)
+		}
+	}
+}
+
+// again is the time after which a watch that has failed is begun anew.
+const again = 10 * time.Second
+
+// Follow calls changed after entries of a store were added or removed, until ctx ends.
+// While the store cannot be watched, it calls changed now and then: a credential that
+// was withdrawn must not count on. what names the credentials in the log.
+func Follow(ctx context.Context, s Store, what string, log *slog.Logger, changed func()) {
+	var failing throttle.Failing
+	for {
+		err := s.Watch(ctx, changed)
+		if ctx.Err() != nil {
+			return
+		}
+		if failing.Due(time.Now()) {
+			log.Warn("cannot watch "+what+" for changes; they are looked at every "+again.String(), "error", err)
+		}
+		changed()
+		if wait.Sleep(ctx, again) != nil {
+			return
 		}
 	}
 }

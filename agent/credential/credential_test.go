@@ -1,10 +1,15 @@
 package credential
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"os"
+	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -61,41 +66,65 @@ func TestWatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	age := func() {
-		if err := os.Chtimes(f.dir, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	age()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	told, ended := make(chan struct{}, 100), make(chan error, 1)
 	go func() { ended <- f.Watch(ctx, func() { told <- struct{}{} }) }()
 	<-told
-	for what, do := range map[string]func() error{
-		"put": func() error { return f.Put("a", []byte("1")) },
-		"put and removed": func() error {
-			return errors.Join(f.Put("b", []byte("1")), os.Remove(f.path("b")))
-		},
+	for _, change := range []struct {
+		what string
+		do   func() error
+	}{
+		{"put", func() error { return f.Put("a", []byte("1")) }},
+		{"edited", func() error { return os.WriteFile(f.path("a"), []byte("2"), 0o600) }},
+		{"removed", func() error { return f.Remove("a") }},
+		{"put and removed", func() error { return errors.Join(f.Put("b", []byte("1")), os.Remove(f.path("b"))) }},
 	} {
-		if err := do(); err != nil {
+		if err := change.do(); err != nil {
 			t.Fatal(err)
 		}
 		select {
 		case <-told:
 		case <-ctx.Done():
-			t.Fatalf("%s: nothing is told", what)
+			t.Fatalf("%s: nothing is told", change.what)
 		}
-		age()
-		<-told // Of the folder's new time.
-	}
-	select {
-	case <-told:
-		t.Error("a change is told of a folder that does not change")
-	case <-time.After(2 * watchInterval):
+		for quiet := false; !quiet; { // Several events may be one change.
+			select {
+			case <-told:
+			case <-time.After(3 * pause / 2):
+				quiet = true
+			}
+		}
 	}
 	stop()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("it ends with %v", err)
 	}
 }
+
+// TestFollow checks that a change is told though the folder cannot be watched: a
+// withdrawn credential must not count on.
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		begun, told := time.Now(), []time.Duration(nil)
+		ctx, stop := context.WithCancel(t.Context())
+		var log bytes.Buffer
+		Follow(ctx, blind{}, "the tokens", slog.New(slog.NewTextHandler(&log, nil)), func() {
+			if told = append(told, time.Since(begun)); len(told) == 3 {
+				stop()
+			}
+		})
+		if want := []time.Duration{0, again, 2 * again}; !slices.Equal(told, want) {
+			t.Errorf("changes are told after %v, want %v", told, want)
+		}
+		if lines := strings.Count(log.String(), "cannot watch the tokens"); lines != 1 {
+			t.Errorf("it is logged %d times: %s", lines, &log)
+		}
+	})
+}
+
+// blind is a Store that cannot be watched.
+type blind struct{ Store }
+
+func (blind) Watch(context.Context, func()) error { return errors.New("too many watches") }

@@ -25,13 +25,13 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/credential"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/durability"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/port"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
 // Limits of the embedded server. They are explicit because the defaults depend
@@ -74,8 +74,6 @@ const (
 	dropsEach, receiveAgain = 10 * time.Second, 100 * time.Millisecond
 	// errorsEach is how often errors of a connection of the agent are logged.
 	errorsEach = 2 * time.Second
-	// watchAgain is how long after an error the keys of hosts are watched again.
-	watchAgain = 10 * time.Second
 	// startTimeout bounds the recovery of the store at start.
 	startTimeout = 2 * time.Minute
 )
@@ -200,21 +198,12 @@ func (s *Server) prepare() error {
 
 // watchKeys ends the connections of keys that are removed.
 func (s *Server) watchKeys(ctx context.Context) {
-	for {
-		err := s.o.Hosts.keys.Watch(ctx, func() {
-			s.mu.RLock()
-			auth := s.auth
-			s.mu.RUnlock()
-			auth.revoke()
-		})
-		if ctx.Err() != nil {
-			return
-		}
-		s.o.Log.Warn("cannot watch the keys of hosts; trying again", "error", err)
-		if wait.Sleep(ctx, watchAgain) != nil {
-			return
-		}
-	}
+	credential.Follow(ctx, s.o.Hosts.keys, "the keys of hosts", s.o.Log, func() {
+		s.mu.RLock()
+		auth := s.auth
+		s.mu.RUnlock()
+		auth.revoke()
+	})
 }
 
 // start starts a server on the store.

@@ -145,6 +145,7 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 		}
 	}
 	s.keepCertificates(running, apiPair, natsPair)
+	s.parts.Go(func() { s.tokens.Watch(running, o.Log) })
 	if err := s.serveLocal(running, o.Dir); err != nil {
 		o.Log.Warn("the site runs, but makes no backups", "error", err)
 	}

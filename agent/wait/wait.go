@@ -1,10 +1,12 @@
-// Package wait lets goroutines wait: for some time (Sleep), for a change (Signal), or
-// for the latest values of something that changes faster than it can be handled
-// (Queue). The sender of a signal or value never waits for the reader.
+// Package wait lets goroutines wait: for some time (Sleep), for a change (Signal, and
+// Watchers when many wait), or for the latest values of something that changes faster
+// than it can be handled (Queue). The sender of a signal or value never waits for the
+// reader.
 package wait
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
@@ -35,4 +37,43 @@ func (s Signal) Set() {
 	case s <- struct{}{}:
 	default:
 	}
+}
+
+// Watchers are the signals of those who watch something that changes. The zero value
+// has none.
+type Watchers struct {
+	mu  sync.Mutex
+	all map[Signal]bool
+}
+
+// Add adds a watcher, who calls leave in the end.
+func (w *Watchers) Add() (changed Signal, leave func()) {
+	signal := NewSignal()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.all == nil {
+		w.all = map[Signal]bool{}
+	}
+	w.all[signal] = true
+	return signal, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.all, signal)
+	}
+}
+
+// Notify sets the signals of all watchers.
+func (w *Watchers) Notify() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for signal := range w.all {
+		signal.Set()
+	}
+}
+
+// Count returns how many watchers there are.
+func (w *Watchers) Count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.all)
 }
