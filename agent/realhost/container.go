@@ -25,6 +25,10 @@ type ContainerOptions struct {
 	Size string
 	// Arguments are added to those of systemd-nspawn.
 	Arguments []string
+	// Loader is the boot loader: it runs before each boot and returns further arguments.
+	// root is the folder of the disk as systemd-nspawn sees it, for --directory and --bind;
+	// the files are at [Container.Path]. Nil is a machine that has nothing to choose.
+	Loader func(root string) ([]string, error)
 }
 
 // Container is an operating system under systemd-nspawn: real are systemd as PID 1,
@@ -105,7 +109,15 @@ func (c *Container) boot() error {
 		"--register=no", "--keep-unit",
 		"--boot", "--console=pipe", "--kill-signal=SIGRTMIN+3", "--resolv-conf=off", "--timezone=off", "--link-journal=no",
 	}
-	nspawn := exec.CommandContext(context.WithoutCancel(c.t.Context()), "nsenter", append(args, c.options.Arguments...)...) //nolint:gosec // our own arguments
+	args = append(args, c.options.Arguments...)
+	if c.options.Loader != nil {
+		chosen, err := c.options.Loader(c.root)
+		if err != nil {
+			return fmt.Errorf("the boot loader has nothing to boot: %w", err)
+		}
+		args = append(args, chosen...)
+	}
+	nspawn := exec.CommandContext(context.WithoutCancel(c.t.Context()), "nsenter", args...) //nolint:gosec // our own arguments
 	nspawn.Stdout, nspawn.Stderr = console, console
 	if err := nspawn.Start(); err != nil {
 		return fmt.Errorf("cannot start systemd-nspawn: %w", err)
@@ -240,6 +252,17 @@ func (c *Container) BootID() (id string) {
 		return err == nil
 	})
 	return id
+}
+
+// Inside returns the path, on this machine, of a file of the container as its processes
+// see it, with /run and all that is mounted there. It is that of this boot.
+func (c *Container) Inside(name string) string {
+	c.t.Helper()
+	leader := c.leader()
+	if leader == 0 {
+		c.t.Fatalf("%s: %v", c.options.Hostname, errOff)
+	}
+	return filepath.Join("/proc", strconv.Itoa(leader), "root", name)
 }
 
 // Reach implements Machine: it has the network of this machine.

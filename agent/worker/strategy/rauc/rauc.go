@@ -230,7 +230,10 @@ func (s *Strategy) Prepare(ctx context.Context, job strategy.Job) (plan message.
 		plan, err = now.plan(b.version, file.Size, job.Rejected)
 		return err
 	})
-	return plan, err
+	if err != nil {
+		return message.Plan{}, err
+	}
+	return plan, nil
 }
 
 func (s *Strategy) fetch(ctx context.Context, now system, tell func(int, string)) (download.File, error) {
