@@ -133,6 +133,20 @@ func readDeclared(ctx context.Context, api *client.Client, tenant string, keys [
 	return d, nil
 }
 
+// declared reads the objects that a command names, and returns their keys.
+func (o *operator) declared(ctx context.Context, names []string) (*declared, []intent.Key, error) {
+	api, err := o.client()
+	if err != nil {
+		return nil, nil, err
+	}
+	keys, err := parseKeys(ctx, api, o.Tenant, names)
+	if err != nil {
+		return nil, nil, err
+	}
+	site, err := readDeclared(ctx, api, o.Tenant, keys)
+	return site, keys, err
+}
+
 func (d *declared) read(ctx context.Context, key intent.Key) (err error) {
 	var etag string
 	switch key.Kind {

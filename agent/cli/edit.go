@@ -32,15 +32,7 @@ func (c *editCommand) Help() string {
 
 // Run implements the command.
 func (c *editCommand) Run(ctx context.Context, out io.Writer) error {
-	api, err := c.client()
-	if err != nil {
-		return err
-	}
-	keys, err := parseKeys(ctx, api, c.Tenant, c.What)
-	if err != nil {
-		return err
-	}
-	site, err := readDeclared(ctx, api, c.Tenant, keys)
+	site, keys, err := c.declared(ctx, c.What)
 	if err != nil {
 		return err
 	}

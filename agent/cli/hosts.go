@@ -239,10 +239,7 @@ func reportLine(r v1.VersionReport) string {
 			parts = append(parts, c.Package+" "+c.From+" to "+c.To)
 		}
 	}
-	if more := r.Changed - len(parts); more > 0 {
-		parts = append(parts, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(parts, ", ")
+	return text.ListOf(parts, r.Changed, maxShown)
 }
 
 // maxShown is the number of packages that a line of the table shows.
@@ -254,10 +251,7 @@ func versionsLine(versions map[string]string) string {
 		parts = append(parts, name+" "+version)
 	}
 	slices.Sort(parts)
-	if more := len(parts) - maxShown; more > 0 {
-		parts = append(parts[:maxShown], fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(parts, ", ")
+	return text.List(parts, maxShown)
 }
 
 // forgetCommand deletes a host that no longer exists.

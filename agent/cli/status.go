@@ -106,7 +106,7 @@ func (c *statusCommand) show(to *terminal, at clock, state v1.State, newest *v1.
 func situationFacts(at clock, s v1.Situation, newest *v1.Run) [][2]string {
 	hosts := fmt.Sprint(s.Hosts)
 	if s.Silent > 0 {
-		hosts += fmt.Sprintf(", %d silent: %s", s.Silent, namesOf(s.SilentHosts, s.Silent))
+		hosts += fmt.Sprintf(", %d silent: %s", s.Silent, text.ListOf(s.SilentHosts, s.Silent, mostNames))
 	}
 	all := [][2]string{{"hosts", hosts}}
 	if w := s.OpenWindow; w != nil {
@@ -302,7 +302,7 @@ func showStages(to *terminal, r v1.Run) {
 	for _, g := range r.Stages {
 		held := fmt.Sprintf("%d, at most %d", g.OutOfService, g.MaxUnavailable)
 		if names := out[g.Name]; len(names) > 0 {
-			held += ": " + namesOf(names, max(g.OutOfService, len(names)))
+			held += ": " + text.ListOf(names, max(g.OutOfService, len(names)), mostNames)
 		}
 		t.addIn(map[int]string{1: phaseColour(g.Phase)}, g.Name, g.Phase, fmt.Sprint(g.Hosts), fmt.Sprint(g.Upgraded), fmt.Sprint(g.Failed), held)
 	}

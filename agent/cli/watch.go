@@ -183,7 +183,7 @@ func (p *progress) showSituation(s v1.Situation) {
 		if s.Silent == 0 {
 			p.line("no host is silent any more")
 		} else {
-			p.line("%s: %s", text.Count(s.Silent, "host is silent", "hosts are silent"), namesOf(s.SilentHosts, s.Silent))
+			p.line("%s: %s", text.Count(s.Silent, "host is silent", "hosts are silent"), text.ListOf(s.SilentHosts, s.Silent, mostNames))
 		}
 	}
 	if m := s.LastMissed; m != nil && !first && !reflect.DeepEqual(m, before.LastMissed) {
