@@ -168,7 +168,7 @@ const mostNames = 10
 func someOf(names []string) string { return text.List(names, mostNames) }
 
 // printAdvice prints what to do now, or that there is nothing.
-func printAdvice(to *terminal, at clock, todo []advice) {
+func printAdvice(to *terminal, at timeFormat, todo []advice) {
 	if len(todo) == 0 {
 		to.line("Nothing to do now.")
 		return
@@ -186,7 +186,7 @@ func printAdvice(to *terminal, at clock, todo []advice) {
 }
 
 // line is the advice in a line, the command beside a column of some width.
-func (a advice) line(at clock, width int) string {
+func (a advice) line(at timeFormat, width int) string {
 	what := at.text(a.what)
 	if a.command == "" {
 		return what
