@@ -34,7 +34,7 @@ func (c *applyCommand) Run(ctx context.Context, stdin io.Reader, out io.Writer) 
 	if err != nil {
 		return err
 	}
-	site, err := readSiteIntent(ctx, api, c.Tenant, want.Keys())
+	site, err := readDeclared(ctx, api, c.Tenant, want.Keys())
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,15 @@ func (c *getCommand) Help() string { return "Text is YAML. What is printed is wh
 
 // Run implements the command.
 func (c *getCommand) Run(ctx context.Context, out io.Writer) error {
-	site, keys, err := c.siteIntent(ctx, c.What)
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	keys, err := parseKeys(ctx, api, c.Tenant, c.What)
+	if err != nil {
+		return err
+	}
+	site, err := readDeclared(ctx, api, c.Tenant, keys)
 	if err != nil {
 		return err
 	}
@@ -171,7 +179,7 @@ func (c *validateCommand) Run(ctx context.Context, stdin io.Reader, out io.Write
 	if err != nil {
 		return err
 	}
-	site := &siteIntent{api: api, tenant: c.Tenant}
+	site := &declared{api: api, tenant: c.Tenant}
 	if err := site.validateAll(ctx, steps, want); err != nil {
 		return fmt.Errorf("the site refuses it:\n%w", err)
 	}

@@ -143,7 +143,7 @@ func newParser(c *commands, program string, more ...kong.Option) (*kong.Kong, er
 	return kong.New(c, append([]kong.Option{
 		kong.Name("osupgrade-agent"), kong.Description(description()), kong.UsageOnError(),
 		kong.Configuration(files.load),
-		kong.Vars{"version": program},
+		kong.Vars{"version": program, "strategies": strings.Join(strategyNames(), ", ")},
 		kong.Bind(version(program), files, dialer(nil)),
 		kong.NamedMapper("path", kong.MapperFunc(pathMapper)), kong.PostBuild(addExamples),
 	}, more...)...)

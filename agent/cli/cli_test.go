@@ -185,6 +185,10 @@ func TestPrintConfig(t *testing.T) {
 	if code != exitOK || !strings.Contains(stdout, "nats-url: tls://site.example:4222") || !strings.Contains(stdout, "step-limit: 1h\n") || !strings.Contains(stdout, "- ring=0") {
 		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
 	}
+	code, stdout, stderr = call(t, "worker", "--config", "../../examples/agent/worker-apt.yaml", "--print-config")
+	if code != exitOK || !strings.Contains(stdout, "apt-mode: security") || !strings.Contains(stdout, "- linux-image-*\n") || !strings.Contains(stdout, "apt-phased: exclude") {
+		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
+	}
 }
 
 // TestPrintedConfigWorks checks that what --print-config prints has the same

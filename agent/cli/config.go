@@ -108,7 +108,7 @@ func withForms(err error, flags []*kong.Flag) error {
 }
 
 // listExamples are entries of the lists among the keys.
-var listExamples = map[string]string{"tenants": "acme, beta", "label": "ring=0, rack=r12"}
+var listExamples = map[string]string{"tenants": "acme, beta", "label": "ring=0, rack=r12", "apt-packages": "nginx, linux-image-*", "apt-versions": "linux-image-*, systemd"}
 
 // isSetting reports whether a flag says how to work, and not what to show
 // instead.

@@ -33,7 +33,7 @@ type workerCommand struct {
 	NATSURL          string   `help:"Address of the site's log." name:"nats-url" default:"nats://127.0.0.1:4222" env:"OSUPGRADE_NATS_URL"`
 	NATSCAFile       string   `help:"Certificates to trust for it, PEM (default: the system's)." name:"nats-ca-file" type:"path" env:"OSUPGRADE_NATS_CA_FILE" placeholder:"FILE"`
 	KeyFile          string   `help:"This host's key, made by: osupgrade-agent credentials host." required:"" type:"path" env:"OSUPGRADE_KEY_FILE" placeholder:"FILE"`
-	Strategy         string   `help:"How this host is upgraded: exec is the scripts of --scripts." default:"exec" env:"OSUPGRADE_STRATEGY" placeholder:"NAME"`
+	Strategy         string   `help:"How this host is upgraded: ${strategies}. exec is the scripts of --scripts; auto is exec when scripts are given, and otherwise goes by what this host has." default:"auto" env:"OSUPGRADE_STRATEGY" placeholder:"NAME"`
 	Scripts          string   `help:"Folder of the scripts of strategy exec, such as versions, prepare, upgrade and resume." type:"path" env:"OSUPGRADE_SCRIPTS" placeholder:"DIR"`
 	RebootCommand    string   `help:"Command that reboots this machine, run by sh -c; what it prints goes to reboot.log in the folder of --state. A worker that was killed while it ran the command may run it once more in the same boot." default:"systemctl reboot" env:"OSUPGRADE_REBOOT_COMMAND"`
 	BootIDFile       string   `help:"File with the boot id." name:"boot-id-file" default:"/proc/sys/kernel/random/boot_id" type:"path" env:"OSUPGRADE_BOOT_ID_FILE"`
@@ -48,6 +48,8 @@ type workerCommand struct {
 	Options strategyOptions `embed:""`
 
 	labels map[string]string
+	// strategyWhy says how the strategy was detected; empty if it was given.
+	strategyWhy string
 }
 
 // shortestVersionsInterval is the shortest --versions-interval: each reading runs a
@@ -133,6 +135,9 @@ func (c *workerCommand) check() (err error) {
 }
 
 func (c *workerCommand) open(ctx context.Context, hostLog *jetstream.HostLog, out io.Writer, log *slog.Logger, program version) (*worker.Worker, error) {
+	if c.strategyWhy != "" {
+		log.Info("strategy "+c.Strategy+" upgrades this host", "because", c.strategyWhy)
+	}
 	system, err := c.openStrategy()
 	if err != nil {
 		return nil, err

@@ -21,43 +21,101 @@ import (
 // strategyOptions are the flags of the worker that belong to one strategy, each under
 // the prefix of its name, such as apt-mode. They reach the process that carries out a
 // step as JSON.
-type strategyOptions struct{}
+type strategyOptions struct {
+	// State is the folder of --state; a strategy keeps what it must in a folder of its
+	// name there.
+	State string `kong:"-" json:"state,omitempty"`
+
+	Apt aptOptions `embed:"" prefix:"apt-" json:"apt"`
+}
 
 // native is a strategy of this program.
-type native func(o strategyOptions) (strategy.Strategy, error)
+type native struct {
+	open func(o strategyOptions) (strategy.Strategy, error)
+	// signs are the files that a host has that is upgraded this way; one suffices.
+	signs []string
+	// image is set when it replaces the system as a whole. Such a system often has a
+	// package database, too, so it is looked for first.
+	image bool
+}
 
 // natives are the strategies of this program by name. A new one is a line here, and its
 // options a member of strategyOptions.
-var natives = map[string]native{}
+var natives = map[string]native{
+	"apt": {open: openApt, signs: []string{"/var/lib/dpkg/status"}},
+}
 
-// byScripts is the strategy that runs a folder of scripts.
-const byScripts = "exec"
+const (
+	// byScripts is the strategy that runs a folder of scripts.
+	byScripts = "exec"
+	// detected is the value of --strategy that goes by what the host has.
+	detected = "auto"
+)
 
-// strategyNames are the values of --strategy.
+// strategyNames are the names of all strategies.
 func strategyNames() []string {
 	return append([]string{byScripts}, slices.Sorted(maps.Keys(natives))...)
 }
 
 // openNative makes a strategy of this program.
 func openNative(name string, o strategyOptions) (strategy.Strategy, error) {
-	open, ok := natives[name]
+	is, ok := natives[name]
 	if !ok {
 		return nil, fmt.Errorf("%.50q is not a strategy; use one of %s", name, strings.Join(strategyNames(), ", "))
 	}
-	return open(o)
+	return is.open(o)
+}
+
+// detectStrategy returns the strategy of a host and why it is this one. Scripts that are
+// given decide; then systems that are replaced as a whole, and then packages.
+func detectStrategy(scripts string, exists func(path string) bool) (name, why string, err error) {
+	if scripts != "" {
+		return byScripts, "scripts is " + scripts, nil
+	}
+	var looked []string
+	for _, image := range []bool{true, false} {
+		var names, reasons []string
+		for _, name := range slices.Sorted(maps.Keys(natives)) {
+			if natives[name].image != image {
+				continue
+			}
+			looked = append(looked, fmt.Sprintf("%s (%s)", strings.Join(natives[name].signs, " or "), name))
+			if i := slices.IndexFunc(natives[name].signs, exists); i >= 0 {
+				names, reasons = append(names, name), append(reasons, natives[name].signs[i]+" exists")
+			}
+		}
+		switch {
+		case len(names) == 1:
+			return names[0], reasons[0], nil
+		case len(names) > 1:
+			return "", "", fmt.Errorf("strategy: this host may be upgraded by %s (%s); name the one to use", strings.Join(names, " or by "), strings.Join(reasons, ", "))
+		}
+	}
+	return "", "", fmt.Errorf("strategy: cannot tell how this host is upgraded: it has none of %s; name the folder of scripts that upgrade it, or the strategy", strings.Join(looked, ", "))
 }
 
 // checkStrategy checks the flags that say how this host is upgraded.
-func (c *workerCommand) checkStrategy() error {
+func (c *workerCommand) checkStrategy() (err error) {
+	if c.Strategy == detected {
+		exists := func(path string) bool { _, err := os.Stat(path); return err == nil }
+		if c.Strategy, c.strategyWhy, err = detectStrategy(c.Scripts, exists); err != nil {
+			return err
+		}
+	}
 	switch {
 	case !slices.Contains(strategyNames(), c.Strategy):
-		return fmt.Errorf("strategy: %.50q is not a strategy; use one of %s", c.Strategy, strings.Join(strategyNames(), ", "))
+		return fmt.Errorf("strategy: %.50q is not a strategy; use %s, or one of %s", c.Strategy, detected, strings.Join(strategyNames(), ", "))
 	case c.Strategy == byScripts && c.Scripts == "":
 		return fmt.Errorf("scripts: it is required for strategy exec; name the folder of the scripts")
 	case c.Strategy != byScripts && c.Scripts != "":
 		return fmt.Errorf("scripts: strategy %s has no scripts; leave it out, or use strategy exec", c.Strategy)
 	}
-	return nil
+	if is, native := natives[c.Strategy]; native {
+		// Wrong options are told before the worker does anything.
+		c.Options.State = c.State
+		_, err = is.open(c.Options)
+	}
+	return err
 }
 
 // openStrategy makes the strategy of the worker. Each of its actions is a process of its

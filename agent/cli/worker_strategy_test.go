@@ -3,6 +3,9 @@ package cli
 import (
 	"context"
 	"errors"
+	"os"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,10 +15,10 @@ import (
 
 // TestStrategyCommand checks that the hidden command carries out an action of a strategy
 // of this program, and ends as a script would.
-func TestStrategyCommand(t *testing.T) {
-	natives["of-a-test"] = func(strategyOptions) (strategy.Strategy, error) { return fakeNative{}, nil }
+func TestStrategyCommand(t *testing.T) { //nolint:paralleltest // it adds to natives
+	natives["of-a-test"] = native{open: func(strategyOptions) (strategy.Strategy, error) { return fakeNative{}, nil }}
 	t.Cleanup(func() { delete(natives, "of-a-test") })
-	for name, row := range map[string]struct {
+	for name, row := range map[string]struct { //nolint:paralleltest // it adds to natives
 		name, action, request string
 		status                int
 		out, err              string
@@ -25,7 +28,7 @@ func TestStrategyCommand(t *testing.T) {
 		"no plan":            {"of-a-test", "plan", `{"format":1,"action":"plan"}`, 11, "", ""},
 		"a failure":          {"of-a-test", "verify", `{"format":1,"action":"verify"}`, 1, `{"message":"it is not well","class":"verify"}` + "\n", ""},
 		"one that passes":    {"of-a-test", "resume", `{"format":1,"action":"resume"}`, 75, `{"message":"later","class":"transient"}` + "\n", ""},
-		"no such strategy":   {"magic", "upgrade", `{"format":1,"action":"upgrade"}`, 1, `\"magic\" is not a strategy; use one of exec, of-a-test`, ""},
+		"no such strategy":   {"magic", "upgrade", `{"format":1,"action":"upgrade"}`, 1, `\"magic\" is not a strategy; use one of exec, apt`, ""},
 		"options of another": {"of-a-test", "upgrade", `{"format":1,"action":"upgrade","options":[]}`, 1, "cannot read the options of of-a-test", ""},
 		"no such action":     {"of-a-test", "explode", `{"format":1,"action":"explode"}`, 1, `\"explode\" is not an action`, ""},
 	} {
@@ -41,16 +44,18 @@ func TestStrategyCommand(t *testing.T) {
 
 // TestStrategyFlags checks that a worker is told what its strategy lacks, before it does
 // anything.
-func TestStrategyFlags(t *testing.T) {
-	natives["of-a-test"] = func(strategyOptions) (strategy.Strategy, error) { return fakeNative{}, nil }
+func TestStrategyFlags(t *testing.T) { //nolint:paralleltest // it adds to natives
+	natives["of-a-test"] = native{open: func(strategyOptions) (strategy.Strategy, error) { return fakeNative{}, nil }}
 	t.Cleanup(func() { delete(natives, "of-a-test") })
-	for name, row := range map[string]struct {
+	for name, row := range map[string]struct { //nolint:paralleltest // it adds to natives
 		flags []string
 		want  string
 	}{
-		"no scripts":       {nil, "scripts: it is required for strategy exec"},
+		"no scripts":       {[]string{"--strategy", "exec"}, "scripts: it is required for strategy exec"},
 		"scripts too many": {[]string{"--strategy", "of-a-test", "--scripts", t.TempDir()}, "scripts: strategy of-a-test has no scripts; leave it out"},
-		"no such strategy": {[]string{"--strategy", "magic"}, `strategy: "magic" is not a strategy; use one of exec, of-a-test`},
+		"no such strategy": {[]string{"--strategy", "magic"}, `strategy: "magic" is not a strategy; use auto, or one of exec, apt`},
+		"wrong options":    {[]string{"--strategy", "apt", "--apt-mode", "packages"}, "apt-packages: none is given"},
+		"a wrong word":     {[]string{"--strategy", "apt", "--apt-conffiles", "ask"}, "--apt-conffiles must be one of"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var errs strings.Builder
@@ -59,6 +64,59 @@ func TestStrategyFlags(t *testing.T) {
 				t.Errorf("exit status %d with %q, not %q", got, errs.String(), row.want)
 			}
 		})
+	}
+}
+
+// TestDetectStrategy checks how the strategy of a host is found, and that the reason is
+// told.
+func TestDetectStrategy(t *testing.T) { //nolint:paralleltest // it adds to natives
+	natives["of-an-image"] = native{signs: []string{"/etc/image.conf", "/run/image"}, image: true}
+	natives["of-rpm"] = native{signs: []string{"/var/lib/rpm"}}
+	t.Cleanup(func() { delete(natives, "of-an-image"); delete(natives, "of-rpm") })
+	const dpkg = "/var/lib/dpkg/status"
+	for name, row := range map[string]struct { //nolint:paralleltest // it adds to natives
+		scripts         string
+		has             []string
+		want, why, fail string
+	}{
+		"a Debian":                  {"", []string{dpkg}, "apt", dpkg + " exists", ""},
+		"a Debian with scripts":     {"/etc/scripts", []string{dpkg}, "exec", "scripts is /etc/scripts", ""},
+		"an image made from Debian": {"", []string{dpkg, "/run/image"}, "of-an-image", "/run/image exists", ""},
+		"two kinds of packages":     {"", []string{dpkg, "/var/lib/rpm"}, "", "", "may be upgraded by apt or by of-rpm (" + dpkg + " exists, /var/lib/rpm exists); name the one to use"},
+		"an unknown system":         {"", nil, "", "", "it has none of /etc/image.conf or /run/image (of-an-image), "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, why, err := detectStrategy(row.scripts, func(path string) bool { return slices.Contains(row.has, path) })
+			if got != row.want || why != row.why || (err == nil) != (row.fail == "") || err != nil && !strings.Contains(err.Error(), row.fail) {
+				t.Errorf("got %q because %q, %v", got, why, err)
+			}
+		})
+	}
+}
+
+// TestAptGuide checks that the guide names each flag of the strategy apt with each of
+// its words.
+func TestAptGuide(t *testing.T) {
+	t.Parallel()
+	guide, err := os.ReadFile("../../templates/guides/apt.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := 0
+	for field := range reflect.TypeFor[aptOptions]().Fields() {
+		flags++
+		words := []string{"apt-" + strings.ToLower(strings.ReplaceAll(strings.ReplaceAll(field.Name, "Party", "-party"), "Limit", "-limit"))}
+		if enum := field.Tag.Get("enum"); enum != "" {
+			words = append(words, strings.Split(enum, ",")...)
+		}
+		for _, word := range words {
+			if !strings.Contains(string(guide), "`"+word+"`") {
+				t.Errorf("the guide does not name %s of %s", word, field.Name)
+			}
+		}
+	}
+	if flags == 0 {
+		t.Error("strategy apt has no flags")
 	}
 }
 

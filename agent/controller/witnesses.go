@@ -11,7 +11,6 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 )
 
 // witnesses compares what hosts have seen of the log with what is on it.
@@ -63,7 +62,12 @@ func (w *witnesses) hold(online func(host string) bool) *message.Paused {
 		return nil
 	}
 	slices.Sort(busy)
-	return &message.Paused{By: message.ByAgent, Why: "at work on commands from before the site was restored: " + text.List(busy, mostNamed)}
+	more := ""
+	if len(busy) > mostNamed {
+		more = fmt.Sprintf(" and %d more", len(busy)-mostNamed)
+	}
+	return &message.Paused{By: message.ByAgent, Why: fmt.Sprintf("at work on commands from before the site was restored: %s%s",
+		strings.Join(busy[:min(len(busy), mostNamed)], ", "), more)}
 }
 
 // compare compares the log with all suspects once it is folded as far as it goes, and

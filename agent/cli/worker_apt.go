@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/apt"
+)
+
+// aptOptions are the flags of the strategy apt.
+type aptOptions struct {
+	Mode       string   `help:"What strategy apt upgrades: all packages, those with security updates, the packages of --apt-packages, or the whole host to the release of --apt-release." enum:"all,security,packages,release" default:"all" env:"OSUPGRADE_APT_MODE" placeholder:"all|security|packages|release"`
+	Packages   []string `help:"Package of mode packages: a name or pattern of installed ones, such as 'nginx*', or name=version, which may be an older one; repeatable." env:"OSUPGRADE_APT_PACKAGES" placeholder:"NAME"`
+	Sources    string   `help:"File of sources to use instead of those of /etc/apt, such as that of a dated snapshot; it ends with .list or .sources." type:"path" env:"OSUPGRADE_APT_SOURCES" placeholder:"FILE"`
+	Conffiles  string   `help:"What becomes of a configuration file that was changed on this host and by its package: keep it, replace it, or as dpkg's own configuration says (default)." enum:"keep,replace,default" default:"keep" env:"OSUPGRADE_APT_CONFFILES" placeholder:"keep|replace|default"`
+	Removals   string   `help:"Whether an upgrade may remove packages; what would need that is held back otherwise." enum:"refuse,allow" default:"refuse" env:"OSUPGRADE_APT_REMOVALS" placeholder:"refuse|allow"`
+	Phased     string   `help:"Whether updates are installed that the distribution offers to a part of all machines first." enum:"exclude,include" default:"exclude" env:"OSUPGRADE_APT_PHASED" placeholder:"exclude|include"`
+	Release    string   `help:"Codename of the release that mode release goes to, such as trixie." env:"OSUPGRADE_APT_RELEASE" placeholder:"CODENAME"`
+	ThirdParty string   `help:"What becomes of the sources of others when mode release goes to another release." enum:"disable,keep" default:"disable" env:"OSUPGRADE_APT_THIRD_PARTY" placeholder:"disable|keep"`
+	LockLimit  length   `help:"Longest time to wait for another apt or dpkg to end, such as 10m." default:"10m" env:"OSUPGRADE_APT_LOCK_LIMIT"`
+	Versions   []string `help:"Package whose version is published, a name or pattern such as 'linux-image-*'; repeatable." default:"linux-image-*,apt,dpkg,systemd,libc6,openssl,osupgrade-agent" env:"OSUPGRADE_APT_VERSIONS" placeholder:"NAME"`
+}
+
+func openApt(o strategyOptions) (strategy.Strategy, error) {
+	a := o.Apt
+	s, err := apt.New(apt.Options{
+		Mode: apt.Mode(a.Mode), Packages: a.Packages, Sources: a.Sources, Conffiles: a.Conffiles, Removals: a.Removals, Phased: a.Phased,
+		Release: a.Release, ThirdParty: a.ThirdParty, LockLimit: time.Duration(a.LockLimit), Versions: a.Versions,
+		StateDir: filepath.Join(o.State, "apt"), Output: os.Stderr,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}

@@ -1,0 +1,80 @@
+package apt
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
+)
+
+// TestFailuresOfARealApt goes through every way in which apt and dpkg failed on a real
+// Debian 12, by what they printed there.
+func TestFailuresOfARealApt(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		class message.Class
+		says  []string
+	}{
+		"down":             {message.Transient, []string{"Connection refused", "check the network"}},
+		"503":              {message.Transient, []string{"503  Service Unavailable"}},
+		"no-name":          {message.Transient, []string{"Temporary failure resolving 'repository.invalid'"}},
+		"missing-404":      {message.Repository, []string{"does not have a Release file", "check address and suite"}},
+		"wrong-key":        {message.Repository, []string{"is not signed", "signed-by"}},
+		"expired":          {message.Repository, []string{"is expired (invalid since", "check the clock"}},
+		"bad-sources":      {message.Repository, []string{"Malformed entry 1 in list file"}},
+		"hash-mismatch":    {message.Artifact, []string{"Hash Sum mismatch"}},
+		"nodownload":       {message.Artifact, []string{"Unable to fetch some archives", "prepare the host again"}},
+		"noversion":        {message.Repository, []string{"Version '3.0' for 'appliance-kernel' was not found"}},
+		"nopackage":        {message.Repository, []string{"Unable to locate package nothing-like-this"}},
+		"space-download":   {message.Space, []string{"You don't have enough free space in /var/cache/apt/archives"}},
+		"space-unpack":     {message.Space, []string{"No space left on device", "make room"}},
+		"lock-frontend":    {message.Lock, []string{"Unable to acquire the dpkg frontend lock"}},
+		"lock-held":        {message.Lock, []string{"It is held by process 93 (apt-get)"}},
+		"lock-dpkg":        {message.Lock, []string{"locked by another process with pid 93"}},
+		"broken-postinst":  {message.Install, []string{"appliance-broken", "post-installation script subprocess returned error exit status 3"}},
+		"conffile-default": {message.Install, []string{"end of file on stdin at conffile prompt", "set apt-conffiles"}},
+		"interrupted":      {message.Install, []string{"dpkg was interrupted", "dpkg --configure -a"}},
+		"sim-unmet":        {message.Install, []string{"appliance-needy : Depends: no-such-lib"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			exit, printed := recorded(t, name)
+			if exit == 0 {
+				t.Fatal("the recording is of a command that did not fail")
+			}
+			err := failure("apt-get install", exit, printed, nil)
+			if got := strategy.ClassOf(err); got != row.class {
+				t.Errorf("the class is %q, want %q: %v", got, row.class, err)
+			}
+			for _, want := range row.says {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("the error does not have %q: %v", want, err)
+				}
+			}
+			if strings.Contains(err.Error(), "Sub-process") {
+				t.Errorf("the error has a line that says nothing: %v", err)
+			}
+		})
+	}
+}
+
+func TestFailureWithoutAReason(t *testing.T) {
+	t.Parallel()
+	err := failure("apt-get update", 139, "", nil)
+	if got := err.Error(); got != "apt-get update: it printed no reason (exit status 139)" {
+		t.Errorf("got %q", got)
+	}
+	if strategy.ClassOf(err) != message.Install {
+		t.Errorf("class %q", strategy.ClassOf(err))
+	}
+}
+
+// TestFailureIsBounded has a script print a lot, with control characters.
+func TestFailureIsBounded(t *testing.T) {
+	t.Parallel()
+	err := failure("apt-get install", 100, strings.Repeat("E: \x1b[31m"+strings.Repeat("x", 5000)+"\n", 50), []string{strings.Repeat("y", 9000)})
+	if len(err.Error()) > maxSaid+200 || strings.Contains(err.Error(), "\x1b") {
+		t.Errorf("%d bytes: %.200q", len(err.Error()), err.Error())
+	}
+}

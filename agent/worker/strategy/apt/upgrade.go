@@ -1,0 +1,270 @@
+package apt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
+)
+
+// Upgrade implements strategy.Strategy: it installs the versions of the plan, and
+// nothing else, from the archives that prepare has fetched.
+func (s *Strategy) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
+	outcome, err := s.steps(job).upgrade(ctx, job.Plan)
+	if err != nil {
+		return 0, fmt.Errorf("cannot upgrade: %w", err)
+	}
+	return outcome, nil
+}
+
+func (s *steps) upgrade(ctx context.Context, plan message.Plan) (strategy.Outcome, error) {
+	if err := s.awaitLocks(ctx, s.until, s.progress); err != nil {
+		return 0, err
+	}
+	now, err := s.packages(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if len(now.missing(plan.Changes)) > 0 {
+		if err := s.switchRelease(); err != nil {
+			return 0, err
+		}
+		if err := s.carryOut(ctx, plan.Changes, true); err != nil {
+			return 0, errors.Join(err, s.undoRelease(ctx, plan.Changes))
+		}
+	}
+	return s.finish(ctx, plan)
+}
+
+// carryOut installs the versions of a plan. It refuses when apt would change
+// anything else, for the host may have changed since it was prepared.
+func (s *steps) carryOut(ctx context.Context, changes []message.Change, offline bool) error {
+	would, err := s.simulate(ctx, install(changes)...)
+	if err != nil {
+		return err
+	}
+	if err := beyond(changes, would); err != nil {
+		return strategy.Fail(message.Install, err)
+	}
+	args := install(changes)
+	if offline {
+		args = append([]string{"--no-download"}, args...)
+	}
+	return s.apt(ctx, span{0, 95}, args...)
+}
+
+// finish proves that the plan is carried out and says whether it takes a reboot.
+func (s *steps) finish(ctx context.Context, plan message.Plan) (strategy.Outcome, error) {
+	if err := s.restoreAutomatic(ctx, plan.Changes); err != nil {
+		return 0, err
+	}
+	now, err := s.packages(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if missing := now.missing(plan.Changes); len(missing) > 0 {
+		return 0, strategy.Fail(message.Install, fmt.Errorf("%s of the plan not there though apt has ended: %s; see: dpkg -l",
+			text.Count(len(missing), "change is", "changes are"), few(describe(missing))))
+	}
+	if err := s.tellConffiles(ctx, plan.Changes); err != nil {
+		return 0, err
+	}
+	s.progress(98, "syncing to disk")
+	if err := s.sync(); err != nil {
+		return 0, err
+	}
+	why, err := s.rebootReason(now)
+	if err != nil || why == "" {
+		return strategy.Done, err
+	}
+	s.progress(100, "a reboot is required: "+why)
+	return strategy.RebootRequired, nil
+}
+
+func describe(changes []message.Change) []string {
+	list := make([]string, 0, len(changes))
+	for _, c := range changes {
+		list = append(list, c.String())
+	}
+	return list
+}
+
+// Resume implements strategy.Strategy. It waits for an apt-get or dpkg that has
+// outlived the agent: both hold their locks until they end.
+func (s *Strategy) Resume(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
+	is := s.steps(job)
+	is.until = time.Time{}
+	outcome, err := is.resume(ctx, job.Plan)
+	if err != nil {
+		return 0, fmt.Errorf("cannot finish the interrupted upgrade: %w", err)
+	}
+	return outcome, nil
+}
+
+func (s *steps) resume(ctx context.Context, plan message.Plan) (strategy.Outcome, error) {
+	if err := s.awaitLocks(ctx, s.until, s.progress); err != nil {
+		return 0, err
+	}
+	now, err := s.packages(ctx)
+	if err != nil {
+		return 0, err
+	}
+	is, err := s.condition(ctx, plan.Changes)
+	if err != nil {
+		return 0, err
+	}
+	if is.missing && !is.interrupted && now.untouched(plan.Changes) {
+		return strategy.NotDone, nil
+	}
+	if is.missing {
+		if err := s.switchRelease(); err != nil {
+			return 0, err
+		}
+	}
+	if err := s.repair(ctx, plan.Changes); err != nil {
+		return 0, err
+	}
+	return s.finish(ctx, plan)
+}
+
+// condition looks at the host for what nextRepair goes by.
+func (s *steps) condition(ctx context.Context, changes []message.Change) (condition, error) {
+	now, err := s.packages(ctx)
+	if err != nil {
+		return condition{}, err
+	}
+	updates, err := s.host.names("/var/lib/dpkg/updates")
+	if err != nil {
+		return condition{}, err
+	}
+	is := condition{missing: len(now.missing(changes)) > 0}
+	// dpkg keeps its changes in numbered files there until it merges them.
+	is.interrupted = slices.ContainsFunc(updates, func(name string) bool { return strings.Trim(name, "0123456789") == "" })
+	is.unfinished, is.reinstall = now.broken()
+	return is, nil
+}
+
+// repair runs the commands of nextRepair until there is none.
+func (s *steps) repair(ctx context.Context, changes []message.Change) error {
+	var tried []attempt
+	var failed error
+	for {
+		is, err := s.condition(ctx, changes)
+		if err != nil {
+			return err
+		}
+		next, ok := nextRepair(is, tried)
+		if !ok {
+			return unrepaired(is, failed)
+		}
+		s.progress(-1, "repairing: "+string(next))
+		err = s.try(ctx, next, is, changes)
+		if ctx.Err() != nil {
+			return err
+		}
+		if err != nil {
+			failed = err
+			s.progress(-1, message.CleanText("repair "+string(next)+" failed: "+err.Error()))
+		}
+		tried = append(tried, attempt{next, err == nil})
+	}
+}
+
+// unrepaired says what is left when nothing more can be tried.
+func unrepaired(is condition, failed error) error {
+	left := slices.Concat(is.reinstall, is.unfinished)
+	switch {
+	case len(left) == 0 && !is.missing && !is.interrupted:
+		return nil
+	case failed == nil:
+		failed = errors.New("every repair ended well")
+	}
+	class := strategy.ClassOf(failed)
+	if class == "" {
+		class = message.Install
+	}
+	what := "the plan is not carried out"
+	if len(left) > 0 {
+		what = "dpkg has not finished with " + few(left)
+	}
+	return strategy.Fail(class, fmt.Errorf("%s after all repairs; run: dpkg --configure -a; apt-get -f install; the last repair said: %w", what, failed))
+}
+
+// try makes one repair.
+func (s *steps) try(ctx context.Context, what repair, is condition, changes []message.Change) error {
+	switch what {
+	case repairConfigure:
+		return s.dpkg(ctx, "--configure", "-a")
+	case repairReinstall:
+		now, err := s.packages(ctx)
+		if err != nil {
+			return err
+		}
+		return s.apt(ctx, span{0, 95}, append([]string{"--reinstall", "--allow-downgrades", "install"}, again(is.reinstall, changes, now)...)...)
+	case repairUpdate:
+		return s.update(ctx)
+	case repairFix:
+		return s.fix(ctx, changes)
+	default:
+		return s.carryOut(ctx, changes, false)
+	}
+}
+
+// again returns the arguments that unpack packages once more: in the planned
+// version, otherwise in the one that dpkg has recorded.
+func again(names []string, changes []message.Change, now packages) []string {
+	var targets []target
+	for _, name := range names {
+		t := target{name, now[name].version}
+		for _, c := range changes {
+			if c.Name == name && c.To != "" {
+				t.version = c.To
+			}
+		}
+		targets = append(targets, t)
+	}
+	return arguments(targets)
+}
+
+// fix completes what can be completed. It must not remove what the plan keeps.
+func (s *steps) fix(ctx context.Context, changes []message.Change) error {
+	would, err := s.simulate(ctx, "-f", "install")
+	if err != nil {
+		return err
+	}
+	for _, name := range would.removed() {
+		planned := slices.ContainsFunc(changes, func(c message.Change) bool { return c.Name == name && c.To == "" })
+		if !planned {
+			return strategy.Fail(message.Install, fmt.Errorf("apt-get -f install would remove %s, which the plan keeps", few(would.removed())))
+		}
+	}
+	return s.apt(ctx, span{0, 95}, "-f", "install")
+}
+
+// Verify implements strategy.Strategy.
+func (s *Strategy) Verify(ctx context.Context, job strategy.Job) error {
+	if err := s.steps(job).verify(ctx, job.Plan); err != nil {
+		return fmt.Errorf("the upgraded host is not well: %w", err)
+	}
+	return nil
+}
+
+func (s *steps) verify(ctx context.Context, plan message.Plan) error {
+	audit, err := s.read(ctx, "dpkg", "--audit")
+	if err != nil {
+		return strategy.Fail(message.Verify, err)
+	}
+	if audit = strings.TrimSpace(audit); audit != "" {
+		return strategy.Fail(message.Verify, fmt.Errorf("dpkg --audit: %s", text.Fit(message.CleanText(strings.Join(strings.Fields(audit), " ")), maxSaid, "...")))
+	}
+	if _, err := s.read(ctx, "apt-get", "-q", "check"); err != nil {
+		return strategy.Fail(message.Verify, err)
+	}
+	return s.verifyKernel(plan)
+}
