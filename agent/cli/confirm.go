@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -83,39 +83,32 @@ func costOfAbort(r v1.Run, now bool) string {
 	}
 	upgraded, busy, left := 0, 0, 0
 	for _, h := range r.Hosts {
-		switch h.Status {
-		case "upgraded":
+		switch status := run.Status(h.Status); {
+		case status == run.Upgraded:
 			upgraded++
-		case "pending", "preparing", "prepared":
+		case status == run.Pending, status == run.Prepared:
 			left++
-		case "failed", "skipped", "unreachable":
-		default:
+		case !status.Final():
 			busy++
 		}
 	}
 	return fmt.Sprintf("this ends run %d: %d upgraded, %d under way, %d not begun are left as they are", r.ID, upgraded, busy, left)
 }
 
-// costOfRelease says what it costs a run to release a host; empty when that is nothing,
-// as for a host that holds no slot, whose release the site refuses.
-func costOfRelease(r v1.Run, host string) string {
-	if slices.ContainsFunc(r.Hosts, func(h v1.RunHost) bool { return h.Hostname == host && h.Slot == nil && h.SlotReason == "" }) {
-		return ""
-	}
-	return costOfHost(r, host)
-}
-
-// costOfHost says what it costs a run to lose a host; empty when that is nothing.
-func costOfHost(r v1.Run, host string) string {
+// costOfHost says what it costs a run to lose a host; empty when that is nothing. loses
+// reports whether the request takes the host from the run at all.
+func costOfHost(r v1.Run, host string, loses func(v1.RunHost) bool) string {
 	for _, h := range r.Hosts {
-		if h.Hostname != host {
-			continue
+		if h.Hostname == host && !run.Status(h.Status).Final() && loses(h) {
+			return fmt.Sprintf("host %s is %s in run %d, which will not upgrade it", host, h.Status, r.ID)
 		}
-		switch h.Status {
-		case "upgraded", "failed", "skipped", "unreachable":
-			return ""
-		}
-		return fmt.Sprintf("host %s is %s in run %d, which will not upgrade it", host, h.Status, r.ID)
 	}
 	return ""
 }
+
+// byForget reports that a deletion takes every host from a run.
+func byForget(v1.RunHost) bool { return true }
+
+// byRelease reports whether a release takes a host from a run: the site refuses to
+// release one that holds no slot.
+func byRelease(h v1.RunHost) bool { return h.Slot != nil || h.SlotReason != "" }

@@ -29,12 +29,17 @@ func TestConfirm(t *testing.T) {
 	}
 	do(exitOK, "Host h03 of tenant acme is deleted", "forget", "h03", "--reason", "scrapped") // There is no run.
 	s.AddRun("acme", v1.Run{ID: 5, Phase: "upgrading", Hosts: []v1.RunHost{
-		{Hostname: "h01", Status: "upgrading", Stage: "all", SlotReason: "it is upgrading"}, {Hostname: "h02", Status: "upgraded", Stage: "all"}, {Hostname: "h04", Status: "prepared", Stage: "all"},
+		{Hostname: "h01", Status: "upgrading", Stage: "all", SlotReason: "it is upgrading"},
+		{Hostname: "h02", Status: "upgraded", Stage: "all"},
+		{Hostname: "h04", Status: "prepared", Stage: "all"},
+		{Hostname: "h05", Status: "preparing", Stage: "all"},
+		{Hostname: "h06", Status: "pending", Stage: "all"},
+		{Hostname: "h07", Status: "skipped", Stage: "all"},
 	}})
 	do(exitUsage, "nothing was done: host h01 is upgrading in run 5, which will not upgrade it; add --yes to do it", "release", "h01", "--reason", "x")
 	do(exitFailed, "holds no slot of run 5", "release", "h04", "--reason", "x") // --yes would not help.
 	do(exitUsage, "nothing was done: host h01 is upgrading in run 5", "forget", "h01", "--reason", "x")
-	do(exitUsage, "nothing was done: this ends run 5: 1 upgraded, 1 under way, 1 not begun are left as they are; add --yes", "abort", "--reason", "x")
+	do(exitUsage, "nothing was done: this ends run 5: 1 upgraded, 2 under way, 2 not begun are left as they are; add --yes", "abort", "--reason", "x")
 	do(exitUsage, "--reason is empty", "abort", "--reason", " ")
 	do(exitUsage, `--reason: "" is empty`, "forget", "h01", "--reason", "")
 	do(exitOK, "Host h02 of tenant acme is deleted", "forget", "h02", "--reason", "scrapped") // Its upgrade is done.

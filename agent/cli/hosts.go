@@ -272,7 +272,7 @@ func (c *forgetCommand) Run(ctx context.Context, person *console, out io.Writer)
 	if wrong := (v1.Ask{Reason: c.Reason}).Validate("forget"); len(wrong) > 0 {
 		return wrongFlags(wrong)
 	}
-	if err := c.asks(ctx, &c.confirming, person, func(r v1.Run) string { return costOfHost(r, c.Host) }); err != nil {
+	if err := c.asks(ctx, &c.confirming, person, func(r v1.Run) string { return costOfHost(r, c.Host, byForget) }); err != nil {
 		return err
 	}
 	api, err := c.client()

@@ -159,7 +159,7 @@ func (c *releaseCommand) Help() string {
 
 // Run implements the command.
 func (c *releaseCommand) Run(ctx context.Context, person *console, out io.Writer) error {
-	if err := c.asks(ctx, &c.confirming, person, func(r v1.Run) string { return costOfRelease(r, c.Host) }); err != nil {
+	if err := c.asks(ctx, &c.confirming, person, func(r v1.Run) string { return costOfHost(r, c.Host, byRelease) }); err != nil {
 		return err
 	}
 	return c.do(ctx, out, "release", v1.Ask{Host: c.Host}, (*client.Client).Release, c.released)

@@ -50,6 +50,10 @@ func New(o Options) *Controller {
 // SetActive makes the controller active or passive. It may be called at any time.
 // Calls of the controller that wait when its role changes fail with
 // run.ErrNotReady.
+//
+// The controller of a single server is active for as long as it runs. Of several servers
+// that of the one beside the leader of the log is active (design.md 10); the simulation
+// plays that.
 func (c *Controller) SetActive(active bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

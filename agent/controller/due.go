@@ -14,11 +14,11 @@ const (
 	// gracePeriod is the time after the start of a controller in which known hosts
 	// that were not heard of do not count as silent.
 	gracePeriod = 15 * time.Second
-	// patience is the time after the start of a controller for which a window waits
-	// for known hosts that were not heard of. It is longer than the grace period: a host
-	// that is absent when the run is opened is left out of it, and 10,000 hosts take up
-	// to a minute to come back to a site that was restarted.
-	patience = message.Silence
+	// windowGracePeriod is the grace period of a window: so long after the start of a
+	// controller it waits for known hosts that were not heard of. A host that is absent
+	// when the run is opened is left out of it, and 10,000 hosts take up to a minute to
+	// come back to a site that was restarted; a run that goes on leaves nobody out.
+	windowGracePeriod = message.Silence
 )
 
 // moment is what due decides on.
@@ -98,7 +98,7 @@ func due(m moment) (bool, time.Time) {
 	if is, at := needsRun(m); !is {
 		return false, at
 	}
-	switch at := m.started.Add(patience); {
+	switch at := m.started.Add(windowGracePeriod); {
 	case m.silent > 0 && m.now.Before(at):
 		return false, at
 	case m.members == m.silent:

@@ -41,8 +41,8 @@ func TestDue(t *testing.T) {
 		"the agent was down when it opened": {func(f *moment) { f.now, f.started = noon.Add(time.Hour), noon.Add(time.Hour-quiet) }, true, time.Time{}},
 		"the agent has just started":        {func(f *moment) { f.started = noon }, false, noon.Add(quiet)},
 		"a host has just joined":            {func(f *moment) { f.joined = noon.Add(-time.Second) }, false, noon.Add(quiet - time.Second)},
-		"a known host was not heard of yet": {func(f *moment) { f.started, f.silent = noon.Add(-5*time.Second), 1 }, false, noon.Add(patience - 5*time.Second)},
-		"a known host stays silent":         {func(f *moment) { f.started, f.silent = noon.Add(-patience), 1 }, true, time.Time{}},
+		"a known host was not heard of yet": {func(f *moment) { f.started, f.silent = noon.Add(-5*time.Second), 1 }, false, noon.Add(windowGracePeriod - 5*time.Second)},
+		"a known host stays silent":         {func(f *moment) { f.started, f.silent = noon.Add(-windowGracePeriod), 1 }, true, time.Time{}},
 		"no host is known":                  {func(f *moment) { f.members = 0 }, false, time.Time{}},
 		"all hosts are silent":              {func(f *moment) { f.silent = 3 }, false, time.Time{}},
 	} {

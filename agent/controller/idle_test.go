@@ -114,7 +114,7 @@ func TestJustStarted(t *testing.T) {
 		if state, err := c.State(t.Context()); err != nil || state.WaitingFor != nil {
 			t.Errorf("the state says %+v, %v", state.WaitingFor, err)
 		}
-		m.pass(patience-gracePeriod, "h01")
+		m.pass(windowGracePeriod-gracePeriod, "h01")
 		if state, err := c.State(t.Context()); err != nil || state.WaitingFor == nil || !strings.Contains(state.WaitingFor.Detail, "1 host to come back") {
 			t.Errorf("the state says %+v, %v", state.WaitingFor, err)
 		}

@@ -43,11 +43,9 @@ type state struct {
 	// isLoaded tells that all has been read that was in the log and the store at
 	// the start, gathered that enough was heard of the hosts to go on with a run.
 	isLoaded, gathered bool
-	// alarm is why no command may be sent any more; nil when all is well. behind means
-	// that it is what hosts know of the log.
+	// alarm is why no command may be sent any more; nil when all is well.
 	alarm     error
 	alarmAt   time.Time
-	behind    bool
 	witnesses witnesses
 	// steps notices steps of the clock; lastStep is the last one that people are told
 	// of.

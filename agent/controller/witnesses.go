@@ -92,6 +92,9 @@ func (w *witnesses) compare(ctx context.Context, folded uint64) (found bool, err
 // mostNamed is how many hosts are named that know more of the log than the log.
 const mostNamed = 3
 
+// errOlderCopy means that hosts know more of the log than is on it.
+var errOlderCopy = errors.New("the log is not the one that its hosts know, but an older copy")
+
 // err says which hosts know more.
 func (w *witnesses) err() error {
 	hosts := slices.Sorted(maps.Keys(w.known))
@@ -102,7 +105,7 @@ func (w *witnesses) err() error {
 	if more := len(hosts) - len(reasons); more > 0 {
 		reasons = append(reasons, fmt.Sprintf("and %d more know such things", more))
 	}
-	return errors.New("the log is not the one that its hosts know, but an older copy: " + strings.Join(reasons, "; "))
+	return fmt.Errorf("%w: %s", errOlderCopy, strings.Join(reasons, "; "))
 }
 
 // compareWitnesses has the alarm raised if a host knows more of the log than is on it.
@@ -115,11 +118,10 @@ func (s *state) compareWitnesses(ctx context.Context) {
 	switch {
 	case !found:
 		return
-	case s.behind:
+	case errors.Is(s.alarm, errOlderCopy):
 		s.setAlarm(s.witnesses.err()) // It names all hosts.
-	case s.alarm == nil:
-		s.behind = true
-		s.raise(s.witnesses.err())
+	default:
+		s.raise(s.witnesses.err()) // Another alarm stays.
 	}
 	s.guard.told(s.witnesses.furthest)
 }
