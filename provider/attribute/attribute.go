@@ -98,6 +98,24 @@ func KeepDuration() planmodifier.String {
 	}}
 }
 
+// KeepTimeOfDay is KeepDuration for the time of day at which a window starts.
+func KeepTimeOfDay() planmodifier.String {
+	return keepText{"Another form of the same time is no change.", func(a, b string) bool {
+		timeA, errA := window.ParseTimeOfDay(a)
+		timeB, errB := window.ParseTimeOfDay(b)
+		return errA == nil && errB == nil && timeA == timeB
+	}}
+}
+
+// KeepZone is KeepDuration for the name of a time zone.
+func KeepZone() planmodifier.String {
+	return keepText{"Another form of the same time zone is no change.", func(a, b string) bool {
+		zoneA, errA := window.ParseZone(a)
+		zoneB, errB := window.ParseZone(b)
+		return errA == nil && errB == nil && zoneA.String() == zoneB.String()
+	}}
+}
+
 // KeepTime is KeepDuration for a wall-clock time: 18:00:00 instead of 18:00 is
 // no change.
 func KeepTime() planmodifier.String {
@@ -114,7 +132,10 @@ func withSeconds(text string) string {
 }
 
 // keepText is a plan modifier that plans the prior text if the configured text
-// has the same meaning.
+// has the same meaning. It looks at one attribute alone. A modifier of a whole list or
+// object must not do the same: its answer would depend on values beside the text that
+// may be unknown at plan and known at apply, and Terraform refuses an apply that plans
+// a known value anew ("Provider produced inconsistent final plan").
 type keepText struct {
 	description string
 	same        func(a, b string) bool

@@ -92,9 +92,9 @@ func TestKeep_meansWhatTheServerHas(t *testing.T) {
 
 func TestKeep_placesAndSpelling(t *testing.T) {
 	t.Parallel()
-	a, b, c := w("Friday", "01:00", "", "240m"), w("Monday", "02:00", "UTC", "1h"), w("Sunday", "03:00", "UTC", "1h")
+	a, b, c := w("Friday", "01:00", "site-local", "240m"), w("Monday", "02:00", "UTC", "1h"), w("Sunday", "03:00", "UTC", "1h")
 	for name, row := range map[string]struct{ state, server, want []v1.MaintenanceWindow }{
-		"the state's order and spelling": {[]v1.MaintenanceWindow{a, b}, []v1.MaintenanceWindow{b, w("Friday", "01:00", "site-local", "4h")}, []v1.MaintenanceWindow{a, b}},
+		"the state's order and spelling": {[]v1.MaintenanceWindow{a, b}, []v1.MaintenanceWindow{b, w("Friday", "01:00", "", "4h")}, []v1.MaintenanceWindow{a, b}},
 		"a changed one keeps its place":  {[]v1.MaintenanceWindow{a, b}, []v1.MaintenanceWindow{b, c}, []v1.MaintenanceWindow{c, b}},
 		"a new one comes last":           {[]v1.MaintenanceWindow{a}, []v1.MaintenanceWindow{c, a}, []v1.MaintenanceWindow{a, c}},
 		"one that is gone":               {[]v1.MaintenanceWindow{a, b}, []v1.MaintenanceWindow{b}, []v1.MaintenanceWindow{b}},
@@ -123,7 +123,7 @@ func TestDuplicate(t *testing.T) {
 func TestModel_roundTrip(t *testing.T) {
 	t.Parallel()
 	var diags diag.Diagnostics
-	want := []v1.MaintenanceWindow{w("Friday, Saturday", "01:00", "", "4h"), w("Monday", "22:30", "UTC", "2h")}
+	want := []v1.MaintenanceWindow{w("Friday, Saturday", "01:00", DefaultTimezone, "4h"), w("Monday", "22:30", "UTC", "2h")}
 	list := List(t.Context(), models(want), &diags)
 	if got := ToAPI(t.Context(), list, &diags); diags.HasError() || !slices.Equal(got, want) {
 		t.Errorf("got %v, %v, want %v", got, diags, want)

@@ -13,6 +13,9 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
+// DefaultTimezone is the time zone of a window without one (AV-18).
+const DefaultTimezone = "site-local"
+
 // Model is an element of an attribute maintenance_windows.
 type Model struct {
 	DaysOfWeek types.Set    `tfsdk:"days_of_week"`
@@ -59,7 +62,7 @@ func FromAPI(w v1.MaintenanceWindow) Model {
 		Duration:   types.StringValue(w.Duration),
 	}
 	if w.Timezone == "" {
-		m.Timezone = types.StringNull()
+		m.Timezone = types.StringValue(DefaultTimezone)
 	}
 	return m
 }

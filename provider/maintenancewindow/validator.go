@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
@@ -115,33 +113,3 @@ func knownWindows(ctx context.Context, list types.List) (windows []v1.Maintenanc
 }
 
 var asIs = basetypes.ObjectAsOptions{}
-
-// KeepForm returns a plan modifier for a list of windows. It plans the prior list
-// if the configured list has the same meaning, so that another order or form is
-// no change. It acts on the list, not on elements, because Terraform accepts a
-// planned value other than the configured one only if it is the complete prior
-// value (terraform.md 4.6).
-func KeepForm() planmodifier.List { return keepForm{} }
-
-type keepForm struct{}
-
-func (keepForm) Description(context.Context) string {
-	return "Another order or form of the same windows is no change."
-}
-
-func (k keepForm) MarkdownDescription(ctx context.Context) string { return k.Description(ctx) }
-
-func (keepForm) PlanModifyList(ctx context.Context, req planmodifier.ListRequest, resp *planmodifier.ListResponse) {
-	if req.StateValue.IsNull() || req.PlanValue.IsNull() || !Known(ctx, req.PlanValue) {
-		return
-	}
-	var diags diag.Diagnostics
-	prior, planned := ToAPI(ctx, req.StateValue, &diags), ToAPI(ctx, req.PlanValue, &diags)
-	if diags.HasError() {
-		resp.Diagnostics.Append(diags...)
-		return
-	}
-	if Same(prior, planned) {
-		resp.PlanValue = req.StateValue
-	}
-}

@@ -61,7 +61,7 @@ func TestAccState_complete(t *testing.T) {
 			"worker_applications": knownvalue.SetExact([]knownvalue.Check{text("a"), text("b")}),
 			"maintenance_windows": list(object(map[string]knownvalue.Check{
 				"days_of_week": knownvalue.SetExact([]knownvalue.Check{text("Friday"), text("Saturday")}),
-				"start_time":   text("01:00"), "timezone": knownvalue.Null(), "duration": text("4h"),
+				"start_time":   text("01:00"), "timezone": text("site-local"), "duration": text("4h"),
 			})),
 			"status": text("idle"), "next_upgrade_in": text("1d4h18s"), "next_upgrade_at": text("2026-11-27T00:00:00Z"),
 			"scheduled_workers": list(object(map[string]knownvalue.Check{"host": text("h01"), "application": text("a")})),

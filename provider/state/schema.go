@@ -43,7 +43,7 @@ func windowsAttribute() schema.Attribute {
 				MarkdownDescription: "The days on which the window starts.",
 			},
 			"start_time": tenantdatasource.Text("The time of day at which the window starts, `HH:MM`."),
-			"timezone":   tenantdatasource.Text("The time zone of `days_of_week` and `start_time`: `site-local`, `UTC` or an IANA name; null means `site-local`."),
+			"timezone":   tenantdatasource.Text("The time zone of `days_of_week` and `start_time`: `site-local`, `UTC` or an IANA name."),
 			"duration":   tenantdatasource.Text("The duration of the window in elapsed time, such as `4h`."),
 		}},
 	}
