@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -15,6 +16,10 @@ import (
 // subsystem is the name under which the client's requests are logged.
 const subsystem = "client"
 
+// outage is for how long a server that did not answer is not asked again: a server that
+// is down costs a plan the time of one request, not of all.
+const outage = 30 * time.Second
+
 // connect creates the client, and warns if others on the network could read or
 // change requests.
 func connect(s settings, agent string, diags *diag.Diagnostics) *client.Client {
@@ -25,7 +30,7 @@ func connect(s settings, agent string, diags *diag.Diagnostics) *client.Client {
 	api, err := client.New(client.Options{
 		Endpoint: s.endpoint, Token: s.token, UserAgent: agent,
 		CACertPEM: s.caCertPEM, Insecure: s.insecure,
-		Timeout: s.timeout, Retries: retries,
+		Timeout: s.timeout, Retries: retries, Outage: outage,
 		Debug: debug(s.token),
 	})
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
-// TestNextWindow_isToldAtPlan: a plan warns of what comes next, with two requests
-// for each resource, and a plan that changes nothing does not.
+// TestNextWindow_isToldAtPlan: a plan warns of what comes next, with one read beside the
+// refresh for each resource that changes, and a plan that changes nothing does not.
 func TestNextWindow_isToldAtPlan(t *testing.T) {
 	t.Parallel()
 	api, server := acctest.Fake(t)
@@ -19,16 +19,22 @@ func TestNextWindow_isToldAtPlan(t *testing.T) {
 	freeze := v1.Event{Start: time.Now().UTC().AddDate(0, 0, -1).Format(time.DateOnly), Duration: "300d", AllDay: true, Summary: "Audit"}
 	api.SetCalendar(acctest.Tenant, "audit", v1.Calendar{Kind: "freeze", Events: []v1.Event{freeze}})
 	w := acctest.NewWorkspace(t, server.Env()...)
-	w.Write(t, "main.tf", acctest.Requirement+`
+	configuration := func(window, year string) string {
+		return acctest.Requirement + `
 resource "osupgrade_config" "acme" {
-  maintenance_windows = [{ days_of_week = ["Friday"], start_time = "22:00", duration = "4h" }]
+  maintenance_windows = [{ days_of_week = ["Friday"], start_time = "` + window + `", duration = "4h" }]
 }
 resource "osupgrade_calendar" "old" {
   name   = "old"
   kind   = "allow"
-  events = [{ start = "2020-01-01T00:00", duration = "1h" }]
+  events = [{ start = "` + year + `-01-01T00:00", duration = "1h" }]
 }
-`)
+`
+	}
+	w.Write(t, "main.tf", configuration("21:00", "2019"))
+	w.Run(t, 0, "apply", "-auto-approve", "-no-color")
+	api.ForgetRequests()
+	w.Write(t, "main.tf", configuration("22:00", "2020"))
 	told := acctest.Diagnostics(t, planned(w.Run(t, 0, "plan", "-json")))
 	for address, want := range map[string]string{
 		"osupgrade_config.acme":  "The next window is frozen",

@@ -34,6 +34,9 @@ type Options struct {
 	// Retries is how often a failed request is tried again; negative means
 	// never, 0 means 4.
 	Retries int
+	// Outage is for how long no further request is sent after one that had no answer
+	// in all its tries: it fails at once instead. 0 means that each is sent.
+	Outage time.Duration
 	// Dial, when set, makes the connections in place of the network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Debug, when set, is told of each try in words, never of a secret.
@@ -55,6 +58,7 @@ type Client struct {
 	debug   func(ctx context.Context, message string, fields map[string]any)
 	calls   *retryablehttp.Client
 	streams *http.Client
+	outage  outage
 }
 
 // pace is how long the client waits; tests set their own.
@@ -83,7 +87,7 @@ func New(o Options) (*Client, error) {
 }
 
 func build(s settings, base http.RoundTripper, p pace) *Client {
-	c := &Client{endpoint: s.endpoint, secret: s.secret, agent: s.UserAgent, pace: p, debug: s.Debug}
+	c := &Client{endpoint: s.endpoint, secret: s.secret, agent: s.UserAgent, pace: p, debug: s.Debug, outage: outage{lasts: s.Outage}}
 	if c.debug == nil {
 		c.debug = func(context.Context, string, map[string]any) {}
 	}

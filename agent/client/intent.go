@@ -35,6 +35,19 @@ type Stored[T any] struct {
 	body json.RawMessage
 }
 
+// NewStored returns an object from its JSON text, as Text returned it.
+func NewStored[T any](etag string, body json.RawMessage) (Stored[T], error) {
+	s := Stored[T]{ETag: etag, body: body}
+	if err := json.Unmarshal(body, &s.Value); err != nil {
+		return Stored[T]{}, fmt.Errorf("cannot read an object that was kept: %w", err)
+	}
+	return s, nil
+}
+
+// Text returns the object as JSON text, with the members that T does not know; nil for
+// the zero Stored.
+func (s Stored[T]) Text() json.RawMessage { return s.body }
+
 // HasUnknown reports whether the object has members that T does not know, at any
 // level. Only a write over this Stored keeps them.
 func (s Stored[T]) HasUnknown() bool { return hasUnknown(s.body, reflect.TypeFor[T]()) }
@@ -76,28 +89,29 @@ func (o Object[T]) Get(ctx context.Context, c *Client, tenant string) (Stored[T]
 }
 
 // Put creates or replaces an object with value, and keeps what base has of members
-// that T does not know. It returns the new ETag (empty when the server sends none).
-// A precondition that does not hold is an *Error of status 412.
-func (o Object[T]) Put(ctx context.Context, c *Client, tenant string, base Stored[T], value T, when Precondition) (etag string, err error) {
+// that T does not know. It returns what was written. The ETag is empty when the server
+// sends none; one that it sends is that of exactly what was written (RFC 9110 9.3.4). A
+// precondition that does not hold is an *Error of status 412.
+func (o Object[T]) Put(ctx context.Context, c *Client, tenant string, base Stored[T], value T, when Precondition) (Stored[T], error) {
 	path, err := o.path(tenant)
 	if err != nil {
-		return "", err
+		return Stored[T]{}, err
 	}
 	body, err := o.Over(base, value)
 	if err != nil {
-		return "", err
+		return Stored[T]{}, err
 	}
 	a, err := c.do(ctx, request{method: http.MethodPut, path: path, body: body, when: when})
 	if err == nil {
-		return a.header.Get("ETag"), nil
+		return Stored[T]{Value: value, ETag: a.header.Get("ETag"), body: body}, nil
 	}
 	// Our own write, whose answer was lost, fails our precondition now.
 	if a.retried && HasStatus(err, http.StatusPreconditionFailed) {
 		if there, lookErr := o.Get(ctx, c, tenant); lookErr == nil && o.same(there.Value, value) {
-			return there.ETag, nil
+			return there, nil
 		}
 	}
-	return "", err
+	return Stored[T]{}, err
 }
 
 // Validate asks the server whether Put would be accepted (AV-8).
@@ -167,7 +181,8 @@ func (c *Client) Config(ctx context.Context, tenant string) (v1.OSUpgrade, strin
 // server sends none). A precondition that does not hold is an *Error of status
 // 412.
 func (c *Client) PutConfig(ctx context.Context, tenant string, config v1.OSUpgrade, when Precondition) (etag string, err error) {
-	return Configs.Put(ctx, c, tenant, Stored[v1.OSUpgrade]{}, config, when)
+	s, err := Configs.Put(ctx, c, tenant, Stored[v1.OSUpgrade]{}, config, when)
+	return s.ETag, err
 }
 
 // ValidateConfig asks the server whether PutConfig would be accepted (AV-8).
@@ -191,7 +206,8 @@ func (c *Client) Rollout(ctx context.Context, tenant string) (v1.Rollout, string
 // PutRollout creates or replaces it, and returns the new ETag. A precondition
 // that does not hold is an *Error of status 412.
 func (c *Client) PutRollout(ctx context.Context, tenant string, rollout v1.Rollout, when Precondition) (etag string, err error) {
-	return Rollouts.Put(ctx, c, tenant, Stored[v1.Rollout]{}, rollout, when)
+	s, err := Rollouts.Put(ctx, c, tenant, Stored[v1.Rollout]{}, rollout, when)
+	return s.ETag, err
 }
 
 // ValidateRollout asks the server whether PutRollout would be accepted.
@@ -248,7 +264,8 @@ func (c *Client) Calendar(ctx context.Context, tenant, name string) (v1.Calendar
 // PutCalendar creates or replaces it, and returns the new ETag. A precondition
 // that does not hold is an *Error of status 412.
 func (c *Client) PutCalendar(ctx context.Context, tenant, name string, calendar v1.Calendar, when Precondition) (etag string, err error) {
-	return CalendarNamed(name).Put(ctx, c, tenant, Stored[v1.Calendar]{}, calendar, when)
+	s, err := CalendarNamed(name).Put(ctx, c, tenant, Stored[v1.Calendar]{}, calendar, when)
+	return s.ETag, err
 }
 
 // ValidateCalendar asks the server whether PutCalendar would be accepted.

@@ -76,7 +76,12 @@ func (c *Client) do(ctx context.Context, q request) (reply, error) {
 	if err != nil {
 		return reply{}, c.failure(q, t, err)
 	}
+	begin := time.Now()
+	if why := c.outage.lastingAt(begin); why != nil {
+		return reply{}, c.callError(q, why, "not sent, because an earlier request had no answer: "+c.secret.clean(why.Error()))
+	}
 	resp, err := c.calls.Do(r)
+	c.outage.note(ctx, time.Now(), time.Since(begin), cause(err))
 	if err != nil {
 		return reply{retried: t.tries > 1}, c.failure(q, t, err)
 	}

@@ -138,8 +138,7 @@ func TestAccConfig_updateUsesTheVersionThatThePlanRead(t *testing.T) {
 			PreConfig:        func() { api.EditConfig(acctest.Tenant, func(*v1.OSUpgrade) {}) },
 			Config:           server.Config(block("worker_applications = []\n maintenance_windows = [" + windowB + "]")),
 			ConfigPlanChecks: expect(do(api.ForgetRequests)),
-			// The one GET reads back what was written.
-			Check: resource.ComposeAggregateTestCheckFunc(asked(api, http.MethodGet, 1), asked(api, http.MethodPut, 1)),
+			Check:            resource.ComposeAggregateTestCheckFunc(asked(api, http.MethodGet, 0), asked(api, http.MethodPut, 1)),
 		},
 	}})
 }

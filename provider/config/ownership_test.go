@@ -1,7 +1,6 @@
 package config_test
 
 import (
-	"net/http"
 	"regexp"
 	"testing"
 
@@ -79,7 +78,9 @@ resource "osupgrade_config" "rival" {
 	}}})
 }
 
-func TestAccConfig_adoptsOnlyWhatIsEqual(t *testing.T) {
+// TestAccConfig_doesNotAdopt: what is there already is refused in the plan, also what
+// is wanted, because another resource may manage it. Empty lists are nobody's.
+func TestAccConfig_doesNotAdopt(t *testing.T) {
 	t.Parallel()
 	api, server := acctest.Fake(t)
 	api.SetConfig(acctest.Tenant, v1.OSUpgrade{WorkerApplications: apps("os-upgrade-debian"), MaintenanceWindows: []v1.MaintenanceWindow{apiB, apiA}})
@@ -88,8 +89,30 @@ func TestAccConfig_adoptsOnlyWhatIsEqual(t *testing.T) {
 			Config:      server.Config(owner(windowA)),
 			ExpectError: regexp.MustCompile(`(?s)has maintenance_windows\s+already.*import \{\s+to = osupgrade_config.example\s+id = "acme".*overwrite_existing = true`),
 		},
-		{Config: server.Config(block(complete)), Check: asked(api, http.MethodPut, 0)},
+		{
+			Config:      server.Config(block(complete)),
+			PlanOnly:    true,
+			ExpectError: regexp.MustCompile(`(?s)has worker_applications\s+already.*has maintenance_windows\s+already.*another\s+alias\s+of\s+the\s+provider`),
+		},
+		{
+			PreConfig: func() {
+				api.SetConfig(acctest.Tenant, v1.OSUpgrade{WorkerApplications: apps(), MaintenanceWindows: []v1.MaintenanceWindow{}})
+			},
+			Config: server.Config(block(complete)),
+		},
 	}})
+}
+
+func TestAccConfig_identicalBlocksAreRefused(t *testing.T) {
+	t.Parallel()
+	api, server := acctest.Fake(t)
+	acctest.Run(t, resource.TestCase{CheckDestroy: absent(api), Steps: []resource.TestStep{{
+		Config: server.Config(owner(windowA), `
+resource "osupgrade_config" "twin" {
+  maintenance_windows = [`+windowA+`]
+}`),
+		ExpectError: regexp.MustCompile(`Two resources manage maintenance_windows of one tenant`),
+	}}})
 }
 
 func TestAccConfig_overwritesWhenTold(t *testing.T) {

@@ -34,6 +34,7 @@ type Connection struct {
 	client  *client.Client
 	unknown []string
 	claims  claims
+	read    sync.Map
 }
 
 // New returns a Connection. api is nil if the provider attributes in unknown
@@ -123,30 +124,54 @@ func (c *Connection) PlanTenant(ctx context.Context, req resource.ModifyPlanRequ
 	}
 }
 
+// Remember keeps what a refresh has read of an object. Terraform runs plan and apply in
+// two processes and plans again in the second, without a refresh: what is remembered
+// saves the plan a request, and that nothing is remembered shows a plan that it was
+// made before, so that the server is not asked about it twice.
+func (c *Connection) Remember(object string, value any) { c.read.Store(object, value) }
+
+// Recall returns what Remember has kept of an object, and whether there is anything.
+func (c *Connection) Recall(object string) (any, bool) { return c.read.Load(object) }
+
 // claims records which resource manages which part of a tenant. Terraform cannot
 // see that two resources are the same object of the API (terraform.md 4.5 rule
-// 3).
+// 3). Each alias of the provider is a process of its own, so claims of two aliases
+// do not meet; the creation of the second then finds the object of the first.
 type claims struct {
 	mu   sync.Mutex
-	held map[claim]string
+	held map[claim]holder
 }
 
 type claim struct{ tenant, part string }
 
-// Claim records that the resource with a given configuration manages a part of
-// the tenant, and reports whether no other resource does. A resource may claim
-// again: Terraform plans a replacement twice.
-func (c *Connection) Claim(tenant, part, configuration string) bool {
+// holder is the resource that has claimed a part.
+type holder struct {
+	configuration string
+	// exists is set if the resource exists, and replaced if its replacement has
+	// claimed the part again.
+	exists, replaced bool
+}
+
+// Claim records that a resource manages a part of the tenant, and reports whether no
+// other resource does. The configuration and whether the resource exists identify it:
+// Terraform passes no address. It plans each resource once, and the replacement of one
+// that exists a second time, as one that does not exist.
+func (c *Connection) Claim(tenant, part, configuration string, exists bool) bool {
 	c.claims.mu.Lock()
 	defer c.claims.mu.Unlock()
 	if c.claims.held == nil {
-		c.claims.held = map[claim]string{}
+		c.claims.held = map[claim]holder{}
 	}
 	key := claim{tenant, part}
-	holder, taken := c.claims.held[key]
+	first, taken := c.claims.held[key]
 	if !taken {
-		c.claims.held[key] = configuration
+		c.claims.held[key] = holder{configuration: configuration, exists: exists}
 		return true
 	}
-	return holder == configuration
+	if replacement := first.exists && !exists && !first.replaced && first.configuration == configuration; !replacement {
+		return false
+	}
+	first.replaced = true
+	c.claims.held[key] = first
+	return true
 }

@@ -15,15 +15,18 @@ func TestClaim(t *testing.T) {
 	c := New(nil, nil)
 	for _, step := range []struct {
 		why, tenant, list, configuration string
-		granted                          bool
+		exists, granted                  bool
 	}{
-		{"the first", "acme", "windows", "one", true},
-		{"the same object, planned again for its replacement", "acme", "windows", "one", true},
-		{"another object", "acme", "windows", "two", false},
-		{"another list", "acme", "applications", "two", true},
-		{"another tenant", "beta", "windows", "two", true},
+		{"the first", "acme", "windows", "one", true, true},
+		{"its replacement", "acme", "windows", "one", false, true},
+		{"an identical block", "acme", "windows", "one", false, false},
+		{"another object", "acme", "windows", "two", true, false},
+		{"another list", "acme", "applications", "two", false, true},
+		{"an identical block of one that does not exist", "acme", "applications", "two", false, false},
+		{"another tenant", "beta", "windows", "two", true, true},
+		{"an identical block of one that exists", "beta", "windows", "two", true, false},
 	} {
-		if got := c.Claim(step.tenant, step.list, step.configuration); got != step.granted {
+		if got := c.Claim(step.tenant, step.list, step.configuration, step.exists); got != step.granted {
 			t.Errorf("%s: got %v, want %v", step.why, got, step.granted)
 		}
 	}

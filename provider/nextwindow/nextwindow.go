@@ -10,7 +10,6 @@ package nextwindow
 import (
 	"context"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -26,33 +25,82 @@ import (
 const kindFreeze = "freeze"
 
 // WarnOfConfig warns about the next window of a configuration, with the tenant's
-// calendars. It makes at most two requests.
-func WarnOfConfig(ctx context.Context, api *client.Client, now time.Time, at tenantresource.Key, want v1.OSUpgrade, diags *diag.Diagnostics) {
-	if want.MaintenanceWindows == nil {
+// calendars. It makes at most one request, and for a creation only if a window is open.
+func WarnOfConfig(ctx context.Context, change tenantresource.Change[v1.OSUpgrade], diags *diag.Diagnostics) {
+	if change.Want.MaintenanceWindows == nil {
 		return // Not managed by this resource.
 	}
-	calendars, known := calendarsOf(ctx, api, at.Tenant)
-	if len(want.MaintenanceWindows) == 0 && !known {
+	w := warnings{path.Root("maintenance_windows"), "window", change.Now, diags}
+	alone, err := v1.ScheduleOf(change.Want, nil, time.UTC)
+	if err != nil {
+		return
+	}
+	next, found := alone.Next(w.now)
+	if found {
+		w.moved(next)
+	}
+	if change.Prior == nil && !opens(alone, w.now) {
+		if found {
+			return
+		}
+		w.none(alone)
+		return
+	}
+	if shortened(change) {
+		w.short(next, shortest(ctx, change.API, change.At.Tenant))
+		return
+	}
+	calendars, known := calendarsOf(ctx, change.API, change.At.Tenant)
+	if len(change.Want.MaintenanceWindows) == 0 && !known {
 		return // An unknown calendar may open.
 	}
-	plan, err := v1.ScheduleOf(want, calendars, time.UTC)
+	plan, err := v1.ScheduleOf(change.Want, calendars, time.UTC)
 	if err != nil {
 		return // A calendar of a newer server.
 	}
-	w := warnings{path.Root("maintenance_windows"), "window", now, diags}
 	if w.none(plan) || w.frozen(plan) {
 		return
 	}
-	next, _ := plan.Next(now)
-	w.moved(next)
-	w.short(next, shortest(ctx, api, at.Tenant))
+	if was := prior(change, calendars); opens(plan, w.now) && !opens(was, w.now) {
+		w.atOnce(plan)
+	}
+}
+
+// prior returns the schedule before a change.
+func prior(change tenantresource.Change[v1.OSUpgrade], calendars map[string]v1.Calendar) window.Schedule {
+	var was v1.OSUpgrade
+	if change.Prior != nil {
+		was = *change.Prior
+	}
+	plan, err := v1.ScheduleOf(was, calendars, time.UTC)
+	if err != nil {
+		return window.Schedule{}
+	}
+	return plan
+}
+
+// shortened reports whether a change makes the next window shorter.
+func shortened(change tenantresource.Change[v1.OSUpgrade]) bool {
+	plan, err := v1.ScheduleOf(change.Want, nil, time.UTC)
+	if change.Prior == nil || err != nil {
+		return false
+	}
+	before, had := prior(change, nil).Next(change.Now)
+	after, has := plan.Next(change.Now)
+	return had && has && after.Length() < before.Length()
+}
+
+// opens reports whether a window is open now.
+func opens(plan window.Schedule, now time.Time) bool {
+	next, ok := plan.Next(now)
+	return ok && !now.Before(next.Start)
 }
 
 // WarnOfCalendar warns about the next event of a calendar, with the tenant's
-// freezes. For a freeze it warns about the next window of the tenant's
-// configuration. It makes at most two requests.
-func WarnOfCalendar(ctx context.Context, api *client.Client, now time.Time, at tenantresource.Key, want v1.Calendar, diags *diag.Diagnostics) {
-	where := path.Root("events")
+// freezes. For a freeze it warns about the next window of the tenant. It makes at most
+// one request, and for a creation only if an event of an allow calendar is under way.
+func WarnOfCalendar(ctx context.Context, change tenantresource.Change[v1.Calendar], diags *diag.Diagnostics) {
+	where, at, want := path.Root("events"), change.At, change.Want
 	if want.ICS != nil {
 		where = path.Root("ics")
 	}
@@ -60,7 +108,7 @@ func WarnOfCalendar(ctx context.Context, api *client.Client, now time.Time, at t
 	if len(wrong) > 0 {
 		return
 	}
-	w := warnings{where, "event of calendar " + at.Name, now, diags}
+	w := warnings{where, "event of calendar " + at.Name, change.Now, diags}
 	for _, problem := range parsed.LeftOut() {
 		diags.AddAttributeWarning(where, "Part of the iCalendar text is left out", problem.Error())
 	}
@@ -68,41 +116,70 @@ func WarnOfCalendar(ctx context.Context, api *client.Client, now time.Time, at t
 	if w.none(alone) {
 		return
 	}
-	next, _ := alone.Next(now)
+	next, _ := alone.Next(w.now)
 	w.moved(next)
-	others, _ := calendarsOf(ctx, api, at.Tenant)
-	delete(others, at.Name)
 	if want.Kind == kindFreeze {
-		freezes(ctx, api, at, want, others, w)
+		w.closes(ctx, change, parsed)
 		return
 	}
+	before, had := scheduleBefore(change).Next(w.now)
+	if had && next.Length() < before.Length() {
+		w.short(next, shortest(ctx, change.API, at.Tenant))
+		return
+	}
+	openBefore := had && !w.now.Before(before.Start)
+	if change.Prior == nil && !opens(alone, w.now) {
+		return
+	}
+	others, _ := calendarsOf(ctx, change.API, at.Tenant)
+	delete(others, at.Name)
 	plan, err := v1.ScheduleOf(v1.OSUpgrade{}, onlyFreezes(others, at.Name, want), time.UTC)
 	if err != nil || w.frozen(plan) {
 		return
 	}
-	next, _ = plan.Next(now)
-	w.short(next, shortest(ctx, api, at.Tenant))
+	if opens(plan, w.now) && !openBefore {
+		w.atOnce(plan)
+	}
 }
 
-// freezes warns if a freeze closes a next window that is open without it.
-func freezes(ctx context.Context, api *client.Client, at tenantresource.Key, freeze v1.Calendar, others map[string]v1.Calendar, w warnings) {
-	if api == nil {
+// scheduleBefore returns what an allow calendar opened before a change.
+func scheduleBefore(change tenantresource.Change[v1.Calendar]) window.Schedule {
+	if change.Prior == nil || change.Prior.Kind == kindFreeze {
+		return window.Schedule{}
+	}
+	was, wrong := change.Prior.Parse(change.At.Name)
+	if len(wrong) > 0 {
+		return window.Schedule{}
+	}
+	return window.Schedule{Allow: []window.Calendar{was}}
+}
+
+// closes warns if a changed freeze closes a next window that is open without it, as far as
+// the server tells.
+func (w warnings) closes(ctx context.Context, change tenantresource.Change[v1.Calendar], freeze window.Calendar) {
+	if change.API == nil || change.Prior == nil {
 		return
 	}
-	config, _, err := api.Config(ctx, at.Tenant)
-	if err != nil {
+	ahead, err := change.API.Windows(ctx, change.At.Tenant, w.now, time.Time{}, 1)
+	if err != nil || len(ahead) == 0 {
 		return
 	}
-	without, err := v1.ScheduleOf(config, others, time.UTC)
-	if err != nil || isFrozen(without, w.now) {
+	closed, ok := window.Schedule{Freezes: []window.Calendar{freeze}}.NextFreeze(latest(w.now, ahead[0].Start))
+	if !ok || closed.Start.After(latest(w.now, ahead[0].Start)) || closed.End.Before(ahead[0].End) {
 		return
 	}
-	with := maps.Clone(others)
-	with[at.Name] = freeze
-	w.what = "window"
-	if plan, err := v1.ScheduleOf(config, with, time.UTC); err == nil {
-		w.frozen(plan)
-	}
+	w.diags.AddAttributeWarning(w.at, "The next window is frozen", fmt.Sprintf(
+		"From %s to %s no run may be under way: calendar %s freezes it until %s.",
+		utc(ahead[0].Start), utc(ahead[0].End), change.At.Name, utc(closed.End)))
+}
+
+// atOnce warns that a run starts as soon as the change is applied.
+func (w warnings) atOnce(plan window.Schedule) {
+	open, _ := plan.Next(w.now)
+	w.diags.AddAttributeWarning(w.at, "A run starts as soon as this is applied",
+		"A window is open until "+utc(open.End)+", with site-local taken for UTC. What else the same apply creates does not count for that run if it is created later: "+
+			"a freeze does not hold it, and it goes by the rollout of now. Give this resource depends_on with the rollout and the calendars, "+
+			"as the guide \"Order of an apply\" shows.")
 }
 
 // onlyFreezes returns a calendar and the freezes among the others.

@@ -34,6 +34,16 @@ func fridays() v1.OSUpgrade {
 	return v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{{DaysOfWeek: "Friday", StartTime: "22:00", Timezone: "UTC", Duration: "4h"}}}
 }
 
+// longFridays is fridays with windows of six hours.
+func longFridays() *v1.OSUpgrade {
+	long := fridays()
+	long.MaintenanceWindows[0].Duration = "6h"
+	return &long
+}
+
+// fridayNight is within a window of fridays.
+var fridayNight = time.Date(2026, 12, 18, 23, 0, 0, 0, time.UTC)
+
 // christmas freezes from 2026-12-18 to 2027-01-06.
 func christmas() v1.Calendar {
 	return v1.Calendar{Kind: "freeze", Events: []v1.Event{{Summary: "Christmas", Start: "2026-12-18", End: "2027-01-07", AllDay: true, Timezone: "UTC"}}}
@@ -67,20 +77,25 @@ func TestOfConfig(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		config   v1.OSUpgrade
+		prior    *v1.OSUpgrade
+		created  bool
 		calendar v1.Calendar
 		run      time.Duration
 		now      time.Time
 		want     []string
 	}{
-		"all is well":         {config: fridays(), run: 4 * time.Hour},
-		"somebody else's":     {config: v1.OSUpgrade{}},
-		"no window":           {config: v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{}}, want: []string{"No window lies ahead"}},
-		"a calendar opens":    {config: v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{}}, calendar: event("allow", "2026-12-20T10:00", "1h")},
-		"frozen":              {config: fridays(), calendar: christmas(), want: []string{"The next window is frozen: From 2026-12-18T22:00:00Z to 2026-12-19T02:00:00Z no run may be under way: calendar extra (Christmas) freezes it until 2027-01-07T00:00:00Z. The next open one begins at 2027-01-08T22:00:00Z and lasts 4h."}},
-		"what is left frozen": {config: fridays(), calendar: christmas(), now: time.Date(2026, 12, 18, 23, 0, 0, 0, time.UTC), want: []string{"The next window is frozen"}},
-		"cut in part":         {config: fridays(), calendar: event("freeze", "2026-12-18T23:00", "1h")},
-		"short":               {config: fridays(), run: 5 * time.Hour, want: []string{"The next window is shorter than any run so far: It lasts 4h, from 2026-12-18T22:00:00Z to 2026-12-19T02:00:00Z; the shortest of the completed runs took 5h."}},
-		"cut short":           {config: fridays(), calendar: event("freeze", "2026-12-19T00:00", "10h"), run: 90 * time.Minute, want: []string{"It lasts 1h, from"}},
+		"all is well":                      {config: fridays(), run: 4 * time.Hour},
+		"somebody else's":                  {config: v1.OSUpgrade{}},
+		"no window":                        {config: v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{}}, want: []string{"No window lies ahead"}},
+		"a calendar opens":                 {config: v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{}}, calendar: event("allow", "2026-12-20T10:00", "1h")},
+		"frozen":                           {config: fridays(), calendar: christmas(), want: []string{"The next window is frozen: From 2026-12-18T22:00:00Z to 2026-12-19T02:00:00Z no run may be under way: calendar extra (Christmas) freezes it until 2027-01-07T00:00:00Z. The next open one begins at 2027-01-08T22:00:00Z and lasts 4h."}},
+		"what is left frozen":              {config: fridays(), calendar: christmas(), now: fridayNight, want: []string{"The next window is frozen"}},
+		"cut in part":                      {config: fridays(), calendar: event("freeze", "2026-12-18T23:00", "1h")},
+		"frozen, not asked for a creation": {config: fridays(), calendar: christmas(), created: true},
+		"opens at once":                    {config: fridays(), now: fridayNight, want: []string{"A run starts as soon as this is applied: A window is open until 2026-12-19T02:00:00Z"}},
+		"opens at once, created":           {config: fridays(), created: true, now: fridayNight, want: []string{"A run starts as soon as this is applied"}},
+		"was open before":                  {config: fridays(), prior: new(fridays()), now: fridayNight},
+		"short":                            {config: fridays(), prior: longFridays(), run: 5 * time.Hour, want: []string{"The next window is shorter than any run so far: It lasts 4h, from 2026-12-18T22:00:00Z to 2026-12-19T02:00:00Z; the shortest of the completed runs took 5h."}},
 		"start moved": {
 			config: v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{{DaysOfWeek: "Sunday", StartTime: "02:30", Timezone: "Europe/Stockholm", Duration: "1h"}}},
 			now:    time.Date(2027, 3, 27, 0, 0, 0, 0, time.UTC),
@@ -104,10 +119,13 @@ func TestOfConfig(t *testing.T) {
 			row.now = now
 		}
 		var diags diag.Diagnostics
-		WarnOfConfig(t.Context(), api, row.now, tenantresource.Key{Tenant: tenant}, row.config, &diags)
+		if row.prior == nil && !row.created {
+			row.prior = &v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{}}
+		}
+		WarnOfConfig(t.Context(), tenantresource.Change[v1.OSUpgrade]{API: api, Now: row.now, At: tenantresource.Key{Tenant: tenant}, Prior: row.prior, Want: row.config}, &diags)
 		says(t, name, diags, row.want...)
-		if n := len(server.Requests()); n > 2 {
-			t.Errorf("%s: %d requests, want 2 at most", name, n)
+		if n := len(server.Requests()); n > 1 {
+			t.Errorf("%s: %d requests, want 1 at most", name, n)
 		}
 	}
 }
@@ -115,13 +133,13 @@ func TestOfConfig(t *testing.T) {
 func TestOfCalendar(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
-		calendar, other v1.Calendar
-		run             time.Duration
-		want            []string
+		calendar, prior, other v1.Calendar
+		run                    time.Duration
+		want                   []string
 	}{
 		"freeze that closes nothing": {calendar: event("freeze", "2026-12-20T00:00", "1h")},
 		"freeze that closes the next": {calendar: christmas(), want: []string{
-			"The next window is frozen: From 2026-12-18T22:00:00Z to 2026-12-19T02:00:00Z no run may be under way: calendar extra (Christmas) freezes it",
+			"The next window is frozen: From 2026-12-18T22:00:00Z to 2026-12-19T02:00:00Z no run may be under way: calendar extra freezes it until 2027-01-07T00:00:00Z",
 		}},
 		"which another closes already": {calendar: christmas(), other: christmas()},
 		"freeze that is over":          {calendar: event("freeze", "2026-12-01T00:00", "1h"), want: []string{"No event of calendar extra lies ahead"}},
@@ -133,15 +151,15 @@ func TestOfCalendar(t *testing.T) {
 		}},
 		"freeze that the clock moves": {calendar: event("freeze", "2027-03-28T02:30", "10m"), want: []string{"moves the start of the next event of calendar extra", "moves the end"}},
 		"event":                       {calendar: event("allow", "2026-12-20T00:00", "1h"), run: time.Hour},
-		"event that is short":         {calendar: event("allow", "2026-12-20T00:00", "1h"), run: 2 * time.Hour, want: []string{"The next event of calendar extra is shorter than any run so far"}},
+		"event that is under way":     {calendar: event("allow", "2026-12-14T12:30", "1h"), want: []string{"A run starts as soon as this is applied"}},
+		"event that becomes short":    {calendar: event("allow", "2026-12-20T00:00", "1h"), prior: event("allow", "2026-12-20T00:00", "3h"), run: 2 * time.Hour, want: []string{"The next event of calendar extra is shorter than any run so far"}},
 		"event that is frozen": {calendar: event("allow", "2026-12-20T00:00", "1h"), other: christmas(), run: 2 * time.Hour, want: []string{
 			"The next event of calendar extra is frozen: From 2026-12-19T23:00:00Z to 2026-12-20T00:00:00Z no run may be under way: calendar other (Christmas) freezes it until 2027-01-07T00:00:00Z. None of the next ten years is open.",
 		}},
 	} {
 		server, api := connect(t)
 		server.SetConfig(tenant, fridays())
-		// The calendar's old content does not count.
-		server.SetCalendar(tenant, "extra", christmas())
+		server.SetCalendar(tenant, "extra", row.prior)
 		if row.other.Kind != "" {
 			server.SetCalendar(tenant, "other", row.other)
 		}
@@ -149,10 +167,10 @@ func TestOfCalendar(t *testing.T) {
 			server.AddRun(tenant, took(row.run))
 		}
 		var diags diag.Diagnostics
-		WarnOfCalendar(t.Context(), api, now, tenantresource.Key{Tenant: tenant, Name: "extra"}, row.calendar, &diags)
+		WarnOfCalendar(t.Context(), tenantresource.Change[v1.Calendar]{API: api, Now: now, At: tenantresource.Key{Tenant: tenant, Name: "extra"}, Prior: &row.prior, Want: row.calendar}, &diags)
 		says(t, name, diags, row.want...)
-		if n := len(server.Requests()); n > 2 {
-			t.Errorf("%s: %d requests, want 2 at most", name, n)
+		if n := len(server.Requests()); n > 1 {
+			t.Errorf("%s: %d requests, want 1 at most", name, n)
 		}
 	}
 }
@@ -176,14 +194,17 @@ func TestNextWindow_neverFailsAPlan(t *testing.T) {
 	} {
 		var diags diag.Diagnostics
 		api := connected()
-		WarnOfConfig(t.Context(), api, now, at, fridays(), &diags)
-		WarnOfConfig(t.Context(), api, now, at, empty, &diags)
-		WarnOfConfig(t.Context(), api, now, at, v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{{DaysOfWeek: "Frday"}}}, &diags)
-		WarnOfCalendar(t.Context(), api, now, at, christmas(), &diags)
-		WarnOfCalendar(t.Context(), api, now, at, event("allow", "2026-12-20T00:00", "1h"), &diags)
-		WarnOfCalendar(t.Context(), api, now, at, v1.Calendar{Kind: "freese"}, &diags)
+		for _, config := range []v1.OSUpgrade{fridays(), empty, {MaintenanceWindows: []v1.MaintenanceWindow{{DaysOfWeek: "Frday"}}}} {
+			WarnOfConfig(t.Context(), tenantresource.Change[v1.OSUpgrade]{API: api, Now: now, At: at, Prior: &empty, Want: config}, &diags)
+		}
+		warn := func(calendar v1.Calendar) {
+			WarnOfCalendar(t.Context(), tenantresource.Change[v1.Calendar]{API: api, Now: now, At: at, Prior: &v1.Calendar{}, Want: calendar}, &diags)
+		}
+		warn(christmas())
+		warn(event("allow", "2026-12-20T00:00", "1h"))
+		warn(v1.Calendar{Kind: "freese"})
 		says(t, name, diags)
-		WarnOfCalendar(t.Context(), api, now, at, v1.Calendar{Kind: "allow"}, &diags)
+		warn(v1.Calendar{Kind: "allow"})
 		says(t, name, diags, "No event of calendar extra lies ahead")
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	etagKey     = "etag"
+	baseKey     = "base"
 	importedKey = "imported"
 	contentKey  = "content"
 )
@@ -24,18 +24,25 @@ type State interface {
 	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
 }
 
-// KeepETag stores the ETag of the content in the state. The ETag is not an
-// attribute, because it would turn each change of a value's form into a planned
-// change (terraform.md 4.4).
-func KeepETag(ctx context.Context, s State, etag string, diags *diag.Diagnostics) {
-	set(ctx, s, etagKey, etag, diags)
+// Base is the object that a change is based on, as a read or a write left it.
+type Base struct {
+	// ETag is empty if it is not known.
+	ETag string `json:"etag"`
+	// Body is the object as JSON text; empty if all of it is in the state.
+	Body json.RawMessage `json:"body,omitempty"`
 }
 
-// ETag returns the stored ETag; empty if there is none, as after an import.
-func ETag(ctx context.Context, s State, diags *diag.Diagnostics) string {
-	var etag string
-	get(ctx, s, etagKey, &etag, diags)
-	return etag
+// KeepBase stores the base of the next change. It is not an attribute, because it would
+// turn each change of a value's form into a planned change (terraform.md 4.4).
+func KeepBase(ctx context.Context, s State, base Base, diags *diag.Diagnostics) {
+	set(ctx, s, baseKey, base, diags)
+}
+
+// BaseOf returns the stored base; the zero one if there is none, as after an import.
+func BaseOf(ctx context.Context, s State, diags *diag.Diagnostics) Base {
+	var base Base
+	get(ctx, s, baseKey, &base, diags)
+	return base
 }
 
 // KeepContent stores the server's content at the time when a deletion was

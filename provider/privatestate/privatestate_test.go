@@ -25,19 +25,22 @@ func (m memory) SetKey(_ context.Context, key string, value []byte) diag.Diagnos
 	return diags
 }
 
-func TestETag(t *testing.T) {
+func TestBase(t *testing.T) {
 	t.Parallel()
-	for name, etag := range map[string]string{"strong": `"17"`, "weak": `W/"17"`, "with signs": "\"<&\\\"", "none": ""} {
+	for name, base := range map[string]Base{
+		"strong": {ETag: `"17"`}, "weak": {ETag: `W/"17"`}, "with signs": {ETag: "\"<&\\\""}, "none": {},
+		"with a body": {ETag: `"17"`, Body: json.RawMessage(`{"future-key":1}`)},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var diags diag.Diagnostics
 			m := memory{}
-			if got := ETag(t.Context(), m, &diags); got != "" {
-				t.Errorf("got %q before any was kept", got)
+			if got := BaseOf(t.Context(), m, &diags); !reflect.DeepEqual(got, Base{}) {
+				t.Errorf("got %+v before any was kept", got)
 			}
-			KeepETag(t.Context(), m, etag, &diags)
-			if got := ETag(t.Context(), m, &diags); got != etag || diags.HasError() {
-				t.Errorf("got %q, %v, want %q", got, diags, etag)
+			KeepBase(t.Context(), m, base, &diags)
+			if got := BaseOf(t.Context(), m, &diags); !reflect.DeepEqual(got, base) || diags.HasError() {
+				t.Errorf("got %+v, %v, want %+v", got, diags, base)
 			}
 		})
 	}
@@ -73,7 +76,7 @@ func TestContent(t *testing.T) {
 func TestGet_damaged(t *testing.T) {
 	t.Parallel()
 	var diags diag.Diagnostics
-	if ETag(t.Context(), memory{"etag": []byte(`{`)}, &diags); !diags.HasError() {
+	if BaseOf(t.Context(), memory{"base": []byte(`{`)}, &diags); !diags.HasError() {
 		t.Error("want an error")
 	}
 }

@@ -18,8 +18,8 @@ import (
 // does not hold up a plan.
 const dryRunLimit = 20 * time.Second
 
-// ModifyPlan sets the tenant, refuses a second resource for the same object, has
-// the server validate the plan, and warns of its effect.
+// ModifyPlan sets the tenant, refuses a second resource for the same object, finds what
+// is in the way of the change, has the server validate it, and warns of its effect.
 func (r *Resource[T, M, P]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
 		r.planDeletion(ctx, req, resp)
@@ -34,39 +34,45 @@ func (r *Resource[T, M, P]) ModifyPlan(ctx context.Context, req resource.ModifyP
 	if resp.Diagnostics.HasError() || plan.Shared().Tenant.IsUnknown() || nameOf(plan).IsUnknown() {
 		return
 	}
-	r.claim(plan, req.Config.Raw.String(), &resp.Diagnostics)
-	if !resp.Plan.Raw.Equal(req.State.Raw) && resp.Plan.Raw.IsFullyKnown() {
-		answered := r.dryRun(ctx, plan, &resp.Diagnostics)
-		r.warn(ctx, plan, answered, &resp.Diagnostics)
-	}
-}
-
-// warn adds the kind's warnings to a plan without errors. It does without a
-// server that did not answer before.
-func (r *Resource[T, M, P]) warn(ctx context.Context, plan P, answered bool, diags *diag.Diagnostics) {
-	if r.kind.Warn == nil || diags.HasError() {
+	exists := !req.State.Raw.IsNull()
+	r.claim(plan, req.Config.Raw.String(), exists, &resp.Diagnostics)
+	if resp.Plan.Raw.Equal(req.State.Raw) || !resp.Plan.Raw.IsFullyKnown() || resp.Diagnostics.HasError() {
 		return
 	}
-	var misfits diag.Diagnostics
-	want := plan.ToAPI(ctx, &misfits)
-	var api *client.Client
-	if answered {
-		api = r.connection.Client(&misfits, "")
+	w := write[T]{
+		kind: r.kind, at: r.key(plan), want: plan.ToAPI(ctx, &resp.Diagnostics),
+		begin: !exists, overwrite: plan.Shared().OverwriteExisting.ValueBool(),
 	}
-	if misfits.HasError() {
-		return
+	change := Change[T]{Now: r.connection.Now(), At: w.at, Want: w.want}
+	if exists {
+		state := P(new(M))
+		resp.Diagnostics.Append(req.State.Get(ctx, state)...)
+		w.prior = state.ToAPI(ctx, &resp.Diagnostics)
+		change.Prior = &w.prior
 	}
 	ctx, cancel := context.WithTimeout(ctx, dryRunLimit)
 	defer cancel()
-	r.kind.Warn(ctx, api, r.connection.Now(), r.key(plan), want, diags)
+	if r.check(ctx, w, &resp.Diagnostics) {
+		change.API = r.connection.Client(&resp.Diagnostics, "")
+	}
+	if r.kind.Warn != nil && !resp.Diagnostics.HasError() && !r.planned(w) {
+		r.kind.Warn(ctx, change, &resp.Diagnostics)
+	}
+}
+
+// planned reports whether a change has been planned before: an apply plans again. That
+// shows in that nothing was refreshed in this process. Of a creation it cannot be told.
+func (r *Resource[T, M, P]) planned(w write[T]) bool {
+	_, refreshed := r.connection.Recall(r.kind.object(w.at))
+	return !w.begin && !refreshed
 }
 
 // claim refuses a second resource that manages the same part of a tenant: the
 // two would overwrite each other for ever.
-func (r *Resource[T, M, P]) claim(plan P, configuration string, diags *diag.Diagnostics) {
+func (r *Resource[T, M, P]) claim(plan P, configuration string, exists bool, diags *diag.Diagnostics) {
 	tenant := plan.Shared().Tenant.ValueString()
 	for what, at := range plan.Claims() {
-		if !r.connection.Claim(tenant, what, configuration) {
+		if !r.connection.Claim(tenant, what, configuration, exists) {
 			diags.AddAttributeError(at, "Two resources manage "+what+" of one tenant",
 				"Another "+r.kind.TypeName+" of this configuration also manages "+what+" of tenant "+tenant+
 					", and each would undo the changes of the other. Remove it from one of them, or merge the two.")
@@ -74,31 +80,59 @@ func (r *Resource[T, M, P]) claim(plan P, configuration string, diags *diag.Diag
 	}
 }
 
-// dryRun has the server validate the plan (AV-8) and reports whether the server
-// accepted it. A refusal is an error; any other failure is a warning.
-func (r *Resource[T, M, P]) dryRun(ctx context.Context, plan P, diags *diag.Diagnostics) bool {
-	if !r.connection.Reachable() || !r.connection.ValidateAtPlan || diags.HasError() {
+// check finds what is in the way of a planned change, and has the server validate it
+// (AV-8). It reports whether the server answered. A refusal of the content and a conflict
+// are errors; any other failure is a warning, because what is wrong may be mended before
+// the apply.
+func (r *Resource[T, M, P]) check(ctx context.Context, w write[T], diags *diag.Diagnostics) bool {
+	if !r.connection.Reachable() || !r.connection.ValidateAtPlan || diags.HasError() || r.planned(w) {
 		return false
 	}
-	failure := diagnostic.Failure{
-		Operation: "The server would not accept " + r.kind.TypeName, Tenant: plan.Shared().Tenant.ValueString(), NotFound: r.kind.NotFound,
+	w.api = r.connection.Client(diags, "")
+	server, when := found[T]{}, client.Precondition{IfNoneMatch: "*"}
+	if remembered, ok := r.connection.Recall(r.kind.object(w.at)); ok {
+		// What a replacement creates is still there.
+		server, _ = remembered.(found[T])
+		when = client.Precondition{IfMatch: server.ETag}
 	}
-	want := plan.ToAPI(ctx, diags)
-	ctx, cancel := context.WithTimeout(ctx, dryRunLimit)
-	defer cancel()
-	at := r.key(plan)
-	api := r.connection.Client(diags, failure.Operation)
-	failure.Err = r.kind.Object(at).Validate(ctx, api, at.Tenant, client.Stored[T]{}, want, client.Precondition{})
+	if !w.begin {
+		if _, err := w.decide(server); err != nil {
+			r.kind.report(diags, "Unable to update "+r.kind.TypeName, w.at, err)
+			return true
+		}
+	}
+	err := r.kind.Object(w.at).Validate(ctx, w.api, w.at.Tenant, server.Stored, r.kind.Merged(w.want, server.Value), when)
+	if client.HasStatus(err, http.StatusPreconditionFailed) {
+		if !w.begin || server.exists {
+			return true // The apply will tell what has changed since the refresh.
+		}
+		if server, err = w.read(ctx); err == nil {
+			if _, err := w.decide(server); err != nil {
+				r.kind.report(diags, "Unable to create "+r.kind.TypeName, w.at, err)
+			}
+		}
+	}
+	if err != nil {
+		r.refusal(w.at, err, diags)
+	}
+	return err == nil
+}
+
+// refusal adds why the server does not accept a plan, or has not looked at it.
+func (r *Resource[T, M, P]) refusal(at Key, err error, diags *diag.Diagnostics) {
+	failure := diagnostic.Failure{Tenant: at.Tenant, NotFound: r.kind.NotFound, Err: err}
 	switch {
-	case failure.Err == nil:
-	case refused(failure.Err):
+	case refused(err):
+		failure.Operation = "The server would not accept " + r.kind.TypeName
 		failure.Add(diags, r.kind.Locate)
+	case client.HasStatus(err, http.StatusForbidden):
+		failure.Operation = "The token may not write " + r.kind.TypeName
+		failure.Warn(diags, "An apply with this token will fail. A plan with a token that may only read is possible with validate_at_plan = false on the provider.")
 	default:
 		failure.Operation = "Unable to have the server validate " + r.kind.TypeName
 		failure.Warn(diags, "The server did not validate the plan; apply may still fail. "+
 			"Set validate_at_plan = false on the provider to plan without validation.")
 	}
-	return failure.Err == nil
 }
 
 // refused reports whether the server refused the content.
@@ -120,17 +154,28 @@ func (r *Resource[T, M, P]) planDeletion(ctx context.Context, req resource.Modif
 	state := P(new(M))
 	resp.Diagnostics.Append(req.State.Get(ctx, state)...)
 	tenant := state.Shared().Tenant.ValueString()
-	if r.connection.Reachable() {
-		ctx, cancel := context.WithTimeout(ctx, dryRunLimit)
-		defer cancel()
-		api := r.connection.Client(&resp.Diagnostics, "Unable to plan the deletion of "+r.kind.TypeName)
-		// If this fails, the deletion is based on the state.
-		if server, err := r.kind.Object(r.key(state)).Get(ctx, api, tenant); err == nil {
-			privatestate.KeepETag(ctx, resp.Private, base(server), &resp.Diagnostics)
-			privatestate.KeepContent(ctx, resp.Private, server.Value, &resp.Diagnostics)
-		}
+	if server, ok := r.current(ctx, r.key(state), &resp.Diagnostics); ok {
+		privatestate.KeepBase(ctx, resp.Private, privatestate.Base{ETag: server.ETag, Body: server.Text()}, &resp.Diagnostics)
+		privatestate.KeepContent(ctx, resp.Private, server.Value, &resp.Diagnostics)
 	}
 	if summary, detail := state.Loss(tenant); summary != "" {
 		resp.Diagnostics.AddWarning(summary, detail)
 	}
+}
+
+// current returns the object that the refresh has read, or reads it. If that fails, the
+// deletion is based on the state.
+func (r *Resource[T, M, P]) current(ctx context.Context, at Key, diags *diag.Diagnostics) (found[T], bool) {
+	if !r.connection.Reachable() {
+		return found[T]{}, false
+	}
+	if remembered, ok := r.connection.Recall(r.kind.object(at)); ok {
+		server, ok := remembered.(found[T])
+		return server, ok
+	}
+	ctx, cancel := context.WithTimeout(ctx, dryRunLimit)
+	defer cancel()
+	api := r.connection.Client(diags, "Unable to plan the deletion of "+r.kind.TypeName)
+	server, err := r.kind.Object(at).Get(ctx, api, at.Tenant)
+	return found[T]{server, err == nil}, err == nil
 }

@@ -32,13 +32,13 @@ func (r *Resource[T, M, P]) Create(ctx context.Context, req resource.CreateReque
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	change := write[T]{kind: r.kind, api: api, at: at, want: want, begin: true, overwrite: common.OverwriteExisting.ValueBool()}
-	etag, err := change.do(ctx)
+	written, err := change.do(ctx)
 	if err != nil {
 		r.kind.report(&resp.Diagnostics, operation, at, err)
 		return
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
-	privatestate.KeepETag(ctx, resp.Private, change.readBack(ctx, etag, &resp.Diagnostics), &resp.Diagnostics)
+	privatestate.KeepBase(ctx, resp.Private, r.kind.base(change.readBack(ctx, written, &resp.Diagnostics), want), &resp.Diagnostics)
 }
 
 // Read sets the managed attributes to the server's content.
@@ -68,7 +68,8 @@ func (r *Resource[T, M, P]) Read(ctx context.Context, req resource.ReadRequest, 
 		return
 	}
 	state.FromAPI(ctx, server.Value, privatestate.TakeImported(ctx, resp.Private, &resp.Diagnostics), &resp.Diagnostics)
-	privatestate.KeepETag(ctx, resp.Private, base(server), &resp.Diagnostics)
+	r.connection.Remember(r.kind.object(at), found[T]{server, true})
+	privatestate.KeepBase(ctx, resp.Private, r.kind.base(server, state.ToAPI(ctx, &resp.Diagnostics)), &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
 }
 
@@ -87,8 +88,9 @@ func (r *Resource[T, M, P]) Update(ctx context.Context, req resource.UpdateReque
 	change := write[T]{
 		kind: r.kind, at: r.key(plan),
 		prior: state.ToAPI(ctx, &resp.Diagnostics), want: plan.ToAPI(ctx, &resp.Diagnostics),
-		etag: privatestate.ETag(ctx, req.Private, &resp.Diagnostics), overwrite: common.OverwriteExisting.ValueBool(),
+		overwrite: common.OverwriteExisting.ValueBool(),
 	}
+	change.base = known(privatestate.BaseOf(ctx, req.Private, &resp.Diagnostics), change.prior, &resp.Diagnostics)
 	change.api = r.connection.Client(&resp.Diagnostics, operation)
 	if resp.Diagnostics.HasError() {
 		return
@@ -99,13 +101,13 @@ func (r *Resource[T, M, P]) Update(ctx context.Context, req resource.UpdateReque
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	etag, err := change.do(ctx)
+	written, err := change.do(ctx)
 	if err != nil {
 		r.kind.report(&resp.Diagnostics, operation, change.at, err)
 		return
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
-	privatestate.KeepETag(ctx, resp.Private, change.readBack(ctx, etag, &resp.Diagnostics), &resp.Diagnostics)
+	privatestate.KeepBase(ctx, resp.Private, r.kind.base(change.readBack(ctx, written, &resp.Diagnostics), change.want), &resp.Diagnostics)
 }
 
 // Delete empties the owned part and deletes the object if nothing is left.
@@ -118,9 +120,10 @@ func (r *Resource[T, M, P]) Delete(ctx context.Context, req resource.DeleteReque
 	owned := state.ToAPI(ctx, &resp.Diagnostics)
 	change := write[T]{
 		kind: r.kind, at: r.key(state), want: r.kind.Emptied(owned),
-		prior: r.kind.Restricted(privatestate.Content(ctx, req.Private, owned, &resp.Diagnostics), owned),
-		etag:  privatestate.ETag(ctx, req.Private, &resp.Diagnostics), remove: true,
+		prior:  r.kind.Restricted(privatestate.Content(ctx, req.Private, owned, &resp.Diagnostics), owned),
+		remove: true,
 	}
+	change.base = known(privatestate.BaseOf(ctx, req.Private, &resp.Diagnostics), change.prior, &resp.Diagnostics)
 	change.api = r.connection.Client(&resp.Diagnostics, operation)
 	if resp.Diagnostics.HasError() {
 		return
@@ -132,9 +135,13 @@ func (r *Resource[T, M, P]) Delete(ctx context.Context, req resource.DeleteReque
 	}
 }
 
-// readBack reads the object after a write. If the server has other content, it
-// returns the ETag of the write, so that the next plan shows the difference.
-func (w write[T]) readBack(ctx context.Context, etag string, diags *diag.Diagnostics) string {
+// readBack returns the object after a write. It reads the object only if the server sent
+// no ETag, which would be that of exactly what was written. If the server has other
+// content, the next plan shows the difference.
+func (w write[T]) readBack(ctx context.Context, written found[T], diags *diag.Diagnostics) client.Stored[T] {
+	if written.ETag != "" {
+		return written.Stored
+	}
 	server, err := w.read(ctx)
 	switch {
 	case err != nil:
@@ -143,18 +150,32 @@ func (w write[T]) readBack(ctx context.Context, etag string, diags *diag.Diagnos
 	case !w.kind.InSync(w.want, server.Value):
 		diags.AddWarning("The server's "+w.kind.Noun+" differs from what was written",
 			"Somebody else or the server may have changed it in the meantime. The next plan shows the difference.")
-	default:
-		return base(server.Stored)
 	}
-	return etag
+	return server.Stored
 }
 
-// base returns the ETag that the next change of an object may be based on without
-// another read; empty if it must read first, to keep members that the provider does
-// not know.
-func base[T any](server client.Stored[T]) string {
-	if server.HasUnknown() {
-		return ""
+// object names an object among those that are remembered.
+func (k Kind[T]) object(at Key) string { return k.TypeName + " " + at.ID() }
+
+// base returns what the next change of an object is based on. The text of the object is
+// kept only if the state does not have all of it.
+func (k Kind[T]) base(server client.Stored[T], owned T) privatestate.Base {
+	base := privatestate.Base{ETag: server.ETag}
+	if !k.OwnsAll(owned) || server.HasUnknown() {
+		base.Body = server.Text()
 	}
-	return server.ETag
+	return base
+}
+
+// known returns the object that a base describes. One without text is what the resource
+// owned.
+func known[T any](base privatestate.Base, owned T, diags *diag.Diagnostics) found[T] {
+	if len(base.Body) == 0 {
+		return found[T]{client.Stored[T]{Value: owned, ETag: base.ETag}, base.ETag != ""}
+	}
+	stored, err := client.NewStored[T](base.ETag, base.Body)
+	if err != nil {
+		diags.AddError("Unable to read private state", err.Error())
+	}
+	return found[T]{stored, true}
 }

@@ -66,8 +66,8 @@ func tenantAttribute() schema.Attribute {
 func overwriteAttribute() schema.Attribute {
 	return schema.BoolAttribute{
 		Optional: true,
-		MarkdownDescription: "Whether creating this resource may overwrite what the server already has; `false` by default: " +
-			"the creation then fails and asks for an import. Later changes by others are never overwritten silently.",
+		MarkdownDescription: "Overwrite existing settings when this resource first takes them over. Defaults to `false`: " +
+			"the plan then fails and asks for an import. Later changes by others are never overwritten silently.",
 	}
 }
 

@@ -44,13 +44,26 @@ type Kind[T any] struct {
 	NotFound string
 	// Locate returns the attribute of a field of the API.
 	Locate diagnostic.Locate
-	// Warn adds warnings about the effect of a change, and never an error. If
-	// api is nil, it must do without the server. A nil Warn warns of nothing.
-	Warn func(ctx context.Context, api *client.Client, now time.Time, at Key, want T, diags *diag.Diagnostics)
+	// Warn adds warnings about the effect of a change, and never an error. A nil
+	// Warn warns of nothing.
+	Warn func(ctx context.Context, change Change[T], diags *diag.Diagnostics)
 
 	// Object returns the client's object of a key.
 	Object func(at Key) client.Object[T]
 	Rules[T]
+}
+
+// Change is a planned change of an object.
+type Change[T any] struct {
+	// API is nil if the server cannot be asked. A plan that creates an object is made
+	// twice, so it asks only what matters most.
+	API *client.Client
+	// Now is the time of the plan.
+	Now time.Time
+	At  Key
+	// Prior is what the resource owned; nil if it is created.
+	Prior *T
+	Want  T
 }
 
 // Rules decide which part of an object a resource owns. prior is what the

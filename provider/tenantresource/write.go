@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,8 +29,8 @@ type write[T any] struct {
 	at   Key
 	// prior and want are what the resource owned and what it shall own.
 	prior, want T
-	// etag is the ETag of prior; empty if it is unknown.
-	etag string
+	// base is the object as it was read last; one without an ETag is read again.
+	base found[T]
 	// begin is set for a creation: the resource owned nothing before.
 	begin bool
 	// overwrite permits overwriting parts that the resource did not own.
@@ -51,36 +52,38 @@ func (e *busyError) Error() string {
 	return fmt.Sprintf("somebody else changed the %s during each of %d tries", e.noun, tries)
 }
 
-// do writes and returns the new ETag. If a run blocks the write, it waits for
-// the end of the run.
-func (w write[T]) do(ctx context.Context) (etag string, err error) {
-	server, read := found[T]{}, w.etag == "" || !w.kind.OwnsAll(w.want) || !w.kind.OwnsAll(w.prior)
+// do writes and returns the object as it is then. If a run blocks the write, it waits
+// for the end of the run.
+func (w write[T]) do(ctx context.Context) (found[T], error) {
+	server, known := w.base, w.base.ETag != ""
 	for try := 0; try < tries; try++ {
-		if read {
+		if !known {
+			var err error
 			if server, err = w.read(ctx); err != nil {
-				return "", err
-			}
-			if done, err := w.decide(server); done || err != nil {
-				return server.ETag, err
+				return found[T]{}, err
 			}
 		}
-		etag, err = w.send(ctx, server, read)
+		// What is known is what the plan was made from, and that found something to write.
+		if done, err := w.decide(server); done && !known || err != nil {
+			return server, err
+		}
+		written, err := w.send(ctx, server)
 		if !client.HasStatus(err, http.StatusPreconditionFailed) {
-			return etag, err
+			return written, err
 		}
+		known = false
 		if id := runwait.BlockingRun(err); id != 0 {
 			try--
 			if err := runwait.UntilUnblocked(ctx, w.api, w.at.Tenant, id); err != nil {
-				return "", err
+				return found[T]{}, err
 			}
 			continue
 		}
-		read = true
 		if err := pause(ctx, try); err != nil {
-			return "", err
+			return found[T]{}, err
 		}
 	}
-	return "", &busyError{w.kind.Noun}
+	return found[T]{}, &busyError{w.kind.Noun}
 }
 
 // read gets the object; 404 means that it does not exist. If the tenant does not
@@ -99,7 +102,7 @@ func (w write[T]) decide(server found[T]) (done bool, err error) {
 	if w.remove && !server.exists {
 		return true, nil
 	}
-	if found := w.relevant(w.kind.Conflicts(w.prior, server.Value, w.want)); len(found) > 0 {
+	if found := w.conflicts(server); len(found) > 0 {
 		return false, &conflictError{found}
 	}
 	if w.removes(server) {
@@ -108,7 +111,19 @@ func (w write[T]) decide(server found[T]) (done bool, err error) {
 	return server.exists && w.kind.InSync(w.want, server.Value), nil
 }
 
-func (w write[T]) relevant(all []Conflict) []Conflict {
+// conflicts lists what a write would overwrite. A creation also refuses what is there
+// with the wanted content: two resources that manage the same, with identical blocks
+// or through two aliases of the provider, are found out by nothing else.
+func (w write[T]) conflicts(server found[T]) []Conflict {
+	all := w.kind.Conflicts(w.prior, server.Value, w.want)
+	if w.begin {
+		for _, there := range w.kind.Conflicts(w.prior, server.Value, w.kind.Emptied(w.want)) {
+			if !slices.ContainsFunc(all, func(c Conflict) bool { return c.Attribute == there.Attribute }) {
+				there.Want = there.Server
+				all = append(all, there)
+			}
+		}
+	}
 	var result []Conflict
 	for _, c := range all {
 		c.Unowned = c.Unowned || w.begin
@@ -120,21 +135,19 @@ func (w write[T]) relevant(all []Conflict) []Conflict {
 }
 
 // send writes the complete object, because PATCH cannot delete entries, with the
-// members of the object read that the provider does not know. The
-// precondition is the ETag of the object read, or else the known ETag.
-func (w write[T]) send(ctx context.Context, server found[T], read bool) (etag string, err error) {
-	when := client.Precondition{IfMatch: w.etag}
-	if read {
-		when = client.Precondition{IfMatch: server.ETag}
-		if !server.exists {
-			when = client.Precondition{IfNoneMatch: "*"}
-		}
+// members of the object read that the provider does not know. The precondition is the
+// ETag of the object read. A server that answers without an ETag is asked for the object.
+func (w write[T]) send(ctx context.Context, server found[T]) (found[T], error) {
+	when := client.Precondition{IfMatch: server.ETag}
+	if !server.exists {
+		when = client.Precondition{IfNoneMatch: "*"}
 	}
 	object := w.kind.Object(w.at)
 	if w.removes(server) {
-		return "", object.Delete(ctx, w.api, w.at.Tenant, when)
+		return found[T]{}, object.Delete(ctx, w.api, w.at.Tenant, when)
 	}
-	return object.Put(ctx, w.api, w.at.Tenant, server.Stored, w.kind.Merged(w.want, server.Value), when)
+	written, err := object.Put(ctx, w.api, w.at.Tenant, server.Stored, w.kind.Merged(w.want, server.Value), when)
+	return found[T]{written, err == nil}, err
 }
 
 // removes reports whether the write deletes the object: nothing would be left in it.
@@ -207,7 +220,8 @@ func (k Kind[T]) report(diags *diag.Diagnostics, operation string, at Key, err e
 // explain describes the difference and what to do.
 func (k Kind[T]) explain(at Key, c Conflict) string {
 	if c.Unowned {
-		return fmt.Sprintf("%s has %s already, which this resource did not manage. Nothing was written.\n\n%s\n\n%s",
+		return fmt.Sprintf("%s has %s already, which this resource did not manage. Nothing was written.\n\n%s\n\n%s\n\n"+
+			"If another resource of this configuration manages it, such as one with an identical block or with another alias of the provider, remove one of the two.",
 			sentence(k.owner(at)), c.Attribute, comparison([2]string{"on the server", "in the configuration"}, c.Server, c.Want), k.takeOver(at))
 	}
 	return fmt.Sprintf("Somebody else changed %s of %s after this plan was made. Nothing was written.\n\n%s\n\n"+

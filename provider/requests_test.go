@@ -1,0 +1,142 @@
+package provider_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
+)
+
+// One of these days no window is open now, which takes further requests.
+var (
+	oneDay     = time.Now().UTC().AddDate(0, 0, 3).Weekday().String()
+	anotherDay = time.Now().UTC().AddDate(0, 0, 4).Weekday().String()
+)
+
+// objects are the resources that own an object of a tenant, each with a first and a
+// second configuration.
+var objects = map[string][2]string{
+	"config": {
+		`resource "osupgrade_config" "a" { maintenance_windows = [{ days_of_week = ["` + oneDay + `"], start_time = "01:00", duration = "4h" }] }`,
+		`resource "osupgrade_config" "a" { maintenance_windows = [{ days_of_week = ["` + anotherDay + `"], start_time = "01:00", duration = "4h" }] }`,
+	},
+	"config, all of it": {
+		"resource \"osupgrade_config\" \"a\" {\n worker_applications = []\n maintenance_windows = [{ days_of_week = [\"" + oneDay + "\"], start_time = \"01:00\", duration = \"4h\" }]\n}",
+		"resource \"osupgrade_config\" \"a\" {\n worker_applications = [\"x\"]\n maintenance_windows = [{ days_of_week = [\"" + oneDay + "\"], start_time = \"01:00\", duration = \"3h\" }]\n}",
+	},
+	"rollout": {
+		`resource "osupgrade_rollout" "a" { reserve = "10m" }`,
+		`resource "osupgrade_rollout" "a" { reserve = "20m" }`,
+	},
+	"freeze": {
+		"resource \"osupgrade_calendar\" \"a\" {\n name = \"x\"\n kind = \"freeze\"\n events = [{ start = \"2099-01-01T00:00\", duration = \"1h\" }]\n}",
+		"resource \"osupgrade_calendar\" \"a\" {\n name = \"x\"\n kind = \"freeze\"\n events = [{ start = \"2099-01-01T00:00\", duration = \"2h\" }]\n}",
+	},
+	"allow calendar": {
+		"resource \"osupgrade_calendar\" \"a\" {\n name = \"x\"\n kind = \"allow\"\n events = [{ start = \"2099-01-01T00:00\", duration = \"2h\" }]\n}",
+		"resource \"osupgrade_calendar\" \"a\" {\n name = \"x\"\n kind = \"allow\"\n events = [{ start = \"2099-01-01T00:00\", duration = \"1h\" }]\n}",
+	},
+}
+
+// TestRequests_ofAChange: a creation and an update, from plan to end of apply with a real
+// CLI, take at most four requests each; a refresh takes one.
+func TestRequests_ofAChange(t *testing.T) {
+	t.Parallel()
+	for name, configurations := range objects {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			api, server := acctest.Fake(t)
+			w := acctest.NewWorkspace(t, server.Env()...)
+			for i, what := range []string{"creation", "update"} {
+				api.ForgetRequests()
+				w.Write(t, "main.tf", acctest.Requirement+configurations[i])
+				w.Run(t, 0, "apply", "-auto-approve", "-no-color")
+				if asked := api.Requests(); len(asked) > 4 {
+					t.Errorf("the %s took %d requests, want 4 at most:%s", what, len(asked), listed(asked))
+				}
+			}
+			api.ForgetRequests()
+			w.Run(t, 0, "plan", "-detailed-exitcode", "-no-color")
+			if asked := api.Requests(); len(asked) != 1 {
+				t.Errorf("the refresh took %d requests, want 1:%s", len(asked), listed(asked))
+			}
+		})
+	}
+}
+
+func listed(requests []fakeapi.Request) string {
+	var text strings.Builder
+	for _, r := range requests {
+		fmt.Fprintf(&text, "\n%s %s?%s: %d", r.Method, r.Path, r.Query.Encode(), r.Status)
+	}
+	return text.String()
+}
+
+// TestRequests_toADeadServer: a server that answers nothing costs a plan of thirty
+// resources one request.
+func TestRequests_toADeadServer(t *testing.T) {
+	t.Parallel()
+	api, server := acctest.Fake(t)
+	w := acctest.NewWorkspace(t, append(server.Env(), "OSUPGRADE_TIMEOUT=1s")...)
+	w.Write(t, "main.tf", acctest.Requirement+`
+resource "osupgrade_calendar" "many" {
+  count = 30
+  name  = "c${count.index}"
+  kind  = "freeze"
+}
+`)
+	for range 100 {
+		api.Inject("", "", api.Hang())
+	}
+	out := w.Run(t, 0, "plan", "-parallelism=1", "-no-color")
+	if n := len(api.Requests()); n != 1 {
+		t.Errorf("the plan made %d requests, want 1", n)
+	}
+	if !strings.Contains(strings.Join(strings.Fields(out), " "), "not sent, because an earlier request had no answer") {
+		t.Errorf("the plan does not say why: %s", out)
+	}
+}
+
+// TestPlan_tellsThatTheTokenMayNotWrite: a plan with a token that may only read is possible,
+// and says that its apply is not.
+func TestPlan_tellsThatTheTokenMayNotWrite(t *testing.T) {
+	t.Parallel()
+	api, server := acctest.Fake(t)
+	w := acctest.NewWorkspace(t, server.Env()...)
+	w.Write(t, "main.tf", acctest.Requirement+objects["rollout"][0])
+	api.Inject(http.MethodPut, "", fakeapi.Status(http.StatusForbidden, "no"))
+	if out := w.Run(t, 0, "plan", "-no-color"); !strings.Contains(out, "The token may not write osupgrade_rollout") {
+		t.Errorf("the plan does not say so: %s", out)
+	}
+}
+
+// TestAliases_ofOneTenant: two resources for one tenant in two aliases of the provider are
+// two processes, which know nothing of each other. The apply finds them out, also if the
+// blocks are identical, and names the case.
+func TestAliases_ofOneTenant(t *testing.T) {
+	t.Parallel()
+	api, server := acctest.Fake(t)
+	w := acctest.NewWorkspace(t, server.Env()...)
+	const body = "{\n  maintenance_windows = [{ days_of_week = [\"Friday\"], start_time = \"01:00\", duration = \"4h\" }]\n"
+	w.Write(t, "main.tf", acctest.Requirement+`
+provider "osupgrade" {}
+provider "osupgrade" {
+  alias = "other"
+}
+resource "osupgrade_config" "one" `+body+`}
+resource "osupgrade_config" "two" `+body+`  provider = osupgrade.other
+  depends_on = [osupgrade_config.one]
+}
+`)
+	out := strings.Join(strings.Fields(strings.ReplaceAll(w.Run(t, 1, "apply", "-auto-approve", "-no-color"), "│", " ")), " ")
+	if !strings.Contains(out, "has maintenance_windows already") || !strings.Contains(out, "such as one with an identical block or with another alias of the provider") {
+		t.Errorf("the apply does not name the case: %s", out)
+	}
+	if got, _, _ := api.Config(acctest.Tenant); len(got.MaintenanceWindows) != 1 {
+		t.Errorf("the server has %+v", got)
+	}
+}
