@@ -138,7 +138,7 @@ func lastRun(at clock, h v1.Host) string {
 	if h.LastRun == nil {
 		return "-"
 	}
-	text := fmt.Sprintf("%d %s", h.LastRun.ID, shownStatus(h.LastRun.Status, h.LastRun.RolledBack))
+	text := fmt.Sprintf("%d %s", h.LastRun.ID, statusInRun(*h.LastRun))
 	if h.OutdatedSince != nil {
 		text += ", outdated since " + h.OutdatedSince.In(at.zone).Format(time.DateOnly)
 	}
@@ -223,7 +223,16 @@ func lastRunLine(at clock, r *v1.HostRun) string {
 	if r.EndedAt != nil {
 		text += " at " + at.at(*r.EndedAt)
 	}
-	return text + "; this host: " + shownStatus(r.Status, r.RolledBack)
+	return text + "; this host: " + statusInRun(*r)
+}
+
+// statusInRun is the status of a host in a run, with the class of its failure.
+func statusInRun(r v1.HostRun) string {
+	text := shownStatus(r.Status, r.RolledBack)
+	if r.Class != "" {
+		text += " (" + r.Class + ")"
+	}
+	return text
 }
 
 // reportLine says what a report of versions has changed; empty for nothing.

@@ -50,17 +50,18 @@ type scene struct {
 type answer struct {
 	after  time.Duration
 	result string
+	class  message.Class
 }
 
 // usual is a host that does what it is told: its upgrade needs a reboot.
 func usual(action message.Action) answer {
 	switch action {
 	case message.Prepare:
-		return answer{20 * time.Second, message.Done}
+		return answer{after: 20 * time.Second, result: message.Done}
 	case message.Upgrade:
-		return answer{2 * time.Minute, message.RebootRequired}
+		return answer{after: 2 * time.Minute, result: message.RebootRequired}
 	}
-	return answer{time.Minute, message.Done}
+	return answer{after: time.Minute, result: message.Done}
 }
 
 // night is when a scene begins: half an hour before the window opens, on a Saturday
@@ -248,7 +249,7 @@ func (s *scene) reply(ctx context.Context, host string, id uint64, action messag
 		return
 	}
 	body := message.Reply{Action: action, Result: a.result}.Encode()
-	if _, err := s.log.Add(message.Record{Kind: message.ReplyRecord, Host: host, Run: id, Action: action, Body: body}); err != nil {
+	if _, err := s.log.Add(message.Record{Kind: message.ReplyRecord, Host: host, Run: id, Action: action, Class: a.class, Body: body}); err != nil {
 		s.t.Error(err)
 	}
 }

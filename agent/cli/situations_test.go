@@ -31,7 +31,7 @@ func canary(rest v1.Stage) *v1.Rollout {
 // fails is a host whose upgrade fails and is rolled back.
 func fails(action message.Action) answer {
 	if action == message.Upgrade {
-		return answer{90 * time.Second, message.RolledBack("cannot upgrade: no space left on device")}
+		return answer{90 * time.Second, message.RolledBack("cannot upgrade: no space left on device"), message.Space}
 	}
 	return usual(action)
 }
@@ -60,7 +60,7 @@ var situations = []situation{
 	{"preparing", intended{windows: saturdays, rollout: canary(v1.Stage{})}, func(s *scene) {
 		s.host("h02", func(action message.Action) answer {
 			if action == message.Prepare {
-				return answer{5 * time.Minute, message.Done}
+				return answer{after: 5 * time.Minute, result: message.Done}
 			}
 			return usual(action)
 		})

@@ -374,6 +374,9 @@ func hostNotes(at clock, h v1.RunHost) []string {
 		}
 	}
 	add(at.text(h.Error))
+	if h.Class != "" {
+		add("class " + h.Class)
+	}
 	add(at.text(h.Note))
 	add(h.Progress)
 	if h.Slot != nil && (h.Error != "" || unhealthy(h)) {

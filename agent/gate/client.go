@@ -362,7 +362,7 @@ func (c *Client) Reply(ctx context.Context, run uint64, reply message.Reply) err
 	if reply.Unknown {
 		verb = append(verb, unknown)
 	}
-	return c.reply(ctx, Request{Verb: verb, Body: reply.Encode(), Log: reply.Log})
+	return c.reply(ctx, Request{Verb: verb, Body: reply.Encode(), Log: reply.Log, Class: reply.Class})
 }
 
 // ReplyRaw is Reply with any body, as a byzantine host may send it.

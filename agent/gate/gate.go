@@ -167,7 +167,7 @@ func (g *Gate) Answer(ctx context.Context, host string, q Request) Response {
 		return refused("the command is of log %.80q, and this is log %s", q.Log, g.Log.Identity())
 	case verb == verbReply && (len(q.Verb) == 3 || len(q.Verb) == 4 && q.Verb[3] == unknown):
 		return g.reply(ctx, message.Record{
-			Kind: message.ReplyRecord, Host: host, Action: message.Action(q.Verb[2]), Epoch: l.Epoch, Unknown: len(q.Verb) == 4, Body: q.Body,
+			Kind: message.ReplyRecord, Host: host, Action: message.Action(q.Verb[2]), Epoch: l.Epoch, Unknown: len(q.Verb) == 4, Class: q.Class, Body: q.Body,
 		}, q.Verb[1])
 	case verb == verbVersions && len(q.Verb) == 1:
 		return g.versions(ctx, host, q.Body)

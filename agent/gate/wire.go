@@ -38,8 +38,10 @@ type Request struct {
 	Protocol int
 	// Log is the identity of the log that the call is about; empty when it is about
 	// none.
-	Log  string
-	Body []byte
+	Log string
+	// Class is message.Reply.Class, of a reply.
+	Class message.Class
+	Body  []byte
 }
 
 // Quick reports whether a call is answered from memory, so that it need not wait

@@ -21,7 +21,7 @@ func (r Record) Decode() Decoded {
 	case ReplyRecord:
 		e.Reply, e.Err = decoded(DecodeReply(r.Body))
 		if e.Reply != nil {
-			e.Reply.Unknown = r.Unknown
+			e.Reply.Unknown, e.Reply.Class = r.Unknown, r.Class
 		}
 	case EventRecord:
 		e.Event, e.Err = DecodeEvent(r.Body)

@@ -55,8 +55,9 @@ type Record struct {
 	// Epoch is that of the lease under which a reply was given, and of the
 	// reply to prepare that a command follows from; 0 when there is none.
 	Epoch uint64
-	// Unknown is Reply.Unknown.
+	// Unknown is Reply.Unknown, Class is Reply.Class.
 	Unknown bool
+	Class   Class
 	Body    []byte
 }
 

@@ -24,6 +24,9 @@ type Reply struct {
 	// a command, or still does: the answer is no proof that the host is at rest.
 	// Avassa's protocol has no such member, so it travels beside the body.
 	Unknown bool `json:"-"`
+	// Class says what kind of failure Result tells, if it is known. It travels beside the
+	// body, too.
+	Class Class `json:"-"`
 	// Log is the identity of the log of the command, which the site compares with
 	// that of its own. It travels beside the body, too.
 	Log string `json:"-"`

@@ -115,6 +115,7 @@ func (s *State) foldReply(r message.Decoded) error {
 		return fmt.Errorf("%s was not asked to %s: it is %s", r.Host, r.Action, m.status())
 	}
 	s.changed = r.Time
+	m.class = reply.Class
 	switch {
 	case m.Owes.Answer != "":
 		s.edit(i, r.Time, func(m *member) {

@@ -107,6 +107,8 @@ type Host struct {
 	Since time.Time
 	// Error is the host's own words, or why it was left out.
 	Error string
+	// Class is the kind of the host's failure, if the host has told it.
+	Class message.Class
 	// Note is what is to be known of it though it did not fail.
 	Note string
 	// Slot is since when it counts as out of service, zero while it does not;
@@ -131,6 +133,8 @@ type member struct {
 	// since is when step or final changed last.
 	since      time.Time
 	text, note string
+	// class is that of the host's last answer; empty for a success.
+	class message.Class
 
 	// takenAt is when this run took the host out of service, took how long its
 	// upgrade kept it out; zero before.
@@ -255,7 +259,7 @@ func (m *member) view(stage string) Host {
 		reason += ": " + m.trouble
 	}
 	return Host{
-		Name: m.Name, Stage: stage, Status: m.status(), Since: m.since, Error: m.text, Note: m.note,
+		Name: m.Name, Stage: stage, Status: m.status(), Since: m.since, Error: m.text, Class: m.class, Note: m.note,
 		Slot: m.OutSince(), SlotReason: reason, Took: m.took,
 	}
 }

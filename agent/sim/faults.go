@@ -77,6 +77,8 @@ var faults = map[string]fault{
 	"crash of a controller": {"crash controller", 0.01},
 
 	"prepare fails":            {"host", 0.03},
+	"prepare finds a lock":     {"host", 0.06},
+	"upgrade finds a lock":     {"host", 0.06},
 	"upgrade fails at once":    {"host", 0.04},
 	"upgrade fails in the end": {"host", 0.05},
 	"upgrade hangs":            {"host", 0.02},

@@ -20,6 +20,9 @@ type system struct {
 
 var _ strategy.Strategy = system{}
 
+// errLocked is a failure after which a step is taken again.
+var errLocked = strategy.Fail(message.Lock, errors.New("sim: another package manager holds the lock"))
+
 // Detect implements strategy.Strategy.
 func (s system) Detect(context.Context) error {
 	if s.m.w.fault("strategy does not fit", s.m.name) {
@@ -57,6 +60,9 @@ func (s system) Prepare(ctx context.Context, job strategy.Job) (message.Plan, er
 		return message.Plan{}, err
 	}
 	job.Progress(100, "prepared")
+	if s.m.w.fault("prepare finds a lock", s.m.name) {
+		return message.Plan{}, errLocked
+	}
 	if s.m.w.fault("prepare fails", s.m.name) {
 		return message.Plan{}, errors.New("sim: no space for the packages")
 	}
@@ -98,6 +104,9 @@ func (s system) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome
 	if err := s.checkPlan(job); err != nil {
 		s.m.w.violated("%s: %v", s.m.name, err)
 		return 0, err
+	}
+	if s.m.w.fault("upgrade finds a lock", s.m.name) {
+		return 0, errLocked
 	}
 	j := s.begin(job.Run)
 	if err := s.await(ctx, j); err != nil {

@@ -59,7 +59,8 @@ type HostRun struct {
 	Result string `json:"result,omitempty"`
 	// Status is the host's own, as in RunHost.
 	Status string `json:"status"`
-	// RolledBack is that of RunHost.
+	// Class and RolledBack are those of RunHost.
+	Class      string     `json:"class,omitempty"`
 	RolledBack bool       `json:"rolled-back,omitempty"`
 	EndedAt    *time.Time `json:"ended-at,omitempty"`
 }

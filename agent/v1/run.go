@@ -110,6 +110,9 @@ type RunHost struct {
 	GivesUpAt *time.Time `json:"gives-up-at,omitempty"`
 	// Error is the host's own words, or why it was skipped.
 	Error string `json:"error,omitempty"`
+	// Class is the kind of the failure, if the host has told it: transient, artifact,
+	// space, lock, repository, install, boot or verify.
+	Class string `json:"class,omitempty"`
 	// RolledBack tells that the upgrade failed and was rolled back: the host is in the
 	// version that it had.
 	RolledBack bool `json:"rolled-back,omitempty"`

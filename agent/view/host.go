@@ -9,9 +9,17 @@ import (
 // HostRun shows how a member fares in a run.
 func HostRun(r *run.State, member run.Host) v1.HostRun {
 	return v1.HostRun{
-		ID: r.Key(), Phase: string(r.Phase), Result: string(r.Result), Status: string(member.Status), RolledBack: rolledBack(member),
+		ID: r.Key(), Phase: string(r.Phase), Result: string(r.Result), Status: string(member.Status), Class: class(member), RolledBack: rolledBack(member),
 		EndedAt: OptionalTime(r.EndedAt),
 	}
+}
+
+// class is the kind of a member's failure; empty for a member that did not fail.
+func class(member run.Host) string {
+	if member.Status != run.HostFailed {
+		return ""
+	}
+	return string(member.Class)
 }
 
 // rolledBack tells that the upgrade of a member failed and was rolled back.

@@ -50,6 +50,9 @@ func tell(r message.Decoded) (v1.RunEvent, bool) {
 		e.Event, e.Host = string(r.Command.Action), r.Command.Host
 	case r.Reply != nil:
 		e.Event, e.Text = "answered "+string(r.Action), r.Reply.Result
+		if r.Reply.Class != "" {
+			e.Text += " (class " + string(r.Reply.Class) + ")"
+		}
 	case r.Kind == message.ReplyRecord:
 		e.Event, e.Text = "answered "+string(r.Action), r.Err.Error()
 	case r.Event != nil:

@@ -81,6 +81,10 @@ type Journal struct {
 	// Result is the text of the reply once it is known; during a rollback it is
 	// the fault that caused the rollback.
 	Result string `json:"result,omitempty"`
+	// Class is the kind of the failure that Result tells, if it is known.
+	Class message.Class `json:"class,omitempty"`
+	// Retry is set while a step is taken again; zero otherwise.
+	Retry Retry `json:"retry,omitzero"`
 	// Did is what this host has done in the current run on a log that has lost its
 	// end since; zero when there is no such thing.
 	Did Did `json:"did,omitzero"`
@@ -152,6 +156,10 @@ func (j Journal) check() error {
 		return fmt.Errorf("reboot %q is unknown", j.Reboot)
 	}
 	switch {
+	case j.Class != "" && !j.Class.Known():
+		return fmt.Errorf("class %q is unknown", j.Class)
+	case j.Retry.Tries < 0:
+		return fmt.Errorf("%d tries cannot be", j.Retry.Tries)
 	case j.Run == 0 || j.Seq < j.Run:
 		return fmt.Errorf("command %d cannot be of run %d", j.Seq, j.Run)
 	case !j.Action.Known():

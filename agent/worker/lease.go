@@ -87,6 +87,8 @@ func (j Journal) begun(do Do) bool {
 	switch do {
 	case DoResume, DoVerify, DoRollback, DoAwaitReboot, DoBooted:
 		return true
+	case DoAwaitRetry:
+		return j.Phase != Preparing
 	default:
 		return false
 	}

@@ -62,6 +62,8 @@ func (w *Worker) do(ctx context.Context, now leaseTerm, do Do) error {
 		return w.reboot(ctx)
 	case DoAwaitReboot:
 		return w.awaitReboot(ctx)
+	case DoAwaitRetry:
+		return w.awaitRetry(ctx, now)
 	default:
 		return w.step(ctx, now, do)
 	}
@@ -129,6 +131,7 @@ func (w *Worker) ignore(r message.Record, reason error) {
 // finds out what happened.
 func (w *Worker) step(ctx context.Context, now leaseTerm, do Do) error {
 	w.At("before " + string(do))
+	began := w.Now()
 	outcome, err := w.perform(ctx, now, do)
 	if ctx.Err() == nil && err == nil && do == DoPrepare {
 		err = w.writePlan(ctx, w.prepared)
@@ -142,6 +145,10 @@ func (w *Worker) step(ctx context.Context, now leaseTerm, do Do) error {
 		return w.yield(now, err)
 	}
 	w.At("after " + string(do))
+	if next, again := w.journal.retry(do, err, began, w.Now(), w.Limits.Step); again {
+		w.tellRetry(do, next, err)
+		return w.save(ctx, next)
+	}
 	next := w.journal.After(do, outcome, err, w.Now())
 	if err != nil {
 		w.Log.Warn("step failed", "host", w.Host, "run", next.Run, "step", do, "error", err)
@@ -240,10 +247,13 @@ func (w *Worker) callVerify(ctx context.Context, job strategy.Job) error {
 	_, err := within(ctx, w, string(DoVerify), job, func(ctx context.Context, job strategy.Job) (struct{}, error) {
 		return struct{}{}, w.Strategy.Verify(ctx, job)
 	})
-	if err != nil {
-		return fmt.Errorf("verify: %w", err)
+	switch {
+	case err == nil:
+		return nil
+	case strategy.ClassOf(err) == "":
+		err = strategy.Fail(message.Verify, err)
 	}
-	return nil
+	return fmt.Errorf("verify: %w", err)
 }
 
 // nothingMissing returns an error if the host lacks a change of its plan: done means that
@@ -280,7 +290,7 @@ func (w *Worker) reply(ctx context.Context) error {
 		w.versionsBeforeReply(ctx)
 	}
 	err := w.HostLog.Reply(ctx, w.journal.Run, message.Reply{
-		Action: w.journal.Action, Result: w.journal.Result, Unknown: unknown(w.journal.Result), Log: w.journal.Log,
+		Action: w.journal.Action, Result: w.journal.Result, Class: w.journal.Class, Unknown: unknown(w.journal.Result), Log: w.journal.Log,
 	})
 	switch {
 	case errors.Is(err, log.ErrAnswered):
@@ -421,7 +431,7 @@ func (w *Worker) askReboot(ctx context.Context) error {
 	limited, cancel := context.WithTimeoutCause(ctx, w.Limits.Reboot, fmt.Errorf("asking for it took longer than %s", w.Limits.Reboot))
 	defer cancel()
 	if err := overdue(limited, w.Machine.Reboot(limited)); err != nil {
-		return fmt.Errorf("cannot reboot: %w", err)
+		return strategy.Fail(message.Boot, fmt.Errorf("cannot reboot: %w", err))
 	}
 	return nil
 }
@@ -437,7 +447,7 @@ func (w *Worker) awaitReboot(ctx context.Context) error {
 	if w.journal.Reboot != Accepted {
 		asked = "the reboot was asked for before the worker was started again"
 	}
-	err := fmt.Errorf("%s, yet the host was still up %s later", asked, w.Limits.Reboot)
+	err := strategy.Fail(message.Boot, fmt.Errorf("%s, yet the host was still up %s later", asked, w.Limits.Reboot))
 	next := w.journal.After(DoAwaitReboot, 0, err, w.Now())
 	w.Log.Warn("step failed", "host", w.Host, "run", next.Run, "step", DoAwaitReboot, "error", err)
 	return w.save(ctx, next)

@@ -29,7 +29,9 @@ const (
 	DoMissReboot Do = "miss reboot"
 	// DoBooted records that the reboot has happened.
 	DoBooted Do = "booted"
-	DoReply  Do = "reply"
+	// DoAwaitRetry waits until a step that failed is taken again.
+	DoAwaitRetry Do = "await retry"
+	DoReply      Do = "reply"
 )
 
 // The reasons to ignore a command for which nobody waits.
@@ -140,11 +142,14 @@ func permits(a message.Action) string {
 // Next returns the next step. fresh reports that the phase began in this process;
 // otherwise the phase was interrupted and its effect is unknown.
 func (j Journal) Next(fresh bool, bootID string, now time.Time) Do {
+	if j.untilRetry(now) > 0 {
+		return DoAwaitRetry
+	}
 	switch j.Phase {
 	case Preparing:
 		return DoPrepare
 	case Upgrading:
-		if fresh {
+		if fresh && !j.Retry.Resume {
 			return DoUpgrade
 		}
 		return DoResume
@@ -206,6 +211,15 @@ func (j Journal) askReboot() Journal {
 // After returns the journal after a step with its outcome or error. The caller
 // begins the new phase.
 func (j Journal) After(done Do, outcome strategy.Outcome, err error, now time.Time) Journal {
+	next := j.after(done, outcome, j.inVain(err), now)
+	next.Retry.Resume = false
+	if next.Phase != j.Phase {
+		next.Retry = Retry{}
+	}
+	return next
+}
+
+func (j Journal) after(done Do, outcome strategy.Outcome, err error, now time.Time) Journal {
 	switch done {
 	case DoPrepare:
 		return j.answer(message.Done, err)
@@ -269,23 +283,30 @@ func (j Journal) afterVerify(err error) Journal {
 }
 
 func (j Journal) rollBack(cause error) Journal {
-	j.Phase, j.Result = RollingBack, message.CleanText(cause.Error())
+	j.Phase, j.Result, j.Class = RollingBack, message.CleanText(cause.Error()), strategy.ClassOf(cause)
 	return j
 }
 
 func (j Journal) afterRollback(err error) Journal {
 	switch {
 	case errors.Is(err, strategy.ErrNoRollback):
-		return j.answer("", errors.New(j.Result))
+		return j.answerFailure(j.Result)
 	case err != nil:
-		return j.answer("", fmt.Errorf("%s; rollback failed: %w", j.Result, err))
+		return j.answerFailure(fmt.Sprintf("%s; rollback failed: %v", j.Result, err))
 	}
-	return j.answer("", errors.New(message.RolledBack(j.Result)))
+	return j.answerFailure(message.RolledBack(j.Result))
+}
+
+// answerFailure sets the reply of a failure that was rolled back or could not be: its class
+// is that of the failure.
+func (j Journal) answerFailure(text string) Journal {
+	return j.answer("", strategy.Fail(j.Class, errors.New(text)))
 }
 
 // answer sets the reply: the result, or the text of the error. An error text must
 // never be equal to a result of success.
 func (j Journal) answer(result string, err error) Journal {
+	j.Class = strategy.ClassOf(err)
 	if err != nil {
 		result = message.CleanText(err.Error())
 		if result == "" || result == message.Done || result == message.RebootRequired {

@@ -28,7 +28,7 @@ func TestAccHosts_complete(t *testing.T) {
 			Hostname: "h01", Application: "a", Online: true, LastSeen: &at, AgentVersion: "1.2.3",
 			Role: "db", Labels: map[string]string{"ring": "0"},
 			Versions: map[string]string{"kernel": "6.12"}, VersionsAt: &at,
-			LastRun: &v1.HostRun{ID: 41, Phase: "finished", Result: "partial", Status: "failed"}, OutdatedSince: &at,
+			LastRun: &v1.HostRun{ID: 41, Phase: "finished", Result: "partial", Status: "failed", Class: "space"}, OutdatedSince: &at,
 		})
 	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{{
 		Config: server.Config("data \"osupgrade_hosts\" \"test\" {\n site = \"north\"\n}\n"),
@@ -40,12 +40,12 @@ func TestAccHosts_complete(t *testing.T) {
 					"last_seen": text("2026-11-27T01:00:00.0000005Z"), "agent_version": text("1.2.3"),
 					"role": text("db"), "labels": knownvalue.MapExact(map[string]knownvalue.Check{"ring": text("0")}),
 					"versions": knownvalue.MapExact(map[string]knownvalue.Check{"kernel": text("6.12")}), "versions_at": text("2026-11-27T01:00:00.0000005Z"),
-					"last_run": knownvalue.Int64Exact(41), "last_run_status": text("failed"), "outdated_since": text("2026-11-27T01:00:00.0000005Z"),
+					"last_run": knownvalue.Int64Exact(41), "last_run_status": text("failed"), "last_run_class": text("space"), "outdated_since": text("2026-11-27T01:00:00.0000005Z"),
 				}),
 				knownvalue.ObjectExact(map[string]knownvalue.Check{
 					"hostname": text("h02"), "application": text("a"), "online": knownvalue.Bool(false),
 					"last_seen": knownvalue.Null(), "agent_version": knownvalue.Null(), "role": knownvalue.Null(), "labels": knownvalue.Null(), "versions": knownvalue.Null(), "versions_at": knownvalue.Null(),
-					"last_run": knownvalue.Null(), "last_run_status": knownvalue.Null(), "outdated_since": knownvalue.Null(),
+					"last_run": knownvalue.Null(), "last_run_status": knownvalue.Null(), "last_run_class": knownvalue.Null(), "outdated_since": knownvalue.Null(),
 				}),
 			})),
 		},

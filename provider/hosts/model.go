@@ -32,6 +32,7 @@ type host struct {
 	VersionsAt   types.String      `tfsdk:"versions_at"`
 	LastRun      types.Int64       `tfsdk:"last_run"`
 	Status       types.String      `tfsdk:"last_run_status"`
+	Class        types.String      `tfsdk:"last_run_class"`
 	Outdated     types.String      `tfsdk:"outdated_since"`
 }
 
@@ -46,9 +47,9 @@ func (m *model) Fetch(ctx context.Context, api *client.Client, tenant string) er
 func (m *model) fromAPI(hosts []v1.Host) {
 	m.Hosts = make([]host, 0, len(hosts))
 	for _, h := range hosts {
-		run, status := types.Int64Null(), types.StringNull()
+		run, status, class := types.Int64Null(), types.StringNull(), types.StringNull()
 		if h.LastRun != nil {
-			run, status = types.Int64Value(int64(h.LastRun.ID)), types.StringValue(h.LastRun.Status)
+			run, status, class = types.Int64Value(int64(h.LastRun.ID)), types.StringValue(h.LastRun.Status), attribute.Text(h.LastRun.Class)
 		}
 		m.Hosts = append(m.Hosts, host{
 			Hostname:     types.StringValue(h.Hostname),
@@ -62,6 +63,7 @@ func (m *model) fromAPI(hosts []v1.Host) {
 			VersionsAt:   attribute.Time(h.VersionsAt),
 			LastRun:      run,
 			Status:       status,
+			Class:        class,
 			Outdated:     attribute.Time(h.OutdatedSince),
 		})
 	}

@@ -51,6 +51,7 @@ func hostAttributes() map[string]schema.Attribute {
 			MarkdownDescription: "The id of the last run that the host was a member of; null if none.",
 		},
 		"last_run_status": tenantdatasource.Text("The status of the host in that run, such as `upgraded`, `failed` or `unreachable`; null if none."),
+		"last_run_class":  tenantdatasource.Text("The class of the host's failure in that run: `transient`, `artifact`, `space`, `lock`, `repository`, `install`, `boot` or `verify`; null if it did not fail, or the failure has no class."),
 		"outdated_since":  tenantdatasource.Text("When the first run ended that should have upgraded the host and did not (RFC 3339); null if the last such run upgraded it."),
 	}
 }

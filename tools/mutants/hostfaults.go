@@ -66,7 +66,7 @@ var hostFaults = []fault{
 	},
 	{
 		name: "upgrade-anew-after-a-crash", in: "agent/worker.Journal.Next",
-		old: `if fresh {`, new: `if fresh || j.Run > 0 {`,
+		old: `if fresh && !j.Retry.Resume {`, new: `if fresh && !j.Retry.Resume || j.Run > 0 {`,
 		by: simulated(tests("agent/worker", "TestNext|TestCrashAnywhere")...),
 	},
 	{
@@ -161,6 +161,26 @@ var hostFaults = []fault{
 		name: "lost-plan-is-nothing-to-do", in: "agent/worker.Worker.planFor",
 		old: `return message.Plan{}, &planLostError{do, err}`, new: `return message.Plan{}, nil`,
 		by: tests("agent/worker", "TestPlanIsLost"),
+	},
+	{
+		name: "lock-is-not-waited-for", in: "agent/worker.Journal.retry",
+		body: `return j, false`,
+		by:   tests("agent/worker", "TestRetry|TestLockIsWaitedFor"),
+	},
+	{
+		name: "locked-upgrade-is-started-again-unasked", in: "agent/worker.Journal.Next",
+		old: `if fresh && !j.Retry.Resume {`, new: `if fresh {`,
+		by: tests("agent/worker", "TestRetry|TestLockIsWaitedFor"),
+	},
+	{
+		name: "limit-of-a-step-begins-with-each-try", in: "agent/worker.Journal.retry",
+		old: `if r.Tries == 0 {`, new: `if r.Tries >= 0 {`,
+		by: tests("agent/worker", "TestRetry|TestLockIsWaitedForOverRestarts"),
+	},
+	{
+		name: "class-is-lost-in-a-rollback", in: "agent/worker.Journal.answerFailure",
+		body: `return j.answer("", errors.New(text))`,
+		by:   tests("agent/worker", "TestClassIsReplied"),
 	},
 	{
 		name: "done-by-exit-code", in: "agent/worker.Worker.callVerify",

@@ -127,6 +127,9 @@ func chain(hash [sha256.Size]byte, r message.Record) [sha256.Size]byte {
 	if r.Unknown {
 		chained = appendText(chained, "unknown")
 	}
+	if r.Class != "" {
+		chained = appendText(chained, "class "+r.Class)
+	}
 	return sha256.Sum256(chained)
 }
 

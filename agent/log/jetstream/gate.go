@@ -81,6 +81,9 @@ func (l gateLog) AppendReply(ctx context.Context, r message.Record) error {
 	if r.Unknown {
 		msg.Header.Set(headerUnknown, "true")
 	}
+	if r.Class != "" {
+		msg.Header.Set(headerClass, string(r.Class))
+	}
 	_, err := l.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(0))
 	if rejected(err) {
 		return log.ErrAnswered
@@ -155,6 +158,7 @@ func (g *Gate) call(msg *nats.Msg) (host string, q gate.Request, ok bool) {
 	parts := strings.Split(msg.Subject, ".")
 	host, ok = log.Host(parts[2])
 	q = gate.Request{Verb: parts[4:], Worker: msg.Header.Get(headerWorker), Incarnation: msg.Header.Get(headerIncarnation), Log: msg.Header.Get(headerLog), Body: msg.Data}
+	q.Class, _ = message.ParseClass(msg.Header.Get(headerClass)) // None when there is none, or one of a newer worker.
 	q.Protocol, _ = strconv.Atoi(msg.Header.Get(headerProtocol)) // 0 when there is none.
 	return host, q, ok && strings.HasPrefix(msg.Reply, g.log.subjects.Inbox(host)+".")
 }

@@ -100,6 +100,9 @@ func (c *hostConn) Call(ctx context.Context, q gate.Request) ([]byte, error) {
 	if q.Log != "" {
 		msg.Header.Set(headerLog, q.Log)
 	}
+	if q.Class != "" {
+		msg.Header.Set(headerClass, string(q.Class))
+	}
 	response, err := c.nats.RequestMsgWithContext(ctx, msg)
 	switch {
 	case errors.Is(err, nats.ErrMaxPayload):

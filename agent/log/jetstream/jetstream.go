@@ -33,6 +33,9 @@ const (
 	headerEpoch = "Osu-Epoch"
 	// headerUnknown is set when message.Reply.Unknown is.
 	headerUnknown = "Osu-Unknown"
+	// headerClass is message.Reply.Class, if there is one. A host sends it with its
+	// reply, too.
+	headerClass = "Osu-Class"
 )
 
 // Headers of a message of a host: its worker, the worker's process, and the newest
@@ -390,6 +393,9 @@ func withHeaders(r message.Record, header nats.Header) message.Record {
 	if epoch, err := strconv.ParseUint(header.Get(headerEpoch), 10, 64); err == nil {
 		r.Epoch = epoch
 	}
-	r.Unknown = r.Kind == message.ReplyRecord && header.Get(headerUnknown) != ""
+	if r.Kind == message.ReplyRecord {
+		r.Unknown = header.Get(headerUnknown) != ""
+		r.Class, _ = message.ParseClass(header.Get(headerClass)) // One that this version does not know is none.
+	}
 	return r
 }

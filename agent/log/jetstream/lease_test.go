@@ -305,7 +305,7 @@ func TestNewRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	comes(t, got, first)
-	if err := h.Reply(t.Context(), first, message.Reply{Action: message.Prepare, Result: "no journal", Unknown: true}); err != nil {
+	if err := h.Reply(t.Context(), first, message.Reply{Action: message.Prepare, Result: "no journal", Unknown: true, Class: message.Space}); err != nil {
 		t.Fatal(err)
 	}
 	upgrade, err := s.log.Append(t.Context(), message.Record{Kind: message.CommandHost, Host: "h01", Run: first, Epoch: epoch, Body: []byte(`{}`)}, first)
@@ -319,8 +319,8 @@ func TestNewRun(t *testing.T) {
 		if r.Epoch != epoch {
 			t.Errorf("record %d reads with epoch %d, not %d", r.Seq, r.Epoch, epoch)
 		}
-		if r.Unknown != (r.Kind == message.ReplyRecord) || strings.Contains(string(r.Body), "unknown") {
-			t.Errorf("record %d reads as %s, unknown %t", r.Seq, r.Body, r.Unknown)
+		if is := r.Kind == message.ReplyRecord; r.Unknown != is || (r.Class == message.Space) != is || strings.Contains(string(r.Body), "unknown") {
+			t.Errorf("record %d reads as %s, unknown %t, class %q", r.Seq, r.Body, r.Unknown, r.Class)
 		}
 	}); err != nil {
 		t.Fatal(err)
