@@ -151,8 +151,8 @@ func (t *Tokens) read(id string) (token Token, err error) {
 	return file.Token, nil
 }
 
-// KeptToken is a token as it is kept: without its secret text.
-type KeptToken struct {
+// StoredToken is a token as it is stored: without its secret text.
+type StoredToken struct {
 	// ID is the SHA-256 of the text.
 	ID   string
 	Made time.Time
@@ -162,15 +162,15 @@ type KeptToken struct {
 }
 
 // List returns all tokens.
-func (t *Tokens) List() ([]KeptToken, error) {
+func (t *Tokens) List() ([]StoredToken, error) {
 	entries, err := t.stored.List()
 	if err != nil {
 		return nil, err
 	}
-	all := make([]KeptToken, 0, len(entries))
+	all := make([]StoredToken, 0, len(entries))
 	for _, e := range entries {
 		token, err := t.read(e.Name)
-		all = append(all, KeptToken{ID: e.Name, Made: e.Made, Token: token, Damage: err})
+		all = append(all, StoredToken{ID: e.Name, Made: e.Made, Token: token, Damage: err})
 	}
 	return all, nil
 }

@@ -157,27 +157,18 @@ func adviseEnded(s v1.Situation, r v1.Run) []advice {
 }
 
 func adviseSilent(s v1.Situation) []advice {
-	todo := []advice{{fmt.Sprintf("look at %s: %s", text.Count(s.Silent, "silent host", "silent hosts"), namesOf(s.SilentHosts, s.Silent)), command("hosts")}}
+	todo := []advice{{fmt.Sprintf("look at %s: %s", text.Count(s.Silent, "silent host", "silent hosts"), text.ListOf(s.SilentHosts, s.Silent, mostNames)), command("hosts")}}
 	return append(todo, advice{"and delete a host that is gone for good", withReason("forget", s.SilentHosts[0])})
 }
-
-// someOf lists the first few of names.
-func someOf(names []string) string { return namesOf(names, len(names)) }
 
 // mostNames is how many names a line lists.
 const mostNames = 10
 
-// namesOf lists the first of so many names.
-func namesOf(names []string, all int) string {
-	shown := names[:min(len(names), mostNames)]
-	if more := all - len(shown); more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(shown, ", "), more)
-	}
-	return strings.Join(shown, ", ")
-}
+// someOf lists the first few of names.
+func someOf(names []string) string { return text.List(names, mostNames) }
 
 // printAdvice prints what to do now, or that there is nothing.
-func printAdvice(to *terminal, at clock, todo []advice) {
+func printAdvice(to *terminal, at timeFormat, todo []advice) {
 	if len(todo) == 0 {
 		to.line("Nothing to do now.")
 		return
@@ -195,7 +186,7 @@ func printAdvice(to *terminal, at clock, todo []advice) {
 }
 
 // line is the advice in a line, the command beside a column of some width.
-func (a advice) line(at clock, width int) string {
+func (a advice) line(at timeFormat, width int) string {
 	what := at.text(a.what)
 	if a.command == "" {
 		return what

@@ -50,7 +50,7 @@ func TestAdvice(t *testing.T) {
 			t.Parallel()
 			var lines []string
 			for _, a := range advise(c.s, c.r) {
-				lines = append(lines, a.line(clock{zone: time.UTC, now: at}, 0))
+				lines = append(lines, a.line(timeFormat{zone: time.UTC, now: at}, 0))
 				if a.command != "" {
 					canBeTyped(t, a.command)
 				}

@@ -34,7 +34,7 @@ func (c *applyCommand) Run(ctx context.Context, stdin io.Reader, out io.Writer) 
 	if err != nil {
 		return err
 	}
-	site, err := readDeclared(ctx, api, c.Tenant, want.Keys())
+	site, err := readSiteIntent(ctx, api, c.Tenant, want.Keys())
 	if err != nil {
 		return err
 	}
@@ -120,15 +120,7 @@ func (c *getCommand) Help() string { return "Text is YAML. What is printed is wh
 
 // Run implements the command.
 func (c *getCommand) Run(ctx context.Context, out io.Writer) error {
-	api, err := c.client()
-	if err != nil {
-		return err
-	}
-	keys, err := parseKeys(ctx, api, c.Tenant, c.What)
-	if err != nil {
-		return err
-	}
-	site, err := readDeclared(ctx, api, c.Tenant, keys)
+	site, keys, err := c.siteIntent(ctx, c.What)
 	if err != nil {
 		return err
 	}
@@ -179,7 +171,7 @@ func (c *validateCommand) Run(ctx context.Context, stdin io.Reader, out io.Write
 	if err != nil {
 		return err
 	}
-	site := &declared{api: api, tenant: c.Tenant}
+	site := &siteIntent{api: api, tenant: c.Tenant}
 	if err := site.validateAll(ctx, steps, want); err != nil {
 		return fmt.Errorf("the site refuses it:\n%w", err)
 	}

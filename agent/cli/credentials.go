@@ -21,10 +21,10 @@ import (
 // credentialsCommand makes what a client or a host proves itself with. It
 // works on the site's folder, also while the site runs.
 type credentialsCommand struct {
-	Token  tokenCommand      `cmd:"" help:"Make a token for the REST API and print it."`
-	Host   keyCommand        `cmd:"" help:"Make a key for a host and write it to a file."`
-	List   listKeptCommand   `cmd:"" help:"List the tokens and host keys, without their secrets."`
-	Remove removeKeptCommand `cmd:"" help:"Withdraw a token or a host key. Whoever is connected with the key is disconnected within seconds."`
+	Token  tokenCommand            `cmd:"" help:"Make a token for the REST API and print it."`
+	Host   keyCommand              `cmd:"" help:"Make a key for a host and write it to a file."`
+	List   listCredentialsCommand  `cmd:"" help:"List the tokens and host keys, without their secrets."`
+	Remove removeCredentialCommand `cmd:"" help:"Withdraw a token or a host key. Whoever is connected with the key is disconnected within seconds."`
 }
 
 // siteFolder is the folder of the site that a credential is for. A mistyped one

@@ -110,18 +110,18 @@ func readText(name string, r io.Reader) ([]byte, error) {
 	return text, nil
 }
 
-// declared is what a site has of a tenant's objects, as read at one time. What is
+// siteIntent is what a site has of a tenant's objects, as read at one time. What is
 // written then names the revisions that were read.
-type declared struct {
+type siteIntent struct {
 	api    *client.Client
 	tenant string
 	has    intent.Intent
 	etags  map[intent.Key]string
 }
 
-// readDeclared reads objects; those that do not exist are absent.
-func readDeclared(ctx context.Context, api *client.Client, tenant string, keys []intent.Key) (*declared, error) {
-	d := &declared{
+// readSiteIntent reads objects; those that do not exist are absent.
+func readSiteIntent(ctx context.Context, api *client.Client, tenant string, keys []intent.Key) (*siteIntent, error) {
+	d := &siteIntent{
 		api: api, tenant: tenant, etags: map[intent.Key]string{},
 		has: intent.Intent{Calendars: map[string]v1.Calendar{}},
 	}
@@ -133,7 +133,21 @@ func readDeclared(ctx context.Context, api *client.Client, tenant string, keys [
 	return d, nil
 }
 
-func (d *declared) read(ctx context.Context, key intent.Key) (err error) {
+// siteIntent reads the objects that a command names, and returns their keys.
+func (o *operator) siteIntent(ctx context.Context, names []string) (*siteIntent, []intent.Key, error) {
+	api, err := o.client()
+	if err != nil {
+		return nil, nil, err
+	}
+	keys, err := parseKeys(ctx, api, o.Tenant, names)
+	if err != nil {
+		return nil, nil, err
+	}
+	site, err := readSiteIntent(ctx, api, o.Tenant, keys)
+	return site, keys, err
+}
+
+func (d *siteIntent) read(ctx context.Context, key intent.Key) (err error) {
 	var etag string
 	switch key.Kind {
 	case intent.Config:
@@ -159,7 +173,7 @@ func (d *declared) read(ctx context.Context, key intent.Key) (err error) {
 }
 
 // validate asks the site whether it would accept a step, and changes nothing.
-func (d *declared) validate(ctx context.Context, s intent.Step, want intent.Intent) error {
+func (d *siteIntent) validate(ctx context.Context, s intent.Step, want intent.Intent) error {
 	if s.Action != intent.Create && s.Action != intent.Change {
 		return nil
 	}
@@ -174,7 +188,7 @@ func (d *declared) validate(ctx context.Context, s intent.Step, want intent.Inte
 }
 
 // validateAll asks about all steps and returns all that the site refuses.
-func (d *declared) validateAll(ctx context.Context, steps []intent.Step, want intent.Intent) error {
+func (d *siteIntent) validateAll(ctx context.Context, steps []intent.Step, want intent.Intent) error {
 	var refused []error
 	for _, s := range steps {
 		err := d.validate(ctx, s, want)
@@ -190,7 +204,7 @@ func (d *declared) validateAll(ctx context.Context, steps []intent.Step, want in
 }
 
 // write takes a step, on condition that the object is as it was read.
-func (d *declared) write(ctx context.Context, s intent.Step, want intent.Intent) (err error) {
+func (d *siteIntent) write(ctx context.Context, s intent.Step, want intent.Intent) (err error) {
 	when := client.Precondition{IfNoneMatch: "*"}
 	if etag, exists := d.etags[s.Key]; exists {
 		when = client.Precondition{IfMatch: etag}
@@ -215,7 +229,7 @@ func (d *declared) write(ctx context.Context, s intent.Step, want intent.Intent)
 
 // writeAll takes the steps in their order and returns how many it took. The error
 // says what was written and what was not.
-func (d *declared) writeAll(ctx context.Context, steps []intent.Step, want intent.Intent) (int, error) {
+func (d *siteIntent) writeAll(ctx context.Context, steps []intent.Step, want intent.Intent) (int, error) {
 	for i, s := range steps {
 		if err := d.write(ctx, s, want); err != nil {
 			reason := explain(err)

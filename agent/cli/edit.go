@@ -32,15 +32,7 @@ func (c *editCommand) Help() string {
 
 // Run implements the command.
 func (c *editCommand) Run(ctx context.Context, out io.Writer) error {
-	api, err := c.client()
-	if err != nil {
-		return err
-	}
-	keys, err := parseKeys(ctx, api, c.Tenant, c.What)
-	if err != nil {
-		return err
-	}
-	site, err := readDeclared(ctx, api, c.Tenant, keys)
+	site, keys, err := c.siteIntent(ctx, c.What)
 	if err != nil {
 		return err
 	}
@@ -57,7 +49,7 @@ func (c *editCommand) Run(ctx context.Context, out io.Writer) error {
 
 // edit is a text that is being edited.
 type edit struct {
-	site *declared
+	site *siteIntent
 	path string
 	// notes are comments above the text, original the text without them.
 	notes    string
@@ -66,7 +58,7 @@ type edit struct {
 	shown error
 }
 
-func newEdit(site *declared, keys []intent.Key, endpoint string) (*edit, error) {
+func newEdit(site *siteIntent, keys []intent.Key, endpoint string) (*edit, error) {
 	text, err := site.has.Encode(document.YAML)
 	if err != nil {
 		return nil, err
@@ -102,7 +94,7 @@ func (e *edit) edit(ctx context.Context, out io.Writer) (kept bool, err error) {
 		}
 		want, steps, err := e.check(ctx, text)
 		if last, wrong = text, err; err != nil {
-			if _, ok := errors.AsType[invalid](err); ok {
+			if _, ok := errors.AsType[invalidText](err); ok {
 				continue
 			}
 			return true, err
@@ -119,24 +111,24 @@ func (e *edit) edit(ctx context.Context, out io.Writer) (kept bool, err error) {
 	}
 }
 
-// invalid is what is wrong with an edited text.
-type invalid struct{ error }
+// invalidText is what is wrong with an edited text.
+type invalidText struct{ error }
 
 // Unwrap lets errors.AsType see what is wrong.
-func (i invalid) Unwrap() error { return i.error }
+func (i invalidText) Unwrap() error { return i.error }
 
 // check reads a text and asks the site about it. What is wrong with the text is
-// an invalid.
+// an invalidText.
 func (e *edit) check(ctx context.Context, text []byte) (intent.Intent, []intent.Step, error) {
 	want, err := intent.Decode(intent.Source{Name: filepath.Base(e.path), Text: text})
 	if err != nil {
-		return want, nil, invalid{err}
+		return want, nil, invalidText{err}
 	}
 	steps := intent.Compare(e.site.has, want)
 	err = e.site.validateAll(ctx, steps, want)
 	_, call := errors.AsType[*client.CallError](err)
 	if _, other := errors.AsType[*client.Error](err); err != nil && !call && !other {
-		err = invalid{err}
+		err = invalidText{err}
 	}
 	return want, steps, err
 }
@@ -147,7 +139,7 @@ func (e *edit) open(text []byte, wrong error) ([]byte, error) {
 	notes := e.notes
 	if wrong != nil {
 		notes += "\nThis is invalid; a text that is saved unchanged is given up:\n"
-		e.shown = moved(wrong, strings.Count(notes+wrong.Error(), "\n")+1)
+		e.shown = linesDown(wrong, strings.Count(notes+wrong.Error(), "\n")+1)
 		notes += e.shown.Error() + "\n"
 	}
 	var b strings.Builder
@@ -171,9 +163,9 @@ func (e *edit) open(text []byte, wrong error) ([]byte, error) {
 	return withoutNotes(saved), nil
 }
 
-// moved returns what is wrong with a text as it is found that many lines further
+// linesDown returns what is wrong with a text as it is found that many lines further
 // down.
-func moved(wrong error, lines int) error {
+func linesDown(wrong error, lines int) error {
 	problems, ok := errors.AsType[intent.Problems](wrong)
 	if !ok {
 		return wrong

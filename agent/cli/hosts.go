@@ -37,7 +37,7 @@ func (c *hostsCommand) Run(ctx context.Context, out io.Writer) error {
 		if c.Output == "json" {
 			return c.json(out, host)
 		}
-		at, err := c.ask(ctx, api, c.Tenant)
+		at, err := c.siteFormat(ctx, api, c.Tenant)
 		if err != nil {
 			return err
 		}
@@ -56,7 +56,7 @@ func (c *hostsCommand) Run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	to, at := newTerminal(out), c.clock(state.SiteTimezone)
+	to, at := newTerminal(out), c.format(state.SiteTimezone)
 	c.list(to, at, hosts)
 	showWarnings(to, at, state)
 	return to.err
@@ -67,7 +67,7 @@ func (c *hostsCommand) Run(ctx context.Context, out io.Writer) error {
 const manyHosts = 100
 
 // list prints the hosts, after a summary where they are many.
-func (c *hostsCommand) list(to *terminal, at clock, hosts []v1.Host) {
+func (c *hostsCommand) list(to *terminal, at timeFormat, hosts []v1.Host) {
 	online, sick := 0, 0
 	var shown []v1.Host
 	for _, h := range hosts {
@@ -110,7 +110,7 @@ func needsLook(h v1.Host) bool {
 }
 
 // showWarnings prints what is wrong with hosts, also with such that are not known yet.
-func showWarnings(to *terminal, at clock, state v1.State) {
+func showWarnings(to *terminal, at timeFormat, state v1.State) {
 	if len(state.Warnings) == 0 {
 		return
 	}
@@ -134,7 +134,7 @@ func yesNo(yes bool) string {
 }
 
 // lastRun is a cell of the table: how the host fares in its last run.
-func lastRun(at clock, h v1.Host) string {
+func lastRun(at timeFormat, h v1.Host) string {
 	if h.LastRun == nil {
 		return "-"
 	}
@@ -146,7 +146,7 @@ func lastRun(at clock, h v1.Host) string {
 }
 
 // showHost prints all that is known of a host.
-func showHost(to *terminal, at clock, h v1.Host) {
+func showHost(to *terminal, at timeFormat, h v1.Host) {
 	var f facts
 	f.add("host", h.Hostname)
 	f.add("application", h.Application)
@@ -183,7 +183,7 @@ func showHost(to *terminal, at clock, h v1.Host) {
 	f.print(to)
 }
 
-func lastSeen(at clock, h v1.Host) string {
+func lastSeen(at timeFormat, h v1.Host) string {
 	if h.LastSeen == nil {
 		return ", not heard of since the site was started"
 	}
@@ -205,7 +205,7 @@ func protocolText(protocol int) string {
 	return fmt.Sprintf(", protocol %d", protocol)
 }
 
-func leaseLine(at clock, l *v1.HostLease) string {
+func leaseLine(at timeFormat, l *v1.HostLease) string {
 	switch {
 	case l == nil:
 		return "no worker has ever held it"
@@ -215,7 +215,7 @@ func leaseLine(at clock, l *v1.HostLease) string {
 	return fmt.Sprintf("worker %s, process %s, epoch %d, since %s", l.Worker, l.Incarnation, l.Epoch, at.at(l.Since))
 }
 
-func lastRunLine(at clock, r *v1.HostRun) string {
+func lastRunLine(at timeFormat, r *v1.HostRun) string {
 	if r == nil {
 		return "none"
 	}
@@ -248,10 +248,7 @@ func reportLine(r v1.VersionReport) string {
 			parts = append(parts, c.Package+" "+c.From+" to "+c.To)
 		}
 	}
-	if more := r.Changed - len(parts); more > 0 {
-		parts = append(parts, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(parts, ", ")
+	return text.ListOf(parts, r.Changed, maxShown)
 }
 
 // maxShown is the number of packages that a line of the table shows.
@@ -263,10 +260,7 @@ func versionsLine(versions map[string]string) string {
 		parts = append(parts, name+" "+version)
 	}
 	slices.Sort(parts)
-	if more := len(parts) - maxShown; more > 0 {
-		parts = append(parts[:maxShown], fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(parts, ", ")
+	return text.List(parts, maxShown)
 }
 
 // forgetCommand deletes a host that no longer exists.

@@ -82,7 +82,7 @@ versions:                       reported at Sat 2026-11-21 01:30:00 UTC
   vim:                          9.1
 reports:
   Sat 2026-11-21 01:30:00 UTC:  kernel 6.1 to 6.2, vim 9.1 is new
-  Fri 2026-11-20 01:30:00 UTC:  emacs 30 is gone, and 899 more
+  Fri 2026-11-20 01:30:00 UTC:  emacs 30 is gone and 899 more
   Thu 2026-11-19 01:30:00 UTC:  no version has changed
   Wed 2026-11-18 01:30:00 UTC:  the first report
 `,

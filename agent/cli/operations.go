@@ -116,7 +116,7 @@ func aborted(r v1.Run) string {
 		return fmt.Sprintf("Run %d is aborting: no further command is sent.", r.ID)
 	}
 	return fmt.Sprintf("Run %d is aborting: no further command is sent, and it ends once the hosts under way have answered or timed out, by %s at the latest. "+
-		"To end it now: %s", r.ID, timeFlags{}.clock("").at(*r.EndsBy), withReason("abort", "--now"))
+		"To end it now: %s", r.ID, timeFlags{}.format("").at(*r.EndsBy), withReason("abort", "--now"))
 }
 
 // toRelease says how to free the slots that the hosts of a run hold; empty when none

@@ -23,8 +23,8 @@ func (c *starting) rehearse(ctx context.Context, out io.Writer, api *client.Clie
 	if c.Output == "json" {
 		err = c.json(out, p)
 	} else {
-		var at clock
-		if at, err = c.ask(ctx, api, c.Tenant); err != nil {
+		var at timeFormat
+		if at, err = c.siteFormat(ctx, api, c.Tenant); err != nil {
 			return err
 		}
 		to := newTerminal(out)
@@ -38,7 +38,7 @@ func (c *starting) rehearse(ctx context.Context, out io.Writer, api *client.Clie
 }
 
 // showPreflight prints what a start would do.
-func showPreflight(to *terminal, at clock, p v1.Preflight) {
+func showPreflight(to *terminal, at timeFormat, p v1.Preflight) {
 	to.line("Nothing is started, because of --dry-run.")
 	if p.Run == nil {
 		return
@@ -78,7 +78,7 @@ func showPreflight(to *terminal, at clock, p v1.Preflight) {
 }
 
 // expectation says how long the run will take and whether it fits.
-func expectation(at clock, p v1.Preflight) string {
+func expectation(at timeFormat, p v1.Preflight) string {
 	if p.Usual == nil {
 		return "unknown: no run of the history has upgraded a host"
 	}
@@ -124,7 +124,7 @@ const unreachable = "unreachable"
 const maxInStage = 50
 
 // stageHosts adds the hosts of a stage in their order.
-func stageHosts(f *facts, at clock, members []v1.RunHost, stage string) {
+func stageHosts(f *facts, at timeFormat, members []v1.RunHost, stage string) {
 	n := 0
 	for _, h := range members {
 		if h.Stage != stage {

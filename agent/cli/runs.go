@@ -62,7 +62,7 @@ func (c *runsCommand) Run(ctx context.Context, out io.Writer) error {
 		_, err := fmt.Fprintf(out, "Tenant %s has no runs yet.\n", c.Tenant)
 		return err
 	}
-	at, err := c.ask(ctx, api, c.Tenant)
+	at, err := c.siteFormat(ctx, api, c.Tenant)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (c *runsCommand) one(ctx context.Context, out io.Writer, api *client.Client
 	if c.Output == "json" {
 		return c.json(out, r)
 	}
-	at, err := c.ask(ctx, api, c.Tenant)
+	at, err := c.siteFormat(ctx, api, c.Tenant)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (c *runsCommand) one(ctx context.Context, out io.Writer, api *client.Client
 	return to.err
 }
 
-func listRuns(to *terminal, at clock, runs []v1.Run) {
+func listRuns(to *terminal, at timeFormat, runs []v1.Run) {
 	if len(runs) == 0 {
 		to.line("There is no such run.")
 		return
@@ -158,7 +158,7 @@ func took(r v1.Run) string {
 }
 
 // showStory prints what happened, oldest first.
-func showStory(to *terminal, at clock, events []v1.RunEvent) {
+func showStory(to *terminal, at timeFormat, events []v1.RunEvent) {
 	if len(events) == 0 {
 		return
 	}

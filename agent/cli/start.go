@@ -65,9 +65,9 @@ func (c *starting) start(ctx context.Context, out io.Writer, body v1.Start) erro
 	if c.Output == "json" {
 		return c.json(out, run)
 	}
-	at, err := c.ask(ctx, api, c.Tenant)
+	at, err := c.siteFormat(ctx, api, c.Tenant)
 	if err != nil { // The run has begun all the same.
-		at = c.clock("")
+		at = c.format("")
 	}
 	ends := run.NotAfter
 	if run.EndsBy != nil {

@@ -53,7 +53,7 @@ func (c *statusCommand) Run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	to := newTerminal(out)
-	c.show(to, c.clock(state.SiteTimezone), state, newest)
+	c.show(to, c.format(state.SiteTimezone), state, newest)
 	return to.err
 }
 
@@ -82,7 +82,7 @@ func newestState(ctx context.Context, api *client.Client, tenant string) (v1.Sta
 
 // show prints the state: what is, the newest run, its stages and hosts, and what to
 // do now.
-func (c *statusCommand) show(to *terminal, at clock, state v1.State, newest *v1.Run) {
+func (c *statusCommand) show(to *terminal, at timeFormat, state v1.State, newest *v1.Run) {
 	var f facts
 	f.add("tenant", c.Tenant)
 	f.add("status", to.paint(statusColour(state.Status), state.Status))
@@ -103,10 +103,10 @@ func (c *statusCommand) show(to *terminal, at clock, state v1.State, newest *v1.
 }
 
 // situationFacts tell of hosts, windows and freezes.
-func situationFacts(at clock, s v1.Situation, newest *v1.Run) [][2]string {
+func situationFacts(at timeFormat, s v1.Situation, newest *v1.Run) [][2]string {
 	hosts := fmt.Sprint(s.Hosts)
 	if s.Silent > 0 {
-		hosts += fmt.Sprintf(", %d silent: %s", s.Silent, namesOf(s.SilentHosts, s.Silent))
+		hosts += fmt.Sprintf(", %d silent: %s", s.Silent, text.ListOf(s.SilentHosts, s.Silent, mostNames))
 	}
 	all := [][2]string{{"hosts", hosts}}
 	if w := s.OpenWindow; w != nil {
@@ -148,7 +148,7 @@ func isRetry(s v1.Situation) bool {
 }
 
 // stepped tells of a step of the site's clock.
-func stepped(at clock, c v1.ClockStep) string {
+func stepped(at timeFormat, c v1.ClockStep) string {
 	by := c.To.Sub(c.From)
 	if by < 0 {
 		return fmt.Sprintf("was set back by %s, to %s", window.FormatDuration(-by), at.at(c.To))
@@ -167,7 +167,7 @@ func missedSince(s v1.Situation, newest *v1.Run) *v1.MissedWindow {
 
 // openWindow tells of a window that is open: until when, with which run, and how to
 // start another once that has ended.
-func openWindow(at clock, w v1.OpenWindow, newest *v1.Run) string {
+func openWindow(at timeFormat, w v1.OpenWindow, newest *v1.Run) string {
 	text := "open until " + at.at(w.End)
 	switch {
 	case w.Run == 0:
@@ -179,7 +179,7 @@ func openWindow(at clock, w v1.OpenWindow, newest *v1.Run) string {
 }
 
 // runFacts tell of a run as a whole.
-func runFacts(f *facts, to *terminal, at clock, r v1.Run) {
+func runFacts(f *facts, to *terminal, at timeFormat, r v1.Run) {
 	name := fmt.Sprintf("run %d", r.ID)
 	if r.Finished() {
 		f.add(name, to.paint(resultColour(r.Result), r.Result)+strings.TrimPrefix(at.text(headline(r)), r.Result))
@@ -214,7 +214,7 @@ func runFacts(f *facts, to *terminal, at clock, r v1.Run) {
 }
 
 // expected tells when something is expected to end.
-func expected(at clock, end time.Time) string {
+func expected(at timeFormat, end time.Time) string {
 	if !end.After(at.now) {
 		return "overdue: it takes longer than the hosts before"
 	}
@@ -222,7 +222,7 @@ func expected(at clock, end time.Time) string {
 }
 
 // waiting tells what is waited for, since when and until when.
-func waiting(at clock, w v1.WaitingFor) string {
+func waiting(at timeFormat, w v1.WaitingFor) string {
 	text := at.text(w.Detail) + ", " + at.since(w.Since)
 	// The detail of what ends at a known time tells that itself.
 	if w.Until != nil && !strings.Contains(text, at.at(*w.Until)) {
@@ -302,7 +302,7 @@ func showStages(to *terminal, r v1.Run) {
 	for _, g := range r.Stages {
 		held := fmt.Sprintf("%d, at most %d", g.OutOfService, g.MaxUnavailable)
 		if names := out[g.Name]; len(names) > 0 {
-			held += ": " + namesOf(names, max(g.OutOfService, len(names)))
+			held += ": " + text.ListOf(names, max(g.OutOfService, len(names)), mostNames)
 		}
 		t.addIn(map[int]string{1: phaseColour(g.Phase)}, g.Name, g.Phase, fmt.Sprint(g.Hosts), fmt.Sprint(g.Upgraded), fmt.Sprint(g.Failed), held)
 	}
@@ -311,7 +311,7 @@ func showStages(to *terminal, r v1.Run) {
 
 // showHosts prints the hosts of a run: each of a few, and of many those that are
 // unhealthy.
-func (f hostFlags) showHosts(to *terminal, at clock, r v1.Run) {
+func (f hostFlags) showHosts(to *terminal, at timeFormat, r v1.Run) {
 	var shown []v1.RunHost
 	sick := 0
 	for _, h := range r.Hosts {
@@ -348,7 +348,7 @@ func unhealthy(h v1.RunHost) bool {
 	return s == run.HostFailed || s == run.Unreachable || h.Slot != nil && (s.Final() || s == run.Prepared || s == run.Pending)
 }
 
-func hostTable(to *terminal, at clock, hosts []v1.RunHost) {
+func hostTable(to *terminal, at timeFormat, hosts []v1.RunHost) {
 	var t table
 	t.add("HOST", "STAGE", "STATUS", "SINCE", "NOTE")
 	for _, h := range hosts {
@@ -366,7 +366,7 @@ func hostTable(to *terminal, at clock, hosts []v1.RunHost) {
 }
 
 // hostNotes tell what is to be known of a host besides its status.
-func hostNotes(at clock, h v1.RunHost) []string {
+func hostNotes(at timeFormat, h v1.RunHost) []string {
 	var notes []string
 	add := func(note string) {
 		if note != "" {
@@ -389,7 +389,7 @@ func hostNotes(at clock, h v1.RunHost) []string {
 }
 
 // hostLine is a host in one line.
-func hostLine(at clock, h v1.RunHost) string {
+func hostLine(at timeFormat, h v1.RunHost) string {
 	line := shownStatus(h.Status, h.RolledBack)
 	if notes := hostNotes(at, h); len(notes) > 0 {
 		line += ": " + strings.Join(notes, "; ")

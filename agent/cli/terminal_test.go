@@ -151,7 +151,7 @@ func TestManyHosts(t *testing.T) {
 		{hostFlags{All: true}, 30, 302, "h299  all    upgraded"},
 	} {
 		var out bytes.Buffer
-		c.flags.showHosts(&terminal{out: &out, width: 80}, clock{zone: time.UTC}, fleet(c.sick))
+		c.flags.showHosts(&terminal{out: &out, width: 80}, timeFormat{zone: time.UTC}, fleet(c.sick))
 		lines := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
 		if len(lines) != c.lines || lines[len(lines)-1] != c.last {
 			t.Errorf("%+v of %d: %d lines, the last one %q", c.flags, c.sick, len(lines), lines[len(lines)-1])
@@ -163,7 +163,7 @@ func TestManyHosts(t *testing.T) {
 // what is no time is left alone.
 func TestClock(t *testing.T) {
 	t.Parallel()
-	at := timeFlags{}.clock("Europe/Stockholm")
+	at := timeFlags{}.format("Europe/Stockholm")
 	for text, want := range map[string]string{
 		"until 2026-11-21T00:00:00Z, or 2026-07-01T12:00:00Z": "until Sat 2026-11-21 01:00:00 CET, or Wed 2026-07-01 14:00:00 CEST",
 		"on 2026-02-31T00:00:00Z":                             "on 2026-02-31T00:00:00Z",
@@ -173,7 +173,7 @@ func TestClock(t *testing.T) {
 			t.Errorf("%q is shown as %q, not %q", text, got, want)
 		}
 	}
-	for _, at := range []clock{timeFlags{UTC: true}.clock("Europe/Stockholm"), timeFlags{}.clock(""), timeFlags{}.clock("Mars/Olympus")} {
+	for _, at := range []timeFormat{timeFlags{UTC: true}.format("Europe/Stockholm"), timeFlags{}.format(""), timeFlags{}.format("Mars/Olympus")} {
 		if got := at.at(time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)); got != "Sat 2026-11-21 01:00:00 UTC" {
 			t.Errorf("it is %s", got)
 		}

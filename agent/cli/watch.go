@@ -142,14 +142,14 @@ func (p *progress) see(r v1.Run, changed []v1.RunHost) bool {
 	return p.to.err == nil && !r.Finished()
 }
 
-// clock shows times as of now.
-func (p *progress) clock() clock { return p.times.clock(p.zone) }
+// timeFormat shows times as of now.
+func (p *progress) timeFormat() timeFormat { return p.times.format(p.zone) }
 
 // showSituation prints what has changed for the tenant as a whole.
 func (p *progress) showSituation(s v1.Situation) {
 	before, first := p.situation, !p.told
 	p.situation, p.told, p.zone = s, true, s.SiteTimezone
-	at := p.clock()
+	at := p.timeFormat()
 	switch w := s.OpenWindow; {
 	case w != nil && (before.OpenWindow == nil || !before.OpenWindow.End.Equal(w.End)):
 		p.line("the window is open until %s", at.at(w.End))
@@ -183,7 +183,7 @@ func (p *progress) showSituation(s v1.Situation) {
 		if s.Silent == 0 {
 			p.line("no host is silent any more")
 		} else {
-			p.line("%s: %s", text.Count(s.Silent, "host is silent", "hosts are silent"), namesOf(s.SilentHosts, s.Silent))
+			p.line("%s: %s", text.Count(s.Silent, "host is silent", "hosts are silent"), text.ListOf(s.SilentHosts, s.Silent, mostNames))
 		}
 	}
 	if m := s.LastMissed; m != nil && !first && !reflect.DeepEqual(m, before.LastMissed) {
@@ -204,7 +204,7 @@ func (p *progress) show(r v1.Run, changed []v1.RunHost) {
 		p.last = r
 		return
 	}
-	at, first := p.clock(), p.last.ID == 0
+	at, first := p.timeFormat(), p.last.ID == 0
 	p.last = r
 	if first {
 		p.line("run %d: %s, not after %s", r.ID, text.Count(len(r.Hosts), "host", "hosts"), at.at(r.NotAfter))
@@ -225,7 +225,7 @@ func (p *progress) show(r v1.Run, changed []v1.RunHost) {
 
 // showChanged prints the hosts that have changed: each of a few, and of many those
 // that are unhealthy.
-func (p *progress) showChanged(at clock, r v1.Run, changed []v1.RunHost) {
+func (p *progress) showChanged(at timeFormat, r v1.Run, changed []v1.RunHost) {
 	each := p.hosts.All || !p.hosts.Unhealthy && len(r.Hosts) <= fewHosts
 	for _, h := range changed {
 		if !each && !unhealthy(h) && p.lines[h.Hostname] == "" {
@@ -240,7 +240,7 @@ func (p *progress) showChanged(at clock, r v1.Run, changed []v1.RunHost) {
 
 // showCounts shows how far the run is: as a bar on a terminal, and of many hosts as a
 // line every now and then where lines stay.
-func (p *progress) showCounts(at clock, r v1.Run) {
+func (p *progress) showCounts(at timeFormat, r v1.Run) {
 	if p.to.live {
 		p.to.setBar(fmt.Sprintf("run %d %s", r.ID, progressLine(r)))
 		return
@@ -257,7 +257,7 @@ func (p *progress) showCounts(at clock, r v1.Run) {
 
 // showWaiting prints what the run waits for, unless the lines of its hosts say so, and
 // what a person has to do about it.
-func (p *progress) showWaiting(at clock, r v1.Run) {
+func (p *progress) showWaiting(at timeFormat, r v1.Run) {
 	waits := waitingLine(at, r)
 	if waits == p.waiting {
 		return
@@ -273,7 +273,7 @@ func (p *progress) showWaiting(at clock, r v1.Run) {
 
 // waitingLine says what a run waits for; empty for a host at work, of which the lines
 // of the hosts tell.
-func waitingLine(at clock, r v1.Run) string {
+func waitingLine(at timeFormat, r v1.Run) string {
 	w := r.WaitingFor
 	switch {
 	case w == nil, w.What == run.ForHost && r.Phase == "open":
@@ -285,6 +285,6 @@ func waitingLine(at clock, r v1.Run) string {
 }
 
 func (p *progress) line(format string, args ...any) {
-	at := p.clock()
+	at := p.timeFormat()
 	p.to.line(p.to.paint(grey, at.at(at.now)) + "  " + fmt.Sprintf(format, args...))
 }

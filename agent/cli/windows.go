@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
@@ -106,14 +107,11 @@ func listWindows(out io.Writer, windows []v1.Window, site *time.Location) error 
 
 // joined lists the first few of what names itself.
 func joined[T fmt.Stringer](all []T) string {
-	texts := make([]string, 0, maxShown+1)
-	for _, one := range all[:min(len(all), maxShown)] {
+	texts := make([]string, 0, len(all))
+	for _, one := range all {
 		texts = append(texts, one.String())
 	}
-	if more := len(all) - maxShown; more > 0 {
-		texts = append(texts, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(texts, ", ")
+	return text.List(texts, maxShown)
 }
 
 // clockNote tells what a change of the clock does to a window (AV-21).

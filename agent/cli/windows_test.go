@@ -66,7 +66,7 @@ func TestWindowsNotes(t *testing.T) {
 			t.Errorf("%q; want %q", got, want)
 		}
 	}
-	if got, want := joined(make([]v1.WindowCut, 6)), "calendar , calendar , calendar , calendar , and 2 more"; got != want {
+	if got, want := joined(make([]v1.WindowCut, 6)), "calendar , calendar , calendar , calendar  and 2 more"; got != want {
 		t.Errorf("%q; want %q", got, want)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 )
 
 // witnesses compares what hosts have seen of the log with what is on it.
@@ -62,12 +63,7 @@ func (w *witnesses) hold(online func(host string) bool) *message.Paused {
 		return nil
 	}
 	slices.Sort(busy)
-	more := ""
-	if len(busy) > mostNamed {
-		more = fmt.Sprintf(" and %d more", len(busy)-mostNamed)
-	}
-	return &message.Paused{By: message.ByAgent, Why: fmt.Sprintf("at work on commands from before the site was restored: %s%s",
-		strings.Join(busy[:min(len(busy), mostNamed)], ", "), more)}
+	return &message.Paused{By: message.ByAgent, Why: "at work on commands from before the site was restored: " + text.List(busy, mostNamed)}
 }
 
 // compare compares the log with all suspects once it is folded as far as it goes, and

@@ -1,9 +1,9 @@
 package run
 
 import (
-	"fmt"
-	"strings"
 	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 )
 
 // sooner is the earlier of two times; the zero time is none.
@@ -36,10 +36,5 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // maxNames bounds how many hosts a sentence names.
 const maxNames = 3
 
-// list is names as people read them.
-func list(names []string) string {
-	if len(names) <= maxNames {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), len(names)-maxNames)
-}
+// list lists the first few of names.
+func list(names []string) string { return text.List(names, maxNames) }

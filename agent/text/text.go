@@ -1,9 +1,10 @@
-// Package text truncates texts and counts things in words. A truncated text is still
-// valid UTF-8.
+// Package text truncates texts, counts things in words and lists names. A truncated text
+// is still valid UTF-8.
 package text
 
 import (
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -13,6 +14,20 @@ func Count(n int, one, many string) string {
 		return "1 " + one
 	}
 	return strconv.Itoa(n) + " " + many
+}
+
+// List lists names, at most most of them, and says how many more there are, such as
+// "h01, h02 and 3 more".
+func List(names []string, most int) string { return ListOf(names, len(names), most) }
+
+// ListOf is List for names that are the first of so many.
+func ListOf(names []string, all, most int) string {
+	named := names[:min(len(names), most)]
+	text := strings.Join(named, ", ")
+	if more := all - len(named); more > 0 {
+		text += " and " + strconv.Itoa(more) + " more"
+	}
+	return text
 }
 
 // Cut truncates a text to limit bytes and appends mark. It returns a shorter text

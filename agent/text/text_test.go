@@ -8,6 +8,30 @@ import (
 	"pgregory.net/rapid"
 )
 
+// TestList checks how names are listed, all of them or only the first.
+func TestList(t *testing.T) {
+	t.Parallel()
+	names := []string{"h01", "h02", "h03"}
+	for _, c := range []struct {
+		names     []string
+		all, most int
+		want      string
+	}{
+		{nil, 0, 2, ""},
+		{names[:1], 1, 2, "h01"},
+		{names[:2], 2, 2, "h01, h02"},
+		{names, 3, 2, "h01, h02 and 1 more"},
+		{names[:2], 5, 3, "h01, h02 and 3 more"},
+	} {
+		if got := ListOf(c.names, c.all, c.most); got != c.want {
+			t.Errorf("the first of %d hosts are listed as %q, want %q", c.all, got, c.want)
+		}
+	}
+	if got, want := List(names, 1), "h01 and 2 more"; got != want {
+		t.Errorf("they are listed as %q, want %q", got, want)
+	}
+}
+
 // TestCut checks that a text is cut between characters, and only if it is too
 // long.
 func TestCut(t *testing.T) {

@@ -1,11 +1,11 @@
 package view
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -104,7 +104,7 @@ func tellEvent(e v1.RunEvent, event message.Event) v1.RunEvent {
 	case 1:
 		e.Host = hosts[0]
 	default:
-		texts = append(texts, listed(hosts))
+		texts = append(texts, text.List(hosts, maxListed))
 	}
 	e.Text = strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), ": ")
 	return e
@@ -123,10 +123,3 @@ func outcomeText(o message.Outcome) string {
 
 // maxListed bounds how many hosts a text names.
 const maxListed = 10
-
-func listed(hosts []string) string {
-	if len(hosts) <= maxListed {
-		return strings.Join(hosts, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(hosts[:maxListed], ", "), len(hosts)-maxListed)
-}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 )
 
 // keptPlan is the file with the plan of the newest run that this host has prepared. It is
@@ -114,12 +115,8 @@ func lacking(missing []message.Change, all int) error {
 	for _, c := range missing[:min(len(missing), named)] {
 		names = append(names, lack(c))
 	}
-	more := ""
-	if n := len(missing) - named; n > 0 {
-		more = fmt.Sprintf(" and %d more", n)
-	}
-	return fmt.Errorf("%d of %d changes of the plan are missing: %s%s; see what the upgrade printed, mend the host, then start another run",
-		len(missing), all, strings.Join(names, ", "), more)
+	return fmt.Errorf("%d of %d changes of the plan are missing: %s; see what the upgrade printed, mend the host, then start another run",
+		len(missing), all, text.ListOf(names, len(missing), named))
 }
 
 // lack says what the host has instead of a change. From is what it has.

@@ -30,7 +30,7 @@ const patience = 30 * time.Second
 // Contract runs all cases. open returns an empty log.
 func Contract(t *testing.T, open func(t *testing.T) Log) {
 	t.Helper()
-	for name, play := range map[string]func(*book){
+	for name, play := range map[string]func(*testedLog){
 		"an empty log has nothing":                           empty,
 		"of two writers the one that is behind is refused":   oneWriter,
 		"a writer may depend on all records":                 dependsOnAll,
@@ -48,13 +48,13 @@ func Contract(t *testing.T, open func(t *testing.T) Log) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			play(&book{T: t, Log: open(t)})
+			play(&testedLog{T: t, Log: open(t)})
 		})
 	}
 }
 
-// book is a log under test.
-type book struct {
+// testedLog is a log under test.
+type testedLog struct {
 	*testing.T
 	Log
 }
@@ -77,7 +77,7 @@ func reply(run uint64, action message.Action, host string) message.Record {
 }
 
 // append appends a record that must be accepted, with a sequence.
-func (b *book) append(r message.Record, expect, want uint64) {
+func (b *testedLog) append(r message.Record, expect, want uint64) {
 	b.Helper()
 	if seq, err := b.Append(b.Context(), r, expect); err != nil || seq != want {
 		b.Fatalf("after record %d %s is appended as record %d, %v; want %d", expect, r.Body, seq, err, want)
@@ -85,7 +85,7 @@ func (b *book) append(r message.Record, expect, want uint64) {
 }
 
 // answer appends a reply that must be accepted.
-func (b *book) answer(r message.Record) {
+func (b *testedLog) answer(r message.Record) {
 	b.Helper()
 	if err := b.AppendReply(b.Context(), r); err != nil {
 		b.Fatalf("the reply of %s to %s of run %d is refused: %v", r.Host, r.Action, r.Run, err)
@@ -93,7 +93,7 @@ func (b *book) answer(r message.Record) {
 }
 
 // ends checks the first and the last sequence.
-func (b *book) ends(first, last uint64) {
+func (b *testedLog) ends(first, last uint64) {
 	b.Helper()
 	gotFirst, err := b.First(b.Context())
 	gotLast, err2 := b.Last(b.Context())
@@ -103,7 +103,7 @@ func (b *book) ends(first, last uint64) {
 }
 
 // delivered returns the sequences that a follower gets until the last of them.
-func (b *book) delivered(follow func(ctx context.Context, deliver func(message.Record)) error, last uint64) string {
+func (b *testedLog) delivered(follow func(ctx context.Context, deliver func(message.Record)) error, last uint64) string {
 	b.Helper()
 	ctx, stop := context.WithTimeout(b.Context(), patience)
 	defer stop()
@@ -118,7 +118,7 @@ func (b *book) delivered(follow func(ctx context.Context, deliver func(message.R
 	return fmt.Sprint(got)
 }
 
-func empty(b *book) {
+func empty(b *testedLog) {
 	b.ends(1, 0)
 	command, err := b.NewestCommand(b.Context())
 	newest, err2 := b.NewestPrepare(b.Context())
@@ -127,7 +127,7 @@ func empty(b *book) {
 	}
 }
 
-func oneWriter(b *book) {
+func oneWriter(b *testedLog) {
 	b.append(prepare(), 0, 1)
 	b.answer(reply(1, message.Prepare, "h01"))
 	b.append(event("{}"), 1, 3)
@@ -139,7 +139,7 @@ func oneWriter(b *book) {
 	b.ends(1, 3)
 }
 
-func dependsOnAll(b *book) {
+func dependsOnAll(b *testedLog) {
 	b.append(prepare(), 0, 1)
 	b.answer(reply(1, message.Prepare, "h01"))
 	for _, wrong := range [][2]uint64{{1, 1}, {1, 3}, {0, 2}} {
@@ -152,7 +152,7 @@ func dependsOnAll(b *book) {
 	}
 }
 
-func noReply(b *book) {
+func noReply(b *testedLog) {
 	for what, r := range map[string]message.Record{
 		"a reply": reply(1, message.Prepare, "h01"), "a record without a kind": {}, "a command to no host": upgrade("", 0), "a command to two subjects": upgrade("a b", 0),
 	} {
@@ -163,7 +163,7 @@ func noReply(b *book) {
 	b.ends(1, 0)
 }
 
-func oneAnswer(b *book) {
+func oneAnswer(b *testedLog) {
 	b.append(prepare(), 0, 1)
 	first := reply(1, message.Prepare, "h01")
 	b.answer(first)
@@ -178,7 +178,7 @@ func oneAnswer(b *book) {
 	b.ends(1, 5)
 }
 
-func newest(b *book) {
+func newest(b *testedLog) {
 	b.append(prepare(), 0, 1)
 	b.append(upgrade("h01", 0), 1, 2)
 	b.answer(reply(1, message.Upgrade, "h01"))
@@ -195,7 +195,7 @@ func newest(b *book) {
 	}
 }
 
-func readAsWritten(b *book) {
+func readAsWritten(b *testedLog) {
 	begun := time.Now().Add(-time.Minute)
 	written := []message.Record{prepare(), upgrade("h01", 7), event("\x00 no JSON \xff"), reply(1, message.Upgrade, "h01"), reply(1, message.Upgrade, "h02")}
 	var command uint64
@@ -223,7 +223,7 @@ func readAsWritten(b *book) {
 	}
 }
 
-func follow(b *book) {
+func follow(b *testedLog) {
 	b.append(prepare(), 0, 1)
 	b.append(event("{}"), 1, 2)
 	b.answer(reply(1, message.Prepare, "h01"))
@@ -250,7 +250,7 @@ func follow(b *book) {
 	}
 }
 
-func followCommands(b *book) {
+func followCommands(b *testedLog) {
 	b.append(prepare(), 0, 1)
 	b.answer(reply(1, message.Prepare, "h01"))
 	b.append(upgrade("h01", 0), 1, 3)
@@ -267,7 +267,7 @@ func followCommands(b *book) {
 }
 
 // trimmed is a log of four records that begins with the third.
-func trimmed(b *book) {
+func trimmed(b *testedLog) {
 	b.Helper()
 	b.append(prepare(), 0, 1)
 	b.answer(reply(1, message.Prepare, "h01"))
@@ -278,7 +278,7 @@ func trimmed(b *book) {
 	}
 }
 
-func trim(b *book) {
+func trim(b *testedLog) {
 	trimmed(b)
 	b.ends(3, 4)
 	// What is trimmed already may be trimmed again.
@@ -293,7 +293,7 @@ func trim(b *book) {
 	}
 }
 
-func trimTooMuch(b *book) {
+func trimTooMuch(b *testedLog) {
 	b.append(prepare(), 0, 1)
 	b.append(event("{}"), 1, 2)
 	b.answer(reply(1, message.Prepare, "h01"))
@@ -305,7 +305,7 @@ func trimTooMuch(b *book) {
 	b.ends(1, 3)
 }
 
-func trimReply(b *book) {
+func trimReply(b *testedLog) {
 	trimmed(b)
 	if err := b.AppendReply(b.Context(), reply(1, message.Prepare, "h01")); err != nil {
 		b.Errorf("it gets %v", err)
@@ -313,7 +313,7 @@ func trimReply(b *book) {
 	b.ends(3, 5)
 }
 
-func readTooMuch(b *book) {
+func readTooMuch(b *testedLog) {
 	trimmed(b)
 	for _, span := range [][2]uint64{{2, 3}, {4, 5}, {9, 9}} {
 		if err := b.Read(b.Context(), span[0], span[1], func(message.Record) {}); err == nil {
@@ -322,7 +322,7 @@ func readTooMuch(b *book) {
 	}
 }
 
-func identity(b *book) {
+func identity(b *testedLog) {
 	before := b.Identity()
 	trimmed(b)
 	if after := b.Identity(); before == "" || after != before {

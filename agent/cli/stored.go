@@ -14,8 +14,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
 )
 
-// kept is a credential as a site keeps it: without its secret.
-type kept struct {
+// storedCredential is a token or a host key as a site stores it: without its secret.
+type storedCredential struct {
 	kind, owner, tenant, note, id string
 	made                          time.Time
 	remove                        func() error
@@ -26,13 +26,13 @@ type kept struct {
 // shortID is how much of an id is shown, and leastID how much of it must be given.
 const shortID, leastID = 12, 6
 
-// keptFolder is the folder of a site that has run.
-type keptFolder struct {
+// credentialFolder is the folder of the site whose credentials a command reads.
+type credentialFolder struct {
 	Data string `help:"The site's folder." default:"/var/lib/osupgrade" type:"path" env:"OSUPGRADE_DATA"`
 }
 
 // all returns the credentials of the site, by kind, tenant, owner and age.
-func (f *keptFolder) all() ([]kept, error) {
+func (f *credentialFolder) all() ([]storedCredential, error) {
 	if _, err := os.Stat(filepath.Join(f.Data, "credentials")); err != nil {
 		return nil, fmt.Errorf("data: %s is not the folder of a site: %w", f.Data, err)
 	}
@@ -45,13 +45,13 @@ func (f *keptFolder) all() ([]kept, error) {
 		return nil, err
 	}
 	all := slices.Concat(keys, tokens)
-	slices.SortFunc(all, func(a, b kept) int {
+	slices.SortFunc(all, func(a, b storedCredential) int {
 		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.owner, b.owner), a.made.Compare(b.made))
 	})
 	return all, nil
 }
 
-func (f *keptFolder) tokens() ([]kept, error) {
+func (f *credentialFolder) tokens() ([]storedCredential, error) {
 	opened, err := site.OpenTokens(f.Data)
 	if err != nil {
 		return nil, err
@@ -60,9 +60,9 @@ func (f *keptFolder) tokens() ([]kept, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make([]kept, 0, len(tokens))
+	all := make([]storedCredential, 0, len(tokens))
 	for _, t := range tokens {
-		k := kept{kind: "token", owner: t.Name, tenant: t.Tenant, id: t.ID, made: t.Made, removed: "the next request with it is refused"}
+		k := storedCredential{kind: "token", owner: t.Name, tenant: t.Tenant, id: t.ID, made: t.Made, removed: "the next request with it is refused"}
 		k.remove = func() error { return opened.Remove(t.ID) }
 		for _, right := range t.Allow {
 			k.note += string(right) + " "
@@ -78,7 +78,7 @@ func (f *keptFolder) tokens() ([]kept, error) {
 	return all, nil
 }
 
-func (f *keptFolder) keys() ([]kept, error) {
+func (f *credentialFolder) keys() ([]storedCredential, error) {
 	opened, err := site.OpenHosts(f.Data)
 	if err != nil {
 		return nil, err
@@ -87,9 +87,9 @@ func (f *keptFolder) keys() ([]kept, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make([]kept, 0, len(keys))
+	all := make([]storedCredential, 0, len(keys))
 	for _, h := range keys {
-		k := kept{kind: "key", owner: h.Host, tenant: h.Tenant, id: h.Public, made: h.Made, removed: "a worker that is connected with it is disconnected within seconds"}
+		k := storedCredential{kind: "key", owner: h.Host, tenant: h.Tenant, id: h.Public, made: h.Made, removed: "a worker that is connected with it is disconnected within seconds"}
 		k.remove = func() error { return opened.Remove(h.Public) }
 		if h.Damage != nil {
 			k.owner, k.tenant, k.note = "?", "?", h.Damage.Error()
@@ -99,11 +99,11 @@ func (f *keptFolder) keys() ([]kept, error) {
 	return all, nil
 }
 
-// listKeptCommand lists what the site lets in.
-type listKeptCommand struct{ keptFolder }
+// listCredentialsCommand lists the tokens and host keys that a site accepts.
+type listCredentialsCommand struct{ credentialFolder }
 
 // Run implements the command.
-func (c *listKeptCommand) Run(out io.Writer) error {
+func (c *listCredentialsCommand) Run(out io.Writer) error {
 	all, err := c.all()
 	if err != nil {
 		return err
@@ -116,14 +116,14 @@ func (c *listKeptCommand) Run(out io.Writer) error {
 	return table.Flush()
 }
 
-// removeKeptCommand removes one of them.
-type removeKeptCommand struct {
-	keptFolder
-	ID string `arg:"" help:"Its id, as credentials list shows it."`
+// removeCredentialCommand removes a token or a host key.
+type removeCredentialCommand struct {
+	credentialFolder
+	ID string `arg:"" help:"Id of the token or host key, as credentials list shows it."`
 }
 
 // Run implements the command.
-func (c *removeKeptCommand) Run(out io.Writer) error {
+func (c *removeCredentialCommand) Run(out io.Writer) error {
 	if len(c.ID) < leastID {
 		return misusedf("id: %q is too short; use at least %d characters of what credentials list shows", c.ID, leastID)
 	}
@@ -131,7 +131,7 @@ func (c *removeKeptCommand) Run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(k kept) bool { return !strings.HasPrefix(k.id, c.ID) })
+	all = slices.DeleteFunc(all, func(k storedCredential) bool { return !strings.HasPrefix(k.id, c.ID) })
 	switch {
 	case len(all) == 0:
 		return fmt.Errorf("id: %.200q is the id of no token and no host key in %s; see credentials list", c.ID, c.Data)
