@@ -2,9 +2,6 @@ package realhost_test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"testing"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/realhost"
 )
@@ -34,31 +31,4 @@ func kernel(version string) realhost.Deb {
 		"postinst": `[ "$1" = configure ] && [ -n "$2" ] || exit 0; touch /run/reboot-required; echo appliance-kernel >>/run/reboot-required.pkgs
 `,
 	}}
-}
-
-// installed makes a container that is on and has the packages.
-func installed(t *testing.T, repository *realhost.Repository, names string) *realhost.Container {
-	t.Helper()
-	c := realhost.NewContainer(t, realhost.ContainerOptions{})
-	realhost.AddRepository(c, "appliance", repository)
-	c.Start()
-	c.Must("apt-get -q update && apt-get -q -y install " + names)
-	return c
-}
-
-// scripts puts the folder of scripts into the machine and returns its place there.
-func scripts(t *testing.T, m realhost.Machine, folder string) string {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join("testdata", folder, "*"))
-	if err != nil || len(files) == 0 {
-		t.Fatal(folder, files, err)
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.WriteFile("/etc/osupgrade/scripts/"+filepath.Base(file), string(text))
-	}
-	return "/etc/osupgrade/scripts"
 }

@@ -71,6 +71,9 @@ func NewContainer(t testing.TB, o ContainerOptions) *Container {
 		if t.Failed() {
 			text, _ := os.ReadFile(c.console)
 			t.Logf("console of %s, the end:\n%s", o.Hostname, text[max(0, len(text)-4000):])
+			// The context of the test is over.
+			said, _ := c.Run(context.Background(), diagnosis) //nolint:usetesting // in a cleanup
+			t.Logf("%s says:\n%s", o.Hostname, said)
 		}
 		c.Cut()
 	})

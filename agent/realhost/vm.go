@@ -68,6 +68,10 @@ func NewVM(t testing.TB, c *Container) *VM {
 	v.boot(c.options.Tree)
 	t.Cleanup(func() {
 		if t.Failed() {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute) //nolint:usetesting // in a cleanup
+			defer cancel()
+			said, _ := v.Run(ctx, diagnosis)
+			t.Logf("%s says:\n%s", v.hostname, said)
 			for _, name := range []string{"console", "qemu"} {
 				text, _ := os.ReadFile(filepath.Join(v.dir, name))
 				t.Logf("%s of %s, the end:\n%s", name, v.hostname, text[max(0, len(text)-4000):])

@@ -1,0 +1,143 @@
+package realhost_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/realhost"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// TestRealRepositories meets repositories that are down, signed by a key that the host
+// does not trust, expired, and damaged. Nothing of the host changes, and once they are
+// repaired the same host is upgraded.
+func TestRealRepositories(t *testing.T) {
+	realhost.Need(t, realhost.Quick)
+	t.Parallel()
+	r := newRig(t, realhost.ContainerOptions{}, nil, appliance("1.0"))
+	r.repository.Add(appliance("2.0"))
+	for _, fault := range []struct {
+		is   realhost.Fault
+		says []string
+	}{
+		{realhost.WrongKey, []string{"NO_PUBKEY", "key of the repository"}},
+		{realhost.Expired, []string{"expired", "clock"}},
+		{realhost.Damaged, []string{"Hash Sum mismatch"}},
+	} {
+		r.repository.Break(fault.is)
+		r.fails(fault.says...)
+		r.has("appliance 1.0")
+	}
+	r.repository.Break(realhost.None)
+	r.upgraded()
+	r.has("appliance 2.0")
+}
+
+// TestRealRepositoryDown meets a repository that is out of order for longer than a step
+// may take, and comes back.
+func TestRealRepositoryDown(t *testing.T) {
+	realhost.Need(t, realhost.Quick)
+	t.Parallel()
+	r := newRig(t, realhost.ContainerOptions{}, map[string]string{"step-limit": "20s"}, appliance("1.0"))
+	r.repository.Add(appliance("2.0"))
+	r.repository.Break(realhost.Down)
+	r.fails("503", "check the network and the repository")
+	r.has("appliance 1.0")
+	r.repository.Break(realhost.None)
+	r.upgraded()
+	r.has("appliance 2.0")
+}
+
+// TestRealHeld upgrades a host with a held package and with a configuration file that
+// was changed on it: both stay, and both are told.
+func TestRealHeld(t *testing.T) {
+	realhost.Need(t, realhost.Quick)
+	t.Parallel()
+	held := func(version string) realhost.Deb { return realhost.Deb{Name: "appliance-held", Version: version} }
+	r := newRig(t, realhost.ContainerOptions{}, nil, appliance("1.0"), held("1.0"))
+	r.c.Must("apt-mark hold appliance-held; echo setting=mine >/etc/appliance.conf")
+	r.repository.Add(appliance("2.0"), held("2.0"))
+	run := r.upgraded()
+	r.has("appliance 2.0", "appliance-held 1.0")
+	if got := r.c.Must("cat /etc/appliance.conf /etc/appliance.conf.dpkg-dist"); got != "setting=mine\nsetting=2.0\n" {
+		t.Errorf("the configuration is %q", got)
+	}
+	printed, err := r.Client.Output(t.Context(), realhost.Tenant, run.ID, "h01")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(printed, func(s v1.StepOutput) bool {
+		return strings.Contains(s.Output, "configuration file /etc/appliance.conf was kept as it was")
+	}) {
+		t.Errorf("nobody is told of the configuration: %+v", printed)
+	}
+}
+
+// TestRealBrokenPostinst upgrades to a package that cannot be configured: the run fails
+// with the words of dpkg, the host goes back to what it had and keeps to it, and a
+// release that is repaired is installed.
+func TestRealBrokenPostinst(t *testing.T) {
+	realhost.Need(t, realhost.Quick)
+	t.Parallel()
+	next := func(version, postinst string) []realhost.Deb {
+		return []realhost.Deb{appliance(version), {Name: "appliance-broken", Version: version, Scripts: map[string]string{"postinst": postinst}}}
+	}
+	r := newRig(t, realhost.ContainerOptions{}, nil, next("1.0", "")...)
+	r.repository.Add(next("2.0", "echo 'appliance-broken: not today' >&2; exit 3\n")...)
+	r.fails("installed appliance-broken package post-installation script subprocess returned error exit status 3", "rolled back")
+	r.has("appliance 1.0", "appliance-broken 1.0")
+	r.repository.Add(next("2.1", "")...)
+	r.upgraded()
+	r.has("appliance 2.1", "appliance-broken 2.1")
+}
+
+// TestRealLock begins a run while an apt of a person is at work, which holds dpkg's
+// locks: the run waits for it, tells of it, and goes on.
+func TestRealLock(t *testing.T) {
+	realhost.Need(t, realhost.Quick)
+	t.Parallel()
+	r := newRig(t, realhost.ContainerOptions{}, nil, appliance("1.0"))
+	other := realhost.NewRepository(t)
+	other.Publish(realhost.Deb{Name: "tool", Version: "1.0"})
+	realhost.AddRepository(r.c, "other", other)
+	r.repository.Add(appliance("2.0"))
+	r.c.Must("apt-get -q update")
+	other.Hold(true)
+	r.c.Must("systemd-run -q --unit slow-apt -E DEBIAN_FRONTEND=noninteractive apt-get -q -y install tool")
+	realhost.Until(t, "apt downloads", patience, func() bool { return strings.Contains(strings.Join(other.Asked(), " "), "pool/tool") })
+	run := r.Begin()
+	var told string
+	realhost.Until(t, "the operator is told", patience, func() bool {
+		now, err := r.Client.Run(t.Context(), realhost.Tenant, run.ID)
+		if err != nil || now.Phase == "finished" {
+			t.Fatalf("the run did not wait: %v, %+v", err, now.Hosts)
+		}
+		told = now.Hosts[0].Progress
+		return strings.Contains(told, "(apt-get)")
+	})
+	t.Logf("the operator is told: %s", told)
+	other.Hold(false)
+	r.completed(r.Ended(run))
+	r.has("appliance 2.0", "tool 1.0")
+}
+
+// TestRealDiskFull upgrades a host whose disk is full: it fails before anything changes,
+// and completes once there is room.
+func TestRealDiskFull(t *testing.T) {
+	realhost.Need(t, realhost.Quick)
+	t.Parallel()
+	large := func(version string) realhost.Deb {
+		d := appliance(version)
+		d.Files["usr/share/appliance/large"] = strings.Repeat(version, 8<<20/len(version))
+		return d
+	}
+	r := newRig(t, realhost.ContainerOptions{Size: "160m"}, nil, large("1.0"))
+	r.repository.Add(large("2.0"))
+	r.c.Must("head -c 1000m /dev/zero >/var/filler || true; truncate -s -6M /var/filler")
+	r.fails("make room on this disk")
+	r.has("appliance 1.0")
+	r.c.Must("rm /var/filler")
+	r.upgraded()
+	r.has("appliance 2.0")
+}
