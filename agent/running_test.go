@@ -96,7 +96,7 @@ func TestRunningGuide(t *testing.T) {
 		t.Fatalf("the guide ends with %v:\n%s\nsite:\n%s", err, out, read(t, root+"/osupgrade-agent.journal"))
 	}
 	for _, part := range []string{
-		`"days-left":36`, "ann ", "Wrote the key of host h01", "Removed the key of h01 of tenant acme", "status:", "and checked it", "Restored ", "Recovered ", "man pages to",
+		`"days-left":39`, "ann ", "Host h01 has joined", "Connected to the log", "Host h01 has another key", "status:", "and checked it", "Restored ", "Recovered ", "man pages to",
 	} {
 		if !strings.Contains(out, part) {
 			t.Errorf("the guide does not show %q:\n%s", part, out)

@@ -86,7 +86,9 @@ type Options struct {
 	// Certificates returns the certificates that the site presents. It is nil if it
 	// presents none.
 	Certificates func(now time.Time) []v1.Certificate
-	Log          *slog.Logger
+	// Joining lets hosts join; nil means that none may.
+	Joining *Joining
+	Log     *slog.Logger
 }
 
 // server answers requests.
@@ -124,6 +126,7 @@ func New(o Options) http.Handler {
 			s.handle(mux, "POST "+state+"/"+string(ask), Start, s.postAsk(ask))
 		}
 	}
+	s.registerJoin(mux)
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	return s.around(&unmatched{mux: mux, log: s.Log})

@@ -71,6 +71,11 @@ func (c *caller) call(method, path, body string, headers ...string) answer {
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
+	return c.send(request)
+}
+
+func (c *caller) send(request *http.Request) answer {
+	c.t.Helper()
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		c.t.Fatal(err)
@@ -272,7 +277,7 @@ func TestTokenFormat(t *testing.T) {
 	body, err := format.Token.Encode(struct {
 		api.Token
 		Sum string `json:"sum"`
-	}{api.Token{Name: "test", Tenant: "demo", Allow: api.Rights(), Expires: &expires}, hex.EncodeToString(sum[:])})
+	}{api.Token{Name: "test", Tenant: "demo", Allow: []api.Right{api.Read, api.Write, api.Start}, Expires: &expires}, hex.EncodeToString(sum[:])})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
@@ -46,6 +48,8 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	switch a.status {
 	case http.StatusServiceUnavailable:
 		w.Header().Set("Retry-After", retryAfter)
+	case http.StatusTooManyRequests:
+		w.Header().Set("Retry-After", strconv.Itoa(int(attemptsEach/time.Second)))
 	case http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="osupgrade"`)
 	}

@@ -29,10 +29,13 @@ const (
 	Read  Right = "read"
 	Write Right = "write"
 	Start Right = "start"
+	// Join is the right to make, list and remove join tokens: to say which hosts are
+	// let in.
+	Join Right = "join"
 )
 
 // Rights lists all rights.
-func Rights() []Right { return []Right{Read, Write, Start} }
+func Rights() []Right { return []Right{Read, Write, Start, Join} }
 
 // AnyTenant is the tenant of a token that is valid for all tenants.
 const AnyTenant = "*"

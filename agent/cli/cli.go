@@ -70,7 +70,8 @@ type commands struct {
 
 	Dev         devCommand         `cmd:"" help:"Run a whole site in one process, with simulated hosts."`
 	Serve       serveCommand       `cmd:"" help:"Run a site: the log, the controllers and the REST API."`
-	Worker      workerCommand      `cmd:"" help:"Upgrade this host when the controller commands it."`
+	Init        initCommand        `cmd:"" help:"Make a certificate for a site that listens beyond loopback."`
+	Worker      workerCommands     `cmd:"" help:"Upgrade this host when the controller commands it; join a site."`
 	Status      statusCommand      `cmd:"" help:"Show the state of a tenant and its newest run."`
 	Windows     windowsCommand     `cmd:"" help:"Show when runs may be under way, as a table or a picture."`
 	Hosts       hostsCommand       `cmd:"" help:"List the hosts, or show one with its versions and reports."`

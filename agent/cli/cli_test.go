@@ -104,7 +104,7 @@ func TestWrongUse(t *testing.T) {
 		"site name":                {serve("--tenants", "a", "--site", "Mars 1"), exitUsage, `"Mars 1"`},
 		"time zone":                {serve("--tenants", "a", "--timezone", "Europe/Stokholm"), exitUsage, "Europe/Stockholm"},
 		"site-local site":          {serve("--tenants", "a", "--timezone", "site-local"), exitUsage, "IANA name"},
-		"beyond loopback":          {serve("--tenants", "a", "--listen", "0.0.0.0:0"), exitFailed, "set tls-cert and tls-key, or listen on 127.0.0.1"},
+		"beyond loopback":          {serve("--tenants", "a", "--listen", "0.0.0.0:0"), exitFailed, "set tls-cert and tls-key, make a certificate with osupgrade-agent init, or listen on 127.0.0.1"},
 		"log beyond loopback":      {serve("--tenants", "a", "--nats-listen", ":4222"), exitFailed, "set nats-tls-cert and nats-tls-key"},
 		"certificate without key":  {serve("--tenants", "a", "--tls-cert", "c.pem"), exitFailed, "tls-cert and tls-key belong together"},
 		"certificate missing":      {serve("--tenants", "a", "--tls-cert", dir+"/c", "--tls-key", dir+"/k"), exitFailed, "cannot load tls-cert"},
@@ -264,13 +264,13 @@ func TestEmptyPath(t *testing.T) {
 // TestHelp checks that each command explains itself.
 func TestHelp(t *testing.T) {
 	t.Parallel()
-	for _, command := range []string{"", "dev", "serve", "worker", "status", "windows", "hosts", "start", "watch", "forget", "credentials"} {
+	for _, command := range []string{"", "dev", "serve", "worker", "worker run", "worker join", "init", "status", "windows", "hosts", "start", "watch", "forget", "credentials"} {
 		code, stdout, _ := call(t, strings.Fields(command+" --help")...)
 		if code != exitOK || !strings.Contains(stdout, "Usage: osupgrade-agent") {
 			t.Errorf("%s --help: exit code %d:\n%s", command, code, stdout)
 		}
 	}
-	for command, part := range map[string]string{"": "3 the run that the command waited for", "worker": "one of worker-applications"} {
+	for command, part := range map[string]string{"": "3 the run that the command waited for", "worker run": "one of worker-applications", "worker join": "never an argument"} {
 		_, stdout, _ := call(t, strings.Fields(command+" --help")...)
 		if words := strings.Join(strings.Fields(stdout), " "); !strings.Contains(words, part) {
 			t.Errorf("%s --help does not say %q:\n%s", command, part, stdout)

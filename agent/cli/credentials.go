@@ -6,9 +6,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
@@ -21,10 +24,11 @@ import (
 // credentialsCommand makes what a client or a host proves itself with. It
 // works on the site's folder, also while the site runs.
 type credentialsCommand struct {
-	Token  tokenCommand            `cmd:"" help:"Make a token for the REST API and print it."`
-	Host   keyCommand              `cmd:"" help:"Make a key for a host and write it to a file."`
-	List   listCredentialsCommand  `cmd:"" help:"List the tokens and host keys, without their secrets."`
-	Remove removeCredentialCommand `cmd:"" help:"Withdraw a token or a host key. Whoever is connected with the key is disconnected within seconds."`
+	Token     tokenCommand            `cmd:"" help:"Make a token for the REST API and print it."`
+	Host      keyCommand              `cmd:"" help:"Make a key for a host and write it to a file."`
+	JoinToken joinTokenCommand        `cmd:"" help:"Make, list and remove tokens with which hosts join."`
+	List      listCredentialsCommand  `cmd:"" help:"List the tokens and host keys, without their secrets."`
+	Remove    removeCredentialCommand `cmd:"" help:"Withdraw a token or a host key. Whoever is connected with the key is disconnected within a second."`
 }
 
 // siteFolder is the folder of the site that a credential is for. A mistyped one
@@ -36,6 +40,9 @@ type siteFolder struct {
 
 // check tells whether a site has run in the folder, with a tenant.
 func (f *siteFolder) check(tenant string) error {
+	if err := readable(f.Data); err != nil {
+		return err
+	}
 	if f.NewSite {
 		return nil
 	}
@@ -63,12 +70,29 @@ func (f *siteFolder) check(tenant string) error {
 	return nil
 }
 
+// readable tells whether the site could read what this user writes into its folder.
+func readable(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil //nolint:nilerr // whoever uses the folder says what is wrong with it
+	}
+	owner, known := info.Sys().(*syscall.Stat_t)
+	if own := os.Geteuid(); !known || own != 0 || int(owner.Uid) == own {
+		return nil
+	}
+	name := strconv.FormatUint(uint64(owner.Uid), 10)
+	if u, err := user.LookupId(name); err == nil {
+		name = u.Username
+	}
+	return fmt.Errorf("data: %s belongs to user %s, who could not read what root writes there; run it as sudo -u %s", dir, name, name)
+}
+
 // tokenCommand makes a token.
 type tokenCommand struct {
 	siteFolder
 	Tenant string   `help:"Tenant that it is valid for; * for all." required:""`
 	Name   string   `help:"Name of its owner; runs that it starts bear this name." required:""`
-	Allow  []string `help:"What it allows: read, write, start." default:"read,write,start" enum:"read,write,start"`
+	Allow  []string `help:"What it allows: read, write, start, join (make join tokens)." default:"read,write,start" enum:"read,write,start,join"`
 	Valid  length   `help:"How long it is valid, such as 90d or 12h (default: until it is removed)." placeholder:"TIME"`
 }
 
@@ -114,9 +138,10 @@ func (c *tokenCommand) misused(token api.Token) error {
 // keyCommand makes a host's key.
 type keyCommand struct {
 	siteFolder
-	Tenant string `help:"Tenant that the host belongs to." required:""`
-	Host   string `help:"Name of the host." required:""`
-	Out    string `help:"File to write the key to; bring it to the host and keep it nowhere else." required:"" type:"path" placeholder:"FILE"`
+	Tenant  string `help:"Tenant that the host belongs to." required:""`
+	Host    string `help:"Name of the host." required:""`
+	Replace bool   `help:"The host may have a key already: that one is withdrawn once the host has connected with the new one."`
+	Out     string `help:"File to write the key to; bring it to the host and keep it nowhere else." required:"" type:"path" placeholder:"FILE"`
 }
 
 // Run implements the command.
@@ -139,7 +164,14 @@ func (c *keyCommand) Run(out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("out: %w", err)
 	}
-	seed, err := hosts.Add(natsd.Identity{Tenant: c.Tenant, Host: c.Host})
+	id, add := natsd.Identity{Tenant: c.Tenant, Host: c.Host}, hosts.Add
+	if c.Replace {
+		add = hosts.Replace
+	}
+	seed, err := add(id)
+	if errors.Is(err, natsd.ErrSecondKey) {
+		err = fmt.Errorf("%w; give --replace for a new one, or withdraw it with credentials remove", err)
+	}
 	if err == nil {
 		_, err = file.Write(append(seed, '\n'))
 	}

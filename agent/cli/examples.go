@@ -8,10 +8,13 @@ import (
 
 // examples are what each command's help and man page show. A test parses them.
 var examples = map[string][]string{
-	"dev":    {"osupgrade-agent dev --hosts 3 --data /tmp/dev"},
-	"serve":  {"osupgrade-agent serve --config /etc/osupgrade/serve.yaml", "osupgrade-agent serve --data /var/lib/osupgrade --tenants acme,beta --print-config"},
-	"worker": {"osupgrade-agent worker --config /etc/osupgrade/worker.yaml"},
-	"status": {"osupgrade-agent status", "osupgrade-agent status --output json"},
+	"dev":               {"osupgrade-agent dev --hosts 3 --data /tmp/dev"},
+	"serve":             {"osupgrade-agent serve --config /etc/osupgrade/serve.yaml", "osupgrade-agent serve --data /var/lib/osupgrade --tenants acme,beta --print-config"},
+	"init":              {"osupgrade-agent init --name site.example --name 192.0.2.10"},
+	"worker run":        {"osupgrade-agent worker --config /etc/osupgrade/worker.yaml"},
+	"worker join":       {"osupgrade-agent worker join --site https://site.example:4646 --token-file join.token", "osupgrade-agent worker join --site https://site.example:4646 --token-file - --host web-1"},
+	"worker rotate-key": {"osupgrade-agent worker rotate-key"},
+	"status":            {"osupgrade-agent status", "osupgrade-agent status --output json"},
 	"windows": {
 		"osupgrade-agent windows --count 3", "osupgrade-agent windows --month --from 2026-12-01 --to 2027-01-31 --timezone Europe/Stockholm",
 	},
@@ -32,18 +35,24 @@ var examples = map[string][]string{
 	"apply": {
 		"osupgrade-agent apply -f acme.yaml --dry-run", "osupgrade-agent apply -f /etc/osupgrade/acme.d", "osupgrade-agent get --tenant acme | osupgrade-agent apply --tenant beta -f -",
 	},
-	"get":                {"osupgrade-agent get >acme.yaml", "osupgrade-agent get rollout calendar/holidays"},
-	"edit":               {"osupgrade-agent edit rollout"},
-	"validate":           {"osupgrade-agent validate -f acme.yaml", "osupgrade-agent validate -f acme.yaml --server"},
-	"backup":             {"osupgrade-agent backup --data /var/lib/osupgrade --out /backup/site.tar"},
-	"restore":            {"osupgrade-agent restore /backup/site.tar --data /var/lib/osupgrade"},
-	"recover":            {"osupgrade-agent recover --data /var/lib/osupgrade"},
-	"credentials token":  {"osupgrade-agent credentials token --tenant acme --name ann --allow read,start --valid 90d"},
-	"credentials host":   {"osupgrade-agent credentials host --tenant acme --host h03 --out h03.key"},
-	"credentials list":   {"osupgrade-agent credentials list"},
-	"credentials remove": {"osupgrade-agent credentials remove 4f2a91c07b13"},
-	"completion":         {"osupgrade-agent completion bash >/etc/bash_completion.d/osupgrade-agent"},
-	"man":                {"osupgrade-agent man --out /usr/local/share/man/man1"},
+	"get":               {"osupgrade-agent get >acme.yaml", "osupgrade-agent get rollout calendar/holidays"},
+	"edit":              {"osupgrade-agent edit rollout"},
+	"validate":          {"osupgrade-agent validate -f acme.yaml", "osupgrade-agent validate -f acme.yaml --server"},
+	"backup":            {"osupgrade-agent backup --data /var/lib/osupgrade --out /backup/site.tar"},
+	"restore":           {"osupgrade-agent restore /backup/site.tar --data /var/lib/osupgrade"},
+	"recover":           {"osupgrade-agent recover --data /var/lib/osupgrade"},
+	"credentials token": {"osupgrade-agent credentials token --tenant acme --name ann --allow read,start --valid 90d"},
+	"credentials host":  {"osupgrade-agent credentials host --tenant acme --host h03 --out h03.key"},
+	"credentials join-token create": {
+		"osupgrade-agent credentials join-token create --tenant acme --host web-1 --application appliance",
+		`osupgrade-agent credentials join-token create --tenant acme --host "web-*" --application appliance --valid 1d`,
+	},
+	"credentials join-token list":   {"osupgrade-agent credentials join-token list"},
+	"credentials join-token remove": {"osupgrade-agent credentials join-token remove 4f2a91c07b13"},
+	"credentials list":              {"osupgrade-agent credentials list"},
+	"credentials remove":            {"osupgrade-agent credentials remove 4f2a91c07b13"},
+	"completion":                    {"osupgrade-agent completion bash >/etc/bash_completion.d/osupgrade-agent"},
+	"man":                           {"osupgrade-agent man --out /usr/local/share/man/man1"},
 }
 
 // addExamples adds the examples to the help of the commands.

@@ -29,10 +29,11 @@ type serveCommand struct {
 	Tenants     []string `help:"Names of the tenants of this site." required:"" env:"OSUPGRADE_TENANTS" placeholder:"NAME,..."`
 	Checks      string   `help:"Folder of the scripts that a rollout's checks and hooks at the site may name (default: none may be named)." type:"path" env:"OSUPGRADE_SITE_CHECKS" placeholder:"DIR"`
 	Listen      string   `help:"Where the REST API listens." default:"127.0.0.1:4646" env:"OSUPGRADE_LISTEN"`
-	TLSCert     string   `help:"Certificate of the REST API, PEM; needed beyond loopback." type:"path" env:"OSUPGRADE_TLS_CERT" placeholder:"FILE"`
+	TLSCert     string   `help:"Certificate of the REST API, PEM; needed beyond loopback (default: that of osupgrade-agent init, if it was run)." type:"path" env:"OSUPGRADE_TLS_CERT" placeholder:"FILE"`
 	TLSKey      string   `help:"Its private key, PEM." type:"path" env:"OSUPGRADE_TLS_KEY" placeholder:"FILE"`
 	NATSListen  string   `help:"Where workers connect to the log." name:"nats-listen" default:"127.0.0.1:4222" env:"OSUPGRADE_NATS_LISTEN"`
-	NATSTLSCert string   `help:"Certificate of the log, PEM; needed beyond loopback." name:"nats-tls-cert" type:"path" env:"OSUPGRADE_NATS_TLS_CERT" placeholder:"FILE"`
+	NATSTLSCert string   `help:"Certificate of the log, PEM; needed beyond loopback (default: that of osupgrade-agent init, if it was run)." name:"nats-tls-cert" type:"path" env:"OSUPGRADE_NATS_TLS_CERT" placeholder:"FILE"`
+	CAFile      string   `help:"Certificates that hosts which join are told to trust for this site, PEM (default: those of osupgrade-agent init, if it was run)." name:"ca-file" type:"path" env:"OSUPGRADE_CA_FILE" placeholder:"FILE"`
 	NATSTLSKey  string   `help:"Its private key, PEM." name:"nats-tls-key" type:"path" env:"OSUPGRADE_NATS_TLS_KEY" placeholder:"FILE"`
 }
 
@@ -59,6 +60,7 @@ func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, files *con
 		Name: c.Site, Zone: zone, Dir: c.Data, Tenants: c.Tenants, Checks: c.Checks,
 		API:    site.Endpoint{Listen: c.Listen, CertFile: c.TLSCert, KeyFile: c.TLSKey},
 		NATS:   site.Endpoint{Listen: c.NATSListen, CertFile: c.NATSTLSCert, KeyFile: c.NATSTLSKey},
+		CAFile: c.CAFile,
 		Holder: "osupgrade-agent serve", Log: log, At: crashPoint("site"),
 	})
 	if err != nil {

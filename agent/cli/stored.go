@@ -31,10 +31,17 @@ type credentialFolder struct {
 	Data string `help:"The site's folder." default:"/var/lib/osupgrade" type:"path" env:"OSUPGRADE_DATA"`
 }
 
+func (f *credentialFolder) exists() error {
+	if _, err := os.Stat(filepath.Join(f.Data, "credentials")); err != nil {
+		return fmt.Errorf("data: %s is not the folder of a site: %w", f.Data, err)
+	}
+	return nil
+}
+
 // all returns the credentials of the site, by kind, tenant, owner and age.
 func (f *credentialFolder) all() ([]storedCredential, error) {
-	if _, err := os.Stat(filepath.Join(f.Data, "credentials")); err != nil {
-		return nil, fmt.Errorf("data: %s is not the folder of a site: %w", f.Data, err)
+	if err := f.exists(); err != nil {
+		return nil, err
 	}
 	tokens, err := f.tokens()
 	if err != nil {
@@ -83,14 +90,24 @@ func (f *credentialFolder) keys() ([]storedCredential, error) {
 	if err != nil {
 		return nil, err
 	}
+	tokens, err := site.OpenJoinTokens(f.Data, nil)
+	if err != nil {
+		return nil, err
+	}
 	keys, err := opened.List()
 	if err != nil {
 		return nil, err
 	}
 	all := make([]storedCredential, 0, len(keys))
 	for _, h := range keys {
-		k := storedCredential{kind: "key", owner: h.Host, tenant: h.Tenant, id: h.Public, made: h.Made, removed: "a worker that is connected with it is disconnected within seconds"}
-		k.remove = func() error { return opened.Remove(h.Public) }
+		k := storedCredential{kind: "key", owner: h.Host, tenant: h.Tenant, id: h.Public, made: h.Made, removed: "a worker that is connected with it is disconnected within a second"}
+		k.remove = func() error {
+			// First the token by which it has come: it must not bring the key back.
+			if err := tokens.Forget(h.Public); err != nil {
+				return err
+			}
+			return opened.Remove(h.Public)
+		}
 		if h.Damage != nil {
 			k.owner, k.tenant, k.note = "?", "?", h.Damage.Error()
 		}

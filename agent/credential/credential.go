@@ -107,7 +107,8 @@ func (f *Folder) List() ([]Entry, error) {
 
 // pause is the least time between two calls for changes: who makes keys for a fleet
 // changes the folder thousands of times, and each call may cost a look at all entries.
-const pause = time.Second
+// Who is withdrawn is out within a second nevertheless.
+const pause = 500 * time.Millisecond
 
 // Watch implements Store.
 func (f *Folder) Watch(ctx context.Context, changed func()) error {

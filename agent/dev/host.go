@@ -70,7 +70,7 @@ func (d *Dev) openHost(_ context.Context, o Options, name string) (*host, error)
 func ownKey(hosts *natsd.Hosts, path string, id natsd.Identity) (nkeys.KeyPair, error) {
 	seed, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
-		if seed, err = hosts.Add(id); err == nil {
+		if seed, err = hosts.Replace(id); err == nil {
 			err = durable.WriteFile(path, seed, 0o600)
 		}
 	}

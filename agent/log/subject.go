@@ -64,6 +64,9 @@ func (s Subjects) Progress(host string) string { return s.In(host) + ".telemetry
 // controller sends the task again until it has the outcome.
 func (s Subjects) Outcome(host string) string { return s.In(host) + ".telemetry.outcome" }
 
+// Rotate is where a host names its next key. The embedded server reads it, and no gate.
+func (s Subjects) Rotate(host string) string { return s.In(host) + ".rotate-key" }
+
 // PushAll is where a gate sends a push to all hosts.
 func (s Subjects) PushAll() string { return "osu-push." + s.Tenant + ".all" }
 

@@ -76,6 +76,9 @@ func (a *authenticator) Check(c server.ClientAuthentication) bool {
 		return a.refuse(c, "connection refused: its key has too many connections; was the key copied to other machines?",
 			"tenant", id.Tenant, "host", id.Host, "most", maxPerKey)
 	}
+	if err := a.hosts.used(public); err != nil {
+		a.log.Warn("the keys that this one replaces are not withdrawn yet; trying again at its next connection", "tenant", id.Tenant, "host", id.Host, "error", err)
+	}
 	c.RegisterUser(&server.User{Username: id.Tenant + "/" + id.Host, Permissions: rights(id)})
 	return true
 }
@@ -101,10 +104,19 @@ func (a *authenticator) room(public string, id uint64) bool {
 
 // revoke ends the connections of keys that no host has any more.
 func (a *authenticator) revoke() {
+	// Most keys are there: one list spares a look at each file.
+	present, err := a.hosts.keys.List()
+	if err != nil {
+		a.log.Warn("cannot list the keys of hosts; looking at each", "error", err)
+	}
 	a.mu.Lock()
-	keys := slices.Collect(maps.Keys(a.byKey))
+	keys := maps.Clone(a.byKey)
 	a.mu.Unlock()
-	for _, public := range keys {
+	for _, key := range present {
+		delete(keys, key.Name)
+	}
+	for public := range keys {
+		// It may have been added after the list was made.
 		if _, known, err := a.hosts.Find(public); known || err != nil {
 			continue
 		}

@@ -139,6 +139,8 @@ type Server struct {
 	// the store, why is the last error of reopening.
 	disk, opening throttle.Failing
 	why           string
+	// keys is the connection on which hosts ask for other keys.
+	keys *nats.Conn
 	// closed is set once the folder may belong to another process.
 	closed atomic.Bool
 }
@@ -157,6 +159,13 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{o: o, lock: lock, dir: o.Dir}
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot start the embedded NATS server on %s: %w", o.Dir, err), lock.Close())
+	}
+	if o.Listen != "" {
+		if err := s.takeRotations(); err != nil {
+			s.marks.close()
+			shutDown(s.current())
+			return nil, errors.Join(err, lock.Close())
+		}
 	}
 	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
@@ -393,6 +402,9 @@ func (s *Server) Close() error {
 	}
 	s.stop()
 	s.watching.Wait()
+	if s.keys != nil {
+		s.keys.Close()
+	}
 	s.marks.close()
 	// After a full disk the server's own notes are wrong: the store gets no seal,
 	// and is left as after a crash.

@@ -54,8 +54,11 @@ func pack(ctx context.Context, nc *nats.Conn, dir string, to io.Writer) error {
 			return fmt.Errorf("cannot copy stream %s: %w", stream, err)
 		}
 	}
-	if err := p.addFolder(dir, "credentials"); err != nil {
-		return fmt.Errorf("cannot copy the credentials: %w", err)
+	// A join token of a copy would let a host in that was let in before: it is made anew.
+	for _, folder := range []string{"credentials/hosts", "credentials/tokens", "tls"} {
+		if err := p.addFolder(dir, folder); err != nil {
+			return fmt.Errorf("cannot copy %s: %w", folder, err)
+		}
 	}
 	body, err := format.Backup.Encode(p.list)
 	if err != nil {

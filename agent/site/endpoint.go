@@ -42,7 +42,7 @@ func (e Endpoint) certificate(name, prefix string, log *slog.Logger) (*certifica
 	}
 	if e.CertFile == "" {
 		if !local {
-			return nil, fmt.Errorf("%slisten %q is reachable from other machines; set %s and %s, or listen on 127.0.0.1", prefix, e.Listen, cert, key)
+			return nil, fmt.Errorf("%slisten %q is reachable from other machines; set %s and %s, make a certificate with osupgrade-agent init, or listen on 127.0.0.1", prefix, e.Listen, cert, key)
 		}
 		return nil, nil
 	}

@@ -47,6 +47,9 @@ type Options struct {
 	// API and NATS are where the REST API and the log listen. NATS may be the
 	// zero Endpoint: then only this process reaches the log.
 	API, NATS Endpoint
+	// CAFile holds the certificates that hosts which join are told to trust, PEM; empty
+	// means those of the authority that the site made itself, if it did.
+	CAFile string
 	// Holder says in words who runs the site.
 	Holder string
 	Log    *slog.Logger
@@ -103,6 +106,7 @@ func Open(ctx context.Context, o Options) (*Site, error) {
 }
 
 func (s *Site) open(ctx context.Context, o Options) (err error) {
+	o = o.ownCertificates()
 	apiPair, natsPair, err := o.pairs()
 	if err != nil {
 		return err
@@ -146,11 +150,16 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	}
 	s.keepCertificates(running, apiPair, natsPair)
 	s.parts.Go(func() { s.tokens.Watch(running, o.Log) })
+	s.parts.Go(func() { s.renewOwn(running, o.Dir) })
+	joining, err := s.joining(o)
+	if err != nil {
+		return err
+	}
 	if err := s.serveLocal(running, o.Dir); err != nil {
 		o.Log.Warn("the site runs, but makes no backups", "error", err)
 	}
 	s.serve(running, api.New(api.Options{
-		Site: o.Name, Tenants: s.tenants, Store: kept, Tokens: s.tokens, Healthy: s.server.Healthy, Reaches: s.reaches, Certificates: s.expiries, Log: o.Log,
+		Site: o.Name, Tenants: s.tenants, Store: kept, Tokens: s.tokens, Healthy: s.server.Healthy, Reaches: s.reaches, Certificates: s.expiries, Joining: joining, Log: o.Log,
 	}))
 	return nil
 }

@@ -1,0 +1,314 @@
+package api
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/join"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// Joining is what a host needs that joins the site.
+type Joining struct {
+	Tokens *join.Tokens
+	// Join lets a host in with the secret of a token.
+	Join func(secret string, r v1.Join, now time.Time) (join.Token, error)
+	// CA returns the certificates to trust for the site, PEM; empty means those of the
+	// system.
+	CA func() ([]byte, error)
+	// NATSURL returns where a host reaches the log that reached the API by the name
+	// apiHost.
+	NATSURL func(apiHost string) (string, error)
+}
+
+// registerJoin registers the handlers for hosts that join, and for join tokens.
+func (s *server) registerJoin(mux *http.ServeMux) {
+	if s.Joining == nil {
+		return
+	}
+	attempts := &attempts{}
+	for pattern, f := range map[string]func(*call) error{
+		"GET /v1/join/ca": s.getAuthority,
+		"POST /v1/join":   func(c *call) error { return s.postJoin(c, attempts) },
+	} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			c := &call{Request: r, w: w}
+			err := c.readQuery()
+			if err == nil {
+				err = query(c)
+			}
+			if err == nil {
+				err = f(c)
+			}
+			if err != nil {
+				s.fail(w, r, err)
+			}
+		})
+	}
+	for _, tenant := range []string{"/tenants/{tenant}", ""} {
+		path := "/v1/state" + tenant + "/os-upgrade/join-tokens"
+		s.handle(mux, "GET "+path, Join, s.getJoinTokens)
+		s.handle(mux, "POST "+path, Join, s.postJoinToken)
+		s.handle(mux, "DELETE "+path+"/{id}", Join, s.deleteJoinToken)
+	}
+}
+
+// getAuthority returns the certificates to trust for the site. They are no secret,
+// and who asks does not trust the answer unless it has the fingerprint in its token.
+func (s *server) getAuthority(c *call) error {
+	ca, err := s.Joining.CA()
+	if err != nil {
+		return err
+	}
+	if len(ca) == 0 {
+		return problem(http.StatusNotFound, "", "", "the site has no authority of its own: trust its certificate as any other")
+	}
+	s.send(c.w, c.Request, http.StatusOK, v1.Authority{CA: string(ca)})
+	return nil
+}
+
+// postJoin lets a host join.
+func (s *server) postJoin(c *call, attempts *attempts) error {
+	from := source(c.RemoteAddr)
+	if left := attempts.blocked(from, time.Now()); left > 0 {
+		return problem(http.StatusTooManyRequests, "", "", "too many attempts to join have failed from %s; try again in %s", from, left.Round(time.Second))
+	}
+	joined, err := s.join(c)
+	if err == nil {
+		s.Log.Info("host joined", "tenant", joined.Tenant, "host", joined.Host, "from", from)
+		s.send(c.w, c.Request, http.StatusOK, joined)
+		return nil
+	}
+	err = joinProblem(err)
+	if a := s.classify(c.Request, err); a.status < http.StatusInternalServerError {
+		attempts.failed(from, time.Now())
+		s.Log.Warn("a host was not let join", "from", from, "error", a.body.Errors[0].Message)
+	}
+	return err
+}
+
+func (s *server) join(c *call) (v1.Joined, error) {
+	scheme, text, found := strings.Cut(c.Header.Get("Authorization"), " ")
+	if !found || !strings.EqualFold(scheme, "Bearer") {
+		return v1.Joined{}, problem(http.StatusUnauthorized, "", "", "the request has no join token; send Authorization: Bearer TOKEN")
+	}
+	secret, _, err := join.Parse(text)
+	if err != nil {
+		return v1.Joined{}, problem(http.StatusUnauthorized, "", "", "%s", err)
+	}
+	body, err := c.body()
+	if err != nil {
+		return v1.Joined{}, err
+	}
+	r, err := v1.DecodeJoin(c.Header.Get("Content-Type"), body)
+	if err != nil {
+		return v1.Joined{}, err
+	}
+	// Whatever can fail by itself goes first: it must not use up the token.
+	address, _, err := net.SplitHostPort(c.Host)
+	if err != nil {
+		address = strings.Trim(c.Host, "[]")
+	}
+	if !validAddress(address) {
+		return v1.Joined{}, badRequest("Host", c.Host, "is no name of a site")
+	}
+	url, err := s.Joining.NATSURL(address)
+	if err != nil {
+		return v1.Joined{}, problem(http.StatusConflict, "", "", "%s", err)
+	}
+	ca, err := s.Joining.CA()
+	if err != nil {
+		return v1.Joined{}, err
+	}
+	token, err := s.Joining.Join(secret, r, time.Now())
+	if err != nil {
+		return v1.Joined{}, err
+	}
+	return v1.Joined{Tenant: token.Tenant, Host: r.Host, Application: token.Application, NATSURL: url, CA: string(ca)}, nil
+}
+
+// ErrRefusedKey means that the site refuses the key of a host that joins.
+var ErrRefusedKey = errors.New("the key is refused")
+
+// joinProblem returns the answer to a host that is not let join.
+func joinProblem(err error) error {
+	for cause, status := range map[error]int{
+		join.ErrUnknown: http.StatusUnauthorized, join.ErrExpired: http.StatusUnauthorized, join.ErrDamaged: http.StatusUnauthorized,
+		join.ErrUsed: http.StatusForbidden, join.ErrWithdrawn: http.StatusForbidden, join.ErrHost: http.StatusForbidden,
+		ErrRefusedKey: http.StatusConflict,
+	} {
+		if errors.Is(err, cause) {
+			return problem(status, "", "", "%s", err)
+		}
+	}
+	return err
+}
+
+// source is where a request comes from: an address, and of IPv6 the network that one
+// machine may have to itself.
+func source(remote string) string {
+	at, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return remote
+	}
+	address := at.Addr().Unmap()
+	if address.Is6() {
+		if network, err := address.Prefix(64); err == nil {
+			return network.String()
+		}
+	}
+	return address.String()
+}
+
+// maxAttempts is how many attempts to join may fail from one place in each
+// attemptsEach. A secret cannot be guessed; this keeps an attempt from costing the
+// site more than who attempts. maxPlaces bounds the places that are remembered:
+// beyond it all others count as one.
+const maxAttempts, attemptsEach, maxPlaces = 10, time.Minute, 10_000
+
+// attempts counts attempts that failed.
+type attempts struct {
+	mu     sync.Mutex
+	begun  time.Time
+	counts map[string]int
+}
+
+// blocked returns how long no attempt from a place is looked at.
+func (a *attempts) blocked(from string, now time.Time) time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.turn(now); a.counts[a.place(from)] < maxAttempts {
+		return 0
+	}
+	return a.begun.Add(attemptsEach).Sub(now)
+}
+
+func (a *attempts) failed(from string, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.turn(now)
+	a.counts[a.place(from)]++
+}
+
+func (a *attempts) turn(now time.Time) {
+	// A clock that was set back must not block for long.
+	if since := now.Sub(a.begun); a.counts == nil || since >= attemptsEach || since < 0 {
+		a.begun, a.counts = now, map[string]int{}
+	}
+}
+
+func (a *attempts) place(from string) string {
+	if _, known := a.counts[from]; !known && len(a.counts) >= maxPlaces {
+		return "elsewhere"
+	}
+	return from
+}
+
+func joinToken(k join.Kept, now time.Time) v1.JoinToken {
+	token := v1.JoinToken{
+		ID: k.ID, Tenant: k.Tenant, Host: k.Host, Application: k.Application, Expires: k.Expires, Replace: k.Replace, By: k.By, State: k.State(now),
+	}
+	if k.Used != nil {
+		token.UsedBy, token.UsedAt = k.Used.Host, &k.Used.At
+	}
+	return token
+}
+
+// getJoinTokens lists the join tokens of a tenant, without their secrets.
+func (s *server) getJoinTokens(c *call) error {
+	if err := s.onSite(c, "fields"); err != nil {
+		return err
+	}
+	all, err := s.Joining.Tokens.List()
+	if err != nil {
+		return err
+	}
+	listed := []v1.JoinToken{}
+	for _, k := range all {
+		if k.Damage == nil && k.Tenant == c.tenant {
+			listed = append(listed, joinToken(k, time.Now()))
+		}
+	}
+	return s.sendFields(c, listed)
+}
+
+// postJoinToken makes a join token.
+func (s *server) postJoinToken(c *call) error {
+	if err := s.onSite(c); err != nil {
+		return err
+	}
+	body, err := c.body()
+	if err != nil {
+		return err
+	}
+	wanted, err := v1.DecodeNewJoinToken(c.Header.Get("Content-Type"), body)
+	if err != nil {
+		return err
+	}
+	valid, err := wanted.Duration()
+	if err != nil {
+		return err
+	}
+	ca, err := s.Joining.CA()
+	if err != nil {
+		return err
+	}
+	var fingerprint string
+	if len(ca) > 0 {
+		if fingerprint, err = v1.Fingerprint(ca); err != nil {
+			return err
+		}
+	}
+	now := time.Now()
+	token := join.Token{
+		Tenant: c.tenant, Host: wanted.Host, Application: wanted.Application, Replace: wanted.Replace, By: c.by,
+		Expires: now.Add(valid).UTC().Truncate(time.Second),
+	}
+	secret, id, err := s.Joining.Tokens.Add(token, now)
+	if err != nil {
+		return err
+	}
+	s.Log.Info("join token made", "tenant", c.tenant, "by", c.by, "id", id[:12], "host", wanted.Host, "expires", token.Expires)
+	made := joinToken(join.Kept{ID: id, Token: token}, now)
+	made.Token = join.Text(secret, fingerprint)
+	c.w.Header().Set("Location", c.URL.Path+"/"+id)
+	s.send(c.w, c.Request, http.StatusCreated, made)
+	return nil
+}
+
+// deleteJoinToken removes a join token. One of another tenant is not there.
+func (s *server) deleteJoinToken(c *call) error {
+	if err := s.onSite(c); err != nil {
+		return err
+	}
+	all, err := s.Joining.Tokens.List()
+	if err != nil {
+		return err
+	}
+	id := c.PathValue("id")
+	for _, k := range all {
+		if k.ID != id || k.Tenant != c.tenant {
+			continue
+		}
+		if err := s.Joining.Tokens.Remove(id); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		s.Log.Info("join token removed", "tenant", c.tenant, "by", c.by, "id", id[:min(len(id), 12)])
+		c.w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	return problem(http.StatusNotFound, "id", id, "tenant %q has no join token %.70q", c.tenant, id)
+}
+
+// validAddress reports whether a name of the site can be part of an address.
+func validAddress(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil || names.ValidHost(host)
+}

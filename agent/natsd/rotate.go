@@ -1,0 +1,182 @@
+package natsd
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
+)
+
+// Rotation is the request of a host for another key. The host sends it on a
+// connection with the key that it has, so it is the host that asks.
+type Rotation struct {
+	PublicKey string `json:"public-key"`
+	// Proof is that of Prove, with the new key.
+	Proof string `json:"proof"`
+}
+
+// Rotated is the response. Error is empty if the host is let in with the new key.
+type Rotated struct {
+	Error string `json:"error,omitempty"`
+}
+
+// Bounds of the requests for keys: one is small and rare. Beyond maxRotations that
+// wait, they are dropped, and a host that means it asks again.
+const maxRotation, maxRotations = 1024, 64
+
+// Prove signs that a key is for a host, as only who has its seed can.
+func Prove(key nkeys.KeyPair, host string) (proof string, err error) {
+	public, err := key.PublicKey()
+	if err != nil {
+		return "", err
+	}
+	signature, err := key.Sign(statement(public, host))
+	return base64.RawURLEncoding.EncodeToString(signature), err
+}
+
+// Proven checks what Prove has signed.
+func Proven(public, host, proof string) error {
+	if !signed(public, proof, statement(public, host)) {
+		return fmt.Errorf("the proof is not a signature with key %.60q for host %q", public, host)
+	}
+	return nil
+}
+
+func statement(public, host string) []byte {
+	return fmt.Appendf(nil, "osupgrade: key %s is for host %s", public, host)
+}
+
+// Rotate asks a site to let a host in with another key. connect connects with the key
+// that the host has.
+func Rotate(ctx context.Context, id Identity, key nkeys.KeyPair, connect func(...nats.Option) (*nats.Conn, error)) error {
+	public, err := key.PublicKey()
+	if err != nil {
+		return err
+	}
+	proof, err := Prove(key, id.Host)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(Rotation{PublicKey: public, Proof: proof})
+	if err != nil {
+		return err
+	}
+	subjects := log.Subjects{Tenant: id.Tenant}
+	nc, err := connect(nats.CustomInboxPrefix(subjects.Inbox(id.Host)))
+	if err != nil {
+		return fmt.Errorf("cannot connect to the log of the site: %w", err)
+	}
+	defer nc.Close()
+	response, err := nc.RequestWithContext(ctx, subjects.Rotate(id.Host), body)
+	switch {
+	case errors.Is(err, nats.ErrNoResponders):
+		return errors.New("the site does not replace keys; upgrade it, or make a key there with osupgrade-agent credentials host --replace")
+	case err != nil:
+		return fmt.Errorf("the site does not answer: %w", err)
+	}
+	var rotated Rotated
+	if err := json.Unmarshal(response.Data, &rotated); err != nil {
+		return fmt.Errorf("the site's answer is no JSON: %w", err)
+	}
+	if rotated.Error != "" {
+		return fmt.Errorf("the site refuses it: %s", rotated.Error)
+	}
+	return nil
+}
+
+// takeRotations registers the keys that connected hosts ask for.
+func (s *Server) takeRotations() error {
+	lines := throttle.Log(s.o.Log, fewLines, time.Minute)
+	conn, err := s.connectOwn("osupgrade-agent keys", nats.InProcessServer(receiver{server: s, log: lines}), nats.ReconnectWait(receiveAgain))
+	if err != nil {
+		return err
+	}
+	recent := recently{}
+	sub, err := conn.Subscribe(log.Subjects{Tenant: "*"}.Rotate("*"), func(msg *nats.Msg) {
+		if recent.asked(msg.Subject, time.Now()) {
+			return
+		}
+		id, err := s.rotate(msg)
+		if err != nil {
+			lines.Warn("a key was not replaced", "tenant", id.Tenant, "host", id.Host, "error", err)
+		} else {
+			lines.Info("the host has another key; the one from before is withdrawn once the host has connected with the new one", "tenant", id.Tenant, "host", id.Host)
+		}
+	})
+	if err == nil {
+		err = sub.SetPendingLimits(maxRotations, maxRotations*maxRotation)
+	}
+	if err != nil {
+		conn.Close()
+		return fmt.Errorf("cannot receive requests for keys: %w", err)
+	}
+	s.keys = conn
+	return nil
+}
+
+// recently is when a host has asked last, by subject: a host that asks all the time
+// must not keep the server busy. Only hosts with a key can ask, so it has few.
+type recently map[string]time.Time
+
+// asked reports whether a host has asked within the last second, and takes note.
+func (r recently) asked(subject string, now time.Time) bool {
+	maps.DeleteFunc(r, func(_ string, last time.Time) bool { return now.Sub(last) >= time.Second || now.Before(last) })
+	if _, within := r[subject]; within {
+		return true
+	}
+	r[subject] = now
+	return false
+}
+
+// rotate answers one request. The subject says whose it is: a host can publish on
+// its own alone.
+func (s *Server) rotate(msg *nats.Msg) (Identity, error) {
+	parts := strings.Split(msg.Subject, ".")
+	if len(parts) != 4 {
+		return Identity{}, fmt.Errorf("subject %q is none of a host", short(msg.Subject))
+	}
+	host, valid := log.Host(parts[2])
+	id := Identity{Tenant: parts[1], Host: host}
+	err := errors.New("the name of the host is damaged")
+	if valid {
+		err = s.register(id, msg.Data)
+	}
+	// The server answers only to the host's own inbox: it may publish anywhere, and the
+	// host may not.
+	if !strings.HasPrefix(msg.Reply, log.Subjects{Tenant: id.Tenant}.Inbox(id.Host)+".") {
+		return id, errors.Join(err, errors.New("it names no inbox of its own"))
+	}
+	var response Rotated
+	if err != nil {
+		response.Error = err.Error()
+	}
+	body, encoding := json.Marshal(response)
+	if encoding != nil {
+		return id, errors.Join(err, encoding)
+	}
+	return id, errors.Join(err, msg.Respond(body))
+}
+
+func (s *Server) register(id Identity, body []byte) error {
+	var r Rotation
+	if len(body) > maxRotation {
+		return fmt.Errorf("the request has %d bytes, more than %d", len(body), maxRotation)
+	}
+	if err := json.Unmarshal(body, &r); err != nil {
+		return fmt.Errorf("the request is no JSON: %w", err)
+	}
+	if err := Proven(r.PublicKey, id.Host, r.Proof); err != nil {
+		return err
+	}
+	return s.o.Hosts.Register(r.PublicKey, id, true)
+}

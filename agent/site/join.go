@@ -1,0 +1,165 @@
+package site
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/authority"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/join"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// OpenJoinTokens opens the folder of the join tokens of a site in dir, also while
+// it runs. at is called at each step of a join (tests crash there); nil means nobody.
+func OpenJoinTokens(dir string, at func(label string)) (*join.Tokens, error) {
+	return join.OpenTokens(filepath.Join(dir, "credentials", "join-tokens"), at)
+}
+
+// Authority returns the files of the authority that a site in dir made itself.
+func Authority(dir string) authority.Files { return authority.In(filepath.Join(dir, "tls")) }
+
+// ReadCA returns the certificates that hosts are to trust for a site in dir: those of
+// a file, or else those of the authority that the site made itself; nil if there are
+// neither.
+func ReadCA(dir, file string) ([]byte, error) {
+	if file == "" {
+		ca, err := os.ReadFile(Authority(dir).CA)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		return ca, err
+	}
+	ca, err := os.ReadFile(file)
+	if err == nil {
+		_, err = v1.Fingerprint(ca)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ca-file: %s: %w", file, err)
+	}
+	return ca, nil
+}
+
+// joining returns what the API needs to let hosts join.
+func (s *Site) joining(o Options) (*api.Joining, error) {
+	tokens, err := OpenJoinTokens(o.Dir, o.at("join"))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := ReadCA(o.Dir, o.CAFile); err != nil {
+		return nil, err
+	}
+	keys := joinKeys{s.hosts}
+	return &api.Joining{
+		Tokens: tokens, CA: func() ([]byte, error) { return ReadCA(o.Dir, o.CAFile) },
+		Join: func(secret string, r v1.Join, now time.Time) (join.Token, error) {
+			if err := natsd.Proven(r.PublicKey, r.Host, r.Proof); err != nil {
+				return join.Token{}, fmt.Errorf("%w: %w", api.ErrRefusedKey, err)
+			}
+			return tokens.Join(secret, r, now, keys)
+		},
+		NATSURL: func(apiHost string) (string, error) { return o.natsURL(apiHost, s.server.Address()) },
+	}, nil
+}
+
+// natsURL returns where a host reaches the log that reached the API by a name.
+func (o Options) natsURL(apiHost, address string) (string, error) {
+	if address == "" {
+		return "", errors.New("no host can join this site: its log is for simulated hosts in the site's own process; run osupgrade-agent serve")
+	}
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", err
+	}
+	own, err := loopback(address)
+	if err != nil {
+		return "", err
+	}
+	calls, err := loopback(net.JoinHostPort(apiHost, port))
+	if err != nil {
+		return "", err
+	}
+	if own && !calls {
+		return "", fmt.Errorf("the log of the site listens on %s, where no other machine reaches it; set nats-listen, such as 0.0.0.0:%s, and restart the site", address, port)
+	}
+	scheme := "nats"
+	if o.NATS.CertFile != "" {
+		scheme = "tls"
+	}
+	return scheme + "://" + net.JoinHostPort(apiHost, port), nil
+}
+
+// joinKeys are the keys of hosts for a host that joins. A refusal is told to the host.
+type joinKeys struct{ hosts *natsd.Hosts }
+
+func (k joinKeys) Registrable(public, tenant, host string, replace bool) error {
+	return refusedKey(k.hosts.Registrable(public, natsd.Identity{Tenant: tenant, Host: host}, replace))
+}
+
+func (k joinKeys) Register(public, tenant, host string, replace bool) error {
+	return refusedKey(k.hosts.Register(public, natsd.Identity{Tenant: tenant, Host: host}, replace))
+}
+
+func refusedKey(err error) error {
+	switch {
+	case errors.Is(err, natsd.ErrSecondKey):
+		return fmt.Errorf("%w: %w; withdraw that with osupgrade-agent credentials remove, or make a join token with --replace", api.ErrRefusedKey, err)
+	case errors.Is(err, natsd.ErrOthersKey):
+		return fmt.Errorf("%w: %w; remove the file of the key on this host and join again, for a key of its own", api.ErrRefusedKey, err)
+	}
+	return err
+}
+
+func (k joinKeys) Registered(public, tenant, host string) (bool, error) {
+	id, known, err := k.hosts.Find(public)
+	return known && id == natsd.Identity{Tenant: tenant, Host: host}, err
+}
+
+// ownCertificates sets the certificates of the endpoints that have none to the one
+// that init has made, if it has.
+func (o Options) ownCertificates() Options {
+	files := Authority(o.Dir)
+	if !files.Made() {
+		return o
+	}
+	for _, e := range []*Endpoint{&o.API, &o.NATS} {
+		if *e != (Endpoint{}) && e.CertFile == "" && e.KeyFile == "" {
+			e.CertFile, e.KeyFile = files.Cert, files.Key
+		}
+	}
+	return o
+}
+
+// renewEach is how often it is looked whether the own certificate is about to end.
+const renewEach = 12 * time.Hour
+
+// renewOwn renews the certificate that init has made until the site stops. The
+// listeners take up the renewed files.
+func (s *Site) renewOwn(running context.Context, dir string) {
+	files := Authority(dir)
+	if !files.Made() {
+		return
+	}
+	looks := time.NewTicker(renewEach)
+	defer looks.Stop()
+	for {
+		switch renewed, err := files.Renew(time.Now()); {
+		case err != nil:
+			s.log.Warn("cannot renew the certificate of the site; trying again", "error", err)
+		case renewed:
+			s.log.Info("renewed the certificate of the site", "certificate", files.Cert)
+		}
+		select {
+		case <-running.Done():
+			return
+		case <-looks.C:
+		}
+	}
+}
