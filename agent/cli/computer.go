@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"strings"
@@ -14,14 +15,26 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/script"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/logind"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
 // computer is the machine that this process runs on.
 type computer struct {
-	bootIDFile, rebootCommand string
+	bootIDFile string
+	// rebootCommand is the operator's own command; empty means that logind is asked.
+	rebootCommand string
 	// rebootLog is the file that the reboot command prints to.
 	rebootLog string
+	// override reboots in spite of inhibitors.
+	override bool
+	// bus is the address of the bus with logind; empty means the system bus.
+	bus string
+	log *slog.Logger
 }
+
+// withoutLogind is the command that reboots a machine whose logind is not available.
+const withoutLogind = "systemctl reboot"
 
 // BootID implements worker.Machine.
 func (c computer) BootID() (string, error) {
@@ -36,14 +49,34 @@ func (c computer) BootID() (string, error) {
 	return id, nil
 }
 
-// Reboot implements worker.Machine. The command prints to a file, because it
+// Reboot implements worker.Machine.
+func (c computer) Reboot(ctx context.Context, job strategy.Job) error {
+	if c.rebootCommand != "" {
+		return c.runReboot(ctx, c.rebootCommand)
+	}
+	err := logind.Reboot(ctx, logind.Options{
+		Address: c.bus, Override: c.override,
+		Wall: fmt.Sprintf("Run %d of tenant %s reboots this host after its upgrade.", job.Run, job.Tenant),
+		Waiting: func(by []logind.Inhibitor) {
+			job.Progress(-1, "waits with the reboot for "+logind.Names(by))
+			c.log.Info("the reboot is inhibited", "host", job.Host, "run", job.Run, "by", logind.Names(by))
+		},
+	})
+	if !errors.Is(err, logind.ErrUnavailable) || ctx.Err() != nil {
+		return err
+	}
+	c.log.Warn("cannot reboot by logind; "+withoutLogind+" is tried", "host", job.Host, "run", job.Run, "error", err)
+	return c.runReboot(ctx, withoutLogind)
+}
+
+// runReboot runs a command that reboots. The command prints to a file, because it
 // outlives a worker that ends, and its next word to a pipe that nobody reads
 // would end it.
 //
 // The command inherits a lock on the file. While it is held, the command of a
 // worker that was killed still runs, or what that command has left in the
 // background: the reboot counts as accepted, and no second command is started.
-func (c computer) Reboot(ctx context.Context) (err error) {
+func (c computer) runReboot(ctx context.Context, command string) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -62,7 +95,7 @@ func (c computer) Reboot(ctx context.Context) (err error) {
 		return err
 	}
 	// The command is this machine's own configuration, never a message's.
-	cmd := exec.Command("sh", "-c", c.rebootCommand)
+	cmd := exec.Command("sh", "-c", command)
 	cmd.Stdout, cmd.Stderr = file, file
 	p, err := script.Start(cmd)
 	if err != nil {
@@ -73,9 +106,9 @@ func (c computer) Reboot(ctx context.Context) (err error) {
 	case err == nil:
 		return nil
 	case printed.last() == "":
-		return fmt.Errorf("%s: %w", c.rebootCommand, err)
+		return fmt.Errorf("%s: %w", command, err)
 	default:
-		return fmt.Errorf("%s: %w: %s", c.rebootCommand, err, printed.last())
+		return fmt.Errorf("%s: %w: %s", command, err, printed.last())
 	}
 }
 

@@ -4,13 +4,18 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/logind/logindtest"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
 // TestRebootCommand checks what is made of the reboot command's end.
@@ -26,7 +31,7 @@ func TestRebootCommand(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			err := computer{rebootCommand: "cd " + dir + "; " + c.command, rebootLog: filepath.Join(dir, "log")}.Reboot(t.Context())
+			err := computer{rebootCommand: "cd " + dir + "; " + c.command, rebootLog: filepath.Join(dir, "log")}.Reboot(t.Context(), strategy.Job{})
 			endLeftBehind(t, filepath.Join(dir, "pid"))
 			if (err == nil) != (c.want == "") || err != nil && !strings.HasSuffix(err.Error(), c.want) {
 				t.Errorf("the error is %v, not %q", err, c.want)
@@ -82,7 +87,7 @@ func TestHangingRebootCommand(t *testing.T) {
 		}
 		ended <- err
 	}()
-	err := computer{rebootCommand: "sleep 600 > " + held + " & wait", rebootLog: held + ".log"}.Reboot(limited{ctx})
+	err := computer{rebootCommand: "sleep 600 > " + held + " & wait", rebootLog: held + ".log"}.Reboot(limited{ctx}, strategy.Job{})
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the error is %v", err)
 	}
@@ -107,7 +112,7 @@ func TestRebootCommandOutlivesTheWorker(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	result := make(chan error, 1)
 	go func() {
-		result <- computer{rebootCommand: "exec 3<> " + path + "; read go <&3; echo rebooted", rebootLog: path + ".log"}.Reboot(ctx)
+		result <- computer{rebootCommand: "exec 3<> " + path + "; read go <&3; echo rebooted", rebootLog: path + ".log"}.Reboot(ctx, strategy.Job{})
 	}()
 	pipe, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -120,7 +125,7 @@ func TestRebootCommandOutlivesTheWorker(t *testing.T) {
 	// The next worker asks once more, as that one may not have.
 	again := filepath.Join(filepath.Dir(path), "again")
 	next := computer{rebootCommand: "touch " + again, rebootLog: path + ".log"}
-	if err := next.Reboot(t.Context()); err != nil {
+	if err := next.Reboot(t.Context(), strategy.Job{}); err != nil {
 		t.Errorf("a reboot that is under way is not accepted: %v", err)
 	}
 	if _, err := os.Stat(again); !errors.Is(err, os.ErrNotExist) {
@@ -147,7 +152,7 @@ func TestRebootCommandPrintsWithoutEnd(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	// Some 3 MB in its time: far more than is kept, and not so fast that the file
 	// has to be emptied all the time.
-	err := computer{rebootCommand: "while :; do printf '%65536s\\n' x; sleep 0.02; done", rebootLog: log}.Reboot(ctx)
+	err := computer{rebootCommand: "while :; do printf '%65536s\\n' x; sleep 0.02; done", rebootLog: log}.Reboot(ctx, strategy.Job{})
 	if took := time.Since(deadlineOf(t, ctx)); !errors.Is(err, context.DeadlineExceeded) || took > testTimeout/4 {
 		t.Errorf("it ended %s after its time, with %v", took, err)
 	}
@@ -206,6 +211,66 @@ func waitFor(t *testing.T, what string, is func() bool) {
 	for deadline := time.Now().Add(testTimeout); !is(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("cannot %s", what)
+		}
+	}
+}
+
+// rebootJob is a job whose progress is kept.
+func rebootJob(told *[]string) strategy.Job {
+	return strategy.Job{Tenant: "acme", Host: "h01", Run: 41, Progress: func(_ int, text string) { *told = append(*told, text) }}
+}
+
+// TestRebootByLogind checks that a machine without a reboot command asks logind, tells
+// the users why, and tells what the reboot waits for.
+func TestRebootByLogind(t *testing.T) {
+	t.Parallel()
+	backup := logindtest.Inhibitor{What: "shutdown", Who: "backup", Why: "copies the database", Mode: "block"}
+	for policy, want := range map[string]string{"wait": "reboot 1", "override": "reboot 16"} {
+		bus := logindtest.StartBus(t)
+		fake := (&logindtest.Logind{Version: 257}).Start(t, bus)
+		fake.Inhibit(t, backup)
+		var told []string
+		job := rebootJob(&told)
+		keep := job.Progress
+		job.Progress = func(percent int, text string) {
+			keep(percent, text)
+			fake.Inhibit(t)
+		}
+		machine := (&workerCommand{State: t.TempDir(), Inhibitors: policy}).computer(slog.New(slog.DiscardHandler))
+		machine.bus = bus.Address
+		err := machine.Reboot(t.Context(), job)
+		if calls := fake.Calls(); err != nil || !slices.Equal(calls, []string{"wall Run 41 of tenant acme reboots this host after its upgrade.", want}) {
+			t.Errorf("%s: it was called by %q, %v", policy, calls, err)
+		}
+		if waits := slices.Equal(told, []string{"waits with the reboot for backup (copies the database)"}); waits != (policy == "wait") || len(told) > 1 {
+			t.Errorf("%s: it told %q", policy, told)
+		}
+	}
+}
+
+// TestRebootWithoutLogind checks that systemctl reboots a machine without logind, and
+// that its refusal is told.
+func TestRebootWithoutLogind(t *testing.T) {
+	dir := t.TempDir()
+	said := filepath.Join(dir, "said")
+	script := "#!/bin/sh\necho \"$@\" > " + said + "\necho 'Failed to set wall message' >&2\necho 'Access denied' >&2\nexit $(cat " + dir + "/status)\n"
+	if err := os.WriteFile(filepath.Join(dir, "systemctl"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH")) // The real one would reboot the machine of the test.
+	for status, want := range map[string]string{"0": "", "1": "systemctl reboot: exit status 1: Access denied"} {
+		if err := os.WriteFile(filepath.Join(dir, "status"), []byte(status), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var told []string
+		machine := (&workerCommand{State: t.TempDir(), Inhibitors: "wait"}).computer(slog.New(slog.DiscardHandler))
+		machine.bus = "unix:path=" + dir + "/nothing"
+		err := machine.Reboot(t.Context(), rebootJob(&told))
+		if (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("the error is %v, want %q", err, want)
+		}
+		if arguments, err := os.ReadFile(said); err != nil || string(arguments) != "reboot\n" {
+			t.Errorf("systemctl was run with %q, %v", arguments, err)
 		}
 	}
 }

@@ -35,7 +35,8 @@ type workerCommand struct {
 	KeyFile          string   `help:"This host's key, made by: osupgrade-agent credentials host." required:"" type:"path" env:"OSUPGRADE_KEY_FILE" placeholder:"FILE"`
 	Strategy         string   `help:"How this host is upgraded: ${strategies}. exec is the scripts of --scripts; auto is exec when scripts are given, and otherwise goes by what this host has." default:"auto" env:"OSUPGRADE_STRATEGY" placeholder:"NAME"`
 	Scripts          string   `help:"Folder of the scripts of strategy exec, such as versions, prepare, upgrade and resume." type:"path" env:"OSUPGRADE_SCRIPTS" placeholder:"DIR"`
-	RebootCommand    string   `help:"Command that reboots this machine, run by sh -c; what it prints goes to reboot.log in the folder of --state. A worker that was killed while it ran the command may run it once more in the same boot." default:"systemctl reboot" env:"OSUPGRADE_REBOOT_COMMAND"`
+	RebootCommand    string   `help:"Command that reboots this machine, run by sh -c; what it prints goes to reboot.log in the folder of --state. A worker that was killed while it ran the command may run it once more in the same boot. By default systemd-logind is asked, and without it systemctl reboot is run." env:"OSUPGRADE_REBOOT_COMMAND" placeholder:"COMMAND"`
+	Inhibitors       string   `help:"What to do when a program inhibits the reboot (systemd-inhibit --list): wait for its end until --reboot-limit, or override it. A --reboot-command decides for itself." default:"wait" enum:"wait,override" env:"OSUPGRADE_INHIBITORS"`
 	BootIDFile       string   `help:"File with the boot id." name:"boot-id-file" default:"/proc/sys/kernel/random/boot_id" type:"path" env:"OSUPGRADE_BOOT_ID_FILE"`
 	StepLimit        length   `help:"Longest time that one script may take, such as 1h or 1d; verify has at most 10m, versions at most 1m." default:"1h" env:"OSUPGRADE_STEP_LIMIT"`
 	VersionsInterval length   `help:"How often the versions are read though nothing tells that they have changed, such as 10m." default:"10m" env:"OSUPGRADE_VERSIONS_INTERVAL"`
@@ -145,7 +146,7 @@ func (c *workerCommand) open(ctx context.Context, hostLog *jetstream.HostLog, ou
 	checks := &check.Runner{Scripts: c.Checks, Tenant: c.Tenant, Log: log}
 	return worker.Open(ctx, worker.Options{
 		Tenant: c.Tenant, Host: c.Host, Application: c.Application, Version: string(program), Dir: c.State,
-		HostLog: hostLog, Strategy: system, Machine: c.computer(),
+		HostLog: hostLog, Strategy: system, Machine: c.computer(log),
 		Limits: c.limits(), Log: log,
 		VersionsInterval: time.Duration(c.VersionsInterval), Watch: filewatch.Watch,
 		Role: c.Role, Labels: c.labels, Checks: checks,
@@ -162,6 +163,6 @@ func (c *workerCommand) limits() worker.Limits {
 	return worker.Limits{Step: 2*time.Duration(c.StepLimit) + graceLimit, Reboot: time.Duration(c.RebootLimit)}
 }
 
-func (c *workerCommand) computer() computer {
-	return computer{bootIDFile: c.BootIDFile, rebootCommand: c.RebootCommand, rebootLog: filepath.Join(c.State, "reboot.log")}
+func (c *workerCommand) computer(log *slog.Logger) computer {
+	return computer{bootIDFile: c.BootIDFile, rebootCommand: c.RebootCommand, rebootLog: filepath.Join(c.State, "reboot.log"), override: c.Inhibitors == "override", log: log}
 }

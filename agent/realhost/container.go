@@ -242,6 +242,9 @@ func (c *Container) Must(command string) string {
 	return out
 }
 
+// lookLimit bounds one look at a container that may not have booted.
+const lookLimit = 5 * time.Second
+
 // BootID implements Machine.
 func (c *Container) BootID() (id string) {
 	c.t.Helper()
@@ -250,7 +253,10 @@ func (c *Container) BootID() (id string) {
 			text, _ := os.ReadFile(c.console)
 			c.t.Fatalf("%s does not boot: it is off; its console:\n%s", c.options.Hostname, text)
 		}
-		out, err := c.Run(c.t.Context(), booted)
+		// A command that enters the container while it goes down or comes up may never end.
+		ctx, cancel := context.WithTimeout(c.t.Context(), lookLimit)
+		defer cancel()
+		out, err := c.Run(ctx, booted)
 		id = strings.TrimSpace(out)
 		return err == nil
 	})

@@ -224,7 +224,7 @@ func (s system) BootID() (string, error) {
 }
 
 // Reboot implements worker.Machine.
-func (s system) Reboot(ctx context.Context) error {
+func (s system) Reboot(ctx context.Context, _ strategy.Job) error {
 	w, name := s.m.w, s.m.name
 	switch {
 	case s.p.dead():

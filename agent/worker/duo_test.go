@@ -92,7 +92,7 @@ func (s seen) BootID() (string, error) {
 	return fmt.Sprint("boot-", s.boot), nil
 }
 
-func (s seen) Reboot(context.Context) error {
+func (s seen) Reboot(context.Context, strategy.Job) error {
 	j, err := ReadJournal(filepath.Join(s.dir, "journal.json"))
 	if err != nil {
 		return err

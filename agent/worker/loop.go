@@ -430,7 +430,7 @@ func (w *Worker) reboot(ctx context.Context) error {
 func (w *Worker) askReboot(ctx context.Context) error {
 	limited, cancel := context.WithTimeoutCause(ctx, w.Limits.Reboot, fmt.Errorf("asking for it took longer than %s", w.Limits.Reboot))
 	defer cancel()
-	if err := overdue(limited, w.Machine.Reboot(limited)); err != nil {
+	if err := overdue(limited, w.Machine.Reboot(limited, w.job())); err != nil {
 		return strategy.Fail(message.Boot, fmt.Errorf("cannot reboot: %w", err))
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
 // rebooting is the journal of a host that is to reboot; now is its boot.
@@ -24,7 +25,7 @@ type rebooter struct {
 	reboot func(ctx context.Context) error
 }
 
-func (s rebooter) Reboot(ctx context.Context) error { return s.reboot(ctx) }
+func (s rebooter) Reboot(ctx context.Context, _ strategy.Job) error { return s.reboot(ctx) }
 
 // TestReboot checks that a worker asks for a reboot once, and once more if the worker
 // before it cannot have known whether it asked, and that the host replies in any case

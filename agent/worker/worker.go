@@ -34,8 +34,8 @@ type Machine interface {
 	BootID() (string, error)
 	// Reboot starts a reboot and returns when it is accepted, at the latest when
 	// ctx ends. The deadline of ctx also ends the reboot command; the end of the
-	// worker does not.
-	Reboot(ctx context.Context) error
+	// worker does not. job says for which run, and takes what the reboot waits for.
+	Reboot(ctx context.Context, job strategy.Job) error
 }
 
 // Limits bound the steps of a run; each must be positive.

@@ -98,7 +98,7 @@ var hostFaults = []fault{
 		by: tests("agent/worker", "TestAllow|TestReboot"),
 	},
 	{
-		name: "two-reboot-commands-at-once", in: "agent/cli.computer.Reboot",
+		name: "two-reboot-commands-at-once", in: "agent/cli.computer.runReboot",
 		old: `case errors.Is(err, unix.EWOULDBLOCK):
 			return nil`,
 		new: `case errors.Is(err, unix.EWOULDBLOCK):`,

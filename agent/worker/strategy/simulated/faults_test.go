@@ -20,7 +20,7 @@ func do(ctx context.Context, h *simulated.Host, action string) error {
 	case "upgrade":
 		return upgrade(ctx, h)
 	case "reboot":
-		return h.Reboot(ctx)
+		return h.Reboot(ctx, strategy.Job{})
 	case "verify":
 		return h.Verify(ctx, job(7))
 	case "rollback":
@@ -221,7 +221,7 @@ func TestEventsNobodyReceivesDoNotBlock(t *testing.T) {
 	t.Parallel()
 	h := open(t, t.TempDir())
 	for range 50 {
-		if err := h.Reboot(t.Context()); err != nil {
+		if err := h.Reboot(t.Context(), strategy.Job{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -178,7 +178,7 @@ func (h *Host) BootID() (string, error) {
 
 // Reboot sends RebootRequested to the supervisor and returns at once, unless there
 // is a fault. The host does not change until Boot.
-func (h *Host) Reboot(ctx context.Context) error {
+func (h *Host) Reboot(ctx context.Context, _ strategy.Job) error {
 	silent := func(int, string) {}
 	return h.act(ctx, actionReboot, silent, func(string) error {
 		u, err := h.upgrade()

@@ -118,7 +118,7 @@ func TestRunFromPrepareToVerify(t *testing.T) {
 	if err := h.Verify(ctx, job(41)); err == nil || !strings.Contains(err.Error(), "it should be 6.1.1") {
 		t.Fatalf("verify before the boot: %v", err)
 	}
-	if err := h.Reboot(ctx); err != nil {
+	if err := h.Reboot(ctx, strategy.Job{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := events(h); !slices.Equal(got, []simulated.Event{simulated.RebootRequested}) {
@@ -251,7 +251,7 @@ func TestDown(t *testing.T) {
 	}
 	down(false)
 	for range 2 {
-		if err := errors.Join(upgrade(t.Context(), h), h.Reboot(t.Context()), h.Reboot(t.Context())); err != nil {
+		if err := errors.Join(upgrade(t.Context(), h), h.Reboot(t.Context(), strategy.Job{}), h.Reboot(t.Context(), strategy.Job{})); err != nil {
 			t.Fatal(err)
 		}
 		down(true)
