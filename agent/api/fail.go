@@ -31,6 +31,13 @@ func problem(status int, field, value, format string, args ...any) error {
 	}}}}
 }
 
+// missing returns an answer that an object of that name does not exist.
+func missing(object, format string, args ...any) error {
+	return &answer{status: http.StatusNotFound, body: v1.ErrorBody{Errors: []v1.Error{{
+		Message: fmt.Sprintf(format, args...), Info: v1.ErrorInfo{Missing: object},
+	}}}}
+}
+
 // badRequest returns an answer that names a field, its value and the reason.
 func badRequest(field, value, right string) error {
 	if value == "" {

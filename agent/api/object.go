@@ -87,7 +87,7 @@ func (o *object[T]) stored(ctx context.Context, tenant string) (stored[T], error
 }
 
 func (o *object[T]) missing(c *call) error {
-	return problem(http.StatusNotFound, "", "", "tenant %q has no %s; create it with PUT", c.tenant, o.noun)
+	return missing(o.noun, "tenant %q has no %s; create it with PUT", c.tenant, o.noun)
 }
 
 func (o *object[T]) mismatch(c *call, now stored[T]) error {

@@ -153,7 +153,7 @@ func TestRolloutObject(t *testing.T) {
 	s := serve(t, m, Read, Write)
 	const body = `{"stages":[{"name":"canary","match":{"labels":{"ring":"0"}},"soak":"90m"},{"name":"rest"}],"splay":"60s"}`
 	const canonical = `{"stages":[{"name":"canary","match":{"labels":{"ring":"0"}},"soak":"1h30m"},{"name":"rest"}],"splay":"1m"}`
-	s.want("GET", rolloutPath, "", 404, `tenant \"acme\" has no rollout; create it with PUT`)
+	s.want("GET", rolloutPath, "", 404, `tenant \"acme\" has no rollout; create it with PUT","error-info":{"missing":"rollout"}`)
 	s.want("PATCH", rolloutPath, `{}`, 404, "create it with PUT")
 	s.want("PATCH", rolloutPath, `{"splya":"1h"}`, 400, "splya: unknown key")
 	s.want("DELETE", rolloutPath, "", 404, "has no rollout")

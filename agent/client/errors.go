@@ -115,7 +115,7 @@ func readInfo(raw json.RawMessage, s *secret) v1.ErrorInfo {
 	// An error leaves out what does not fit, another server's own, and keeps
 	// the rest.
 	_ = json.Unmarshal(raw, &info)
-	info.Field, info.Value = s.clean(info.Field), s.clean(info.Value)
+	info.Field, info.Value, info.Missing = s.clean(info.Field), s.clean(info.Value), s.clean(info.Missing)
 	return info
 }
 

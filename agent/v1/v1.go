@@ -33,6 +33,9 @@ type ErrorInfo struct {
 	Value string `json:"value,omitempty"`
 	// Run is the id of the run that stands in the way, if one does.
 	Run uint64 `json:"run,omitempty"`
+	// Missing is the object that the tenant does not have, such as "rollout"; empty
+	// when the problem is another one.
+	Missing string `json:"missing,omitempty"`
 }
 
 // Problem is one thing that is wrong with a body: its field, the value there as

@@ -44,7 +44,6 @@ var kind = &apiobject.Kind[v1.Calendar]{
 func New() resource.Resource {
 	return &Resource{apiobject.New[v1.Calendar, model](kind, "Calendars", tenantresource.Kind[v1.Calendar]{
 		Noun:   "calendar",
-		Absent: "tenant %q has no calendar",
 		Warn:   nextwindow.WarnOfCalendar,
 		Object: func(at tenantresource.Key) client.Object[v1.Calendar] { return client.CalendarNamed(at.Name) },
 	})}

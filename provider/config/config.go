@@ -43,7 +43,6 @@ func New() resource.Resource {
 	return &Resource{tenantresource.New[v1.OSUpgrade, model](tenantresource.Kind[v1.OSUpgrade]{
 		TypeName: TypeName,
 		Noun:     "configuration",
-		Absent:   "tenant %q has no os-upgrade configuration",
 		Locate:   locate,
 		Warn:     nextwindow.WarnOfConfig,
 		Object:   func(tenantresource.Key) client.Object[v1.OSUpgrade] { return client.Configs },

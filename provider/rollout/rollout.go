@@ -52,7 +52,6 @@ var kind = &apiobject.Kind[v1.Rollout]{
 func New() resource.Resource {
 	return &Resource{apiobject.New[v1.Rollout, model](kind, "Rollouts", tenantresource.Kind[v1.Rollout]{
 		Noun:   "rollout",
-		Absent: "tenant %q has no rollout",
 		Object: func(tenantresource.Key) client.Object[v1.Rollout] { return client.Rollouts },
 	})}
 }

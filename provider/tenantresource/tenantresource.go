@@ -36,9 +36,6 @@ type Kind[T any] struct {
 	TypeName string
 	// Noun names the object for people, such as "configuration".
 	Noun string
-	// Absent is the beginning of the agent's error for an object that does not
-	// exist; %q is the tenant.
-	Absent string
 	// NotFound is the advice for a write that fails with 404; empty means the
 	// usual advice.
 	NotFound string

@@ -167,15 +167,15 @@ func pause(ctx context.Context, try int) error {
 }
 
 // removed reports whether a failed read proves that the object has been removed,
-// and not that endpoint, tenant or token are wrong (terraform.md 5 row 8). A 404
-// with another text than the agent's proves it only if the tenant's state can be
-// read.
+// and not that endpoint, tenant or token are wrong (terraform.md 5 row 8). The agent
+// names the missing object in error-info. A 404 without that, of another server, proves
+// it only if the tenant's state can be read.
 func (k Kind[T]) removed(ctx context.Context, api *client.Client, at Key, err error) bool {
 	var answer *client.Error
 	if !client.Missing(err) || !errors.As(err, &answer) {
 		return false
 	}
-	if strings.HasPrefix(answer.Errors[0].Message, fmt.Sprintf(k.Absent, at.Tenant)) {
+	if answer.Errors[0].Info.Missing != "" {
 		return true
 	}
 	_, err = api.State(ctx, at.Tenant, "")

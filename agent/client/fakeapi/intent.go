@@ -197,9 +197,9 @@ func (o *object[T]) refusePrecondition(w http.ResponseWriter, r *http.Request, n
 func (o *object[T]) absent(name string) v1.Error {
 	tenant, name, several := strings.Cut(name, "/")
 	if several {
-		return v1.Error{Message: fmt.Sprintf("tenant %q has no %s %q", tenant, o.noun, name)}
+		return v1.Error{Message: fmt.Sprintf("tenant %q has no %s %q", tenant, o.noun, name), Info: v1.ErrorInfo{Missing: o.noun}}
 	}
-	return v1.Error{Message: fmt.Sprintf("tenant %q has no %s", tenant, o.noun)}
+	return v1.Error{Message: fmt.Sprintf("tenant %q has no %s", tenant, o.noun), Info: v1.ErrorInfo{Missing: o.noun}}
 }
 
 func (s *Server) tag(w http.ResponseWriter, etag string) {
