@@ -66,7 +66,7 @@ func (s *server) getHost(c *call) error {
 	name := c.PathValue("host")
 	host, err := c.controller.Host(c.Context(), name)
 	if errors.Is(err, run.ErrNoHost) {
-		return problem(http.StatusNotFound, "host", name, "host %q is not known", name)
+		return problem(http.StatusNotFound, "host", name, "host %q is not known; osupgrade-agent hosts lists those that are", name)
 	} else if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (s *server) deleteHost(c *call) error {
 		}
 	}
 	if err := c.controller.Forget(c.Context(), name, run.Deletion{By: c.by, Why: why}); errors.Is(err, run.ErrNoHost) {
-		return problem(http.StatusNotFound, "host", name, "host %q is not known", name)
+		return problem(http.StatusNotFound, "host", name, "host %q is not known; osupgrade-agent hosts lists those that are", name)
 	} else if err != nil {
 		return err
 	}

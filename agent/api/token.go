@@ -189,7 +189,7 @@ func (t *Tokens) Bearer(r *http.Request) (Token, error) {
 	}
 	token, err := t.read(nameOf(strings.TrimSpace(text)))
 	if errors.Is(err, os.ErrNotExist) {
-		return Token{}, problem(http.StatusUnauthorized, "", "", "the token is unknown")
+		return Token{}, problem(http.StatusUnauthorized, "", "", "the token is unknown: this site has none like it; make one with osupgrade-agent credentials token")
 	}
 	if errors.Is(err, errDamagedToken) {
 		return Token{}, problem(http.StatusUnauthorized, "", "", "%s", errDamagedToken)
@@ -198,7 +198,7 @@ func (t *Tokens) Bearer(r *http.Request) (Token, error) {
 		return Token{}, err
 	}
 	if token.Expires != nil && time.Now().After(*token.Expires) {
-		return Token{}, problem(http.StatusUnauthorized, "", "", "the token has expired")
+		return Token{}, problem(http.StatusUnauthorized, "", "", "the token has expired; make a new one with osupgrade-agent credentials token")
 	}
 	return token, nil
 }

@@ -55,16 +55,25 @@ func advise(s v1.Situation, r *v1.Run) []advice {
 
 // adviseRun returns what the run under way needs of a person.
 func adviseRun(r v1.Run) []advice {
-	w := r.WaitingFor
 	switch {
 	case r.Reason != "":
 		return adviseLog(r.Reason)
 	case r.Aborted != "":
 		return []advice{{"wait for the hosts under way, or end the run at once", withReason("abort", "--now")}}
+	}
+	todo := adviseWaiting(r)
+	if len(todo) == 0 && r.Paused != "" { // What is under way goes on, and then it waits.
+		return adviseResume(r)
+	}
+	return todo
+}
+
+// adviseWaiting returns what a person has to do about what the run waits for.
+func adviseWaiting(r v1.Run) []advice {
+	w := r.WaitingFor
+	switch {
 	case w == nil:
 		return nil
-	}
-	switch {
 	case w.What == run.ForApproval:
 		return []advice{
 			{"let stage " + w.Stage + " begin", withReason("approve", w.Stage)},
@@ -97,12 +106,15 @@ func adviseLog(trouble string) []advice {
 }
 
 func adviseResume(r v1.Run) []advice {
-	by, _, _ := strings.Cut(strings.TrimPrefix(r.Paused, "by "), ":")
+	by, why, _ := strings.Cut(strings.TrimPrefix(r.Paused, "by "), ": ")
 	switch by {
 	case message.ByRollout:
 		return []advice{{"set \"paused\" to false in the rollout", command("edit", "rollout")}}
 	case message.ByAgent:
-		return []advice{{"repair what cannot be read: " + r.WaitingFor.Detail, ""}}
+		if w := r.WaitingFor; w != nil && w.What == run.ForResume {
+			why = w.Detail
+		}
+		return []advice{{"repair what cannot be read: " + why, ""}}
 	}
 	return []advice{
 		{"let the run go on", withReason("resume")},

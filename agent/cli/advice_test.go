@@ -41,6 +41,7 @@ func TestAdvice(t *testing.T) {
 		"paused by ann":         {idle, under(v1.WaitingFor{What: "resume"}, "by ann: lunch"), "let the run go on: osupgrade-agent resume --reason …"},
 		"paused by the rollout": {idle, under(v1.WaitingFor{What: "resume"}, "by rollout"), `set "paused" to false in the rollout: osupgrade-agent edit rollout`},
 		"paused by the agent":   {idle, under(v1.WaitingFor{What: "resume", Detail: "somebody to repair a calendar"}, "by the agent itself: x"), "repair what cannot be read: somebody to repair a calendar"},
+		"paused meanwhile":      {idle, under(v1.WaitingFor{What: "host", Hosts: []string{"h01"}, Until: &until}, "by ann: lunch"), "let the run go on: osupgrade-agent resume --reason …"},
 		"aborting":              {idle, &v1.Run{ID: 7, Phase: "upgrading", Aborted: "by ann: wrong release"}, "or end the run at once: osupgrade-agent abort --now --reason …"},
 		"a fleet check":         {idle, under(v1.WaitingFor{What: "check", Detail: "the checks of the fleet, which failed: 503"}, ""), "look at the checks of the fleet, which failed: 503"},
 		"an older copy":         {v1.Situation{WaitingFor: &v1.WaitingFor{What: "log", Detail: "x; run osupgrade-agent recover"}, Hosts: 3}, nil, "or go on with this log under a new identity: osupgrade-agent recover --data DIR"},

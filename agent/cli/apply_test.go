@@ -201,8 +201,9 @@ func TestEdit(t *testing.T) {
 		{"changed", "sed -i 's/name: one/name: two/'", nil, exitOK, "Written, in this order: config.", false},
 		{"another is added", `sh -c 'echo "rollout: {}" >>"$0"'`, nil, exitOK, "rollout: new\n", false},
 		{"invalid, then right", `sh -c 'if grep -q "config.worker-applications.0..label: unknown" "$0"; then sed -i s/label/name/ "$0"; else sed -i "s/name: two/label: three/" "$0"; fi'`, nil, exitOK, "name: three", false},
-		{"invalid for good", "sed -i 's/name: three/name: T/'", nil, exitFailed, "nothing was written, the text is still invalid:\n", true},
-		{"no editor", "/nonexistent/editor", nil, exitFailed, "set EDITOR to another one", true},
+		{"invalid for good", "sed -i 's/name: three/name: T/'", nil, exitFailed, "; mend it, and osupgrade-agent apply -f", true},
+		{"no editor", "/nonexistent/editor", nil, exitFailed, "set EDITOR to another one", false},
+		{"editor given up", `sh -c 'sed -i s/three/four/ "$0"; exit 1'`, nil, exitFailed, "; osupgrade-agent apply -f", true},
 		{"meanwhile another", `sh -c 'sed -i s/three/four/ "$0"; touch "` + temp + `/edited"'`, func() {
 			s.Inject("PUT", "/os-upgrade", fakeapi.First(func() {}), fakeapi.First(func() { s.SetConfig("acme", v1.OSUpgrade{}) }))
 		}, exitFailed, "cannot change config: it was changed meanwhile", true},

@@ -146,7 +146,7 @@ func newParser(c *commands, program string, more ...kong.Option) (*kong.Kong, er
 		kong.Configuration(files.load),
 		kong.Vars{"version": program, "strategies": strings.Join(strategyNames(), ", ")},
 		kong.Bind(version(program), files, dialer(nil)),
-		kong.NamedMapper("path", kong.MapperFunc(pathMapper)), kong.PostBuild(addExamples),
+		kong.NamedMapper("path", kong.MapperFunc(pathMapper)), kong.PostBuild(addExamples), kong.PostBuild(withoutEmptyPaths),
 	}, more...)...)
 }
 

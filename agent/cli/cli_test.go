@@ -256,8 +256,16 @@ func TestEmptyPath(t *testing.T) {
 	if code, stdout, stderr := call(t, "serve", "--tenants", "a", "--print-config"); code != exitOK || !strings.Contains(stdout, "# From: default.\ndata: /var/lib/osupgrade\n") {
 		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
 	}
-	if code, _, stderr := call(t, "dev"); code != exitUsage || !strings.Contains(stderr, "--data: it is empty; give the path of a file or folder") {
+	if code, _, stderr := call(t, "dev"); code != exitUsage || !strings.Contains(stderr, "missing flags: --data=DIR") {
 		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	if code, _, stderr := call(t, "dev", "--data", ""); code != exitUsage || !strings.Contains(stderr, "--data: it is empty; give the path of a file or folder") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	t.Setenv("OSUPGRADE_KEY_FILE", "")
+	config := writeIn(t, t.TempDir())("worker.yaml", "tenant: acme\nhost: h01\napplication: app\nkey-file: /srv/key\nscripts: /srv/scripts\n")
+	if code, stdout, stderr := call(t, "worker", "--config", config, "--print-config"); code != exitOK || !strings.Contains(stdout, "key-file: /srv/key\n") {
+		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
 	}
 }
 

@@ -129,9 +129,18 @@ func (f *configFile) Validate(*kong.Application) error {
 	return nil
 }
 
-// pathMapper reads the path of a file or folder. An empty one is as good as none: a
-// variable that is set to nothing names no file, and surely not the folder that the
-// program happens to be in.
+// withoutEmptyPaths has the parser pass over the variables of paths that are set to
+// nothing: they name no file, and surely not the folder that the program happens to be in.
+func withoutEmptyPaths(k *kong.Kong) error {
+	return kong.Visit(k.Model, func(node kong.Visitable, next kong.Next) error {
+		if flag, ok := node.(*kong.Flag); ok && flag.Tag.Type == "path" {
+			flag.Tag.Envs = slices.DeleteFunc(slices.Clone(flag.Tag.Envs), func(name string) bool { return os.Getenv(name) == "" })
+		}
+		return next(nil)
+	})
+}
+
+// pathMapper reads the path of a file or folder. An empty one is as good as none.
 func pathMapper(ctx *kong.DecodeContext, target reflect.Value) error {
 	if target.Kind() != reflect.String { // A list of paths.
 		return kong.NewRegistry().RegisterDefaults().ForNamedType("path", target.Type()).Decode(ctx, target)
@@ -159,7 +168,7 @@ func (f *configFile) Resolve(command *kong.Context, _ *kong.Path, flag *kong.Fla
 		f.take(command.Flags())
 	}
 	for _, name := range flag.Envs {
-		if value, set := os.LookupEnv(name); set && (value != "" || flag.Tag.Type != "path") {
+		if _, set := os.LookupEnv(name); set && slices.Contains(flag.Tag.Envs, name) {
 			return nil, nil
 		}
 	}

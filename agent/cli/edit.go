@@ -41,8 +41,12 @@ func (c *editCommand) Run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	kept, err := s.edit(ctx, out)
-	if kept && err != nil {
-		return fmt.Errorf("%w\nThe text is kept in %s; osupgrade-agent apply -f %[2]s writes it", err, s.path)
+	if kept && err != nil && s.changed() {
+		mend := ""
+		if s.shown != nil {
+			mend = "mend it, and "
+		}
+		return fmt.Errorf("%w\nThe text is kept in %s; %[3]sosupgrade-agent apply -f %[2]s writes it", err, s.path, mend)
 	}
 	return errors.Join(err, os.Remove(s.path))
 }
@@ -54,8 +58,15 @@ type edit struct {
 	// notes are comments above the text, original the text without them.
 	notes    string
 	original []byte
-	// shown is what was said of the text when it was opened last.
+	// shown is what was said of the text when it was opened last; nil when it was right.
 	shown error
+}
+
+// changed reports whether the file has a text that is worth keeping.
+func (e *edit) changed() bool {
+	saved, err := readFile(e.path)
+	text := withoutNotes(saved)
+	return err != nil || len(bytes.TrimSpace(text)) > 0 && !bytes.Equal(text, e.original)
 }
 
 func newEdit(site *siteIntent, keys []intent.Key, endpoint string) (*edit, error) {
@@ -137,7 +148,7 @@ func (e *edit) check(ctx context.Context, text []byte) (intent.Intent, []intent.
 // was saved without the comments above it.
 func (e *edit) open(text []byte, wrong error) ([]byte, error) {
 	notes := e.notes
-	if wrong != nil {
+	if e.shown = nil; wrong != nil {
 		notes += "\nThis is invalid; a text that is saved unchanged is given up:\n"
 		e.shown = linesDown(wrong, strings.Count(notes+wrong.Error(), "\n")+1)
 		notes += e.shown.Error() + "\n"

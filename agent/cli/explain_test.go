@@ -31,6 +31,9 @@ func TestErrorsSpeakTheCommandLine(t *testing.T) {
 		}
 	})
 	configure(t, d.Endpoint, d.Token)
+	secure := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(secure.Close)
+	secure.URL = strings.Replace(secure.URL, "https:", "http:", 1)
 	const path = "/v1/state/tenants/demo/os-upgrade"
 	for name, c := range map[string]struct {
 		endpoint string
@@ -43,8 +46,10 @@ func TestErrorsSpeakTheCommandLine(t *testing.T) {
 		"duration in a window":      {d.Endpoint, []string{"start", "--duration", "1h"}, exitUsage, "--duration bounds a run outside of the windows; give it with --override-window"},
 		"unknown run":               {d.Endpoint, []string{"watch", "77"}, exitFailed, "run 77: there is no such run (GET " + path + "/runs/77: 404 Not Found)"},
 		"forget a host that is up":  {d.Endpoint, []string{"forget", "h01", "--reason", "x"}, exitFailed, "host h01 is online"},
-		"forget an unknown host":    {d.Endpoint, []string{"forget", "h77", "--reason", "x"}, exitFailed, `host "h77" is not known (DELETE ` + path + "/hosts/h77: 404 Not Found)"},
-		"nobody answers":            {"http://127.0.0.1:1", []string{"status"}, exitFailed, "cannot reach the REST API: dial tcp 127.0.0.1:1: connect: connection refused (after 2 tries) (GET " + path + ")"},
+		"forget an unknown host":    {d.Endpoint, []string{"forget", "h77", "--reason", "x"}, exitFailed, `host "h77" is not known; osupgrade-agent hosts lists those that are (DELETE ` + path + "/hosts/h77: 404 Not Found)"},
+		"nobody answers":            {"http://127.0.0.1:1", []string{"status"}, exitFailed, "cannot reach the REST API: dial tcp 127.0.0.1:1: connect: connection refused (after 2 tries); no agent listens there: start one, or give --endpoint (GET " + path + ")"},
+		"HTTPS to an agent of HTTP": {strings.Replace(d.Endpoint, "http:", "https:", 1), []string{"status"}, exitFailed, "http: server gave HTTP response to HTTPS client (after 2 tries); the agent speaks HTTP there: give --endpoint http://… (GET " + path + ")"},
+		"HTTP to an agent of HTTPS": {secure.URL, []string{"status"}, exitFailed, "the agent speaks HTTPS there; give --endpoint https://… (GET " + path + ": 400 Bad Request)"},
 		"no reason at all":          {d.Endpoint, []string{"start", "--override-window", "--reason", " "}, exitUsage, "--override-window needs a --reason"},
 		"duration of nothing":       {d.Endpoint, []string{"start", "--override-window", "--reason", "x", "--duration", "long"}, exitUsage, `--duration: "long" is not a duration`},
 		"duration without end":      {d.Endpoint, []string{"start", "--override-window", "--reason", "x", "--duration", "200000d"}, exitUsage, `--duration: "200000d" is too long; use 1m to 7d`},

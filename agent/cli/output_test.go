@@ -37,6 +37,7 @@ two
 		"runs --host h03 --output":    {exitUsage, "give the id of a run and --host"},
 		"runs 41 --output":            {exitUsage, "give the id of a run and --host"},
 		"runs 41 --host x/y --output": {exitUsage, "is not the name of a host"},
+		"runs 41 --host h03":          {exitUsage, "add --output to see what the host has printed in run 41"},
 		"hosts --output":              {exitUsage, "--output: the format is missing; use text or json"},
 		"hosts --output yaml":         {exitUsage, `--output: "yaml" is no format; use text or json`},
 		"hosts --output=":             {exitUsage, `--output: "" is no format; use text or json`},

@@ -76,6 +76,9 @@ func (c *runsCommand) Validate() error {
 	if c.Output == asPrinted && (c.ID == 0 || c.Host == "") {
 		return errors.New("--output: give the id of a run and --host to see what the scripts of a host have printed, or use --output text or json")
 	}
+	if c.Output != asPrinted && c.ID != 0 && c.Host != "" {
+		return fmt.Errorf("--host: it selects no part of a run; add --output to see what the host has printed in run %d, or leave --host out", c.ID)
+	}
 	return nil
 }
 

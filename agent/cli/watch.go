@@ -205,6 +205,9 @@ func (p *progress) show(r v1.Run, changed []v1.RunHost) {
 		return
 	}
 	at, first := p.timeFormat(), p.last.ID == 0
+	if p.last.ID == r.ID && p.last.Paused != "" && r.Paused == "" && !r.Finished() {
+		p.line("run %d: resumed", r.ID)
+	}
 	p.last = r
 	if first {
 		p.line("run %d: %s, not after %s", r.ID, text.Count(len(r.Hosts), "host", "hosts"), at.at(r.NotAfter))

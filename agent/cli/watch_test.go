@@ -165,6 +165,22 @@ func TestWatchThatCannotPrint(t *testing.T) {
 	}
 }
 
+// TestProgressTellsOfResume checks that who watches reads that a run that was paused goes
+// on.
+func TestProgressTellsOfResume(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	p := newProgress(&out, &operator{Output: "text"}, 5)
+	paused := v1.Run{ID: 5, Phase: "upgrading", Paused: "by ann: lunch", WaitingFor: &v1.WaitingFor{What: "resume", Detail: "a resume: paused by ann: lunch"}}
+	p.show(paused, nil)
+	p.show(paused, nil)
+	p.show(v1.Run{ID: 5, Phase: "upgrading"}, nil)
+	p.show(v1.Run{ID: 5, Phase: "finished", Result: "completed"}, nil)
+	if text := out.String(); strings.Count(text, "run 5: resumed\n") != 1 {
+		t.Errorf("shown is:\n%s", text)
+	}
+}
+
 // TestProgressForecast checks that what a run expects is shown when it changes,
 // and not again with each host.
 func TestProgressForecast(t *testing.T) {

@@ -337,6 +337,9 @@ func (h *hosts) viewOf(host *host, newest *run.State) v1.Host {
 	if newest != nil {
 		if member, found := newest.Host(host.Name); found {
 			last = view.HostRun(newest, member)
+			if member.Status == run.Upgraded {
+				shown.OutdatedSince = nil // Also before the end of the run, at which that is noted.
+			}
 		}
 	}
 	if last.ID != 0 {

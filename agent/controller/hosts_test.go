@@ -140,6 +140,23 @@ func TestHost(t *testing.T) {
 	})
 }
 
+// TestUpgradedIsNotOutdated checks that a host that the run under way has upgraded is not
+// shown as outdated any more.
+func TestUpgradedIsNotOutdated(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	s, r := stateOf(newMemory().options(t)), halfDone(t, now)
+	for _, member := range r.Hosts() {
+		s.heard(member.Name, message.Alive{Application: "app"}, now)
+		s.hosts.known[member.Name].OutdatedSince = now.Add(-time.Hour)
+	}
+	for _, h := range s.hosts.view(now, r) {
+		if upgraded := h.LastRun.Status == "upgraded"; upgraded != (h.OutdatedSince == nil) || upgraded != (h.Hostname == "h01") {
+			t.Errorf("%s is %s and outdated since %v", h.Hostname, h.LastRun.Status, h.OutdatedSince)
+		}
+	}
+}
+
 // TestLastRunOfAHost checks what a host shows of its last run, and since when it is
 // outdated: from the end of the first run that did not upgrade it to the next that
 // does, also after a restart and for a host that is silent.

@@ -101,7 +101,7 @@ func TestResolvedCheck(t *testing.T) {
 		`stages[0]: "all" has 0 hosts of which 1 may be unavailable; each must be at least 1`: func(r *Resolved) { r.Stages[0].Size = 0 },
 		`stages[0]: "all" has 3 hosts of which 0 may be unavailable; each must be at least 1`: func(r *Resolved) { r.Stages[0].MaxUnavailable = 0 },
 		`stages[0]: "all" has 4 hosts, the run has 3`:                                         func(r *Resolved) { r.Stages[0].Size = 4 },
-		`stages: they have 2 hosts, the run has 3`:                                            func(r *Resolved) { r.Stages[0].Size = 2 },
+		`stages: they have 1 host, the run has 3`:                                             func(r *Resolved) { r.Stages[0].Size = 1 },
 		`max-failures: 0 is invalid; use at least 1`:                                          func(r *Resolved) { r.MaxFailures = 0 },
 		`on-failure: "hope" is none of stop, pause, continue`:                                 func(r *Resolved) { r.OnFailure = "hope" },
 		`overrun: "hope" is none of finish-host, stop`:                                        func(r *Resolved) { r.Overrun = "hope" },

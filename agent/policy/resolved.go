@@ -1,6 +1,10 @@
 package policy
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
+)
 
 // Resolved is the rollout of one run: the declared rollout with its defaults,
 // applied to the fleet when the run was opened. It has a number of hosts in place
@@ -87,11 +91,11 @@ func (r *Resolved) Check(members int) error {
 	size := 0
 	for i, s := range r.Stages {
 		if s.Name == "" || s.Size < 1 || s.MaxUnavailable < 1 {
-			return fmt.Errorf("stages[%d]: %q has %d hosts of which %d may be unavailable; each must be at least 1", i, s.Name, s.Size, s.MaxUnavailable)
+			return fmt.Errorf("stages[%d]: %q has %s of which %d may be unavailable; each must be at least 1", i, s.Name, hosts(s.Size), s.MaxUnavailable)
 		}
 		// The sum of sizes as large as this could overflow.
 		if s.Size > members {
-			return fmt.Errorf("stages[%d]: %q has %d hosts, the run has %d", i, s.Name, s.Size, members)
+			return fmt.Errorf("stages[%d]: %q has %s, the run has %d", i, s.Name, hosts(s.Size), members)
 		}
 		if err := firstUnreadable(fmt.Sprintf("stages[%d]", i), s.Stage); err != nil {
 			return err
@@ -103,7 +107,7 @@ func (r *Resolved) Check(members int) error {
 	}
 	switch {
 	case size != members:
-		return fmt.Errorf("stages: they have %d hosts, the run has %d", size, members)
+		return fmt.Errorf("stages: they have %s, the run has %d", hosts(size), members)
 	case r.MaxFailures < 1:
 		return fmt.Errorf("max-failures: %d is invalid; use at least 1", r.MaxFailures)
 	case r.OnFailure != Stop && r.OnFailure != Pause && r.OnFailure != Continue:
@@ -117,3 +121,5 @@ func (r *Resolved) Check(members int) error {
 	}
 	return nil
 }
+
+func hosts(n int) string { return text.Count(n, "host", "hosts") }

@@ -203,6 +203,8 @@ func Restore(ctx context.Context, from, dir string, skip uint64, out io.Writer, 
 		return err
 	}
 	defer func() { _ = file.Close() }()
+	_, err = os.Lstat(dir)
+	made := errors.Is(err, fs.ErrNotExist)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -212,7 +214,11 @@ func Restore(ctx context.Context, from, dir string, skip uint64, out io.Writer, 
 	}
 	renew := func(server *natsd.Server) error { return recoverAll(ctx, server, aside, skip, out) }
 	if err := restoreAside(ctx, file, aside, logger, renew); err != nil {
-		return errors.Join(fmt.Errorf("cannot restore %s: %w", from, err), os.RemoveAll(aside))
+		err = errors.Join(fmt.Errorf("cannot restore %s: %w", from, err), os.RemoveAll(aside))
+		if made {
+			err = errors.Join(err, os.Remove(dir))
+		}
+		return err
 	}
 	for _, part := range siteParts {
 		if err := os.Rename(filepath.Join(aside, part), filepath.Join(dir, part)); err != nil && !errors.Is(err, fs.ErrNotExist) {

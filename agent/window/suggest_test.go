@@ -9,11 +9,12 @@ import (
 
 func TestClosest(t *testing.T) {
 	t.Parallel()
-	keys := []string{"days-of-week", "start-time", "timezone", "duration"}
+	keys := []string{"days-of-week", "start-time", "timezone", "duration", "match"}
 	for _, row := range []struct{ name, text, want string }{
 		{"letter missing", "start-tme", "start-time"},
 		{"letter too many", "durations", "duration"},
 		{"letters swapped", "tiemzone", "timezone"},
+		{"letters of a short one swapped", "macth", "match"},
 		{"other sign", "start_time", "start-time"},
 		{"other case", "Duration", "duration"},
 		{"beginning", "days", "days-of-week"},
