@@ -2,11 +2,13 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/cli"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/simulated"
@@ -46,6 +48,28 @@ func TestGuideJSON(t *testing.T) {
 	}
 	if r, err := v1.DecodeRollout("application/json", []byte(shown[1])); err != nil || r.Timeouts == nil {
 		t.Errorf("the guide's rollout is %+v, %v", r, err)
+	}
+}
+
+// TestGuideStrategies checks that a worker takes the configuration that the guide of each
+// strategy shows.
+func TestGuideStrategies(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"apt", "rauc", "ostree"} {
+		shown := regexp.MustCompile("(?s)```yaml\n# /etc/osupgrade/worker.yaml\n(.*?)```").FindAllStringSubmatch(read(t, "../templates/guides/"+name+".md"), -1)
+		if len(shown) == 0 {
+			t.Errorf("the guide of %s shows no worker.yaml", name)
+		}
+		for _, example := range shown {
+			config := filepath.Join(t.TempDir(), "worker.yaml")
+			if err := os.WriteFile(config, []byte(example[1]+"tenant: acme\napplication: os\nhost: h01\nkey-file: /etc/osupgrade/h01.key\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var out, problems strings.Builder
+			if code := cli.Run(t.Context(), "test", []string{"worker", "--config", config, "--print-config"}, strings.NewReader(""), &out, &problems); code != 0 || !strings.Contains(out.String(), "strategy: "+name) {
+				t.Errorf("%s: exit code %d, %s%s", name, code, &out, &problems)
+			}
+		}
 	}
 }
 

@@ -26,7 +26,9 @@ type strategyOptions struct {
 	// name there.
 	State string `kong:"-" json:"state,omitempty"`
 
-	Apt aptOptions `embed:"" prefix:"apt-" json:"apt"`
+	Apt    aptOptions    `embed:"" prefix:"apt-" json:"apt"`
+	RAUC   raucOptions   `embed:"" prefix:"rauc-" json:"rauc"`
+	OSTree ostreeOptions `embed:"" prefix:"ostree-" json:"ostree"`
 }
 
 // native is a strategy of this program.
@@ -42,7 +44,9 @@ type native struct {
 // natives are the strategies of this program by name. A new one is a line here, and its
 // options a member of strategyOptions.
 var natives = map[string]native{
-	"apt": {open: openApt, signs: []string{"/var/lib/dpkg/status"}},
+	"apt":    {open: openApt, signs: []string{"/var/lib/dpkg/status"}},
+	"rauc":   {open: openRAUC, signs: []string{"/etc/rauc/system.conf", "/usr/lib/rauc/system.conf"}, image: true},
+	"ostree": {open: openOSTree, signs: []string{"/run/ostree-booted"}, image: true},
 }
 
 const (

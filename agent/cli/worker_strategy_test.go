@@ -55,6 +55,9 @@ func TestStrategyFlags(t *testing.T) { //nolint:paralleltest // it adds to nativ
 		"scripts too many": {[]string{"--strategy", "of-a-test", "--scripts", t.TempDir()}, "scripts: strategy of-a-test has no scripts; leave it out"},
 		"no such strategy": {[]string{"--strategy", "magic"}, `strategy: "magic" is not a strategy; use auto, or one of exec, apt`},
 		"wrong options":    {[]string{"--strategy", "apt", "--apt-mode", "packages"}, "apt-packages: none is given"},
+		"no bundle":        {[]string{"--strategy", "rauc"}, "rauc-bundle is missing; set the address of the bundle"},
+		"http":             {[]string{"--strategy", "rauc", "--rauc-bundle", "http://updates.example.org/a.raucb"}, "without encryption; use https, or allow http (rauc-allow-http)"},
+		"no branch":        {[]string{"--strategy", "ostree", "--ostree-ref", "stable"}, `ostree-ref: "stable" is no branch of a remote; use REMOTE:BRANCH`},
 		"a wrong word":     {[]string{"--strategy", "apt", "--apt-conffiles", "ask"}, "--apt-conffiles must be one of"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,6 +86,8 @@ func TestDetectStrategy(t *testing.T) { //nolint:paralleltest // it adds to nati
 		"a Debian with scripts":     {"/etc/scripts", []string{dpkg}, "exec", "scripts is /etc/scripts", ""},
 		"an image made from Debian": {"", []string{dpkg, "/run/image"}, "of-an-image", "/run/image exists", ""},
 		"two kinds of packages":     {"", []string{dpkg, "/var/lib/rpm"}, "", "", "may be upgraded by apt or by of-rpm (" + dpkg + " exists, /var/lib/rpm exists); name the one to use"},
+		"slots of RAUC":             {"", []string{dpkg, "/etc/rauc/system.conf"}, "rauc", "/etc/rauc/system.conf exists", ""},
+		"started by OSTree":         {"", []string{dpkg, "/run/ostree-booted"}, "ostree", "/run/ostree-booted exists", ""},
 		"an unknown system":         {"", nil, "", "", "it has none of /etc/image.conf or /run/image (of-an-image), "},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -57,7 +57,7 @@ type Options struct {
 	// MaxSize is the largest size of a bundle, in bytes; zero means
 	// download.DefaultLimit.
 	MaxSize int64
-	// StateDir is the folder of the downloaded bundle.
+	// StateDir is a folder of the strategy, for the downloaded bundle.
 	StateDir string
 
 	// bus is the address of the bus of RAUC's service; the system's if it is empty.
@@ -89,7 +89,7 @@ func New(o Options) (*Strategy, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("cannot use the rauc strategy: %w", err)
 	}
-	folder, err := download.Open(download.Options{Dir: filepath.Join(o.StateDir, "rauc"), CAFile: o.CAFile, Plain: o.PlainHTTP, Limit: o.MaxSize})
+	folder, err := download.Open(download.Options{Dir: o.StateDir, CAFile: o.CAFile, Plain: o.PlainHTTP, Limit: o.MaxSize})
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the rauc strategy: %w", err)
 	}
@@ -116,7 +116,11 @@ func (o Options) check() error {
 	if o.isFile() {
 		return nil
 	}
-	if err := download.CheckAddress(address, o.PlainHTTP); err != nil {
+	err := download.CheckAddress(address, o.PlainHTTP)
+	switch {
+	case err != nil && strings.HasPrefix(address, "http:"):
+		return fmt.Errorf("rauc-bundle: %w (rauc-allow-http)", err)
+	case err != nil:
 		return fmt.Errorf("rauc-bundle: %w", err)
 	}
 	return nil
@@ -187,10 +191,16 @@ func (s *Strategy) Plan(ctx context.Context, job strategy.Job) (plan message.Pla
 		if version == "" {
 			return fmt.Errorf("%w: the bundle is not downloaded yet, and rauc-version does not tell its version", strategy.ErrNoPlan)
 		}
-		plan, err = now.plan(version, file.Size, job.Rejected)
+		plan, err = planOf(now, version, file.Size, job.Rejected)
 		return err
 	})
 	return plan, err
+}
+
+// planOf returns what a bundle changes.
+func planOf(now system, version string, size int64, rejected map[string]string) (message.Plan, error) {
+	systems, err := now.systems()
+	return systems.Plan(version, size, "the new system starts from another slot", rejected), err
 }
 
 // here returns the bundle if it is on this machine.
@@ -214,7 +224,7 @@ func (s *Strategy) Prepare(ctx context.Context, job strategy.Job) (plan message.
 		}
 		if s.o.Version != "" {
 			// A version that runs or was rolled back needs no download.
-			if plan, err = now.plan(s.o.Version, 0, job.Rejected); err != nil || len(plan.Changes) == 0 {
+			if plan, err = planOf(now, s.o.Version, 0, job.Rejected); err != nil || len(plan.Changes) == 0 {
 				return err
 			}
 		}
@@ -227,7 +237,7 @@ func (s *Strategy) Prepare(ctx context.Context, job strategy.Job) (plan message.
 		if err != nil {
 			return err
 		}
-		plan, err = now.plan(b.version, file.Size, job.Rejected)
+		plan, err = planOf(now, b.version, file.Size, job.Rejected)
 		return err
 	})
 	if err != nil {
@@ -290,34 +300,22 @@ func (s *Strategy) Upgrade(ctx context.Context, job strategy.Job) (outcome strat
 	if len(job.Plan.Changes) == 0 {
 		return strategy.Done, nil
 	}
-	want := job.Plan.Changes[0]
 	err = s.ask(ctx, func(rauc *service, now system) error {
-		at, err := now.reached(want)
-		if outcome = after(at); err != nil || outcome != 0 {
+		systems, err := now.systems()
+		if outcome = systems.Outcome(job.Plan); err != nil || outcome != strategy.NotDone {
 			return err
 		}
-		if err := s.install(ctx, rauc, now, want, job); err != nil {
+		if err := s.install(ctx, rauc, now, job); err != nil {
 			return err
 		}
-		outcome, err = s.activate(ctx, rauc, want)
+		outcome, err = s.activate(ctx, rauc, job.Plan)
 		return err
 	})
 	return outcome, err
 }
 
-// after returns the outcome of an upgrade that has come so far; 0 if it is not over.
-func after(at reach) strategy.Outcome {
-	switch at {
-	case runs:
-		return strategy.Done
-	case next:
-		return strategy.RebootRequired
-	default:
-		return 0
-	}
-}
-
-func (s *Strategy) install(ctx context.Context, rauc *service, now system, want message.Change, job strategy.Job) error {
+func (s *Strategy) install(ctx context.Context, rauc *service, now system, job strategy.Job) error {
+	want := job.Plan.Changes[0]
 	file, ok := s.here(now)
 	if !ok {
 		return strategy.Fail(message.Artifact, errors.New("the bundle that was prepared is gone; the next run downloads it again"))
@@ -349,14 +347,15 @@ func (s *Strategy) install(ctx context.Context, rauc *service, now system, want 
 // activate returns the outcome of an installation that RAUC calls a success. It makes
 // the slot the next one, which a host may have RAUC leave to others
 // (activate-installed=false).
-func (s *Strategy) activate(ctx context.Context, rauc *service, want message.Change) (strategy.Outcome, error) {
+func (s *Strategy) activate(ctx context.Context, rauc *service, plan message.Plan) (strategy.Outcome, error) {
+	want := plan.Changes[0]
 	for range 2 {
 		now, err := rauc.system(ctx)
 		if err != nil {
 			return 0, err
 		}
-		at, err := now.reached(want)
-		if outcome := after(at); err != nil || outcome != 0 {
+		systems, err := now.systems()
+		if outcome := systems.Outcome(plan); err != nil || outcome != strategy.NotDone {
 			return outcome, err
 		}
 		running, err := now.running()
@@ -392,18 +391,11 @@ func (s *Strategy) Resume(ctx context.Context, job strategy.Job) (outcome strate
 	if err != nil {
 		return 0, err
 	}
-	want := job.Plan.Changes[0]
-	at, err := now.reached(want)
-	switch {
-	case err != nil:
+	systems, err := now.systems()
+	if err != nil {
 		return 0, err
-	case at == failed:
-		return 0, now.wentBack(want)
-	case at == absent:
-		return strategy.NotDone, nil
-	default:
-		return after(at), nil
 	}
+	return systems.Resumed(job.Plan)
 }
 
 // Missing returns the change of the plan if its version does not run. Before the
@@ -413,7 +405,8 @@ func (s *Strategy) Missing(ctx context.Context, job strategy.Job) (missing []mes
 		return nil, nil
 	}
 	err = s.ask(ctx, func(_ *service, now system) error {
-		missing, err = now.missing(job.Plan, job.Staged)
+		systems, err := now.systems()
+		missing = systems.Missing(job)
 		return err
 	})
 	return missing, err
@@ -421,7 +414,13 @@ func (s *Strategy) Missing(ctx context.Context, job strategy.Job) (missing []mes
 
 // Verify checks that the version of the plan runs.
 func (s *Strategy) Verify(ctx context.Context, job strategy.Job) error {
-	return s.ask(ctx, func(_ *service, now system) error { return now.verify(job.Plan) })
+	return s.ask(ctx, func(_ *service, now system) error {
+		systems, err := now.systems()
+		if err != nil {
+			return err
+		}
+		return systems.Verify(job.Plan)
+	})
 }
 
 // Rollback has the slot from before start next.
@@ -439,7 +438,8 @@ func (s *Strategy) Rollback(ctx context.Context, job strategy.Job) (outcome stra
 // Booted tells which system has started, and which the machine gave up.
 func (s *Strategy) Booted(ctx context.Context) (boot strategy.Boot, err error) {
 	err = s.ask(ctx, func(_ *service, now system) error {
-		boot, err = now.boot()
+		systems, err := now.systems()
+		boot = systems.Boot()
 		return err
 	})
 	return boot, err

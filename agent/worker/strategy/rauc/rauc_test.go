@@ -454,9 +454,9 @@ func TestOptions(t *testing.T) {
 		"rauc-version is missing":       {Bundle: good, StateDir: "x"},
 		`rauc-bundle has "{arch}.raucb`: {Bundle: "https://updates.example.org/{arch}.raucb", StateDir: "x"},
 		"names no server":               {Bundle: "2.raucb", StateDir: "x"},
-		"use https, or allow http":      {Bundle: "http://updates.example.org/2.raucb", StateDir: "x"},
-		"rauc-sha256":                   {Bundle: good, Version: "2", SHA256: "12", StateDir: "x"},
-		"rauc-version: ":                {Bundle: good, Version: "2\n", StateDir: "x"},
+		"use https, or allow http (rauc-allow-http)": {Bundle: "http://updates.example.org/2.raucb", StateDir: "x"},
+		"rauc-sha256":    {Bundle: good, Version: "2", SHA256: "12", StateDir: "x"},
+		"rauc-version: ": {Bundle: good, Version: "2\n", StateDir: "x"},
 	} {
 		err := o.check()
 		if (text == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), text) {

@@ -128,14 +128,20 @@ func (s system) givenUp(running slot) (gone slot, ok bool) {
 	return one, true
 }
 
-// boot returns what the last start of the machine came to.
-func (s system) boot() (strategy.Boot, error) {
+// systems returns the versions that decide.
+func (s system) systems() (strategy.Systems, error) {
 	running, err := s.running()
 	if err != nil {
-		return strategy.Boot{}, err
+		return strategy.Systems{}, err
 	}
-	gone, _ := s.givenUp(running)
-	return strategy.Boot{Running: running.version, Failed: gone.version}, nil
+	all := strategy.Systems{Name: running.class, Running: running.version}
+	if staged, is := s.staged(running); is {
+		all.Next = staged.version
+	}
+	if gone, is := s.givenUp(running); is {
+		all.Failed = gone.version
+	}
+	return all, nil
 }
 
 // mark is a call of RAUC that changes what starts.
@@ -173,101 +179,6 @@ func (s system) keep(running slot) []mark {
 		return nil
 	}
 	return []mark{{"active", running.name}}
-}
-
-// plan returns what a bundle changes.
-func (s system) plan(version string, size int64, rejected map[string]string) (message.Plan, error) {
-	running, err := s.running()
-	if err != nil || running.version == version {
-		return message.Plan{}, err
-	}
-	plan := message.Plan{
-		Changes: []message.Change{{Name: running.class, From: running.version, To: version}}, Download: size,
-		Reboot: "the new system starts from another slot",
-	}.Withhold(rejected, "it was rolled back on this host")
-	if len(plan.Changes) == 0 {
-		plan.Download, plan.Reboot = 0, ""
-	}
-	return plan, nil
-}
-
-// reach is how far the host is with a change.
-type reach int
-
-const (
-	// absent: the version neither runs nor starts next.
-	absent reach = iota
-	// next: the version starts next.
-	next
-	// runs: the version runs.
-	runs
-	// failed: the version was to start, and the machine went back by itself.
-	failed
-)
-
-// reached compares the host with a change.
-func (s system) reached(c message.Change) (reach, error) {
-	running, err := s.running()
-	if err != nil {
-		return absent, err
-	}
-	staged, isStaged := s.staged(running)
-	gone, isGone := s.givenUp(running)
-	switch {
-	case running.version == c.To:
-		return runs, nil
-	case isStaged && staged.version == c.To:
-		return next, nil
-	case isGone && gone.version == c.To:
-		return failed, nil
-	default:
-		return absent, nil
-	}
-}
-
-// missing returns the changes of a plan that the host does not have. What starts next
-// counts before the reboot.
-func (s system) missing(plan message.Plan, beforeReboot bool) (missing []message.Change, err error) {
-	running, err := s.running()
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range plan.Changes {
-		at, err := s.reached(c)
-		if err != nil {
-			return nil, err
-		}
-		if at != runs && (at != next || !beforeReboot) {
-			missing = append(missing, message.Change{Name: c.Name, From: running.version, To: c.To})
-		}
-	}
-	return missing, nil
-}
-
-// verify returns an error unless the versions of a plan run.
-func (s system) verify(plan message.Plan) error {
-	for _, c := range plan.Changes {
-		switch at, err := s.reached(c); {
-		case err != nil:
-			return err
-		case at == failed:
-			return s.wentBack(c)
-		case at != runs:
-			running, err := s.running()
-			return errors.Join(err, strategy.Fail(message.Verify, fmt.Errorf("version %s runs in slot %s, not %s", running.version, running.name, c.To)))
-		}
-	}
-	return nil
-}
-
-// wentBack is the error of a host whose machine went back by itself.
-func (s system) wentBack(c message.Change) error {
-	running, err := s.running()
-	if err != nil {
-		return err
-	}
-	gone, _ := s.givenUp(running)
-	return strategy.Fail(message.Boot, fmt.Errorf("%s %s did not start: the machine went back by itself from slot %s to %s with version %s", c.Name, c.To, gone.name, running.name, running.version))
 }
 
 // back returns the mark that undoes a plan, if it takes one, and what follows.
