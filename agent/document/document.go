@@ -37,9 +37,9 @@ type Document struct {
 	found   collection
 }
 
-// Parse reads a text of a content type; none means JSON. The error is Problems
-// when the text cannot be read at all. Whatever else is wrong with it is told by
-// Document.Err, so that the caller can add to it.
+// Parse reads a text of a content type; an empty content type means JSON. If the text
+// cannot be read at all, the error is Problems. Document.Err returns every other
+// problem, so that the caller can add to them.
 func Parse(contentType string, text []byte) (*Document, error) {
 	all, err := ParseAll(contentType, text)
 	switch {
@@ -51,8 +51,8 @@ func Parse(contentType string, text []byte) (*Document, error) {
 	return all[0], nil
 }
 
-// ParseAll reads a text as Parse does that may be several documents of YAML. It
-// returns at least one.
+// ParseAll is Parse for a text that may have several YAML documents. It returns at
+// least one document.
 func ParseAll(contentType string, text []byte) ([]*Document, error) {
 	yaml, err := isYAML(contentType)
 	if err != nil {
@@ -100,12 +100,12 @@ func contentTypeProblem(contentType, message string) error {
 	return Problems{{Field: "Content-Type", Value: Clip(contentType), Message: quote(contentType) + " " + message}}
 }
 
-// Root returns the object that the document is. Where it is something else, that
-// is a problem, and the object has no keys.
+// Root returns the document as an object. If the document is no object, that is a
+// problem, and the returned object has no keys.
 func (d *Document) Root() Object { return d.object(d.root) }
 
-// Line returns the line of a field as a Problem names it, from 1 on. For a field
-// that is not there it is the line of what would hold it.
+// Line returns the line of a field, counted from 1. The field is a path as in Problem.
+// For a missing field it is the line of the object or list that would hold it.
 func (d *Document) Line(field string) int {
 	found := d.root
 	for n := found; n != nil; {
@@ -114,11 +114,10 @@ func (d *Document) Line(field string) int {
 	return found.line
 }
 
-// Err returns Problems with everything that is wrong with the document, in the
-// order of the text, or nil: what the readers of its values found, each key that
-// was not asked for, and then values, what the caller found wrong with them.
-// Of values, those of a field that has a problem already are left out: they are
-// its consequences.
+// Err returns all problems of the document in the order of the text, as Problems, or
+// nil: the problems that its readers found, each key that nobody has read, and then
+// values, the problems that the caller found. If a field has a problem already, those of
+// values about it are left out, because they are its consequences.
 func (d *Document) Err(values ...Problem) error {
 	for _, n := range d.visited {
 		for _, key := range n.keys {

@@ -7,12 +7,11 @@ import (
 	"strings"
 )
 
-// Fill reads the object into a struct by the names in the json tags of its
-// fields, and notes each value that has not the type of its field. A member
-// that is not there leaves its field as it is; one that is there replaces it as
-// a whole. null stands for an object that is a nil pointer, and an empty list or
-// map for an absent one where the tag says omitempty. A number has its least and
-// its most in the tag within.
+// Fill reads the object into a struct by the names in the json tags of its fields, and
+// notes each value that does not have the type of its field. A missing member leaves its
+// field unchanged; a member that is present replaces the whole field. For a pointer to an
+// object, null means nil. For a list or map whose tag says omitempty, empty means absent.
+// The tag "within" of a number has its minimum and maximum.
 func (o Object) Fill(into any) {
 	value := reflect.ValueOf(into).Elem()
 	for i := range value.NumField() {
@@ -53,8 +52,8 @@ func (o Object) fill(key string, into reflect.Value, tag reflect.StructTag) {
 	}
 }
 
-// fillPointer points to what is there. An object that is null, or none, is
-// nothing to point to.
+// fillPointer sets a pointer to the value of a member. If the member is null or is no
+// object, the pointer is nil.
 func (o Object) fillPointer(key string, into reflect.Value, tag reflect.StructTag) {
 	value := reflect.New(into.Type().Elem())
 	if value.Elem().Kind() != reflect.Struct {

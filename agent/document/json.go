@@ -109,8 +109,8 @@ func (r *jsonReader) child(n *node) (*node, error) {
 	return child, nil
 }
 
-// skip reads on to the end of a list or object that has just been opened,
-// without recursion, since it is there for texts that are nested too deep.
+// skip reads to the end of a list or object that has just been opened. It does not
+// recurse, because it is used for texts that are nested too deep.
 func (r *jsonReader) skip() error {
 	for depth := 1; depth > 0; {
 		token, err := r.tokens.Token()

@@ -7,9 +7,9 @@ import (
 	"strconv"
 )
 
-// Object is a set of keys and values in a document. Its methods return the value
-// of a key and whether there is a right one; one that is there and wrong is a
-// problem that Document.Err tells of. The zero Object has no keys.
+// Object is a set of keys and values in a document. Its methods return the value of a
+// key, and whether the key has a valid value. An invalid value is a problem that
+// Document.Err returns. The zero Object has no keys.
 type Object struct {
 	document *Document
 	node     *node
@@ -67,8 +67,8 @@ func (o Object) Keys() []string {
 	return slices.Clone(o.node.keys)
 }
 
-// Null reports whether a key is there with the value null, for the few that
-// take it for "none". Everywhere else null is a problem.
+// Null reports whether a key has the value null, for the few members for which null
+// means "none". For all others null is a problem.
 func (o Object) Null(key string) bool {
 	if !o.Has(key) || !o.node.fields[key].null {
 		return false
@@ -157,8 +157,8 @@ func (o Object) items(key string) ([]*node, bool) {
 	return n.items, true
 }
 
-// objects returns a list of objects. An item that is none is a problem, and an
-// object without keys stands for it, so that the others keep their index.
+// objects returns a list of objects. An item that is no object is a problem; an object
+// without keys takes its place, so that the other items keep their indexes.
 func (o Object) objects(key string) ([]Object, bool) {
 	items, ok := o.items(key)
 	if !ok {
@@ -171,8 +171,8 @@ func (o Object) objects(key string) ([]Object, bool) {
 	return objects, true
 }
 
-// Texts returns a list of texts. An item that is none is a problem, and an empty
-// text stands for it.
+// Texts returns a list of texts. An item that is no text is a problem; an empty text
+// takes its place.
 func (o Object) Texts(key string) ([]string, bool) {
 	items, ok := o.items(key)
 	if !ok {

@@ -12,8 +12,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
 
-// maxProblems bounds the problems told of one document: nobody reads more, and
-// an answer must not be larger than the body that it is about.
+// maxProblems bounds the problems that are reported of one document: nobody reads more,
+// and a response must not be larger than the request body.
 const maxProblems = 100
 
 // Problem is one thing that is wrong.
@@ -51,7 +51,7 @@ func OutOfRange(field string, n, least, most int) Problem {
 	return Problem{Field: field, Value: strconv.Itoa(n), Message: fmt.Sprintf("%d is out of range; use %d to %d", n, least, most)}
 }
 
-// NoneOf is the problem of a text that is none of those that are possible.
+// NoneOf is the problem of a text that is not one of the possible texts.
 func NoneOf(field, value string, possible ...string) Problem {
 	last := len(possible) - 1
 	message := "is invalid; use " + strings.Join(possible[:last], ", ") + " or " + possible[last]
@@ -61,7 +61,7 @@ func NoneOf(field, value string, possible ...string) Problem {
 	return Wrong(field, value, message)
 }
 
-// Problems is an error that tells of several at once.
+// Problems is an error that consists of several problems.
 type Problems []Problem
 
 // Error returns all problems, separated by semicolons.
@@ -120,7 +120,7 @@ func (c *collection) add(n *node, value string, message func() string) {
 	c.kept = append(c.kept, placed{place: n.place, Problem: Problem{Field: field, Value: Clip(value), Message: message()}})
 }
 
-// forgive drops the problem of a node that turns out to be none.
+// forgive removes the problem of a node whose value turns out to be valid.
 func (c *collection) forgive(n *node) {
 	c.kept = slices.DeleteFunc(c.kept, func(p placed) bool { return p.place == n.place })
 	delete(c.fields, n.path())
@@ -169,7 +169,7 @@ func unknownKey(key string, known map[string]bool) string {
 	return "unknown key; use " + strings.Join(names, ", ")
 }
 
-// maxValue is how much of a value is told, in bytes.
+// maxValue is how much of a value a message shows, in bytes.
 const maxValue = 200
 
 // Clip cuts a value where it would drown the message.

@@ -139,8 +139,8 @@ func (b *builder) item(parent *node) *node {
 	return n
 }
 
-// field makes a node in an object. One whose key is there already is a problem,
-// and is read only for the problems in it.
+// field makes a node in an object. If the object has the key already, that is a problem,
+// and the node is read only to find the problems in it.
 func (b *builder) field(parent *node, key string) *node {
 	n := b.node(parent, key)
 	if _, twice := parent.fields[key]; twice {

@@ -12,8 +12,7 @@ import (
 
 const nullTag = "!!null"
 
-// readYAML reads all documents of a text. One that holds nothing but comments is
-// left out.
+// readYAML reads all documents of a text, except those that have only comments.
 func readYAML(body []byte) ([]*Document, error) {
 	var all []*Document
 	for documents := yaml.NewDecoder(bytes.NewReader(body)); ; {
@@ -63,8 +62,8 @@ func (r *yamlReader) value(n *node, from *yaml.Node) {
 	}
 }
 
-// decorations rejects what JSON has no word for: whoever uses it expects
-// something of it, and must not be left in the belief that it had an effect.
+// decorations rejects the features of YAML that JSON does not have: an author who uses
+// one expects an effect, and there would be none.
 func (r *yamlReader) decorations(n *node, from *yaml.Node) {
 	switch {
 	case from.Anchor != "":

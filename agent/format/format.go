@@ -13,23 +13,23 @@
 //
 //   - A version whose newest format is N writes N and reads N and N-1. The next
 //     release therefore goes on with what the last one wrote.
-//   - What is of another format is refused by name, with the number that was found
-//     and those that are read. It is not damaged: it must be neither removed, nor
-//     repaired, nor written over.
-//   - What bears no number was written before the first release, or is damaged. What
-//     does not fit its number is damaged.
+//   - A stored thing of another format is refused. The error names the format that was
+//     found and the formats that are read. The thing is not damaged: it must not be
+//     removed, repaired or overwritten.
+//   - A stored thing without a number was written before the first release, or is
+//     damaged. If its content does not fit its number, it is damaged.
 //   - Within a format a version may add members. A reader ignores members that it
 //     does not know, and drops them when it writes the thing anew. The way back to
 //     an older release is therefore open for as long as the number is the same.
-//   - Whoever adds a member that a reader must not ignore, or must not drop, raises
-//     the number. So does whoever removes a member, changes what one means, or adds
-//     a value to a member whose values are known, such as the name of an event.
+//   - A change raises the number if it adds a member that a reader must not ignore or
+//     drop, removes a member, changes the meaning of one, or adds a value to a member
+//     whose values are known, such as the name of an event.
 //
-// Files that people write (configuration, scripts, packages and faults of a
-// simulated host) and what is in a format of somebody else (keys, certificates,
-// dev.env) bear no number. Nor do the bodies of commands and replies, which are
-// Avassa's: they are read strictly, so that a host never does half of what a
-// command says. What we add to them stands in headers.
+// Three kinds of things have no number: files that people write (configuration, scripts,
+// packages and faults of a simulated host), files in a foreign format (keys,
+// certificates, dev.env), and the bodies of commands and replies, which are Avassa's.
+// Those bodies are read strictly, so that a host never executes half of a command. Our
+// additions to them are headers.
 package format
 
 import (

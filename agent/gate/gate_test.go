@@ -27,8 +27,9 @@ func newest(t *testing.T, g *gate.Gate, host string) []gate.Command {
 	return r.Commands
 }
 
-// TestPrepareForOne checks that a host is told whether it is a member and not
-// who else is, and that the prepare can be read either way.
+// TestPrepareForOne checks that the prepare of a host names no other member, that a
+// host that is no member gets one that says so, and that both forms of a prepare can be
+// read.
 func TestPrepareForOne(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -52,8 +53,8 @@ func TestPrepareForOne(t *testing.T) {
 	})
 }
 
-// TestGateAfterRestart checks that a gate which comes second knows what is on
-// the log: that of the newest run, in the order of the log, with its epochs.
+// TestGateAfterRestart checks that a second gate serves the commands that are on the
+// log: those of the newest run, in the order of the log, with their epochs.
 func TestGateAfterRestart(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -88,8 +89,8 @@ func TestGateAfterRestart(t *testing.T) {
 	})
 }
 
-// deafLog is a log whose followers hear nothing while it is deaf, and are told
-// then that something may be missing.
+// deafLog is a log whose follower may miss records: a value on deaf ends the follow
+// with log.ErrStale.
 type deafLog struct {
 	gate.Log
 	deaf chan struct{}
@@ -111,8 +112,8 @@ func (l deafLog) FollowCommands(ctx context.Context, from uint64, deliver func(m
 	return log.ErrStale
 }
 
-// TestStale checks that a gate which may have missed something follows again, and
-// that its hosts get what they missed, once.
+// TestStale checks that a gate whose follower may have missed a record follows the log
+// again, and that its hosts get the missed commands once.
 func TestStale(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -157,9 +158,10 @@ func TestStale(t *testing.T) {
 	})
 }
 
-// TestNewestAtGateBehind checks that a worker which begins anew is never told an older
-// run than the log has: it would take a command that its host has executed for a new
-// one. A gate that has not followed that far does not answer.
+// TestNewestAtGateBehind checks that a gate never gives a worker that starts anew an
+// older run than the newest one on the log: the worker would take a command that its
+// host has executed for a new one. A gate that has not followed that far does not
+// answer.
 func TestNewestAtGateBehind(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -180,8 +182,8 @@ func TestNewestAtGateBehind(t *testing.T) {
 	})
 }
 
-// TestReplies checks which replies the gate takes: to the newest run, also one
-// that it has not seen yet, once, of what fits, with the epoch of the lease.
+// TestReplies checks which replies the gate appends: a valid one to the newest run,
+// once, with the epoch of the lease, also if the gate has not seen that run yet.
 func TestReplies(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -228,8 +230,8 @@ func TestReplies(t *testing.T) {
 	})
 }
 
-// TestPushed checks that what is no command of the host is not delivered, and
-// that a host which is pushed more than it can take asks for what it missed.
+// TestPushed checks that a push that is no command of the host is not delivered, and
+// that a host that was pushed more than its buffer holds asks for the missed commands.
 func TestPushed(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {

@@ -15,9 +15,9 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// TestTakeOver checks that one worker holds the lease until it is silent, that
-// another one takes it over then, in a new epoch, and that the first one is told
-// and refused whatever it calls (AV-15).
+// TestTakeOver checks that one worker holds the lease until it is silent, that another
+// worker then gets it in a new epoch, and that each call of the first worker is refused
+// and says why (AV-15).
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -208,9 +208,9 @@ func giveBack(epoch uint64, worker string, p *process) gate.Request {
 	return gate.Request{Verb: []string{"give-back", fmt.Sprint(epoch)}, Worker: worker, Incarnation: p.Incarnation}
 }
 
-// TestGiveBackWhileAsked checks that a lease which is given back, while the store
-// takes its time, goes to the process that asks meanwhile, and that nobody is
-// told to hold a lease that is vacant a moment later.
+// TestGiveBackWhileAsked checks that a lease that is given back while the store is slow
+// goes to the process that asks in the meantime, and that the gate tells no process
+// that it holds a lease that is about to become vacant.
 func TestGiveBackWhileAsked(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -238,8 +238,8 @@ func TestGiveBackWhileAsked(t *testing.T) {
 	})
 }
 
-// TestUnknownWrite checks that a lease which was written, when the gate was told
-// of an error, is granted once the host asks again, and in one epoch.
+// TestUnknownWrite checks that a lease is granted in the same epoch when the host asks
+// again, if it was written although the store reported an error.
 func TestUnknownWrite(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -290,9 +290,9 @@ func TestClonedMachine(t *testing.T) {
 	})
 }
 
-// TestRefusalsAreTold checks that the site is told of a second worker of a host and of
-// a clone, with what to do, and of no worker that is started again or takes over
-// from one that is silent.
+// TestRefusalsAreTold checks that the site learns of the second worker of a host and of
+// a clone, with what to do, but not of a worker that was restarted or that takes over
+// from a silent one.
 func TestRefusalsAreTold(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -351,8 +351,8 @@ func TestStartedAgain(t *testing.T) {
 	})
 }
 
-// TestGateBehind checks that a gate which is behind takes what a worker says that
-// has lost the lease, but in the epoch of that worker, and grants nothing.
+// TestGateBehind checks that a gate that is behind accepts a reply of a worker that has
+// lost the lease, in the epoch of that worker, and grants no lease.
 func TestGateBehind(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -422,8 +422,8 @@ func TestLateRequest(t *testing.T) {
 	})
 }
 
-// TestHolderAtGateBehind checks that a gate which is behind does not refuse the
-// worker that holds the lease: it would give up what it has in hand.
+// TestHolderAtGateBehind checks that a gate that is behind does not refuse the worker
+// that holds the lease: the worker would stop the command that it executes.
 func TestHolderAtGateBehind(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -442,8 +442,8 @@ func TestHolderAtGateBehind(t *testing.T) {
 	})
 }
 
-// TestPushedLease checks that what was pushed before a worker got its lease does
-// not take it away, and that what was pushed after it does.
+// TestPushedLease checks that a worker ignores a lease that was pushed before it got
+// its own, and loses its lease by one that was pushed later.
 func TestPushedLease(t *testing.T) {
 	t.Parallel()
 	for pushed, lost := range map[string]bool{
@@ -476,9 +476,8 @@ func TestPushedLease(t *testing.T) {
 	}
 }
 
-// TestLeaseFormat checks that a lease which a newer version wrote is neither
-// granted nor written over, and that one that is damaged is granted in an epoch
-// that nobody had.
+// TestLeaseFormat checks that a lease of a newer version is neither granted nor
+// overwritten, and that a damaged lease is granted in an epoch that no worker had.
 func TestLeaseFormat(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {

@@ -16,8 +16,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// rig is a log and a store in memory with any number of gates over them, and
-// clients that call the gate that they are told to.
+// rig is a log and a store in memory, any number of gates over them, and clients that
+// call the gate that the test chooses.
 type rig struct {
 	t       *testing.T
 	log     *memory.Log

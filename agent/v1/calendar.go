@@ -15,14 +15,14 @@ import (
 const (
 	// MaxCalendars is how many calendars a tenant may have.
 	MaxCalendars = 100
-	// MaxCalendar is how long a calendar may be as JSON, in bytes: what a body
-	// may be long, however it was spelt there.
+	// MaxCalendar is the maximum length of a calendar as JSON, in bytes. It is that of
+	// a request body, whatever form the calendar has in the body.
 	MaxCalendar = MaxBody
 )
 
 // Calendar is a named set of spans, the object at
 // /v1/config/tenants/{tenant}/os-upgrade/calendars/{name}: as events or as an
-// iCalendar text. One without either never happens.
+// iCalendar text. A calendar without either has no events.
 type Calendar struct {
 	// Kind is allow (more windows) or freeze (no run, whatever else is open).
 	Kind string `json:"kind"`

@@ -15,10 +15,10 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/document"
 )
 
-// Encode writes an answer as the Accept header of the request prefers: JSON
-// unless it prefers YAML, by which name ever. Keys, their order and what is left
-// out are those of the value's JSON form in both. The error is that of a value
-// that has none.
+// Encode writes a response in the format that the Accept header of the request prefers:
+// JSON, or YAML under any of its names. In both formats the keys, their order and the
+// omitted members are those of the value's JSON form. It fails for a value that has no
+// JSON form.
 func Encode(accept string, value any) (contentType string, body []byte, err error) {
 	contentType = preferred(accept)
 	var text bytes.Buffer
@@ -65,9 +65,8 @@ func yamlOf(tokens *json.Decoder) (*yaml.Node, error) {
 	}
 }
 
-// yamlContainer reads what is in a list or an object, up to its end. A key is a
-// token like any other, so that keys and values simply follow one another, which
-// is how YAML's nodes hold them too.
+// yamlContainer reads the content of a list or an object, up to its end. In JSON's
+// tokens, as in YAML's nodes, keys and values of an object alternate.
 func yamlContainer(tokens *json.Decoder, into *yaml.Node) (*yaml.Node, error) {
 	for tokens.More() {
 		child, err := yamlOf(tokens)

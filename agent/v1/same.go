@@ -9,9 +9,8 @@ import (
 	"slices"
 )
 
-// SameOSUpgrade reports whether two configurations mean the same. The order of
-// their entries has no meaning, and servers may change it as they may the
-// spelling.
+// SameOSUpgrade reports whether two configurations mean the same. The order of their
+// entries has no meaning; a server may change it, and the form of each value.
 func SameOSUpgrade(a, b OSUpgrade) bool { return reflect.DeepEqual(sorted(a), sorted(b)) }
 
 // sorted returns the canonical form of a configuration with its entries in one
@@ -29,8 +28,8 @@ func sorted(c OSUpgrade) OSUpgrade {
 	return c
 }
 
-// SameRollout reports whether two rollouts mean the same, whatever is left to
-// its default in one and written out in the other.
+// SameRollout reports whether two rollouts mean the same. An absent member means its
+// default.
 func SameRollout(a, b Rollout) bool {
 	return sameJSON(a.WithDefaults().Canonical(), b.WithDefaults().Canonical())
 }

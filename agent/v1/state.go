@@ -28,8 +28,8 @@ type Certificate struct {
 	DaysLeft int       `json:"days-left"`
 }
 
-// Situation is what is so at one moment, but for hosts and runs. It changes by
-// events and by time alone, and each change is told by the event stream.
+// Situation is the state of a tenant at one moment, without hosts and runs. It changes
+// with events and with time alone; the event stream sends each change.
 type Situation struct {
 	// Status is one of idle, waiting, preparing, upgrading, rebooting,
 	// verifying, paused, aborting (AV-34). Other systems may say others.

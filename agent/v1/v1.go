@@ -55,10 +55,9 @@ func Answer(p Problems) ErrorBody {
 	return body
 }
 
-// decode reads the members that are in a body over those of a value, and
-// validates what comes of it. The content type is that of the request; none
-// means JSON. The error is Problems, and tells of the syntax, of unknown keys
-// and of values at once.
+// decode replaces the members of a value by those of a body, and validates the result.
+// The content type is that of the request; an empty one means JSON. The error is
+// Problems: those of the syntax, of unknown keys and of values together.
 func decode[T any](contentType string, body []byte, over T, validate func(T) Problems) (T, error) {
 	var none T
 	d, err := document.Parse(contentType, body)

@@ -17,7 +17,7 @@ import (
 const (
 	DefaultWindows   = 10
 	MaxWindowsListed = 1000
-	// maxSources bounds what is told of one window: nobody reads more.
+	// maxSources bounds the sources and the cuts that are listed of one window.
 	maxSources = 100
 )
 
@@ -35,9 +35,9 @@ type Window struct {
 	// WindowEnd; the first 100 of each.
 	Sources []WindowSource `json:"sources"`
 	Cuts    []WindowCut    `json:"cuts,omitempty"`
-	// StartMoved tells that a change of the clock skips the time at which it
-	// was to start, EndMoved that one makes the clock show another time at its
-	// end than its length makes believe.
+	// StartMoved means that a change of the clock skips the start time of the window.
+	// EndMoved means that the clock changes during the window, so that it ends at
+	// another time of day than start and length add up to.
 	StartMoved bool `json:"start-moved,omitempty"`
 	EndMoved   bool `json:"end-moved,omitempty"`
 }

@@ -53,8 +53,8 @@ func TestTask(t *testing.T) {
 	}
 }
 
-// TestForgedOutcome checks that what a host tells of another, or cannot be
-// read, is dropped and counted.
+// TestForgedOutcome checks that an outcome is dropped and counted if it is about
+// another host or cannot be read.
 func TestForgedOutcome(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

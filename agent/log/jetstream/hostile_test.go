@@ -106,8 +106,8 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// raw connects as a host that speaks the protocol of NATS by itself, and takes
-// no notice of what the server says.
+// raw connects as a host over a bare connection: the test speaks the protocol of NATS
+// itself, and ignores what the server sends.
 func (s *site) raw(host string) net.Conn {
 	s.t.Helper()
 	conn, err := s.server.InProcessConn()

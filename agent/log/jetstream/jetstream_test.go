@@ -129,8 +129,8 @@ func event(text string) message.Record {
 	return message.Record{Kind: message.EventRecord, Body: []byte(text)}
 }
 
-// TestOneWriter checks that a controller which has not seen the last command
-// cannot append, and that replies in between do not disturb one that has.
+// TestOneWriter checks that a controller cannot append if it has not seen the last
+// command, and that replies in between do not matter.
 func TestOneWriter(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -161,8 +161,8 @@ func TestAppendUnderWay(t *testing.T) {
 	}
 }
 
-// TestOneAnswer checks that the second reply of a host to a command changes
-// nothing, and that a run which is not the newest takes none.
+// TestOneAnswer checks that the second reply of a host to a command changes nothing,
+// and that only the newest run takes replies.
 func TestOneAnswer(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -288,9 +288,9 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestRecordOfAnotherFormat checks that nobody goes on without a record that this
-// version cannot read, and is told why: to decide by the other records would be
-// to decide by half a log.
+// TestRecordOfAnotherFormat checks that every reader stops, with the reason, at a
+// record that this version cannot read: decisions by the other records would be
+// decisions by half a log.
 func TestRecordOfAnotherFormat(t *testing.T) {
 	t.Parallel()
 	for number, want := range map[string]string{"2": "written by format 2, this version reads 1", "": "it bears no format number: it was written by a version before the first release, or is damaged"} {
