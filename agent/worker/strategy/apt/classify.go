@@ -28,7 +28,7 @@ var causes = []cause{
 	{message.Repository, regexp.MustCompile(`NO_PUBKEY|EXPKEYSIG|REVKEYSIG|BADSIG|signatures (couldn't be verified|were invalid)|is not signed`), "check the key of the repository (signed-by)"},
 	{message.Repository, regexp.MustCompile(`Release file for .* is (expired|not valid yet)`), "check the clock of this host, and that the repository or its mirror is renewed"},
 	{message.Repository, regexp.MustCompile(`does not have a Release file`), "check address and suite of the repository"},
-	{message.Repository, regexp.MustCompile(`Malformed (entry|stanza)|The list of sources could not be read|Type '.*' is not known on|changed its '.*' value from`), "correct the sources in /etc/apt"},
+	{message.Repository, regexp.MustCompile(`Malformed (entry|line|stanza)|The list of sources could not be read|Type '.*' is not known on|changed its '.*' value from`), "correct the sources in /etc/apt"},
 	{message.Artifact, regexp.MustCompile(`Hash Sum mismatch|File has unexpected size|is not a Debian format archive|corrupted filesystem tarball|compressed data is corrupt|unexpected end of file or stream`), "check the repository or the cache between it and this host"},
 	{message.Transient, regexp.MustCompile(`Could not connect|Could not resolve|Temporary failure resolving|Connection (timed out|refused|failed|reset)|Unable to connect|Failed to fetch .* (408|429|5\d\d) |Mirror sync in progress|Something wicked happened resolving|Undetermined Error`), "check the network and the repository"},
 	{message.Artifact, regexp.MustCompile(`Unable to fetch some archives|Failed to fetch|Some files failed to download`), "prepare the host again: the repository has changed or the archives were removed"},
@@ -90,7 +90,8 @@ func telling(printed string, pmerrors []string) []string {
 		}
 	}
 	for _, line := range all {
-		if rest, ok := strings.CutPrefix(line, "E: "); ok && (len(lines) == 0 || !vague(rest)) {
+		// "Reading package lists..." may be before, in the same line.
+		if before, rest, ok := strings.Cut(line, "E: "); ok && (before == "" || strings.HasSuffix(before, "...")) && (len(lines) == 0 || !vague(rest)) {
 			add(rest)
 		}
 	}

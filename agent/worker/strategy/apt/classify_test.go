@@ -59,6 +59,15 @@ func TestFailuresOfARealApt(t *testing.T) {
 	}
 }
 
+// TestReasonInTheMidstOfALine reads what apt prints to both outputs at once.
+func TestReasonInTheMidstOfALine(t *testing.T) {
+	t.Parallel()
+	err := failure("apt-get install", 100, "Reading package lists...E: The package a needs to be reinstalled, but I can't find an archive for it.\n\nBuilding\n", nil)
+	if !strings.Contains(err.Error(), "apt-get install: The package a needs to be reinstalled") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestFailureWithoutAReason(t *testing.T) {
 	t.Parallel()
 	err := failure("apt-get update", 139, "", nil)

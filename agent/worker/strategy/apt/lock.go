@@ -61,7 +61,7 @@ func lockedBy(path string) (int, error) {
 const lockPoll = 500 * time.Millisecond
 
 // awaitLocks waits until nobody holds a lock of dpkg or apt: also an apt-get or dpkg
-// that has outlived an agent that was killed.
+// that has outlived an agent that was killed. It waits for ever if until is zero.
 func (s *Strategy) awaitLocks(ctx context.Context, until time.Time, progress func(int, string)) error {
 	said := ""
 	for {
@@ -69,7 +69,7 @@ func (s *Strategy) awaitLocks(ctx context.Context, until time.Time, progress fun
 		if who == "" || err != nil {
 			return err
 		}
-		if !time.Now().Before(until) {
+		if !until.IsZero() && !time.Now().Before(until) {
 			return strategy.Fail(message.Lock, fmt.Errorf("%s, still after %s; wait for it to end, or raise apt-lock-limit", who, s.lockLimit))
 		}
 		if who != said {

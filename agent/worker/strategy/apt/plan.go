@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 )
 
 // target is a package and the version that it should have.
@@ -64,13 +64,7 @@ func beyond(planned []message.Change, would simulation) error {
 }
 
 // few lists the first of some texts.
-func few(all []string) string {
-	const most = 5
-	if len(all) <= most {
-		return strings.Join(all, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
-}
+func few(all []string) string { return text.List(all, 5) }
 
 // allow are the rules of a plan.
 type allow struct {

@@ -218,6 +218,18 @@ func TestNextRepairRepairsEveryHost(t *testing.T) {
 	}
 }
 
+func TestAgain(t *testing.T) {
+	t.Parallel()
+	now := packages{
+		"cut": {status: "half-installed", reinstall: true, version: "1"}, "other": {status: "half-installed", reinstall: true, version: "3"},
+		"done": {status: "installed", version: "2"}, "unpacked": {status: "unpacked", version: "2"}, "waits": {status: "installed", version: "1"},
+	}
+	plan := []message.Change{{Name: "cut", From: "1", To: "2"}, {Name: "done", From: "1", To: "2"}, {Name: "gone", From: "1"}, {Name: "unpacked", From: "1", To: "2"}, {Name: "waits", From: "1", To: "2"}}
+	if got := again([]string{"cut", "other"}, plan, now); !slices.Equal(got, []string{"cut=2", "waits=2", "other=3"}) {
+		t.Errorf("got %v", got)
+	}
+}
+
 func TestNextRepairOrder(t *testing.T) {
 	t.Parallel()
 	configured, reinstalled := attempt{repairConfigure, true}, attempt{repairReinstall, true}

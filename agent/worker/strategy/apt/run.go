@@ -1,7 +1,6 @@
 package apt
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -10,9 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // command is a program with its arguments.
@@ -30,8 +30,8 @@ type command struct {
 // ended is a command that has ended.
 type ended struct {
 	exit int
-	// stdout and printed are bounded: the former is standard output, the latter the
-	// end of both outputs in the order in which they were printed.
+	// stdout is standard output, printed that and standard error. For a command that is
+	// not quiet they are the same.
 	stdout, printed string
 }
 
@@ -39,12 +39,9 @@ type ended struct {
 // stopped because ctx ended; what it ended with is no error.
 type runner func(ctx context.Context, c command) (ended, error)
 
-// The bounds of what is kept of an output, in bytes. What the strategy parses is
-// refused when it is larger, since a part of a plan is no plan.
-const (
-	maxStdout  = 64 << 20
-	maxPrinted = 256 << 10
-)
+// maxPrinted bounds what a command may print, in bytes. A command that prints more is
+// stopped, since a part of a plan is no plan.
+const maxPrinted = 64 << 20
 
 // statusFD is the descriptor of APT::Status-Fd.
 const statusFD = 3
@@ -52,124 +49,175 @@ const statusFD = 3
 // stopGrace is how long a program may take to end after SIGTERM.
 const stopGrace = 30 * time.Second
 
-// drainTime is how long the outputs are read after the program has ended: a daemon
-// that a package started may hold them open.
-const drainTime = 2 * time.Second
+// tailEvery is how often the output of a command is read while it runs.
+const tailEvery = 200 * time.Millisecond
 
 // environment is that of every command: no question is asked, no service is restarted
 // by needrestart, and messages are English.
-func environment(path string) []string {
-	return []string{
-		"PATH=" + path, "HOME=/root", "LC_ALL=C.UTF-8", "LANG=C.UTF-8", "TERM=dumb",
-		"DEBIAN_FRONTEND=noninteractive", "APT_LISTCHANGES_FRONTEND=none", "APT_LISTBUGS_FRONTEND=none",
-		"NEEDRESTART_SUSPEND=1", "NEEDRESTART_MODE=l",
-	}
+var environment = []string{
+	"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C.UTF-8", "LANG=C.UTF-8", "TERM=dumb",
+	"DEBIAN_FRONTEND=noninteractive", "APT_LISTCHANGES_FRONTEND=none", "APT_LISTBUGS_FRONTEND=none",
+	"NEEDRESTART_SUSPEND=1", "NEEDRESTART_MODE=l",
 }
-
-const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // system returns the runner of this machine. Outputs are copied to out.
+//
+// The outputs are files in memory, not pipes: when this process is killed, apt and dpkg
+// go on, where a closed pipe would end them halfway, and a daemon that a package starts
+// may keep them open.
 func system(out io.Writer) runner {
-	return func(ctx context.Context, c command) (ended, error) {
-		r := &running{out: out, quiet: c.quiet}
+	return func(ctx context.Context, c command) (result ended, err error) {
+		r := running{out: out, command: c}
+		if err := r.open(); err != nil {
+			return ended{}, fmt.Errorf("cannot run %s: %w", c.describe(), err)
+		}
+		defer func() { err = errors.Join(err, r.close()) }()
+		ctx, stop := context.WithCancelCause(ctx)
+		defer stop(nil)
 		cmd := exec.CommandContext(ctx, c.name, c.args...)
-		cmd.Env = append(environment(defaultPath), c.env...)
+		cmd.Env = append(append([]string(nil), environment...), c.env...)
 		cmd.Dir = "/"
-		cmd.Stdout, cmd.Stderr = r.writer(&r.stdout), r.writer(nil)
+		cmd.Stdout, cmd.Stderr = r.stdout, r.stderr
+		if r.status != nil {
+			cmd.ExtraFiles = []*os.File{r.status}
+		}
 		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 		cmd.WaitDelay = stopGrace
-		drained, err := r.follow(cmd, c.status)
-		if err != nil {
-			return ended{}, fmt.Errorf("cannot run %s: %w", c.name, err)
+		if err := cmd.Start(); err != nil {
+			return ended{}, fmt.Errorf("cannot run %s: %w", c.describe(), err)
 		}
-		err = cmd.Run()
-		drained()
-		return r.end(ctx, c, cmd, err)
+		exited := make(chan error, 1)
+		go func() { exited <- cmd.Wait() }()
+		err = r.follow(exited, stop)
+		return r.end(ctx, err)
 	}
 }
 
-// running collects the outputs of a command.
+// running is a command that runs.
 type running struct {
-	out   io.Writer
-	quiet bool
-
-	mu      sync.Mutex
-	stdout  bytes.Buffer
-	printed []byte
-	cut     bool
+	command
+	out                    io.Writer
+	stdout, stderr, status *os.File
+	// told and copied are how far status and output were read.
+	told, copied int64
 }
 
-type writerFunc func([]byte) (int, error)
-
-func (w writerFunc) Write(p []byte) (int, error) { return w(p) }
-
-// writer returns the writer of one output. to, if it is not nil, gets all of it.
-func (r *running) writer(to *bytes.Buffer) io.Writer {
-	return writerFunc(func(p []byte) (int, error) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if to != nil {
-			room := maxStdout - to.Len()
-			r.cut = r.cut || len(p) > room
-			to.Write(p[:min(len(p), room)])
-		}
-		r.printed = append(r.printed, p...)
-		if over := len(r.printed) - maxPrinted; over > maxPrinted {
-			r.printed = append([]byte(nil), r.printed[over:]...)
-		}
-		if !r.quiet && r.out != nil {
-			_, _ = r.out.Write(p) // The copy is for people; apt must not stop without it.
-		}
-		return len(p), nil
-	})
-}
-
-// follow gives the command APT::Status-Fd. The function that it returns waits until
-// all lines were read.
-func (r *running) follow(cmd *exec.Cmd, status func(string)) (drained func(), err error) {
-	if status == nil {
-		return func() {}, nil
+func (r *running) open() (err error) {
+	files := []**os.File{&r.stdout}
+	if r.quiet {
+		files = append(files, &r.stderr)
 	}
-	reader, writer, err := os.Pipe()
+	if r.command.status != nil {
+		files = append(files, &r.status)
+	}
+	for _, file := range files {
+		fd, err := unix.MemfdCreate("output", unix.MFD_CLOEXEC)
+		if err != nil {
+			return errors.Join(err, r.close())
+		}
+		*file = os.NewFile(uintptr(fd), "output")
+	}
+	if r.stderr == nil {
+		r.stderr = r.stdout
+	}
+	return nil
+}
+
+func (r *running) close() error {
+	var problems []error
+	for _, file := range []*os.File{r.stdout, r.stderr, r.status} {
+		if file != nil {
+			if err := file.Close(); !errors.Is(err, os.ErrClosed) {
+				problems = append(problems, err)
+			}
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// follow reads what the command prints until it has ended.
+func (r *running) follow(exited <-chan error, stop context.CancelCauseFunc) error {
+	tick := time.NewTicker(tailEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-exited:
+			return errors.Join(err, r.tail(true))
+		case <-tick.C:
+			if err := r.tail(false); err != nil {
+				stop(err)
+			}
+		}
+	}
+}
+
+// tail reads what is new. A status line that is not complete is read only at the end.
+func (r *running) tail(atEnd bool) error {
+	if r.status != nil {
+		text, err := from(r.status, r.told)
+		if err != nil {
+			return err
+		}
+		whole := bytes.LastIndexByte(text, '\n') + 1
+		if atEnd {
+			whole = len(text)
+		}
+		for line := range strings.Lines(string(text[:whole])) {
+			r.command.status(strings.TrimRight(line, "\n"))
+		}
+		r.told += int64(whole)
+	}
+	if r.quiet {
+		return nil
+	}
+	text, err := from(r.stdout, r.copied)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	cmd.ExtraFiles = []*os.File{writer}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		lines := bufio.NewScanner(reader)
-		for lines.Scan() {
-			status(lines.Text())
-		}
-		_, _ = io.Copy(io.Discard, reader) // A line that is too long must not block apt.
-	}()
-	return func() {
-		_ = writer.Close()
-		_ = reader.SetReadDeadline(time.Now().Add(drainTime))
-		<-done
-		_ = reader.Close()
-	}, nil
+	r.copied += int64(len(text))
+	if r.out != nil {
+		_, _ = r.out.Write(text) // The copy is for people; apt must not stop without it.
+	}
+	return nil
 }
 
-func (r *running) end(ctx context.Context, c command, cmd *exec.Cmd, err error) (ended, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	result := ended{stdout: r.stdout.String(), printed: string(r.printed[max(0, len(r.printed)-maxPrinted):])}
+// from returns what is in a file after a position.
+func from(file *os.File, at int64) ([]byte, error) {
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case info.Size() > maxPrinted:
+		return nil, fmt.Errorf("it printed more than %d bytes", maxPrinted)
+	}
+	text := make([]byte, info.Size()-at)
+	_, err = file.ReadAt(text, at)
+	return text, err
+}
+
+func (r *running) end(ctx context.Context, err error) (ended, error) {
+	stdout, readErr := from(r.stdout, 0)
+	if readErr != nil {
+		return ended{}, fmt.Errorf("%s: %w", r.describe(), readErr)
+	}
+	result := ended{stdout: string(stdout), printed: string(stdout)}
+	if r.quiet {
+		stderr, readErr := from(r.stderr, 0)
+		if readErr != nil {
+			return ended{}, fmt.Errorf("%s: %w", r.describe(), readErr)
+		}
+		result.printed += string(stderr)
+	}
 	exited, isExit := errors.AsType[*exec.ExitError](err)
 	switch {
 	case ctx.Err() != nil:
-		return result, fmt.Errorf("%s was stopped: %w", c.describe(), context.Cause(ctx))
+		return result, fmt.Errorf("%s was stopped: %w", r.describe(), context.Cause(ctx))
 	case isExit && exited.Exited():
 		result.exit = exited.ExitCode()
 	case isExit:
-		return result, fmt.Errorf("%s was ended: %w", c.describe(), exited)
-	case errors.Is(err, exec.ErrWaitDelay) && cmd.ProcessState != nil:
-		result.exit = cmd.ProcessState.ExitCode()
+		return result, fmt.Errorf("%s was ended: %w", r.describe(), exited)
 	case err != nil:
-		return result, fmt.Errorf("cannot run %s: %w", c.describe(), err)
-	case r.cut:
-		return result, fmt.Errorf("%s printed more than %d bytes", c.describe(), maxStdout)
+		return result, fmt.Errorf("cannot run %s: %w", r.describe(), err)
 	}
 	return result, nil
 }

@@ -153,7 +153,7 @@ func (s *steps) condition(ctx context.Context, changes []message.Change) (condit
 // repair runs the commands of nextRepair until there is none.
 func (s *steps) repair(ctx context.Context, changes []message.Change) error {
 	var tried []attempt
-	var failed error
+	var failed []error
 	for {
 		is, err := s.condition(ctx, changes)
 		if err != nil {
@@ -169,31 +169,35 @@ func (s *steps) repair(ctx context.Context, changes []message.Change) error {
 			return err
 		}
 		if err != nil {
-			failed = err
+			failed = append(failed, err)
 			s.progress(-1, message.CleanText("repair "+string(next)+" failed: "+err.Error()))
 		}
 		tried = append(tried, attempt{next, err == nil})
 	}
 }
 
-// unrepaired says what is left when nothing more can be tried.
-func unrepaired(is condition, failed error) error {
+// unrepaired says what is left when nothing more can be tried. It passes if one of the
+// failures does: without a repository nothing else can be repaired that lacks an archive.
+func unrepaired(is condition, failed []error) error {
 	left := slices.Concat(is.reinstall, is.unfinished)
-	switch {
-	case len(left) == 0 && !is.missing && !is.interrupted:
+	if len(left) == 0 && !is.missing && !is.interrupted {
 		return nil
-	case failed == nil:
-		failed = errors.New("every repair ended well")
 	}
-	class := strategy.ClassOf(failed)
-	if class == "" {
-		class = message.Install
+	class, said := message.Install, []string{"every repair ended well"}
+	if len(failed) > 0 {
+		last := failed[len(failed)-1]
+		class, said = strategy.ClassOf(last), []string{last.Error()}
+	}
+	for _, err := range failed {
+		if passing := strategy.ClassOf(err); passing.Passes() && !class.Passes() {
+			class, said = passing, append(said, err.Error())
+		}
 	}
 	what := "the plan is not carried out"
 	if len(left) > 0 {
 		what = "dpkg has not finished with " + few(left)
 	}
-	return strategy.Fail(class, fmt.Errorf("%s after all repairs; run: dpkg --configure -a; apt-get -f install; the last repair said: %w", what, failed))
+	return strategy.Fail(class, fmt.Errorf("%s after all repairs; run: dpkg --configure -a; apt-get -f install; the last repair said: %s", what, strings.Join(said, "; and before: ")))
 }
 
 // try makes one repair.
@@ -216,20 +220,22 @@ func (s *steps) try(ctx context.Context, what repair, is condition, changes []me
 	}
 }
 
-// again returns the arguments that unpack packages once more: in the planned
-// version, otherwise in the one that dpkg has recorded.
+// again returns the arguments that unpack packages once more, in the planned version or
+// in the one that dpkg has recorded, together with what is missing of the plan: alone,
+// apt refuses a package whose dependencies wait to be upgraded, too.
 func again(names []string, changes []message.Change, now packages) []string {
-	var targets []target
+	missing := slices.DeleteFunc(now.missing(changes), func(c message.Change) bool {
+		// What is unpacked has no archive any more, and needs to be configured alone.
+		return c.To != "" && now[c.Name].version == c.To && !now[c.Name].reinstall
+	})
+	args := installArguments(missing)
 	for _, name := range names {
-		t := target{name, now[name].version}
-		for _, c := range changes {
-			if c.Name == name && c.To != "" {
-				t.version = c.To
-			}
+		planned := slices.ContainsFunc(missing, func(c message.Change) bool { return c.Name == name })
+		if !planned {
+			args = append(args, target{name, now[name].version}.argument())
 		}
-		targets = append(targets, t)
 	}
-	return arguments(targets)
+	return args
 }
 
 // fix completes what can be completed. It must not remove what the plan keeps.
