@@ -3,6 +3,7 @@
 #
 #   tools/realhost.sh install LEVEL     as root: install what they need with the apt of this machine
 #   tools/realhost.sh missing LEVEL     fail and say what is missing, if anything is
+#   tools/realhost.sh trees LEVEL       print the trees that they start from, for make images
 #   tools/realhost.sh test LEVEL TIME   run them, for TIME at the longest
 #   tools/realhost.sh skipped           say which were skipped, and why, if any was
 #
@@ -20,7 +21,7 @@ packages() {
 	done | sort -u
 }
 # trees LEVEL prints the trees that the tests start from.
-trees() { case $1 in quick) echo bookworm ;; *) echo bookworm images trixie ;; esac; }
+trees() { case $1 in quick) echo bookworm images ;; *) echo bookworm images trixie ;; esac; }
 
 case ${1:-} in
 install)
@@ -47,6 +48,7 @@ missing)
 	printf 'missing: %s\n' "${lacks[@]}" >&2
 	exit 1
 	;;
+trees) trees "$2" ;;
 test)
 	mkdir -p "$(dirname "$skipped")"
 	: >"$skipped"

@@ -88,6 +88,7 @@ func NewVM(t testing.TB, c *Container) *VM {
 const controlScript = `#!/bin/bash
 stty -F /dev/ttyS1 raw -echo
 exec 3<>/dev/ttyS1
+echo READY >&3
 while read -r id command <&3; do
 	out=$(mktemp -p /run)
 	base64 -d <<<"$command" >"$out.sh"
@@ -285,10 +286,7 @@ func (v *VM) BootID() (id string) {
 		if !v.On() {
 			v.t.Fatalf("%s does not boot: it is off", v.hostname)
 		}
-		// What is sent before the control service listens is lost.
-		ctx, cancel := context.WithTimeout(v.t.Context(), 3*time.Second)
-		defer cancel()
-		out, err := v.Run(ctx, booted)
+		out, err := v.Run(v.t.Context(), strings.Replace(booted, "is-system-running", "is-system-running --wait", 1))
 		id = strings.TrimSpace(out)
 		return err == nil
 	})
@@ -379,13 +377,19 @@ func (v *VM) put(name string, content []byte, mode os.FileMode) {
 	}
 }
 
-// control is a connection to the control service of a machine. Answers are matched to
-// commands by a number, since a command that a boot has swallowed is answered never.
+// control is a connection to the control service of a machine. What is sent before the
+// service listens is lost, so it is sent again when the service says that it is ready.
 type control struct {
 	connection net.Conn
 	mu         sync.Mutex
-	waiting    map[string]chan answer
+	waiting    map[string]waiter
 	closed     bool
+}
+
+// waiter waits for the answer to a command.
+type waiter struct {
+	line string
+	to   chan answer
 }
 
 type answer struct {
@@ -394,7 +398,7 @@ type answer struct {
 }
 
 func newControl(connection net.Conn) *control {
-	c := &control{connection: connection, waiting: map[string]chan answer{}}
+	c := &control{connection: connection, waiting: map[string]waiter{}}
 	go c.read()
 	return c
 }
@@ -408,6 +412,10 @@ func (c *control) read() {
 		if err != nil {
 			break
 		}
+		if strings.HasSuffix(strings.TrimSpace(line), "READY") {
+			c.again()
+			continue
+		}
 		// A line may follow what a boot has left of another one.
 		_, rest, found := strings.Cut(line, "DONE ")
 		words := strings.Fields(rest)
@@ -420,8 +428,8 @@ func (c *control) read() {
 			continue
 		}
 		c.mu.Lock()
-		if to, found := c.waiting[words[0]]; found {
-			to <- answer{Status(status), string(out)}
+		if w, found := c.waiting[words[0]]; found {
+			w.to <- answer{Status(status), string(out)}
 			delete(c.waiting, words[0])
 		}
 		c.mu.Unlock()
@@ -429,10 +437,19 @@ func (c *control) read() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
-	for _, to := range c.waiting {
-		close(to)
+	for _, w := range c.waiting {
+		close(w.to)
 	}
 	c.waiting = nil
+}
+
+// again sends all commands that wait for an answer.
+func (c *control) again() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, w := range c.waiting {
+		_, _ = io.WriteString(c.connection, w.line)
+	}
 }
 
 func (c *control) run(ctx context.Context, command string) (string, error) {
@@ -443,8 +460,9 @@ func (c *control) run(ctx context.Context, command string) (string, error) {
 		c.mu.Unlock()
 		return "", errOff
 	}
-	c.waiting[id] = to
-	_, err := io.WriteString(c.connection, id+" "+base64.StdEncoding.EncodeToString([]byte(command))+"\n")
+	w := waiter{id + " " + base64.StdEncoding.EncodeToString([]byte(command)) + "\n", to}
+	c.waiting[id] = w
+	_, err := io.WriteString(c.connection, w.line)
 	c.mu.Unlock()
 	if err != nil {
 		return "", errors.Join(errOff, err)
