@@ -18,15 +18,16 @@ func TestRealRepositories(t *testing.T) {
 	r := newRig(t, realhost.ContainerOptions{}, nil, appliance("1.0"))
 	r.repository.Add(appliance("2.0"))
 	for _, fault := range []struct {
-		is   realhost.Fault
-		says []string
+		is    realhost.Fault
+		class string
+		says  []string
 	}{
-		{realhost.WrongKey, []string{"NO_PUBKEY", "key of the repository"}},
-		{realhost.Expired, []string{"expired", "clock"}},
-		{realhost.Damaged, []string{"Hash Sum mismatch"}},
+		{realhost.WrongKey, "repository", []string{"NO_PUBKEY", "check the key of the repository"}},
+		{realhost.Expired, "repository", []string{"is expired", "check the clock of this host"}},
+		{realhost.Damaged, "artifact", []string{"Hash Sum mismatch", "check the repository or the cache"}},
 	} {
 		r.repository.Break(fault.is)
-		r.fails(fault.says...)
+		r.fails(fault.class, fault.says...)
 		r.has("appliance 1.0")
 	}
 	r.repository.Break(realhost.None)
@@ -34,18 +35,19 @@ func TestRealRepositories(t *testing.T) {
 	r.has("appliance 2.0")
 }
 
-// TestRealRepositoryDown meets a repository that is out of order for longer than a step
-// may take, and comes back.
+// TestRealRepositoryDown meets a repository that is out of order and comes back: the
+// host waits for it inside its step and tells so, and the same run completes.
 func TestRealRepositoryDown(t *testing.T) {
 	realhost.Need(t, realhost.Quick)
 	t.Parallel()
-	r := newRig(t, realhost.ContainerOptions{}, map[string]string{"step-limit": "20s"}, appliance("1.0"))
+	r := newRig(t, realhost.ContainerOptions{}, nil, appliance("1.0"))
 	r.repository.Add(appliance("2.0"))
 	r.repository.Break(realhost.Down)
-	r.fails("503", "check the network and the repository")
+	run := r.Begin()
+	r.tells(run, "503", "check the network and the repository", "it is tried again")
 	r.has("appliance 1.0")
 	r.repository.Break(realhost.None)
-	r.upgraded()
+	r.completed(r.Ended(run))
 	r.has("appliance 2.0")
 }
 
@@ -85,7 +87,7 @@ func TestRealBrokenPostinst(t *testing.T) {
 	}
 	r := newRig(t, realhost.ContainerOptions{}, nil, next("1.0", "")...)
 	r.repository.Add(next("2.0", "echo 'appliance-broken: not today' >&2; exit 3\n")...)
-	r.fails("installed appliance-broken package post-installation script subprocess returned error exit status 3", "rolled back")
+	r.fails("install", "installed appliance-broken package post-installation script subprocess returned error exit status 3", "rolled back")
 	r.has("appliance 1.0", "appliance-broken 1.0")
 	r.repository.Add(next("2.1", "")...)
 	r.upgraded()
@@ -107,16 +109,7 @@ func TestRealLock(t *testing.T) {
 	r.c.Must("systemd-run -q --unit slow-apt -E DEBIAN_FRONTEND=noninteractive apt-get -q -y install tool")
 	realhost.Until(t, "apt downloads", patience, func() bool { return strings.Contains(strings.Join(other.Asked(), " "), "pool/tool") })
 	run := r.Begin()
-	var told string
-	realhost.Until(t, "the operator is told", patience, func() bool {
-		now, err := r.Client.Run(t.Context(), realhost.Tenant, run.ID)
-		if err != nil || now.Phase == "finished" {
-			t.Fatalf("the run did not wait: %v, %+v", err, now.Hosts)
-		}
-		told = now.Hosts[0].Progress
-		return strings.Contains(told, "(apt-get)")
-	})
-	t.Logf("the operator is told: %s", told)
+	r.tells(run, "waiting: process", "(apt-get) holds /var/lib/dpkg/lock")
 	other.Hold(false)
 	r.completed(r.Ended(run))
 	r.has("appliance 2.0", "tool 1.0")
@@ -135,7 +128,7 @@ func TestRealDiskFull(t *testing.T) {
 	r := newRig(t, realhost.ContainerOptions{Size: "160m"}, nil, large("1.0"))
 	r.repository.Add(large("2.0"))
 	r.c.Must("head -c 1000m /dev/zero >/var/filler || true; truncate -s -6M /var/filler")
-	r.fails("make room on this disk")
+	r.fails("space", "make room on this disk")
 	r.has("appliance 1.0")
 	r.c.Must("rm /var/filler")
 	r.upgraded()

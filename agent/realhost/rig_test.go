@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,8 +91,25 @@ func read(t *testing.T, path string) string {
 // number is a number as people write it.
 func number[N int | uint64](n N) string { return fmt.Sprint(n) }
 
-// fails runs an upgrade that fails, and what the operator is told has these words.
-func (r *rig) fails(words ...string) {
+// tells waits until the operator of a run that goes on is told of progress with these
+// words.
+func (r *rig) tells(run v1.Run, words ...string) {
+	r.t.Helper()
+	told := ""
+	realhost.Until(r.t, "the operator is told "+strings.Join(words, ", "), patience, func() bool {
+		now, err := r.Client.Run(r.t.Context(), realhost.Tenant, run.ID)
+		if err != nil || now.Phase == "finished" {
+			r.t.Fatalf("the run did not wait: %v, %+v; the operator was told %q", err, now.Hosts, told)
+		}
+		told = now.Hosts[0].Progress
+		return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(told, word) })
+	})
+	r.t.Logf("the operator is told: %s", told)
+}
+
+// fails runs an upgrade that fails with a class, and what the operator is told has these
+// words.
+func (r *rig) fails(class string, words ...string) {
 	r.t.Helper()
 	run := r.Upgrade()
 	if run.Result == "completed" || run.Hosts[0].Status != "failed" {
@@ -102,5 +120,8 @@ func (r *rig) fails(words ...string) {
 			r.t.Errorf("the operator is told %q, without %q", run.Hosts[0].Error, word)
 		}
 	}
-	r.t.Logf("the operator is told: %s", run.Hosts[0].Error)
+	if run.Hosts[0].Class != class {
+		r.t.Errorf("the class is %q, want %q", run.Hosts[0].Class, class)
+	}
+	r.t.Logf("the operator is told: %s: %s", class, run.Hosts[0].Error)
 }
