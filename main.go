@@ -24,7 +24,11 @@ func main() {
 	flag.Parse()
 	address := tfaddr.NewProvider(tfaddr.DefaultProviderRegistryHost, "osupgrade", "osupgrade")
 	options := providerserver.ServeOpts{Address: address.String(), Debug: *debug}
-	if err := providerserver.Serve(context.Background(), provider.New(version), options); err != nil {
+	err := quiet(os.Environ(), os.Setenv)
+	if err == nil {
+		err = providerserver.Serve(context.Background(), provider.New(version), options)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "terraform-provider-osupgrade:", err)
 		os.Exit(1)
 	}

@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"archive/zip"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -79,6 +80,52 @@ func TestBinary_theTokenIsNowhere(t *testing.T) {
 	if err != nil || files < 4 {
 		t.Errorf("looked into %d files, %v, want the configuration, the plan, the state and the log", files, err)
 	}
+}
+
+// TestBinary_theTokenInASavedPlan: Terraform writes the value of an ordinary variable to a
+// saved plan, and that of an ephemeral one not, as the provider's page says.
+func TestBinary_theTokenInASavedPlan(t *testing.T) {
+	t.Parallel()
+	for kind, written := range map[string]bool{"sensitive": true, "ephemeral": false} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			_, server := acctest.Fake(t)
+			w := acctest.NewWorkspace(t, "OSUPGRADE_ENDPOINT="+server.Endpoint, "OSUPGRADE_TENANT="+server.Tenant, "TF_VAR_osupgrade_token="+server.Token)
+			w.Write(t, "main.tf", acctest.Requirement+`
+variable "osupgrade_token" {
+  type = string
+  `+kind+` = true
+}
+provider "osupgrade" {
+  token = var.osupgrade_token
+}
+resource "osupgrade_rollout" "acme" {}
+`)
+			w.Run(t, 0, "plan", "-input=false", "-out=saved.plan")
+			if got := zipContains(t, filepath.Join(w.Dir, "saved.plan"), server.Token); got != written {
+				t.Errorf("the token is in the saved plan: %v, want %v", got, written)
+			}
+			w.Run(t, 0, "apply", "-input=false", "saved.plan")
+		})
+	}
+}
+
+func zipContains(t *testing.T, name, text string) bool {
+	t.Helper()
+	archive, err := zip.OpenReader(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = archive.Close() }() // It was read only.
+	found := false
+	for _, entry := range archive.File {
+		content, err := fs.ReadFile(archive, entry.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = found || strings.Contains(string(content), text)
+	}
+	return found
 }
 
 func TestBinary_importWithGeneratedConfiguration(t *testing.T) {

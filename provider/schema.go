@@ -28,8 +28,9 @@ func (*Osupgrade) Schema(_ context.Context, _ provider.SchemaRequest, resp *prov
 			},
 			"token": schema.StringAttribute{
 				Optional: true, Sensitive: true,
-				MarkdownDescription: "The bearer token. It is never written to a state or plan. Environment: `OSUPGRADE_TOKEN`.",
-				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+				MarkdownDescription: "The bearer token. Terraform writes no provider argument to a state, but the value of an ordinary variable to a saved plan: " +
+					"use the environment or a variable with `ephemeral = true`. Environment: `OSUPGRADE_TOKEN`.",
+				Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 			},
 			"ca_cert_pem":  text("Certificates to trust instead of those of the system, as PEM text. Environment: `OSUPGRADE_CA_CERT_PEM`."),
 			"ca_cert_file": text("Path of a file with the certificates to trust, in PEM format. Environment: `OSUPGRADE_CA_CERT_FILE`."),
