@@ -75,7 +75,7 @@ func lay(t *testing.T, w *acctest.Workspace, server acctest.Server, path string,
 func TestEveryExampleIsRun(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{
-		"provider/provider.tf": true, "demo/main.tf": true,
+		"provider/provider.tf": true, "provider/provider-token.tf": true, "demo/main.tf": true,
 		"resources/osupgrade_config/resource.tf": true, "resources/osupgrade_config/import-by-string-id.tf": true,
 		"resources/osupgrade_calendar/resource.tf": true, "resources/osupgrade_calendar/import-by-string-id.tf": true,
 		"resources/osupgrade_rollout/resource.tf": true, "resources/osupgrade_rollout/import-by-string-id.tf": true,

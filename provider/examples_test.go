@@ -3,6 +3,7 @@ package provider_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -84,6 +85,45 @@ func TestExamples_provider(t *testing.T) {
 	w := acctest.NewWorkspace(t)
 	w.Write(t, "main.tf", strings.ReplaceAll(example(t, "provider/provider.tf"), `"osupgrade/osupgrade"`, `"`+acctest.Source+`"`))
 	w.Run(t, 0, "validate")
+	w = acctest.NewWorkspace(t)
+	w.Write(t, "main.tf", acctest.Requirement+example(t, "provider/provider-token.tf"))
+	w.Run(t, 0, "validate")
+}
+
+// TestExamples_order: wherever the documents declare windows beside a freeze or a rollout,
+// the windows depend on it, and so does a run.
+func TestExamples_order(t *testing.T) {
+	t.Parallel()
+	blocks := regexp.MustCompile(`(?s)resource "(osupgrade_\w+)" "(\w+)" \{\n(.*?)\n\}`)
+	found := 0
+	for _, folder := range []string{"../examples", "../templates", "../README.md"} {
+		err := filepath.WalkDir(folder, func(path string, entry os.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			resources := blocks.FindAllStringSubmatch(string(text), -1)
+			for _, r := range resources {
+				for _, on := range resources {
+					first := on[1] == "osupgrade_rollout" || on[1] == "osupgrade_calendar" && strings.Contains(on[3], `"freeze"`)
+					if (r[1] != "osupgrade_config" && r[1] != "osupgrade_run") || !first {
+						continue
+					}
+					found++
+					if !regexp.MustCompile(`depends_on = \[.*` + on[1] + `\.` + on[2]).MatchString(r[3]) {
+						t.Errorf("%s: %s.%s does not depend on %s.%s", path, r[1], r[2], on[1], on[2])
+					}
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if found < 5 {
+		t.Errorf("%d pairs found, want 5 at least", found)
+	}
 }
 
 func lastLine(text string) string {
@@ -95,7 +135,7 @@ func lastLine(text string) string {
 func TestGuides_run(t *testing.T) {
 	t.Parallel()
 	// What lies ahead may be another in the next plan.
-	for guide, steady := range map[string]bool{"rollout": true, "calendar": false} {
+	for guide, steady := range map[string]bool{"rollout": true, "calendar": false, "order": true} {
 		t.Run(guide, func(t *testing.T) {
 			t.Parallel()
 			text, err := os.ReadFile("../templates/guides/" + guide + ".md")

@@ -36,6 +36,8 @@ type request struct {
 	query  url.Values
 	body   any
 	when   Precondition
+	// repeatable is set for a POST that has its effect once however often it is sent.
+	repeatable bool
 	// accept is the content type wanted; empty is JSON.
 	accept string
 }
@@ -71,7 +73,7 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, to any)
 // do sends a request, again when the policy allows it, and returns the last
 // answer; a status of 400 and above is an *Error beside it.
 func (c *Client) do(ctx context.Context, q request) (reply, error) {
-	t := &tally{method: q.method}
+	t := &tally{method: q.method, repeatable: q.repeatable}
 	r, err := c.newRequest(withTally(ctx, t), q)
 	if err != nil {
 		return reply{}, c.failure(q, t, err)
@@ -81,7 +83,10 @@ func (c *Client) do(ctx context.Context, q request) (reply, error) {
 		return reply{}, c.callError(q, why, "not sent, because an earlier request had no answer: "+c.secret.clean(why.Error()))
 	}
 	resp, err := c.calls.Do(r)
-	c.outage.note(ctx, time.Now(), time.Since(begin), cause(err))
+	// A request that is not sent again says little: its one try may have met a hiccup.
+	if err == nil || t.harmless() {
+		c.outage.note(ctx, time.Now(), time.Since(begin), cause(err))
+	}
 	if err != nil {
 		return reply{retried: t.tries > 1}, c.failure(q, t, err)
 	}
@@ -187,7 +192,7 @@ func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, erro
 	if err == nil {
 		status = resp.StatusCode
 	}
-	if !again(tallyOf(ctx).method, status, err) {
+	if !again(tallyOf(ctx), status, err) {
 		return false, nil
 	}
 	if ctx.Err() != nil {
@@ -203,8 +208,8 @@ func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, erro
 
 // again decides whether a request may be sent once more, after an answer with
 // status or, when err is set, after none.
-func again(method string, status int, err error) bool {
-	harmless := method != http.MethodPost && method != http.MethodPatch
+func again(t *tally, status int, err error) bool {
+	harmless := t.harmless()
 	switch {
 	case err != nil:
 		return !hopeless(err) && (harmless || unsent(err))

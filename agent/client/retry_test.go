@@ -57,7 +57,7 @@ func TestAgain(t *testing.T) {
 			t.Parallel()
 			got := ""
 			for _, method := range []string{"GET", "HEAD", "PUT", "DELETE", "POST", "PATCH"} {
-				if again(method, row.status, row.err) && method != http.MethodPatch {
+				if again(&tally{method: method}, row.status, row.err) && method != http.MethodPatch {
 					got += " " + method
 				}
 			}
@@ -66,7 +66,8 @@ func TestAgain(t *testing.T) {
 				want = " " + want
 			}
 			wantEqual(t, "methods", got, want)
-			wantEqual(t, "PATCH as POST", again("PATCH", row.status, row.err), again("POST", row.status, row.err))
+			wantEqual(t, "PATCH as POST", again(&tally{method: "PATCH"}, row.status, row.err), again(&tally{method: "POST"}, row.status, row.err))
+			wantEqual(t, "POST with an id as PUT", again(&tally{method: "POST", repeatable: true}, row.status, row.err), again(&tally{method: "PUT"}, row.status, row.err))
 		})
 	}
 }

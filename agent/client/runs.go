@@ -13,10 +13,10 @@ import (
 )
 
 // Start starts a run by hand and returns it. A run that is already under way
-// is an *Error of status 412 that names it in its error-info. The request is
-// sent again only when it surely started nothing.
+// is an *Error of status 412 that names it in its error-info. A request without
+// an id is sent again only when it surely started nothing.
 func (c *Client) Start(ctx context.Context, tenant string, start v1.Start) (v1.Run, error) {
-	return c.operate(ctx, tenant, "/start", start)
+	return c.operate(ctx, tenant, "/start", start, start.RequestID != "")
 }
 
 // Preflight returns what a start would do, and starts nothing.
@@ -25,7 +25,7 @@ func (c *Client) Preflight(ctx context.Context, tenant string, start v1.Start) (
 	if err != nil {
 		return v1.Preflight{}, err
 	}
-	q := request{method: http.MethodPost, path: path, query: url.Values{"validate": {"true"}}, body: start}
+	q := request{method: http.MethodPost, path: path, query: url.Values{"validate": {"true"}}, body: start, repeatable: true}
 	a, err := c.do(ctx, q)
 	if err != nil {
 		return v1.Preflight{}, err
@@ -41,36 +41,36 @@ func (c *Client) Preflight(ctx context.Context, tenant string, start v1.Start) (
 // below are an *Error of status 412. They are sent again only when they surely
 // had no effect.
 func (c *Client) Pause(ctx context.Context, tenant string, ask v1.Ask) (v1.Run, error) {
-	return c.operate(ctx, tenant, "/pause", ask)
+	return c.operate(ctx, tenant, "/pause", ask, false)
 }
 
 // Resume lets the run go on that is paused.
 func (c *Client) Resume(ctx context.Context, tenant string, ask v1.Ask) (v1.Run, error) {
-	return c.operate(ctx, tenant, "/resume", ask)
+	return c.operate(ctx, tenant, "/resume", ask, false)
 }
 
 // Abort ends the run under way.
 func (c *Client) Abort(ctx context.Context, tenant string, ask v1.Ask) (v1.Run, error) {
-	return c.operate(ctx, tenant, "/abort", ask)
+	return c.operate(ctx, tenant, "/abort", ask, false)
 }
 
 // Approve lets the stage begin that ask names.
 func (c *Client) Approve(ctx context.Context, tenant string, ask v1.Ask) (v1.Run, error) {
-	return c.operate(ctx, tenant, "/approve", ask)
+	return c.operate(ctx, tenant, "/approve", ask, false)
 }
 
 // Release frees, by force, the slot of the host that ask names.
 func (c *Client) Release(ctx context.Context, tenant string, ask v1.Ask) (v1.Run, error) {
-	return c.operate(ctx, tenant, "/release", ask)
+	return c.operate(ctx, tenant, "/release", ask, false)
 }
 
 // operate posts a request about runs and returns the run that it is about.
-func (c *Client) operate(ctx context.Context, tenant, operation string, body any) (v1.Run, error) {
+func (c *Client) operate(ctx context.Context, tenant, operation string, body any, repeatable bool) (v1.Run, error) {
 	path, err := tenantPath("state", tenant, operation)
 	if err != nil {
 		return v1.Run{}, err
 	}
-	q := request{method: http.MethodPost, path: path, body: body}
+	q := request{method: http.MethodPost, path: path, body: body, repeatable: repeatable}
 	a, err := c.do(ctx, q)
 	if err != nil {
 		return v1.Run{}, err

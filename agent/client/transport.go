@@ -113,10 +113,16 @@ func (c *Client) tell(r *http.Request, resp *http.Response, err error, try int, 
 // tally is what one call has seen over its tries. It travels in the context,
 // as the retry policy is shown nothing else when a try had no answer.
 type tally struct {
-	method string
-	tries  int
+	method     string
+	repeatable bool
+	tries      int
 	// status is that of the last answer; 0 when there was none.
 	status int
+}
+
+// harmless reports whether it does no harm to send the request twice.
+func (t *tally) harmless() bool {
+	return t.repeatable || t.method != http.MethodPost && t.method != http.MethodPatch
 }
 
 type tallyKey struct{}

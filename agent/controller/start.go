@@ -30,6 +30,9 @@ func (c *Controller) Start(ctx context.Context, by string, request v1.Start) (v1
 	var seq uint64
 	return until(ctx, c, func(s *state) (v1.Run, error) {
 		if seq == 0 {
+			seq = s.repeated(request)
+		}
+		if seq == 0 {
 			// What is begun is finished though the caller has gone: a record half
 			// appended would hold up the next.
 			opened, err := s.start(context.WithoutCancel(ctx), by, request, only)
@@ -40,6 +43,15 @@ func (c *Controller) Start(ctx context.Context, by string, request v1.Start) (v1
 		}
 		return s.opened(seq)
 	})
+}
+
+// repeated returns the sequence of the first record of the newest run if the same
+// request has opened it: its answer was lost. It is 0 for any other.
+func (s *state) repeated(request v1.Start) uint64 {
+	if newest := s.ledger.Newest(); request.RequestID != "" && newest != nil && newest.RequestID == request.RequestID {
+		return newest.OpenedSeq
+	}
+	return 0
 }
 
 // opened returns the run that was opened by a record once its prepare is on the
@@ -96,7 +108,7 @@ func (s *state) decideStart(now time.Time, by string, request v1.Start, only map
 	if planned, err = s.planStart(now, request, only); err != nil {
 		return e, planned, err
 	}
-	e.Trigger, e.By, e.Why, e.RetryOf = message.TriggerManual, by, request.Reason, request.RetryOf
+	e.Trigger, e.By, e.Why, e.RetryOf, e.RequestID = message.TriggerManual, by, request.Reason, request.RetryOf, request.RequestID
 	err = reserve(now, &e, request, planned.Reserve())
 	return e, planned, err
 }

@@ -159,3 +159,45 @@ func TestRunOfAWrongClock(t *testing.T) {
 		})
 	}
 }
+
+// TestStartIsRepeated: a start with the id of the newest run returns that run, under way or
+// ended, also after a restart; any other start is one of its own.
+func TestStartIsRepeated(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01")
+		c, _ := m.control(t)
+		m.beat("h01")
+		named := start
+		named.RequestID = "tf-1"
+		first, err := c.Start(t.Context(), "test", named)
+		if err != nil || first.RequestID != "tf-1" {
+			t.Fatalf("got %+v, %v", first, err)
+		}
+		same := func(when string) {
+			t.Helper()
+			again, err := c.Start(t.Context(), "test", named)
+			if err != nil || again.ID != first.ID {
+				t.Errorf("%s: got run %d, %v, want run %d", when, again.ID, err, first.ID)
+			}
+		}
+		same("under way")
+		c = m.restart(t)
+		m.beat("h01")
+		same("after a restart")
+		another := named
+		another.RequestID = "tf-2"
+		for name, request := range map[string]v1.Start{"another id": another, "no id": start} {
+			if _, err := c.Start(t.Context(), "test", request); err == nil {
+				t.Errorf("%s: a second run was started", name)
+			}
+		}
+		m.reply("h01", first.ID, message.Prepare)
+		m.answer("h01", first, message.Upgrade, "no space left")
+		same("ended")
+		m.beat("h01")
+		if second, err := c.Start(t.Context(), "test", another); err != nil || second.ID == first.ID {
+			t.Errorf("got run %d, %v, want another run", second.ID, err)
+		}
+	})
+}

@@ -52,6 +52,8 @@ type Opened struct {
 	Policy policy.Resolved `json:"policy"`
 	// RetryOf is the run whose failed and skipped hosts these are.
 	RetryOf uint64 `json:"retry-of,omitempty"`
+	// RequestID is the id that whoever asked for the run gave to the request.
+	RequestID string `json:"request-id,omitempty"`
 	// Window is when the window opened whose run this is, WindowEnd when that
 	// closes, as far as is known; zero for a run outside of all windows.
 	Window    time.Time `json:"window,omitzero"`

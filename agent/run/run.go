@@ -111,6 +111,8 @@ type Origin struct {
 	By, Why   string
 	// RetryOf is the run whose failed and skipped hosts these are; 0 for none.
 	RetryOf uint64
+	// RequestID is the id of the request that started the run; empty for none.
+	RequestID string
 	// Window is when the window of the run opened, WindowEnd when that closes; zero
 	// for a run outside of all windows.
 	Window, WindowEnd time.Time
@@ -166,7 +168,7 @@ type State struct {
 func open(r message.Record, e message.Opened) *State {
 	s := &State{
 		Origin: Origin{
-			OpenedSeq: r.Seq, OpenedAt: r.Time, Trigger: e.Trigger, By: e.By, Why: e.Why, RetryOf: e.RetryOf,
+			OpenedSeq: r.Seq, OpenedAt: r.Time, Trigger: e.Trigger, By: e.By, Why: e.Why, RetryOf: e.RetryOf, RequestID: e.RequestID,
 			Window: e.Window, WindowEnd: e.WindowEnd, WindowUsed: e.WindowUsed, Exempt: e.Exempt,
 		},
 		Deadline: newDeadline(e.NotAfter, e.Policy.OverrunLimit.Duration()), Phase: Open, LastSeq: r.Seq, changed: r.Time, newest: r.Time,

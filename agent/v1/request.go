@@ -28,7 +28,13 @@ type Start struct {
 	RetryOf uint64 `json:"retry-of,omitempty" within:"1 9223372036854775807"`
 	// Hosts are the hosts of the run; empty means all.
 	Hosts []string `json:"hosts,omitempty"`
+	// RequestID names this request: a start with the id of the newest run returns that
+	// run, so that a start whose answer was lost can be repeated. Empty is no name.
+	RequestID string `json:"request-id,omitempty"`
 }
+
+// MaxRequestID is how long the id of a request may be.
+const MaxRequestID = 100
 
 // DecodeStart reads the body of a start request and validates it, as
 // DecodeOSUpgrade does. An empty body is the zero Start.
@@ -48,6 +54,9 @@ func (s Start) Validate() Problems {
 	} else {
 		found = append(found, validateReason(s.Reason)...)
 	}
+	if s.RequestID != "" && (len(s.RequestID) > MaxRequestID || strings.Trim(s.RequestID, requestIDLetters) != "") {
+		found = append(found, document.Wrong("request-id", s.RequestID, fmt.Sprintf("is not the id of a request; use at most %d of a-z, 0-9 and -", MaxRequestID)))
+	}
 	if s.Duration == "" {
 		return found
 	}
@@ -59,6 +68,8 @@ func (s Start) Validate() Problems {
 	}
 	return found
 }
+
+const requestIDLetters = "abcdefghijklmnopqrstuvwxyz0123456789-"
 
 // MaxStartHosts bounds the hosts that a start names.
 const MaxStartHosts = 1000

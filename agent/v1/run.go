@@ -26,8 +26,10 @@ type Run struct {
 	RequestedBy   string `json:"requested-by,omitempty"`
 	RequestReason string `json:"request-reason,omitempty"`
 	// RetryOf is the run whose failed and skipped hosts these are.
-	RetryOf  uint64    `json:"retry-of,omitempty"`
-	OpenedAt time.Time `json:"opened-at"`
+	RetryOf uint64 `json:"retry-of,omitempty"`
+	// RequestID is that of the request that started the run; see Start.
+	RequestID string    `json:"request-id,omitempty"`
+	OpenedAt  time.Time `json:"opened-at"`
 	// NotAfter is when no command is sent any more. EndsBy is when the run ends at the
 	// latest, whatever its hosts do; absent once it has.
 	NotAfter time.Time  `json:"not-after"`

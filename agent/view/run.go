@@ -26,7 +26,7 @@ func Progress(r *run.State, h run.Host, p message.Progress, at time.Time) string
 // progress, what a member has told of its progress, when none can have told any.
 func Run(r *run.State, now time.Time, forecast *run.Forecast, progress func(run.Host) string) v1.Run {
 	view := v1.Run{
-		ID: r.Key(), Phase: string(r.Phase), Result: string(r.Result), Reason: r.Reason, Trigger: r.Trigger, RetryOf: r.RetryOf,
+		ID: r.Key(), Phase: string(r.Phase), Result: string(r.Result), Reason: r.Reason, Trigger: r.Trigger, RetryOf: r.RetryOf, RequestID: r.RequestID,
 		RequestedBy: r.By, RequestReason: r.Why, OpenedAt: Time(r.OpenedAt), NotAfter: Time(r.NotAfter), EndedAt: OptionalTime(r.EndedAt),
 	}
 	if !r.Over() {

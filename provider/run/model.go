@@ -2,7 +2,10 @@ package run
 
 import (
 	"context"
-	"time"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -10,7 +13,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	rules "github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
 )
 
@@ -22,6 +24,7 @@ type model struct {
 	Reason         types.String   `tfsdk:"reason"`
 	Duration       types.String   `tfsdk:"duration"`
 	RetryOf        types.Int64    `tfsdk:"retry_of"`
+	Accept         types.Set      `tfsdk:"accept"`
 	Timeouts       timeouts.Value `tfsdk:"timeouts"`
 	RunID          types.Int64    `tfsdk:"run_id"`
 	Result         types.String   `tfsdk:"result"`
@@ -52,13 +55,28 @@ func (m model) start() v1.Start {
 	}
 }
 
-// createLimit is the default timeout of the creation: the longest duration of
-// the run, and a margin.
-func (m model) createLimit() time.Duration {
-	if length, err := rules.ParseDuration(m.Duration.ValueString()); err == nil {
-		return length + margin
+// purpose is what the run is for, as the beginning of the id of its request: a run under
+// way for the same purpose is that of an apply that did not see its end.
+func (m model) purpose() string {
+	triggers := map[string]string{}
+	for name, value := range m.Triggers.Elements() {
+		triggers[name] = value.String()
 	}
-	return usualLength + margin
+	// Maps are written in the order of their keys.
+	text, err := json.Marshal([]any{m.Tenant.ValueString(), triggers, m.RetryOf.ValueInt64()})
+	if err != nil {
+		panic("run: cannot write the purpose of a run as JSON: " + err.Error())
+	}
+	sum := sha256.Sum256(text)
+	return "tf-" + hex.EncodeToString(sum[:8]) + "-"
+}
+
+// accepts reports whether an apply succeeds with a result.
+func (m model) accepts(result string) bool {
+	if m.Accept.IsNull() {
+		return result == "completed"
+	}
+	return slices.ContainsFunc(m.Accept.Elements(), types.StringValue(result).Equal)
 }
 
 // fromAPI sets the computed attributes from a run of the API.

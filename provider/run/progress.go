@@ -53,14 +53,17 @@ func colon(text string) string {
 	return ": " + text
 }
 
-// judge adds the diagnostic for a run's result: none for completed, a warning
-// for partial, an error for any other.
-func judge(tenant string, r v1.Run, diags *diag.Diagnostics) {
+// judge adds an error if a run's result is not accepted.
+func judge(tenant string, r v1.Run, accepted bool, diags *diag.Diagnostics) {
 	detail := explain(tenant, r)
-	switch r.Result {
-	case "completed":
-	case "partial":
+	switch {
+	case accepted && r.Result == "completed":
+	case accepted:
 		diags.AddWarning("Not all hosts of "+TypeName+" were upgraded", detail)
+	case r.Result == "partial":
+		diags.AddError("Not all hosts of "+TypeName+" were upgraded", detail+fmt.Sprintf(
+			"\n\nTo upgrade the hosts that are left: correct the cause and set retry_of = %d. "+
+				"To start another run of all hosts: apply again. To succeed with such a result: set accept = [\"completed\", \"partial\"].", r.ID))
 	default:
 		diags.AddError("Unable to complete "+TypeName,
 			detail+"\n\nA run cannot be undone. Correct the cause and apply again, which starts another run.")

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -44,19 +45,35 @@ func TestChanges_readLikeAStory(t *testing.T) {
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	hosts := []v1.RunHost{{Hostname: "h01", Status: "upgraded"}, {Hostname: "h02", Status: "failed", Error: "no space"}}
-	for result, row := range map[string]struct{ errors, warnings int }{
-		"completed": {0, 0}, "partial": {0, 1}, "failed": {1, 0}, "aborted": {1, 0}, "timed-out": {1, 0}, "": {1, 0}, "something new": {1, 0},
+	for name, row := range map[string]struct {
+		result           string
+		accepted         bool
+		errors, warnings int
+		says             string
+	}{
+		"completed":     {"completed", true, 0, 0, ""},
+		"partial":       {"partial", false, 1, 0, `retry_of = 41.*accept = \["completed", "partial"\]`},
+		"partial is ok": {"partial", true, 0, 1, ""},
+		"failed":        {"failed", false, 1, 0, "apply again"},
+		"failed is ok":  {"failed", true, 0, 1, ""},
+		"timed out":     {"timed-out", false, 1, 0, ""},
+		"none":          {"", false, 1, 0, ""},
+		"something new": {"something new", false, 1, 0, ""},
+		"not even all":  {"completed", false, 1, 0, ""},
 	} {
-		t.Run(result, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var diags diag.Diagnostics
-			judge("acme", v1.Run{ID: 41, Result: result, Reason: "because", Hosts: hosts}, &diags)
+			judge("acme", v1.Run{ID: 41, Result: row.result, Reason: "because", Hosts: hosts}, row.accepted, &diags)
 			if diags.ErrorsCount() != row.errors || diags.WarningsCount() != row.warnings {
 				t.Fatalf("got %v, want %d errors and %d warnings", diags, row.errors, row.warnings)
 			}
 			for _, d := range diags {
 				if !strings.Contains(d.Detail(), "because") || !strings.Contains(d.Detail(), "host h02 is failed: no space") || strings.Contains(d.Detail(), "h01") {
 					t.Errorf("got %q, want the reason and the host that failed", d.Detail())
+				}
+				if !regexp.MustCompile(row.says).MatchString(d.Detail()) {
+					t.Errorf("got %q, want %q", d.Detail(), row.says)
 				}
 			}
 		})

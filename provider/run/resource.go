@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"strings"
@@ -32,7 +33,7 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	plan.Tenant = r.connection.TenantOr(plan.Tenant)
 	tenant := connection.NeedTenant(&resp.Diagnostics, plan.Tenant)
-	limit, problems := plan.Timeouts.Create(ctx, plan.createLimit())
+	limit, problems := plan.Timeouts.Create(ctx, createLimit)
 	resp.Diagnostics.Append(problems...)
 	api := r.connection.Client(&resp.Diagnostics, operation)
 	if resp.Diagnostics.HasError() {
@@ -40,28 +41,45 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	}
 	waiting, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	run, err := begin(waiting, api, tenant, plan.start())
+	run, err := begin(waiting, api, tenant, plan.purpose(), plan.start())
 	if err != nil {
 		diagnostic.Failure{Operation: operation, Tenant: tenant, Err: err}.Add(&resp.Diagnostics, diagnostic.Field)
 		return
 	}
-	ended, err := follow(waiting, api, tenant, run)
-	plan.fromAPI(ctx, ended, &resp.Diagnostics)
+	plan.await(waiting, api, tenant, run, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
-	if err != nil {
-		notFollowed(&resp.Diagnostics, tenant, run.ID, err)
-		return
-	}
-	judge(tenant, ended, &resp.Diagnostics)
 }
 
-// begin starts a run. If another run is under way, it first waits for its end.
-func begin(ctx context.Context, api *client.Client, tenant string, start v1.Start) (v1.Run, error) {
+// await follows a run, sets the computed attributes, and judges the result. What stopped by
+// a signal is no failure of the run: the state has the run, and the next apply follows it.
+func (m *model) await(ctx context.Context, api *client.Client, tenant string, run v1.Run, diags *diag.Diagnostics) {
+	last, err := follow(ctx, api, tenant, run)
+	m.fromAPI(ctx, last, diags)
+	switch {
+	case errors.Is(err, context.Canceled):
+		diags.AddWarning("The run has not ended", fmt.Sprintf(
+			"Run %d of tenant %s goes on%s. The next apply waits for its end.", last.ID, tenant, runwait.Standing(last)))
+	case err != nil:
+		notFollowed(diags, tenant, last, err)
+	default:
+		judge(tenant, last, m.accepts(last.Result), diags)
+	}
+}
+
+// begin starts a run. If another run is under way, it first waits for its end, unless that
+// run has the same purpose: then an apply that did not see its end has started it. The id of
+// the request is made here, so that a start whose answer was lost can be repeated.
+func begin(ctx context.Context, api *client.Client, tenant, purpose string, start v1.Start) (v1.Run, error) {
+	start.RequestID = purpose + fmt.Sprintf("%08x", rand.Uint32())
 	for {
 		run, err := api.Start(ctx, tenant, start)
 		id := runwait.BlockingRun(err)
 		if id == 0 {
 			return run, err
+		}
+		if run, err := api.Run(ctx, tenant, id); err == nil && strings.HasPrefix(run.RequestID, purpose) {
+			tflog.Info(ctx, fmt.Sprintf("run %d of tenant %s was started for the same purpose; taking it over", id, tenant))
+			return run, nil
 		}
 		if err := runwait.UntilUnblocked(ctx, api, tenant, id); err != nil {
 			return v1.Run{}, err
@@ -85,15 +103,15 @@ func follow(ctx context.Context, api *client.Client, tenant string, run v1.Run) 
 }
 
 // notFollowed adds the error for a run of which the end is not known.
-func notFollowed(diags *diag.Diagnostics, tenant string, id uint64, err error) {
+func notFollowed(diags *diag.Diagnostics, tenant string, last v1.Run, err error) {
 	why := "it could not be followed: " + err.Error()
 	if errors.Is(err, context.DeadlineExceeded) {
-		why = "it did not end within timeouts.create"
+		why = "it did not end within timeouts.create" + runwait.Standing(last)
 	}
 	diags.AddError("Unable to wait for the end of "+TypeName, fmt.Sprintf(
-		"Run %d of tenant %s was started, but %s. The run itself may still be under way. "+
-			"The resource is tainted: the next apply waits for the end of this run and then starts another. "+
-			"If this run completes and no other is needed, use terraform untaint.", id, tenant, why))
+		"Run %d of tenant %s was started, but %s. The run itself may still be under way; osupgrade-agent watch shows it. "+
+			"The resource is tainted. If the run is still under way at the next apply, that waits for its end instead of starting another. "+
+			"If the run completes before that and no other is needed, use terraform untaint.", last.ID, tenant, why))
 }
 
 // Read reads the run. A server deletes old runs from its history; the state then
@@ -122,11 +140,32 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	}
 }
 
-// Update changes the timeouts only; a change of any other attribute starts
-// another run.
-func (*Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+// Update starts no run. It follows a run whose end an interrupted apply did not see; else it
+// changes the state only.
+func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	const operation = "Unable to update " + TypeName
 	var plan model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if plan.EndedAt.IsUnknown() {
+		tenant := plan.Tenant.ValueString()
+		limit, problems := plan.Timeouts.Create(ctx, createLimit)
+		resp.Diagnostics.Append(problems...)
+		api := r.connection.Client(&resp.Diagnostics, operation)
+		if resp.Diagnostics.HasError() {
+			return
+		}
+		waiting, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		run, err := api.Run(waiting, tenant, uint64(plan.RunID.ValueInt64()))
+		if err != nil {
+			diagnostic.Failure{Operation: operation, Tenant: tenant, Err: err}.Add(&resp.Diagnostics, nil)
+			return
+		}
+		plan.await(waiting, api, tenant, run, &resp.Diagnostics)
+	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -110,7 +111,9 @@ func TestAccRun_asksForWhatIsConfigured(t *testing.T) {
 			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
 			Check:            runs(api, 1),
 		},
-		{Config: body("5h"), ConfigPlanChecks: planned(plancheck.ResourceActionReplace), Check: runs(api, 2)},
+		// Only triggers and retry_of start another run.
+		{Config: body("5h"), ConfigPlanChecks: planned(plancheck.ResourceActionUpdate), Check: runs(api, 1)},
+		{Config: server.Config(block(`reason = "another"`)), ConfigPlanChecks: planned(plancheck.ResourceActionUpdate), Check: runs(api, 1)},
 	}})
 }
 
@@ -136,14 +139,89 @@ func TestAccRun_failureTaintsAndIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestAccRun_partialSucceeds(t *testing.T) {
+func TestAccRun_partialFailsUnlessItIsAccepted(t *testing.T) {
 	t.Parallel()
 	_, server := withHosts(t, "partial", "host h02 was not reached")
+	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
+		{
+			Config:      server.Config(release("one")),
+			ExpectError: regexp.MustCompile(`(?s)Not all hosts of osupgrade_run were upgraded.*host\s+h02\s+is\s+failed.*set\s+retry_of\s+=\s+41.*set\s+accept\s+=`),
+		},
+		{
+			Config: server.Config(block(`accept = ["completed", "partial"]`)),
+			Check: resource.ComposeAggregateTestCheckFunc(
+				attribute("result", "partial"), attribute("hosts.1.status", "failed"), attribute("hosts.1.error", "no space left on device")),
+		},
+	}})
+}
+
+// TestAccRun_aLostAnswerStartsOneRun: the start is repeated with the same id.
+func TestAccRun_aLostAnswerStartsOneRun(t *testing.T) {
+	t.Parallel()
+	api, server := withHosts(t, "completed", "")
 	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{{
 		Config: server.Config(release("one")),
-		Check: resource.ComposeAggregateTestCheckFunc(
-			attribute("result", "partial"), attribute("hosts.1.status", "failed"), attribute("hosts.1.error", "no space left on device")),
+		ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{acctest.Do(func() {
+			api.Inject(http.MethodPost, "/start", losesTheStart(api))
+		})}},
+		Check: resource.ComposeAggregateTestCheckFunc(attribute("run_id", "41"), runs(api, 1)),
 	}}})
+}
+
+// losesTheStart loses the answer to the next start. The question of a plan whether one is
+// possible is no start.
+func losesTheStart(api *fakeapi.Server) fakeapi.Fault {
+	return func(serve http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Get("validate") == "true" {
+				api.Inject(http.MethodPost, "/start", losesTheStart(api))
+				serve.ServeHTTP(w, r)
+				return
+			}
+			fakeapi.CloseAfter()(serve).ServeHTTP(w, r)
+		})
+	}
+}
+
+// TestAccRun_takesOverTheRunOfAnApplyThatDidNotSeeItsEnd: also one that was killed, of which
+// there is no state.
+func TestAccRun_takesOverTheRunOfAnApplyThatDidNotSeeItsEnd(t *testing.T) {
+	t.Parallel()
+	api, server := withHosts(t, "completed", "")
+	api.OnStart(func(string, v1.Run) {})
+	const later = "triggers = { release = \"one\" }\n "
+	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
+		{
+			Config:      server.Config(block(later + soonOver)),
+			ExpectError: regexp.MustCompile(`(?s)did\s+not\s+end\s+within\s+timeouts.create;\s+not\s+done\s+yet:\s+h01\s+\(preparing\),\s+h02\s+\(preparing\)`),
+		},
+		{
+			PreConfig: func() {
+				go func() {
+					api.AwaitStreams(1)
+					api.FinishRun(acctest.Tenant, 41, "completed", "")
+				}()
+			},
+			Config: server.Config(block(later)),
+			Check:  resource.ComposeAggregateTestCheckFunc(attribute("run_id", "41"), attribute("result", "completed"), runs(api, 1)),
+		},
+	}})
+}
+
+// TestAccRun_aRunThatCannotStartIsToldAtPlan: outside of the windows, say.
+func TestAccRun_aRunThatCannotStartIsToldAtPlan(t *testing.T) {
+	t.Parallel()
+	api, server := withHosts(t, "completed", "")
+	api.RefuseStart("no maintenance window is open")
+	w := acctest.NewWorkspace(t, server.Env()...)
+	w.Write(t, "main.tf", acctest.Requirement+release("one"))
+	if out := w.Run(t, 0, "plan", "-no-color"); !strings.Contains(out, "A run could not start now") || !strings.Contains(out, "no maintenance window is open") {
+		t.Errorf("the plan does not warn: %s", out)
+	}
+	w.Run(t, 1, "apply", "-auto-approve", "-no-color")
+	if n := len(api.Runs(acctest.Tenant)); n > 0 {
+		t.Errorf("%d runs were started", n)
+	}
 }
 
 func TestAccRun_followsTheEvents(t *testing.T) {
@@ -227,7 +305,7 @@ func TestAccRun_keepsARunThatTheServerForgot(t *testing.T) {
 func TestAccRun_refusedStart(t *testing.T) {
 	t.Parallel()
 	api, server := withHosts(t, "completed", "")
-	api.Inject(http.MethodPost, "/start", fakeapi.Status(http.StatusPreconditionFailed, "no maintenance window is open"))
+	api.RefuseStart("no maintenance window is open")
 	acctest.Run(t, resource.TestCase{CheckDestroy: runs(api, 0), Steps: []resource.TestStep{{
 		Config:      server.Config(release("one")),
 		ExpectError: regexp.MustCompile(`(?s)Unable to create osupgrade_run.*POST /v1/state/tenants/acme/os-upgrade/start.*no\s+maintenance\s+window\s+is\s+open`),
@@ -242,10 +320,11 @@ func TestAccRun_wrongValuesAreToldAtPlan(t *testing.T) {
 		`override_window = true`: `(?s)Invalid configuration of osupgrade_run.*needs one`,
 		`duration = "4h"`:        `override`,
 		"override_window = true\n reason = \"x\"\n duration = \"8d\"": `too\s+long`,
-		`reason = ""`:      `at\s+least\s+1`,
-		`tenant = "A"`:     `is\s+not\s+a\s+name`,
-		`run_id = 7`:       `(?i)read-only|configurable`,
-		`triggers = "one"`: `map`,
+		`accept = ["done"]`: `"completed"`,
+		`reason = ""`:       `at\s+least\s+1`,
+		`tenant = "A"`:      `is\s+not\s+a\s+name`,
+		`run_id = 7`:        `(?i)read-only|configurable`,
+		`triggers = "one"`:  `map`,
 	} {
 		steps = append(steps, resource.TestStep{Config: server.Config(block(body)), PlanOnly: true, ExpectError: regexp.MustCompile(says)})
 	}
@@ -316,4 +395,25 @@ func TestAccRun_retriesTheHostsThatFailed(t *testing.T) {
 		{Config: server.Config(block("retry_of = 0")), PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)retry_of.*at\s+least\s+1`)},
 		{Config: server.Config(block("")), ConfigPlanChecks: planned(plancheck.ResourceActionReplace)},
 	}})
+}
+
+// TestAccRun_followsARunThatHasNotEnded: the state of an apply that was interrupted has a run
+// without an end. The next apply follows that run, and judges it.
+func TestAccRun_followsARunThatHasNotEnded(t *testing.T) {
+	t.Parallel()
+	api, server := withHosts(t, "completed", "")
+	id := api.AddRun(acctest.Tenant, v1.Run{Phase: "upgrading", Hosts: []v1.RunHost{{Hostname: "h01", Status: "upgrading"}}})
+	w := acctest.NewWorkspace(t, server.Env()...)
+	w.Write(t, "main.tf", acctest.Requirement+block(""))
+	w.Run(t, 0, "import", "-no-color", address, fmt.Sprint(id))
+	go func() {
+		api.AwaitStreams(1)
+		api.FinishRun(acctest.Tenant, id, "failed", "h01 failed")
+	}()
+	if out := w.Run(t, 1, "apply", "-auto-approve", "-no-color"); !strings.Contains(out, "0 to add, 1 to change") || !strings.Contains(out, "h01 failed") {
+		t.Errorf("the apply did not follow the run: %s", out)
+	}
+	if n := len(api.Runs(acctest.Tenant)); n != 1 {
+		t.Errorf("there are %d runs, want 1", n)
+	}
 }

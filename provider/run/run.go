@@ -7,11 +7,15 @@ package run
 
 import (
 	"context"
+	"net/http"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/connection"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostic"
 )
@@ -19,13 +23,11 @@ import (
 // TypeName is the type name of the resource.
 const TypeName = "osupgrade_run"
 
-// usualLength is the API's default for the longest duration of a run started by
-// hand.
-const usualLength = 4 * time.Hour
+// createLimit is the default timeout of the creation. It suits a CI job of an hour.
+const createLimit = 50 * time.Minute
 
-// margin is added to the duration of a run, for its start and for the news of
-// its end.
-const margin = 5 * time.Minute
+// preflightLimit bounds the question to the server whether a run could start.
+const preflightLimit = 20 * time.Second
 
 // readLimit bounds the read of a run, which is one small object.
 const readLimit = 5 * time.Minute
@@ -55,10 +57,44 @@ func (r *Resource) Configure(_ context.Context, req resource.ConfigureRequest, r
 	r.connection = connection.From(req.ProviderData, &resp.Diagnostics)
 }
 
-// ModifyPlan sets the tenant.
+// ModifyPlan sets the tenant, plans to follow a run whose end an interrupted apply did not
+// see, and warns if a run could not start now.
 func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if !req.Plan.Raw.IsNull() && r.connection != nil {
-		r.connection.PlanTenant(ctx, req, resp)
+	if req.Plan.Raw.IsNull() || r.connection == nil {
+		return
+	}
+	r.connection.PlanTenant(ctx, req, resp)
+	var plan model
+	resp.Diagnostics.Append(resp.Plan.Get(ctx, &plan)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if !req.State.Raw.IsNull() {
+		if len(resp.RequiresReplace) == 0 && plan.EndedAt.IsNull() {
+			plan.Result, plan.EndedAt, plan.Hosts = types.StringUnknown(), types.StringUnknown(), types.ListUnknown(hostType())
+			resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
+		}
+		return
+	}
+	r.preflight(ctx, plan, &resp.Diagnostics)
+}
+
+// preflight warns if the server says that the run could not start now. By the time of the
+// apply a window may have opened.
+func (r *Resource) preflight(ctx context.Context, plan model, diags *diag.Diagnostics) {
+	if !r.connection.Reachable() || !r.connection.ValidateAtPlan || plan.Tenant.IsUnknown() ||
+		plan.OverrideWindow.IsUnknown() || plan.Reason.IsUnknown() || plan.Duration.IsUnknown() || plan.RetryOf.IsUnknown() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, preflightLimit)
+	defer cancel()
+	tenant := plan.Tenant.ValueString()
+	found, err := r.connection.Client(diags, "").Preflight(ctx, tenant, plan.start())
+	switch {
+	case client.HasStatus(err, http.StatusForbidden):
+		diagnostic.Failure{Operation: "The token may not start " + TypeName, Tenant: tenant, Err: err}.Warn(diags, "An apply with this token will fail.")
+	case err == nil && found.Refused != "":
+		diags.AddWarning("A run could not start now", "If it is still so at the apply, this fails, or waits for the run under way. The server says: "+found.Refused)
 	}
 }
 

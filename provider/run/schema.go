@@ -5,10 +5,10 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/boolplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/mapplanmodifier"
@@ -17,15 +17,16 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
 )
 
 // Schema defines the resource.
 func (*Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Starts a run, which is one pass over the hosts of a tenant, and waits for its end. A changed value in `triggers` starts another run.\n\n" +
-			"If the result of the run is neither `completed` nor `partial`, apply fails with the reason of the run and the errors of its hosts. The resource is then tainted, so that the next apply starts another run. " +
-			"If another run is under way, the creation first waits for its end. " +
+		MarkdownDescription: "Starts a run, which is one pass over the hosts of a tenant, and waits for its end. A changed value in `triggers`, `retry_of` or `tenant` starts another run; a change of any other attribute does not.\n\n" +
+			"If the result of the run is not in `accept`, apply fails with the reason of the run, the errors of its hosts and what to do. The resource is then tainted, so that the next apply starts another run. " +
+			"If another run is under way, the creation first waits for its end. If that run was started for the same `triggers` and `retry_of` by an apply that was interrupted or timed out, the creation takes it over instead of starting another.\n\n" +
 			"A run cannot be undone: deleting the resource changes nothing on the server and does not end the run.",
 		Attributes: requestAttributes(ctx),
 	}
@@ -50,20 +51,17 @@ func requestAttributes(ctx context.Context) map[string]schema.Attribute {
 		},
 		"override_window": schema.BoolAttribute{
 			Optional:            true,
-			MarkdownDescription: "Whether the run starts even if no maintenance window is open; `false` by default. Needs a `reason`. A change starts another run.",
-			PlanModifiers:       []planmodifier.Bool{boolplanmodifier.RequiresReplace()},
+			MarkdownDescription: "Whether the run starts even if no maintenance window is open; `false` by default. Needs a `reason`.",
 		},
 		"reason": schema.StringAttribute{
 			Optional:            true,
-			MarkdownDescription: "The reason for the run, kept in its history; at most 1,000 characters. A change starts another run.",
+			MarkdownDescription: "The reason for the run, kept in its history; at most 1,000 characters.",
 			Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
-			PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 		},
 		"duration": schema.StringAttribute{
-			Optional: true,
-			MarkdownDescription: "How long the run may last at most, from `1m` to `7d`; only with `override_window`. By default the run lasts at most until the open maintenance window closes, or `4h` if none is open. " +
-				"Another duration starts another run; another form of the same duration does not.",
-			PlanModifiers: []planmodifier.String{attribute.KeepDuration(), stringplanmodifier.RequiresReplace()},
+			Optional:            true,
+			MarkdownDescription: "How long the run may last at most, from `1m` to `7d`; only with `override_window`. By default the run lasts at most until the open maintenance window closes, or `4h` if none is open. ",
+			PlanModifiers:       []planmodifier.String{attribute.KeepDuration()},
 		},
 		"retry_of": schema.Int64Attribute{
 			Optional: true,
@@ -72,8 +70,17 @@ func requestAttributes(ctx context.Context) map[string]schema.Attribute {
 			Validators:    []validator.Int64{int64validator.AtLeast(1)},
 			PlanModifiers: []planmodifier.Int64{int64planmodifier.RequiresReplace()},
 		},
+		"accept": schema.SetAttribute{
+			ElementType: types.StringType, Optional: true,
+			MarkdownDescription: "The results with which apply succeeds: `completed`, `partial`, `failed`, `aborted` or `timed-out`. Defaults to `[\"completed\"]`: " +
+				"a run that left out a host fails the apply.",
+			Validators: []validator.Set{
+				setvalidator.SizeAtLeast(1), setvalidator.NoNullValues(),
+				setvalidator.ValueStringsAre(stringvalidator.OneOf(v1.Results()...)),
+			},
+		},
 		"timeouts": attribute.Timeouts(ctx, timeouts.Opts{
-			Create: true, CreateDescription: "For waiting until this run, and any run before it, has ended; by default `duration` plus `5m`, or `4h5m` without `duration`.",
+			Create: true, CreateDescription: "For waiting until this run, and any run before it, has ended; `50m` by default, so that a job of one hour ends with the state of the run and not by force. The run goes on; the next apply takes it over.",
 		}),
 	}
 }

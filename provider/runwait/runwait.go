@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
@@ -114,9 +115,43 @@ func BlockingRun(err error) uint64 {
 // history.
 func UntilUnblocked(ctx context.Context, api API, tenant string, id uint64) error {
 	tflog.Info(ctx, fmt.Sprintf("run %d of tenant %s is under way; waiting for its end", id, tenant))
-	_, err := ForRun(ctx, api, tenant, id, func(v1.Run) {})
+	last, err := ForRun(ctx, api, tenant, id, func(v1.Run) {})
 	if err == nil || client.HasStatus(err, http.StatusNotFound) {
 		return nil
 	}
-	return fmt.Errorf("cannot wait for the end of run %d, which is under way: %w", id, err)
+	return fmt.Errorf("cannot wait for the end of run %d, which is under way%s: %w", id, Standing(last), err)
+}
+
+// Standing says what a run waits for, and which hosts are under way, after a semicolon.
+func Standing(r v1.Run) string {
+	said := ""
+	if w := r.WaitingFor; w != nil {
+		said = fmt.Sprintf("; it waits for %s: %s", w.What, w.Detail)
+	}
+	var busy []string
+	for _, h := range r.Hosts {
+		if !isDone(h.Status) {
+			busy = append(busy, h.Hostname+" ("+h.Status+")")
+		}
+	}
+	switch {
+	case len(busy) > mostNamed:
+		busy = append(busy[:mostNamed], "…")
+	case len(busy) == 0:
+		return said
+	}
+	return said + "; not done yet: " + strings.Join(busy, ", ")
+}
+
+// mostNamed is how many hosts an error names.
+const mostNamed = 10
+
+// isDone reports whether a host of a run is done.
+func isDone(status string) bool {
+	switch status {
+	case "upgraded", "failed", "skipped", "unreachable":
+		return true
+	default:
+		return false
+	}
 }

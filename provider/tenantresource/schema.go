@@ -48,7 +48,7 @@ var limits = timeouts.Opts{
 	Create: true, CreateDescription: "For creation; `10m` by default.",
 	Read: true, ReadDescription: "For reading, also at each refresh; `5m` by default.",
 	Update: true, UpdateDescription: "For changes; `10m` by default.",
-	Delete: true, DeleteDescription: "For deletion, which waits for a run under way; `4h10m` by default.",
+	Delete: true, DeleteDescription: "For deletion, which waits for a run under way; `50m` by default.",
 }
 
 func tenantAttribute() schema.Attribute {

@@ -20,13 +20,13 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostic"
 )
 
-// Default timeouts. Deletion waits for a run under way, and a run started by
-// hand may take four hours.
+// Default timeouts. Deletion waits for a run under way, but no longer than suits a CI job
+// of an hour.
 const (
 	createLimit = 10 * time.Minute
 	readLimit   = 5 * time.Minute
 	updateLimit = 10 * time.Minute
-	deleteLimit = 4*time.Hour + 10*time.Minute
+	deleteLimit = 50 * time.Minute
 )
 
 // Kind is a kind of object with content T. A T is also used for the part of an

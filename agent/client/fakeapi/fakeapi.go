@@ -59,6 +59,8 @@ type Server struct {
 type behaviour struct {
 	onStart func(tenant string, run v1.Run)
 	noETags bool
+	// refuseStart is why a start is refused; empty if it is not.
+	refuseStart string
 	// avassa is set for a server of Avassa's: see Server.Avassa.
 	avassa bool
 	// now is the time that windows are calculated from; nil is that of the

@@ -84,6 +84,10 @@ func (s *Server) postStart(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name := r.PathValue("tenant")
+	if r.URL.Query().Get("validate") == "true" {
+		s.preflight(w, name)
+		return
+	}
 	run, then, ok := s.start(w, name, start)
 	if !ok {
 		return
@@ -94,11 +98,37 @@ func (s *Server) postStart(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusCreated, run)
 }
 
+// RefuseStart has each start refused for a reason, as outside of the windows; empty ends
+// that.
+func (s *Server) RefuseStart(reason string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.behave.refuseStart = reason
+}
+
+// preflight answers what a start would do: a run, or why it would be refused.
+func (s *Server) preflight(w http.ResponseWriter, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := v1.Preflight{Refused: s.behave.refuseStart}
+	if i := slices.IndexFunc(s.tenant(name).runs, func(r v1.Run) bool { return !r.Finished() }); i >= 0 {
+		p.Refused = fmt.Sprintf("run %d is under way", s.tenant(name).runs[i].ID)
+	}
+	answer(w, http.StatusOK, p)
+}
+
 func (s *Server) start(w http.ResponseWriter, name string, start v1.Start) (run v1.Run, then func(string, v1.Run), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.tenant(name)
+	if last := len(t.runs) - 1; start.RequestID != "" && last >= 0 && t.runs[last].RequestID == start.RequestID {
+		return cloneRun(t.runs[last]), nil, true
+	}
 	if refuseUnderWay(w, t) {
+		return v1.Run{}, nil, false
+	}
+	if s.behave.refuseStart != "" {
+		refuse(w, http.StatusPreconditionFailed, v1.Error{Message: s.behave.refuseStart})
 		return v1.Run{}, nil, false
 	}
 	again, ok := refuseRetry(w, t, start.RetryOf)
@@ -108,7 +138,7 @@ func (s *Server) start(w http.ResponseWriter, name string, start v1.Start) (run 
 	now := time.Now().UTC().Truncate(time.Second)
 	run = v1.Run{
 		Phase: "preparing", Trigger: "manual", RequestedBy: "fakeapi", RequestReason: start.Reason,
-		RetryOf: start.RetryOf, OpenedAt: now, NotAfter: now.Add(4 * time.Hour), Hosts: []v1.RunHost{},
+		RetryOf: start.RetryOf, RequestID: start.RequestID, OpenedAt: now, NotAfter: now.Add(4 * time.Hour), Hosts: []v1.RunHost{},
 	}
 	for _, h := range t.hosts {
 		if again != nil && !again[h.Hostname] || len(start.Hosts) > 0 && !slices.Contains(start.Hosts, h.Hostname) {

@@ -14,4 +14,13 @@ resource "osupgrade_config" "acme" {
       duration     = "2h"
     },
   ]
+
+  # A window may be open now: no run starts before its freezes exist.
+  depends_on = [osupgrade_calendar.year_end]
+}
+
+resource "osupgrade_calendar" "year_end" {
+  name   = "year-end"
+  kind   = "freeze"
+  events = [{ start = "2026-12-28", end = "2027-01-03", all_day = true, rrule = "FREQ=YEARLY" }]
 }

@@ -9,4 +9,11 @@ resource "osupgrade_run" "acme" {
   override_window = true
   reason          = "Release ${var.release}"
   duration        = "2h"
+
+  # The run goes by what is declared when it starts.
+  depends_on = [osupgrade_rollout.acme]
+}
+
+resource "osupgrade_rollout" "acme" {
+  stages = [{ name = "all", max_unavailable = "50%" }]
 }
