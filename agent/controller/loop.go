@@ -74,6 +74,7 @@ func (s *state) heard(name string, a message.Alive, at time.Time) {
 	described, changed := s.hosts.heard(name, a, at)
 	known := s.hosts.known[name]
 	s.compareClocks(known, a, at)
+	s.noteRolledBack(name, a.RolledBack, at)
 	if described && s.active {
 		s.writer.put(known.Host)
 	}
@@ -96,6 +97,14 @@ func (s *state) compareClocks(known *host, a message.Alive, at time.Time) {
 			s.show()
 		}
 	} else if skew.Abs() <= clockLimit && s.warnings.clear(known.Name, message.WarnClock) {
+		s.show()
+	}
+}
+
+// noteRolledBack notes which versions the machine of a host gave up by itself.
+func (s *state) noteRolledBack(name string, versions []message.RolledBackVersion, at time.Time) {
+	text := rolledBackText(versions)
+	if text == "" && s.warnings.clear(name, message.WarnRolledBack) || text != "" && s.warnings.note(name, message.WarnRolledBack, text, at) {
 		s.show()
 	}
 }

@@ -172,3 +172,18 @@ func clockText(before, now time.Duration) string {
 	return fmt.Sprintf("its clock is %s %s the site's: set the clock of the host, or the site's if many hosts have this warning",
 		now.Abs().Round(clockLimit/6), direction)
 }
+
+// rolledBackText says from which version the machine of a host went back by itself, and what
+// to do; empty when there is none.
+func rolledBackText(versions []message.RolledBackVersion) string {
+	if len(versions) == 0 {
+		return ""
+	}
+	last := versions[len(versions)-1]
+	text := fmt.Sprintf("its machine gave version %s up and went back to %s by itself at %s: a plan holds %s back until there is another version; to offer it again, type on the host: osupgrade-agent worker accept %s",
+		last.Version, last.Running, last.At.UTC().Format(time.RFC3339), last.Version, last.Version)
+	if more := len(versions) - 1; more > 0 {
+		text += fmt.Sprintf(" (and %d before)", more)
+	}
+	return text
+}

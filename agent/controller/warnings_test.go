@@ -156,3 +156,19 @@ func TestClockOfAHost(t *testing.T) {
 		t.Errorf("of a worker that tells no time there is %+v", list)
 	}
 }
+
+// TestRolledBackText checks what is said of a host whose machine went back by itself.
+func TestRolledBackText(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 22, 1, 10, 0, 0, time.UTC)
+	first, second := message.RolledBackVersion{Version: "1.9", Running: "1.0", At: at}, message.RolledBackVersion{Version: "2.0", Running: "1.0", At: at}
+	const want = "its machine gave version 2.0 up and went back to 1.0 by itself at 2026-11-22T01:10:00Z: a plan holds 2.0 back until there is another version; to offer it again, type on the host: osupgrade-agent worker accept 2.0"
+	for _, c := range []struct {
+		told []message.RolledBackVersion
+		want string
+	}{{nil, ""}, {[]message.RolledBackVersion{second}, want}, {[]message.RolledBackVersion{first, second}, want + " (and 1 before)"}} {
+		if got := rolledBackText(c.told); got != c.want {
+			t.Errorf("of %v is said %q", c.told, got)
+		}
+	}
+}

@@ -81,6 +81,9 @@ var (
 	Journal  = Kind{"journal", 1}
 	Plan     = Kind{"plan", 1}
 	Identity = Kind{"identity", 1}
+	// Boots is what a worker remembers of the starts of its machine, and what an operator
+	// accepts of it.
+	Boots = Kind{"boots", 1}
 	// Download says what a strategy has downloaded, and how much of it is on disk.
 	Download = Kind{"download", 1}
 	// Step is the request to a program that carries out a step of a host.

@@ -51,8 +51,22 @@ type Alive struct {
 	Seen *Position `json:"seen,omitempty"`
 	// At is the time by the clock of the host; zero when the worker does not tell it.
 	At time.Time `json:"at,omitzero"`
+	// RolledBack are versions that the machine gave up by itself.
+	RolledBack []RolledBackVersion `json:"rolled-back,omitempty"`
 	SelfReport
 }
+
+// RolledBackVersion is a version that the machine of a host has started, given up, and
+// gone back from by itself.
+type RolledBackVersion struct {
+	Version string `json:"version"`
+	// Running is the version that it went back to, At when that was noticed.
+	Running string    `json:"running"`
+	At      time.Time `json:"at"`
+}
+
+// maxRolledBack is of how many versions a heartbeat tells.
+const maxRolledBack = 20
 
 // SelfReport is what a host has and lacks for a run, as its worker finds it. It
 // decides nothing: an operator learns before a run what would fail in it.
@@ -127,6 +141,10 @@ func DecodeAlive(data []byte) (Alive, error) {
 	}
 	if err := alive.Seen.check(); err != nil {
 		return Alive{}, fmt.Errorf("cannot read heartbeat: %w", err)
+	}
+	alive.RolledBack = alive.RolledBack[max(0, len(alive.RolledBack)-maxRolledBack):]
+	for i, r := range alive.RolledBack {
+		alive.RolledBack[i].Version, alive.RolledBack[i].Running = text.Cut(CleanText(r.Version), MaxPlanName, ""), text.Cut(CleanText(r.Running), MaxPlanName, "")
 	}
 	alive.AgentVersion = text.Cut(CleanText(alive.AgentVersion), maxVersion, "")
 	alive.Worker = text.Cut(CleanText(alive.Worker), names.MaxLength, "")

@@ -74,12 +74,12 @@ func (p Plan) Sorted() Plan {
 }
 
 // Withhold returns the plan in which each change to a version that was rolled back is
-// held back. rejected are these versions by name, why the reason for people.
+// held back. rejected are these versions by name, "" being any name; why is the reason for people.
 func (p Plan) Withhold(rejected map[string]string, why string) Plan {
 	changes := make([]Change, 0, len(p.Changes))
 	held := slices.Clone(p.Held)
 	for _, c := range p.Changes {
-		if version, is := rejected[c.Name]; is && version == c.To {
+		if c.To != "" && (rejected[c.Name] == c.To || rejected[""] == c.To) {
 			held = append(held, Held{Name: c.Name, Version: c.From, Offered: c.To, Reason: why})
 			continue
 		}

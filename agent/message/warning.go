@@ -15,4 +15,6 @@ const (
 	WarnClock WarningKind = "clock"
 	// WarnProtocol means that worker and site have no protocol in common.
 	WarnProtocol WarningKind = "protocol"
+	// WarnRolledBack means that the machine went back from a version by itself.
+	WarnRolledBack WarningKind = "rolled-back"
 )

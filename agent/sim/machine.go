@@ -54,6 +54,9 @@ type machine struct {
 	installed map[uint64]int
 	pending   uint64
 	undone    map[uint64]bool
+	// back is the run whose rollback waits for a boot after backAt.
+	back   uint64
+	backAt int
 	// drained is the run that drained it; 0 while it is in service.
 	drained uint64
 	// cloned tells that it was cloned, or is a clone; removed that nobody starts it
@@ -73,6 +76,8 @@ type traits struct {
 	survives bool
 	// rollsBack tells that an upgrade can be rolled back.
 	rollsBack bool
+	// bootsBack tells that the old system runs after a reboot.
+	bootsBack bool
 	// byzantine tells that the host has no worker and sends what it likes.
 	byzantine bool
 	// second tells that the host has two workers.

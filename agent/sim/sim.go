@@ -127,7 +127,7 @@ func (w *World) addMachine(name string) {
 		installed: map[uint64]int{}, undone: map[uint64]bool{},
 		traits: traits{
 			reboots: d.chance("reboots/"+name, 0.6), inside: d.chance("inside/"+name, 0.25), survives: d.chance("survives/"+name, 0.4),
-			rollsBack: d.chance("rolls back/"+name, 0.5), second: d.chance("second/"+name, 0.15), byzantine: d.chance("byzantine/"+name, 0.1),
+			rollsBack: d.chance("rolls back/"+name, 0.5), bootsBack: d.chance("boots back/"+name, 0.5), second: d.chance("second/"+name, 0.15), byzantine: d.chance("byzantine/"+name, 0.1),
 			step: d.span("step/"+name, 500*time.Millisecond, 15*time.Second),
 		},
 	}

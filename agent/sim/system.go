@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/sim/oracle"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
@@ -208,6 +209,15 @@ func (s system) Rollback(ctx context.Context, job strategy.Job) (strategy.Outcom
 	if s.p.dead() {
 		return 0, errDead
 	}
+	if s.m.traits.bootsBack && s.m.installed[job.Run] > 0 && !s.m.undone[job.Run] {
+		if s.m.back != job.Run {
+			s.m.back, s.m.backAt = job.Run, s.m.boot
+		}
+		if s.m.backAt == s.m.boot {
+			s.m.w.count("rollbacks that need a reboot")
+			return strategy.RebootRequired, nil
+		}
+	}
 	s.m.undone[job.Run] = true
 	if s.m.pending == job.Run {
 		s.m.pending = 0
@@ -238,7 +248,7 @@ func (s system) Reboot(ctx context.Context, _ strategy.Job) error {
 	w.mu.Lock()
 	run, boot := s.p.run, s.m.boot
 	w.note("%s is asked to reboot for run %d", name, run)
-	w.oracle.RebootAsked(name, s.p.name, run)
+	asked := w.oracle.RebootAsked(name, s.p.name, run)
 	w.mu.Unlock()
 	switch {
 	case w.fault("reboot is ignored", name):
@@ -251,17 +261,17 @@ func (s system) Reboot(ctx context.Context, _ strategy.Job) error {
 	if w.fault("reboot is late", name) {
 		d = w.rng.span("late shutdown/"+name, 30*time.Second, 4*time.Minute)
 	}
-	w.after(d, func() { s.m.shutDown(run, boot) })
+	w.after(d, func() { s.m.shutDown(asked, boot) })
 	return nil
 }
 
 // shutDown takes the machine down for a reboot, unless the boot in which it was asked
 // for has ended.
-func (m *machine) shutDown(run uint64, boot int) {
+func (m *machine) shutDown(asked oracle.Reboot, boot int) {
 	m.w.mu.Lock()
 	same := m.up && m.boot == boot
 	if same {
-		m.w.oracle.GoesDown(m.name, run)
+		m.w.oracle.GoesDown(m.name, asked)
 	}
 	m.w.mu.Unlock()
 	if !same {

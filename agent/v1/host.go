@@ -44,7 +44,7 @@ type Host struct {
 // Warning is what is wrong with a host beside its runs, and what to do.
 type Warning struct {
 	Host string `json:"host"`
-	// Kind is key-refused, second-worker, clone, clock or protocol.
+	// Kind is key-refused, second-worker, clone, clock, protocol or rolled-back.
 	Kind string `json:"kind"`
 	Text string `json:"text"`
 	// Since is when it was noticed first.

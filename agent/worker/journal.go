@@ -48,6 +48,18 @@ const (
 	Accepted RebootState = "accepted"
 )
 
+// BackState is how far the reboot of a rollback has come. A host reboots at most once for
+// its upgrade, and at most once to roll that back.
+type BackState string
+
+// The states of the reboot of a rollback.
+const (
+	// BackReboots means that the phase Rebooting is to roll back.
+	BackReboots BackState = "reboots"
+	// BackBooted means that the machine has rebooted to roll back.
+	BackBooted BackState = "booted"
+)
+
 // Journal is what a worker remembers over crashes and boots: its current command
 // and how far that has come. It is on disk before each step (design.md 6).
 type Journal struct {
@@ -74,6 +86,8 @@ type Journal struct {
 	BootID string `json:"boot-id"`
 	// Reboot is how far the reboot of this command has come.
 	Reboot RebootState `json:"reboot,omitempty"`
+	// Back is how far the reboot has come that a rollback required; empty when none did.
+	Back BackState `json:"back,omitempty"`
 	// Epoch is the epoch of the lease under which the journal was written (AV-15).
 	Epoch uint64 `json:"epoch,omitempty"`
 	// Away means that another worker has held the lease since then.
@@ -154,6 +168,11 @@ func (j Journal) check() error {
 	case NotAsked, Asked, AskedAgain, Accepted:
 	default:
 		return fmt.Errorf("reboot %q is unknown", j.Reboot)
+	}
+	switch j.Back {
+	case "", BackReboots, BackBooted:
+	default:
+		return fmt.Errorf("rollback %q is unknown", j.Back)
 	}
 	switch {
 	case j.Class != "" && !j.Class.Known():

@@ -82,13 +82,16 @@ func (j Journal) allow(do Do, s leaseState, away bool) Do {
 }
 
 // begun reports whether a step continues work that has had an effect, or may have
-// had one. DoUpgrade is not such a step: it begins an upgrade. Nor is DoReboot.
+// had one. DoUpgrade is not such a step: it begins an upgrade. Nor is DoReboot, but for
+// the reboot of a rollback.
 func (j Journal) begun(do Do) bool {
 	switch do {
 	case DoResume, DoVerify, DoRollback, DoAwaitReboot, DoBooted:
 		return true
 	case DoAwaitRetry:
 		return j.Phase != Preparing
+	case DoReboot: // It ends a rollback that was begun.
+		return j.Back == BackReboots && j.Reboot == NotAsked
 	default:
 		return false
 	}

@@ -20,6 +20,11 @@ import (
 // permits. It receives a command only when there is no step to take.
 func (w *Worker) loop(ctx context.Context) error {
 	for ctx.Err() == nil {
+		if w.bootIsDue() {
+			if err := w.confirmBoot(ctx); err != nil {
+				return err
+			}
+		}
 		now := w.lease.now()
 		if err := w.noteAway(ctx, now); err != nil {
 			return err
@@ -153,6 +158,15 @@ func (w *Worker) step(ctx context.Context, now leaseTerm, do Do) error {
 	if err != nil {
 		w.Log.Warn("step failed", "host", w.Host, "run", next.Run, "step", do, "error", err)
 	}
+	if do == DoRollback && next.Phase == Rebooting {
+		next.BootID = w.bootID
+	}
+	if do == DoRollback && next.Phase == Answering && next.unwell() {
+		// The system that runs has failed, and there is no way back: it is not confirmed.
+		if err := w.judged(ctx); err != nil {
+			return err
+		}
+	}
 	return w.save(ctx, next)
 }
 
@@ -193,6 +207,10 @@ func overdue(limited context.Context, err error) error {
 
 func (w *Worker) call(ctx context.Context, do Do) (strategy.Outcome, error) {
 	job := w.job()
+	job.Rejected = map[string]string{}
+	for _, r := range w.rejected() {
+		job.Rejected[r.Name] = r.Version
+	}
 	var err error
 	if job.Plan, err = w.planFor(do); err != nil {
 		return 0, err
@@ -241,15 +259,22 @@ func (w *Worker) callUpgrade(ctx context.Context, do Do, job strategy.Job, upgra
 // callVerify checks the upgraded host: first that it has its plan, then that it is
 // well.
 func (w *Worker) callVerify(ctx context.Context, job strategy.Job) error {
+	boot, err := w.booted(ctx)
+	switch {
+	case err != nil:
+		return err
+	case boot.Failed != "" && w.boots.Judged != w.bootID:
+		return strategy.Fail(message.Boot, &fellBackError{boot})
+	}
 	if err := w.nothingMissing(ctx, job); err != nil {
 		return err
 	}
-	_, err := within(ctx, w, string(DoVerify), job, func(ctx context.Context, job strategy.Job) (struct{}, error) {
+	_, err = within(ctx, w, string(DoVerify), job, func(ctx context.Context, job strategy.Job) (struct{}, error) {
 		return struct{}{}, w.Strategy.Verify(ctx, job)
 	})
 	switch {
 	case err == nil:
-		return nil
+		return strategy.Fail(message.Boot, w.confirm(ctx, boot))
 	case strategy.ClassOf(err) == "":
 		err = strategy.Fail(message.Verify, err)
 	}

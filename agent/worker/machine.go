@@ -172,8 +172,8 @@ func (j Journal) Next(fresh bool, bootID string, now time.Time) Do {
 // nextReboot returns the next step of a reboot that has not happened: the machine is
 // in the boot in which the command came.
 //
-// A host reboots at most once per run (design.md 5, invariant 2): it goes down once,
-// and not after the run has ended. That is not the same as to ask once. A machine
+// A host reboots at most once per run for its upgrade, and at most once to roll that back
+// (design.md 5, invariant 2): it goes down once, and not after the run has ended. That is not the same as to ask once. A machine
 // that was asked twice in one boot goes down once, because what it was asked ends
 // with the boot. A worker that is killed between its journal entry (Asked) and the
 // call cannot know whether it asked. The next worker asks once more, if nothing can
@@ -228,20 +228,19 @@ func (j Journal) after(done Do, outcome strategy.Outcome, err error, now time.Ti
 	case DoVerify:
 		return j.afterVerify(err)
 	case DoRollback:
-		return j.afterRollback(err)
+		return j.afterRollback(outcome, err)
 	case DoReboot:
 		if err != nil {
-			return j.answer("", err)
+			return j.notRebooted(err)
 		}
 		j.Reboot = Accepted
 		return j
 	case DoAwaitReboot:
-		return j.answer("", err)
+		return j.notRebooted(err)
 	case DoMissReboot:
-		return j.answer("", errors.New("the worker was interrupted before it asked for the reboot, and not-after has passed"))
+		return j.notRebooted(errors.New("the worker was interrupted before it asked for the reboot, and not-after has passed"))
 	case DoBooted:
-		j.Phase, j.Reboot = Verifying, NotAsked
-		return j
+		return j.afterBoot()
 	case DoReply:
 		j.Phase = Answered
 		return j
@@ -272,8 +271,11 @@ func (j Journal) afterUpgrade(outcome strategy.Outcome, err error, now time.Time
 }
 
 func (j Journal) afterVerify(err error) Journal {
-	lost := (*planLostError)(nil)
+	lost, fellBack := (*planLostError)(nil), (*fellBackError)(nil)
 	switch {
+	case errors.As(err, &fellBack):
+		// The machine itself has rolled the upgrade back.
+		return j.answer("", strategy.Fail(strategy.ClassOf(err), errors.New(message.RolledBack(err.Error()))))
 	case errors.As(err, &lost):
 		return j.answer("", err)
 	case err != nil:
@@ -287,8 +289,32 @@ func (j Journal) rollBack(cause error) Journal {
 	return j
 }
 
-func (j Journal) afterRollback(err error) Journal {
+// afterBoot goes on after a reboot: with the checks of the upgrade or, after the reboot
+// that a rollback required, with that rollback.
+func (j Journal) afterBoot() Journal {
+	j.Phase, j.Reboot = Verifying, NotAsked
+	if j.Back == BackReboots {
+		j.Phase, j.Back = RollingBack, BackBooted
+	}
+	return j
+}
+
+// notRebooted ends a command whose reboot did not happen.
+func (j Journal) notRebooted(err error) Journal {
+	if j.Back == BackReboots {
+		return j.answerFailure(fmt.Sprintf("%s; rollback failed: %v", j.Result, err))
+	}
+	return j.answer("", err)
+}
+
+func (j Journal) afterRollback(outcome strategy.Outcome, err error) Journal {
 	switch {
+	case err == nil && outcome == strategy.RebootRequired && j.Back == "":
+		// The host reboots by itself: the command that failed is still the one under way.
+		j.Phase, j.Reboot, j.Back = Rebooting, NotAsked, BackReboots
+		return j
+	case err == nil && outcome == strategy.RebootRequired:
+		return j.answerFailure(j.Result + "; rollback failed: it asks for another reboot, and a host reboots once to roll back")
 	case errors.Is(err, strategy.ErrNoRollback):
 		return j.answerFailure(j.Result)
 	case err != nil:
@@ -296,6 +322,9 @@ func (j Journal) afterRollback(err error) Journal {
 	}
 	return j.answerFailure(message.RolledBack(j.Result))
 }
+
+// unwell reports whether the reply is that of an upgrade which failed and is still there.
+func (j Journal) unwell() bool { return j.Result != message.Done && !message.IsRolledBack(j.Result) }
 
 // answerFailure sets the reply of a failure that was rolled back or could not be: its class
 // is that of the failure.

@@ -100,6 +100,11 @@ type Worker struct {
 	run atomic.Uint64
 	// prepared is the plan that the strategy has just made, until it is on disk.
 	prepared message.Plan
+	// boots is what is remembered of the starts of the machine. confirms reports that
+	// the strategy confirms them. rolledBack is what heartbeats tell of them.
+	boots      boots
+	confirms   bool
+	rolledBack atomic.Pointer[[]message.RolledBackVersion]
 	// begun reports that the journal is past the run's prepare.
 	begun atomic.Bool
 	// seen is the position of the journal, for heartbeats.
@@ -190,6 +195,11 @@ func (w *Worker) prepare(ctx context.Context) (err error) {
 	if w.bootID, err = w.Machine.BootID(); err != nil {
 		return fmt.Errorf("cannot read the boot id: %w", err)
 	}
+	_, w.confirms = w.Strategy.(strategy.Confirmer)
+	if err := readKept(filepath.Join(w.Dir, bootsFile), &w.boots); err != nil {
+		return fmt.Errorf("cannot read what this host has started: %w", err)
+	}
+	w.tellRejected()
 	if err := w.Strategy.Detect(ctx); err != nil {
 		return fmt.Errorf("this host cannot be upgraded this way: %w", err)
 	}
@@ -274,7 +284,7 @@ func (w *Worker) answerPings(ctx context.Context) error {
 func (w *Worker) sendAlive() {
 	alive := message.Alive{
 		Application: w.Application, AgentVersion: w.Version, Worker: w.identity, Role: w.Role, Labels: w.Labels,
-		At: w.Now().UTC(), SelfReport: w.self.last(), Seen: w.seen.Load(),
+		At: w.Now().UTC(), SelfReport: w.self.last(), Seen: w.seen.Load(), RolledBack: w.toldRejected(),
 	}
 	if err := w.HostLog.Alive(alive); err != nil {
 		w.Log.Warn("cannot send heartbeat", "host", w.Host, "error", err)

@@ -163,6 +163,36 @@ var hostFaults = []fault{
 		by: tests("agent/worker", "TestPlanIsLost"),
 	},
 	{
+		name: "only-upgrades-are-confirmed", in: "agent/worker.Worker.bootIsDue",
+		body: `return false`,
+		by:   tests("agent/worker", "TestEachStartIsConfirmed|TestMachineFallsBack"),
+	},
+	{
+		name: "upgrade-is-confirmed-before-its-checks", in: "agent/worker.Worker.bootIsDue",
+		old: `case Upgrading, Verifying, RollingBack, Rebooting:`, new: `case RollingBack:`,
+		by: tests("agent/worker", "TestUpgradeIsConfirmedAfterVerify|TestUnwellSystemIsNotConfirmed"),
+	},
+	{
+		name: "machine-that-fell-back-is-not-told", in: "agent/worker.Worker.callVerify",
+		old: `case boot.Failed != "" && w.boots.Judged != w.bootID:`, new: `case boot.Failed != "" && job.Run == 0:`,
+		by: tests("agent/worker", "TestMachineFallsBack"),
+	},
+	{
+		name: "version-that-fell-back-is-offered-again", in: "agent/worker.boots.standing",
+		body: `return nil`,
+		by:   tests("agent/worker", "TestRejectedVersion|TestMachineFallsBack"),
+	},
+	{
+		name: "rollback-reboots-again", in: "agent/worker.Journal.afterRollback",
+		old: `outcome == strategy.RebootRequired && j.Back == "":`, new: `outcome == strategy.RebootRequired && j.Run > 0:`,
+		by: tests("agent/worker", "TestRollbackRebootsOnce"),
+	},
+	{
+		name: "rollback-is-answered-before-its-reboot", in: "agent/worker.Journal.afterRollback",
+		old: `outcome == strategy.RebootRequired && j.Back == "":`, new: `outcome == strategy.RebootRequired && j.Run == 0:`,
+		by: tests("agent/worker", "TestRollbackReboots"),
+	},
+	{
 		name: "lock-is-not-waited-for", in: "agent/worker.Journal.retry",
 		body: `return j, false`,
 		by:   tests("agent/worker", "TestRetry|TestLockIsWaitedFor"),

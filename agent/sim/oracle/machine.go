@@ -26,6 +26,9 @@ type machine struct {
 	// down for a run.
 	asked    map[uint64]calls
 	rebooted map[uint64]int
+	// askedBack and wentBack are the same for the reboots that a rollback required.
+	askedBack map[uint64]calls
+	wentBack  map[uint64]int
 	// drained, busy and down are the runs for which the machine is out of service:
 	// it is drained, its package manager runs, or it is down for a reboot.
 	drained, busy, down uint64
@@ -60,6 +63,7 @@ type journal struct {
 	Action message.Action `json:"action"`
 	Phase  string         `json:"phase"`
 	Reboot string         `json:"reboot"`
+	Back   string         `json:"back"`
 	Epoch  uint64         `json:"epoch"`
 	Away   bool           `json:"away"`
 }
@@ -68,7 +72,7 @@ type journal struct {
 func (o *Oracle) Enlist(name string, byzantine bool) {
 	o.machines[name] = &machine{
 		byzantine: byzantine, boot: 1, bootAt: map[uint64]int{}, prepared: map[uint64]bool{}, installed: map[uint64]int{}, undone: map[uint64]bool{},
-		asked: map[uint64]calls{}, rebooted: map[uint64]int{}, journals: map[string]journal{}, host: name, replied: map[answer]bool{}, honest: map[answer][]string{},
+		asked: map[uint64]calls{}, rebooted: map[uint64]int{}, askedBack: map[uint64]calls{}, wentBack: map[uint64]int{}, journals: map[string]journal{}, host: name, replied: map[answer]bool{}, honest: map[answer][]string{},
 	}
 }
 
@@ -80,7 +84,7 @@ func (o *Oracle) Clone(name, of, worker, ofWorker string) {
 	c := *t
 	c.clone, c.host, c.boot, c.pending, c.drained, c.busy, c.down = nil, of, t.boot+1, 0, 0, 0, 0
 	c.bootAt, c.prepared, c.installed, c.undone, c.rebooted = maps.Clone(t.bootAt), maps.Clone(t.prepared), maps.Clone(t.installed), maps.Clone(t.undone), maps.Clone(t.rebooted)
-	c.asked = maps.Clone(t.asked)
+	c.asked, c.askedBack, c.wentBack = maps.Clone(t.asked), maps.Clone(t.askedBack), maps.Clone(t.wentBack)
 	c.journals, c.replied, c.honest = map[string]journal{}, nil, nil
 	if j, known := t.journals[ofWorker]; known {
 		c.journals[worker] = j
@@ -145,11 +149,18 @@ func (o *Oracle) RolledBack(host string, run uint64) {
 
 // RebootAsked judges that a worker asks for a reboot: the journal was written before
 // (invariant 5). A worker that was killed before it could know whether the machine
-// has accepted asks once more, in the same boot.
-func (o *Oracle) RebootAsked(host, worker string, run uint64) {
+// has accepted asks once more, in the same boot. It returns the reboot for GoesDown: one
+// for the upgrade and one to roll it back are counted apart.
+func (o *Oracle) RebootAsked(host, worker string, run uint64) Reboot {
 	o.count("reboots asked for")
 	t := o.machines[host]
-	j, asked := t.journals[worker], t.asked[run]
+	j := t.journals[worker]
+	all := t.asked
+	if j.Back != "" {
+		o.count("reboots asked for to roll back")
+		all = t.askedBack
+	}
+	asked := all[run]
 	if j.Phase != "rebooting" || j.Reboot != "asked" && j.Reboot != "asked-again" {
 		o.violated("invariant 5: %s reboots for run %d, and its journal says run %d, %s %s", host, run, j.Run, j.Phase, j.Reboot)
 	}
@@ -162,19 +173,34 @@ func (o *Oracle) RebootAsked(host, worker string, run uint64) {
 	if asked.number++; asked.number > 2 || asked.number == 2 && j.Reboot != "asked-again" || asked.boot != t.boot {
 		o.violated("invariant 2: %s is asked to reboot for run %d, call %d, in boot %d after boot %d", host, run, asked.number, t.boot, asked.boot)
 	}
-	t.asked[run] = asked
+	all[run] = asked
+	return Reboot{run: run, action: j.Action, back: j.Back != ""}
 }
 
-// GoesDown judges that a machine goes down for a reboot, once per run (invariant 2). If
-// the worker has answered the reboot already, a late reboot does not count as out of
-// service.
-func (o *Oracle) GoesDown(host string, run uint64) {
+// Reboot is a reboot that a worker has asked for.
+type Reboot struct {
+	run    uint64
+	action message.Action
+	// back means that it is to roll an upgrade back.
+	back bool
+}
+
+// GoesDown judges that a machine goes down for a reboot, once per run for the upgrade and
+// once to roll it back (invariant 2). If the worker has answered already, a late reboot
+// does not count as out of service.
+func (o *Oracle) GoesDown(host string, r Reboot) {
 	t := o.machines[host]
-	if t.rebooted[run]++; t.rebooted[run] > 1 {
-		o.violated("invariant 2: %s reboots twice for run %d", host, run)
+	all := t.rebooted
+	if r.back {
+		all = t.wentBack
 	}
-	if m := o.memberOf(t.host, run); m != nil && !m.rebootAnswered {
-		t.down = run
+	if all[r.run]++; all[r.run] > 1 {
+		o.violated("invariant 2: %s reboots twice for run %d, to roll back: %t", host, r.run, r.back)
+	}
+	m := o.memberOf(t.host, r.run)
+	answered := m == nil || m.rebootAnswered || r.back && o.machines[t.host].replied[answer{r.run, r.action}]
+	if !answered {
+		t.down = r.run
 	}
 }
 

@@ -8,6 +8,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
 // The actions that can have a fault, the keys of faults.json.
@@ -28,7 +31,8 @@ var faultyActions = []string{actionPrepare, actionReboot, actionResume, actionRo
 // The faults, the values of faults.json.
 const (
 	// FaultFail makes the action fail without an effect; "fail: TEXT" makes it
-	// fail with that text.
+	// fail with that text, and "fail-CLASS" or "fail-CLASS: TEXT" with a class, such as
+	// "fail-space: no room in /boot".
 	FaultFail = "fail"
 	// FaultHang makes the action hang, without an effect.
 	FaultHang = "hang"
@@ -39,6 +43,9 @@ const (
 	FaultCrashBefore = "crash-before"
 	// FaultCrashAfter crashes the host after the effect, before the answer.
 	FaultCrashAfter = "crash-after"
+	// FaultFallBack makes the machine give the upgraded system up in its next boot, and
+	// go back to the one before by itself. It is a fault of reboot, and happens once.
+	FaultFallBack = "fall-back"
 	// FaultNoReboot makes upgrade activate the kernel without a reboot.
 	FaultNoReboot = "no-reboot"
 )
@@ -92,28 +99,33 @@ func checkFaults(faults map[string]string) error {
 }
 
 func checkFault(action, fault string) error {
-	known := slices.Contains(knownFaults, fault) || strings.HasPrefix(fault, FaultFail+": ")
+	_, fails := failure(action, fault)
 	switch {
-	case known, fault == FaultNoReboot && action == actionUpgrade:
+	case fails, slices.Contains(knownFaults, fault), fault == FaultNoReboot && action == actionUpgrade, fault == FaultFallBack && action == actionReboot:
 		return nil
+	case fault == FaultFallBack:
+		return fmt.Errorf("%q of %q is a fault of reboot alone; use one of %s", fault, action, strings.Join(knownFaults, ", "))
 	case fault == FaultNoReboot:
 		return fmt.Errorf("%q of %q is a fault of upgrade alone; use one of %s", fault, action, strings.Join(knownFaults, ", "))
 	default:
-		return fmt.Errorf("%q of %q is not a fault; use one of %s, or %q", fault, action, strings.Join(knownFaults, ", "), FaultFail+": TEXT")
+		return fmt.Errorf("%q of %q is not a fault; use one of %s, %q or %q", fault, action, strings.Join(knownFaults, ", "), FaultFail+": TEXT", FaultFail+"-CLASS: TEXT")
 	}
 }
 
-// failure returns the error of a FaultFail; nil for other faults.
-func failure(action, fault string) error {
-	text, told := strings.CutPrefix(fault, FaultFail+": ")
-	switch {
-	case told:
-		return errors.New(text)
-	case fault == FaultFail:
-		return fmt.Errorf("simulated failure of %s", action)
-	default:
-		return nil
+// failure returns the error of a FaultFail; false for other faults.
+func failure(action, fault string) (err error, fails bool) { //nolint:revive // the error is what is asked for
+	kind, text, told := strings.Cut(fault, ": ")
+	if err = errors.New(text); !told {
+		err = fmt.Errorf("simulated failure of %s", action)
 	}
+	if kind == FaultFail {
+		return err, true
+	}
+	name, classified := strings.CutPrefix(kind, FaultFail+"-")
+	if class := message.Class(name); classified && class.Known() {
+		return strategy.Fail(class, err), true
+	}
+	return nil, false
 }
 
 // crash removes the fault, so that it happens once, signals the supervisor, and

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/simulated"
 )
@@ -227,5 +228,26 @@ func TestEventsNobodyReceivesDoNotBlock(t *testing.T) {
 	}
 	if got := len(events(h)); got != 16 {
 		t.Fatalf("%d events were kept, want 16", got)
+	}
+}
+
+// TestFailureWithAClass checks that a failure has the class that its fault names.
+func TestFailureWithAClass(t *testing.T) {
+	t.Parallel()
+	for fault, want := range map[string]struct {
+		class message.Class
+		text  string
+	}{
+		"fail":                         {"", "simulated failure of verify"},
+		"fail: fail-space: no room":    {"", "fail-space: no room"},
+		"fail-space":                   {message.Space, "simulated failure of verify"},
+		"fail-repository: down: again": {message.Repository, "down: again"},
+	} {
+		h := ready(t)
+		set(t, h, "verify", fault)
+		err := h.Verify(t.Context(), job(7))
+		if err == nil || err.Error() != want.text || strategy.ClassOf(err) != want.class {
+			t.Errorf("%q fails with %v of class %q", fault, err, strategy.ClassOf(err))
+		}
 	}
 }

@@ -58,9 +58,10 @@ type Host struct {
 }
 
 var (
-	_ strategy.Strategy = (*Host)(nil)
-	_ strategy.Watcher  = (*Host)(nil)
-	_ strategy.Printer  = (*Host)(nil)
+	_ strategy.Strategy  = (*Host)(nil)
+	_ strategy.Confirmer = (*Host)(nil)
+	_ strategy.Watcher   = (*Host)(nil)
+	_ strategy.Printer   = (*Host)(nil)
 )
 
 // maxEvents is how many events wait for the supervisor.
@@ -253,6 +254,9 @@ func (h *Host) activate(u upgrade) error {
 	if !u.Settled || len(u.Pending) == 0 {
 		return nil
 	}
+	if gaveUp, err := h.fallBack(u); gaveUp || err != nil {
+		return err
+	}
 	current, err := h.packages()
 	if err != nil {
 		return err
@@ -263,6 +267,23 @@ func (h *Host) activate(u upgrade) error {
 	}
 	u.Running, u.Pending = u.Running.with(u.Pending), nil
 	return h.writeUpgrade(u)
+}
+
+// fallBack has the machine go back to the system before an upgrade, if it is to.
+func (h *Host) fallBack(u upgrade) (gaveUp bool, err error) {
+	faults, err := h.faults()
+	if err != nil || faults[actionReboot] != FaultFallBack || u.RolledBack {
+		return false, err
+	}
+	if err := h.write(packagesFile, u.From); err != nil {
+		return false, err
+	}
+	u.GaveUp, u.Pending, u.RolledBack = u.Pending[kernel], nil, true
+	if err := h.writeUpgrade(u); err != nil {
+		return false, err
+	}
+	delete(faults, actionReboot)
+	return true, h.writeFaults(faults)
 }
 
 func (h *Host) newBootID() error {

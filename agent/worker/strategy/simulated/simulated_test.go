@@ -175,10 +175,11 @@ func TestRollback(t *testing.T) {
 	for name, row := range map[string]struct {
 		before       func(*simulated.Host) error
 		after, final map[string]string
+		want         strategy.Outcome
 	}{
-		"of nothing":      {func(*simulated.Host) error { return nil }, fresh, fresh},
-		"before the boot": {func(h *simulated.Host) error { return upgrade(ctx, h) }, fresh, fresh},
-		"after the boot":  {func(h *simulated.Host) error { return errors.Join(upgrade(ctx, h), h.Boot(ctx)) }, backHalf, fresh},
+		"of nothing":      {func(*simulated.Host) error { return nil }, fresh, fresh, strategy.Done},
+		"before the boot": {func(h *simulated.Host) error { return upgrade(ctx, h) }, fresh, fresh, strategy.Done},
+		"after the boot":  {func(h *simulated.Host) error { return errors.Join(upgrade(ctx, h), h.Boot(ctx)) }, backHalf, fresh, strategy.RebootRequired},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -187,7 +188,7 @@ func TestRollback(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 2 {
-				if outcome, err := h.Rollback(t.Context(), job(7)); outcome != strategy.Done || err != nil {
+				if outcome, err := h.Rollback(t.Context(), job(7)); outcome != row.want || err != nil {
 					t.Fatal(outcome, err)
 				}
 				wantVersions(t, h, row.after)
@@ -199,6 +200,9 @@ func TestRollback(t *testing.T) {
 				t.Fatal(err)
 			}
 			wantVersions(t, h, row.final)
+			if outcome, err := h.Rollback(t.Context(), job(7)); outcome != strategy.Done || err != nil {
+				t.Fatal(outcome, err)
+			}
 		})
 	}
 }
@@ -321,6 +325,44 @@ func TestMissing(t *testing.T) {
 	want("after the rollback", "base-os 1.0 → 1.1")
 }
 
+// TestFallBack checks that a machine which gives the upgraded system up is what it was
+// before, tells both versions until that is confirmed, and does so once.
+func TestFallBack(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	h := open(t, t.TempDir())
+	booted := func(want strategy.Boot) {
+		t.Helper()
+		if got, err := h.Booted(ctx); got != want || err != nil {
+			t.Fatalf("booted: %v, %v, not %v", got, err, want)
+		}
+	}
+	set(t, h, "reboot", "fall-back")
+	if err := errors.Join(upgrade(ctx, h), h.Reboot(ctx, job(7)), h.Boot(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	wantVersions(t, h, fresh)
+	for range 2 {
+		booted(strategy.Boot{Running: "6.1.0", Failed: "6.1.1"})
+	}
+	if err := errors.Join(h.Confirm(ctx, strategy.Boot{Running: "6.1.0"}), h.Confirm(ctx, strategy.Boot{Running: "6.1.0", Failed: "7"})); err != nil {
+		t.Fatal(err)
+	}
+	booted(strategy.Boot{Running: "6.1.0", Failed: "6.1.1"})
+	if err := h.Confirm(ctx, strategy.Boot{Running: "6.1.0", Failed: "6.1.1"}); err != nil {
+		t.Fatal(err)
+	}
+	booted(strategy.Boot{Running: "6.1.0"})
+	if _, err := upgradeIn(ctx, h, 8); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Boot(ctx); err != nil {
+		t.Fatal(err)
+	}
+	wantVersions(t, h, upgraded)
+	booted(strategy.Boot{Running: "6.1.1"})
+}
+
 // TestPlanHoldsBack checks that a plan has no version that was rolled back, and has the
 // one after it.
 func TestPlanHoldsBack(t *testing.T) {
@@ -352,6 +394,8 @@ func TestUnreadableFolder(t *testing.T) {
 		"boot id":           {"boot-id", "1", `"1" is not a UUID`},
 		"unknown action":    {"faults.json", `{"format":"fail"}`, `"format" is not an action; use one of prepare, reboot,`},
 		"unknown fault":     {"faults.json", `{"verify":"explode"}`, `"explode" of "verify" is not a fault; use one of fail,`},
+		"no class":          {"faults.json", `{"verify":"fail-full: no room"}`, `"fail-full: no room" of "verify" is not a fault; use one of fail,`},
+		"fall-back":         {"faults.json", `{"verify":"fall-back"}`, `"fall-back" of "verify" is a fault of reboot alone`},
 		"fault of another":  {"faults.json", `{"reboot":"no-reboot"}`, `"no-reboot" of "reboot" is a fault of upgrade alone`},
 		"record unnumbered": {"upgrade.json", `{"run":1}`, "it bears no format number"},
 		"record is newer":   {"upgrade.json", `{"format":2}`, "written by format 2, this version reads 1"},

@@ -196,26 +196,71 @@ func (h *Host) Verify(ctx context.Context, job strategy.Job) error {
 }
 
 // Rollback restores the packages from before the run's upgrade, the kernel at the
-// next boot. If the run has not upgraded the host, it does nothing.
+// next boot, which it then requires. If the run has not upgraded the host, it does nothing.
 func (h *Host) Rollback(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
+	outcome := strategy.Done
 	err := h.act(ctx, actionRollback, job.Progress, func(string) error {
-		if err := h.settle(); err != nil {
+		if err := h.rollBack(job.Run); err != nil {
 			return err
 		}
 		u, err := h.upgrade()
-		if err != nil {
-			return err
+		if u.Run == job.Run && u.RolledBack && len(u.Pending) > 0 {
+			outcome = strategy.RebootRequired
 		}
-		done, err := h.happened(u, job.Run)
-		if err != nil || !done {
-			return err
-		}
-		if err := h.restore(u); err != nil {
-			return err
-		}
-		return h.record(actionRollback, job.Run)
+		return err
 	})
-	return strategy.Done, err
+	if err != nil {
+		return 0, err
+	}
+	return outcome, nil
+}
+
+func (h *Host) rollBack(run uint64) error {
+	if err := h.settle(); err != nil {
+		return err
+	}
+	u, err := h.upgrade()
+	if err != nil {
+		return err
+	}
+	done, err := h.happened(u, run)
+	if err != nil || !done {
+		return err
+	}
+	if err := h.restore(u); err != nil {
+		return err
+	}
+	return h.record(actionRollback, run)
+}
+
+// Booted tells which kernel runs, and which one the machine gave up.
+func (h *Host) Booted(ctx context.Context) (strategy.Boot, error) {
+	if err := ctx.Err(); err != nil {
+		return strategy.Boot{}, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	current, err := h.packages()
+	if err != nil {
+		return strategy.Boot{}, err
+	}
+	u, err := h.upgrade()
+	return strategy.Boot{Running: current[kernel], Failed: u.GaveUp}, err
+}
+
+// Confirm forgets the kernel that the machine gave up.
+func (h *Host) Confirm(ctx context.Context, boot strategy.Boot) error {
+	if err := ctx.Err(); err != nil || boot.Failed == "" {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	u, err := h.upgrade()
+	if err != nil || u.GaveUp != boot.Failed {
+		return err
+	}
+	u.GaveUp = ""
+	return h.writeUpgrade(u)
 }
 
 // parts is the number of parts of a step. Progress is reported after each.
@@ -231,7 +276,7 @@ func (h *Host) act(ctx context.Context, action string, progress func(int, string
 	if err := h.pass(ctx, action, progress); err != nil {
 		return err
 	}
-	if err := failure(action, fault); err != nil {
+	if err, fails := failure(action, fault); fails {
 		return err
 	}
 	switch fault {

@@ -33,6 +33,9 @@ type upgrade struct {
 	Settled bool `json:"settled"`
 	// RolledBack reports that the effect was undone.
 	RolledBack bool `json:"rolled-back,omitempty"`
+	// GaveUp is the kernel that the machine started, gave up and went back from, until
+	// that is confirmed.
+	GaveUp string `json:"gave-up,omitempty"`
 }
 
 // upgrade reads the record; a host that was never upgraded has the zero record.

@@ -1,0 +1,438 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format/formattest"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
+)
+
+// bootSpy notes what is called of a strategy with more than one system.
+type bootSpy struct {
+	strategy.Strategy
+	strategy.Confirmer
+	calls *[]string
+	// fails makes Confirm fail.
+	fails error
+}
+
+func (b bootSpy) Confirm(ctx context.Context, boot strategy.Boot) error {
+	call := "confirm " + boot.Running
+	if boot.Failed != "" {
+		call += " not " + boot.Failed
+	}
+	*b.calls = append(*b.calls, call)
+	return errors.Join(b.fails, b.Confirmer.Confirm(ctx, boot))
+}
+
+func (b bootSpy) Prepare(ctx context.Context, job strategy.Job) (message.Plan, error) {
+	plan, err := b.Strategy.Prepare(ctx, job)
+	*b.calls = append(*b.calls, "prepare "+told(plan))
+	return plan, err
+}
+
+func (b bootSpy) Verify(ctx context.Context, job strategy.Job) error {
+	*b.calls = append(*b.calls, "verify")
+	return b.Strategy.Verify(ctx, job)
+}
+
+func told(plan message.Plan) string {
+	var all []string
+	for _, c := range plan.Changes {
+		all = append(all, c.Name+" "+c.To)
+	}
+	for _, h := range plan.Held {
+		all = append(all, h.Name+" not "+h.Offered)
+	}
+	return strings.Join(all, ", ")
+}
+
+// spied has the rig's host called through a spy.
+func (r *rig) spied(fails error) *[]string {
+	calls := &[]string{}
+	r.change = func(o *Options) { o.Strategy = bootSpy{r.host, r.host, calls, fails} }
+	return calls
+}
+
+// boot has the machine started once more, outside of any run.
+func (r *rig) boot() {
+	r.t.Helper()
+	if err := r.host.Boot(context.Background()); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// idle runs a worker for a while.
+func (r *rig) idle() {
+	r.t.Helper()
+	until := time.Now().Add(time.Second)
+	for r.life(func() bool { return time.Now().After(until) }) {
+	}
+}
+
+// TestEachStartIsConfirmed checks that the system which has started is confirmed after
+// each start of the machine, in no run as well, and once in a boot.
+func TestEachStartIsConfirmed(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		calls := r.spied(nil)
+		for range 2 {
+			r.idle()
+			r.idle()
+			r.boot()
+		}
+		r.idle()
+		if want := []string{"confirm 6.1.0", "confirm 6.1.0", "confirm 6.1.0"}; !slices.Equal(*calls, want) {
+			t.Errorf("the calls are %q, not %q", *calls, want)
+		}
+	})
+}
+
+// TestConfirmFails checks that a system which cannot be confirmed outside of a run holds
+// nothing up, and is confirmed when the worker starts again.
+func TestConfirmFails(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		calls := r.spied(errors.New("no boot loader"))
+		r.bear()
+		r.prepare()
+		expect(r, message.Prepare, message.Done)
+		if n := r.log.lines("cannot confirm the system that has started", "no boot loader"); n == 0 || len(*calls) < 2 {
+			t.Errorf("it is told %d times; the calls are %q", n, *calls)
+		}
+		r.spied(nil)
+		r.idle()
+		if known := r.boots(); known.Judged == "" {
+			t.Error("it is not confirmed later")
+		}
+	})
+}
+
+// boots is what the worker remembers of the starts.
+func (r *rig) boots() (known boots) {
+	r.t.Helper()
+	if err := readKept(filepath.Join(r.dir, "state", bootsFile), &known); err != nil {
+		r.t.Fatal(err)
+	}
+	return known
+}
+
+// TestUpgradeIsConfirmedAfterVerify checks that the upgraded system is confirmed after its
+// checks and before the reply, wherever the worker is killed, and that an upgrade which
+// cannot be confirmed is not done: the next reboot would take it back.
+func TestUpgradeIsConfirmedAfterVerify(t *testing.T) {
+	t.Parallel()
+	for _, dieAt := range []string{"", "before booted", "after booted", "before verify", "after verify", "before boots", "after boots"} {
+		t.Run("killed "+dieAt, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(r *rig) {
+				calls := r.spied(nil)
+				r.bear()
+				r.prepare()
+				expect(r, message.Prepare, message.Done)
+				r.command(11, message.Upgrade)
+				expect(r, message.Upgrade, message.RebootRequired)
+				*calls = nil
+				r.dieAt, r.visit = dieAt, r.visits[dieAt]+1
+				r.command(12, message.Reboot)
+				expect(r, message.Reboot, message.Done)
+				*calls = slices.Compact(*calls)
+				want := []string{"verify", "confirm 6.1.1"}
+				if dieAt == "after verify" || dieAt == "before boots" || dieAt == "after boots" {
+					*calls = (*calls)[:2]
+				}
+				if !slices.Equal(*calls, want) {
+					t.Errorf("the calls are %q, not %q", *calls, want)
+				}
+			})
+		})
+	}
+	inBubble(t, func(r *rig) {
+		r.bear()
+		r.prepare()
+		expect(r, message.Prepare, message.Done)
+		r.command(11, message.Upgrade)
+		expect(r, message.Upgrade, message.RebootRequired)
+		r.spied(errors.New("no boot loader"))
+		r.command(12, message.Reboot)
+		expect(r, message.Reboot, "cannot confirm that 6.1.1 runs: no boot loader; rolled back")
+	})
+}
+
+// TestMachineFallsBack checks that a host whose machine gave the upgraded system up says
+// so with both versions, that the version is not offered again, before it changes or
+// somebody accepts it, and that heartbeats tell of it.
+func TestMachineFallsBack(t *testing.T) {
+	t.Parallel()
+	for _, dieAt := range []string{"", "before booted", "before verify", "after verify", "before boots", "after boots", "before confirm", "after confirm", "before reply"} {
+		t.Run("killed "+dieAt, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(r *rig) {
+				calls := r.spied(nil)
+				r.bear()
+				r.prepare()
+				expect(r, message.Prepare, message.Done)
+				if err := r.host.SetFaults(map[string]string{"reboot": "fall-back"}); err != nil {
+					t.Fatal(err)
+				}
+				r.command(11, message.Upgrade)
+				expect(r, message.Upgrade, message.RebootRequired)
+				*calls = nil
+				r.dieAt, r.visit = dieAt, r.visits[dieAt]+1
+				r.command(12, message.Reboot)
+				expect(r, message.Reboot, "the machine started 6.1.1, gave it up and went back to 6.1.0 by itself; rolled back")
+				if got := r.hostLog.replies[2].Class; got != message.Boot {
+					t.Errorf("the class is %q", got)
+				}
+				r.idle()
+				if !slices.Contains(*calls, "confirm 6.1.0 not 6.1.1") || slices.Contains(*calls, "verify") {
+					t.Errorf("the calls are %q", *calls)
+				}
+				if told := r.hostLog.last.RolledBack; len(told) != 1 || told[0].Version != "6.1.1" || told[0].Running != "6.1.0" {
+					t.Errorf("heartbeats tell of %v", told)
+				}
+				want := []Rejected{{Name: "kernel", Version: "6.1.1", Running: "6.1.0"}}
+				got := r.boots().Rejected
+				for i := range got {
+					got[i].At = time.Time{}
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("rejected are %+v", got)
+				}
+			})
+		})
+	}
+}
+
+// TestRejectedVersion checks that what the machine gave up is held back in the next run,
+// and offered again when somebody accepts it.
+func TestRejectedVersion(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		calls := r.spied(nil)
+		r.bear()
+		dir := filepath.Join(r.dir, "state")
+		known := boots{}.reject(Rejected{Name: "kernel", Version: "6.1.1", Running: "6.1.0", At: time.Now()})
+		known.Judged, _ = r.host.BootID()
+		if err := writeKept(dir, known); err != nil {
+			t.Fatal(err)
+		}
+		prepare := func(seq uint64, want string) {
+			t.Helper()
+			time.Sleep(time.Second)
+			*calls = nil
+			r.hostLog.answered = map[string]bool{}
+			c := message.Command{Action: message.Prepare, Hosts: []string{"h01"}, NotAfter: time.Now().Add(time.Hour)}
+			r.hostLog.send(message.Record{Seq: seq, Kind: message.CommandAll, Body: c.Encode()})
+			for r.life(func() bool { return r.hostLog.answered["prepare"] }) {
+			}
+			if !slices.Contains(*calls, want) {
+				t.Errorf("the calls are %q, not %q", *calls, want)
+			}
+		}
+		prepare(20, "prepare base-os 1.1, kernel not 6.1.1")
+		if _, err := Accept(dir, "6.1.2", time.Now(), durable.WriteFile); err == nil || err.Error() != `no version "6.1.2" is rejected on this host; rejected are 6.1.1` {
+			t.Errorf("another version: %v", err)
+		}
+		if got, err := Accept(dir, "6.1.1", time.Now(), durable.WriteFile); err != nil || got.Name != "kernel" {
+			t.Errorf("accepted is %v, %v", got, err)
+		}
+		prepare(30, "prepare base-os 1.1, kernel 6.1.1")
+		if told := r.hostLog.last.RolledBack; len(told) != 0 {
+			t.Errorf("heartbeats tell of %v", told)
+		}
+		if _, err := Accept(dir, "6.1.1", time.Now(), durable.WriteFile); err == nil {
+			t.Error("it is accepted twice")
+		}
+	})
+}
+
+func writeKept(dir string, known boots) error {
+	body, err := encodeKept(known)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, bootsFile), body, 0o600)
+}
+
+// TestRejectedIsBounded checks that the newest versions are remembered, each once.
+func TestRejectedIsBounded(t *testing.T) {
+	t.Parallel()
+	var b boots
+	for i := range 3 * maxRejected {
+		b = b.reject(Rejected{Name: "a", Version: strings.Repeat("1", 1+i/2)})
+	}
+	if n := len(b.Rejected); n != maxRejected || b.Rejected[n-1].Version != strings.Repeat("1", 3*maxRejected/2) {
+		t.Errorf("%d are remembered, the last is %v", n, b.Rejected[n-1])
+	}
+}
+
+// TestBootsFormat holds what is written against the fixture of format 1, and that a
+// damaged file is named.
+func TestBootsFormat(t *testing.T) {
+	t.Parallel()
+	body, err := encodeKept(boots{Judged: "boot-1", Rejected: []Rejected{{Name: "kernel", Version: "6.1.1", Running: "6.1.0", At: later}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	formattest.Golden(t, "testdata/format1/boots.json", body)
+	path := filepath.Join(t.TempDir(), "boots.json")
+	if err := os.WriteFile(path, body[:len(body)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := readKept(path, &boots{}); err == nil || !strings.Contains(err.Error(), path+" is damaged") || !strings.Contains(err.Error(), "remove it") {
+		t.Errorf("a damaged file: %v", err)
+	}
+}
+
+// TestUnwellSystemIsNotConfirmed checks that a system which fails its checks, and from
+// which there is no way back, is not confirmed in this boot.
+func TestUnwellSystemIsNotConfirmed(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		calls := r.spied(nil)
+		r.bear()
+		r.prepare()
+		expect(r, message.Prepare, message.Done)
+		if err := r.host.SetFaults(map[string]string{"verify": "fail: no network", "rollback": "fail: no old system"}); err != nil {
+			t.Fatal(err)
+		}
+		r.command(11, message.Upgrade)
+		expect(r, message.Upgrade, message.RebootRequired)
+		*calls = nil
+		r.command(12, message.Reboot)
+		expect(r, message.Reboot, "verify: no network; rollback failed: no old system")
+		r.idle()
+		if want := []string{"verify"}; !slices.Equal(*calls, want) {
+			t.Errorf("the calls are %q, not %q", *calls, want)
+		}
+	})
+}
+
+// TestRollbackReboots checks that a host which has to reboot to roll back does so, once,
+// wherever its worker is killed, and answers after it.
+func TestRollbackReboots(t *testing.T) {
+	t.Parallel()
+	play := func(r *rig) {
+		r.t.Helper()
+		r.bear()
+		if err := r.host.SetFaults(map[string]string{"verify": "fail: no network"}); err != nil {
+			r.t.Fatal(err)
+		}
+		r.prepare()
+		expect(r, message.Prepare, message.Done)
+		r.command(11, message.Upgrade)
+		expect(r, message.Upgrade, message.RebootRequired)
+		r.command(12, message.Reboot)
+		expect(r, message.Reboot, "verify: no network; rolled back")
+		if n := r.effects("boot"); n != 2 {
+			r.t.Errorf("the host booted %d times", n)
+		}
+		versions, err := r.host.Versions(context.Background())
+		if err != nil || versions["kernel"] != "6.1.0" {
+			r.t.Errorf("it answered that it is rolled back, and runs %v: %v", versions, err)
+		}
+	}
+	var calm *rig
+	inBubble(t, func(r *rig) { calm = r; play(r) })
+	for label, visits := range calm.visits {
+		for visit := range visits {
+			t.Run(label, func(t *testing.T) {
+				t.Parallel()
+				inBubble(t, func(r *rig) {
+					r.dieAt, r.visit = label, visit+1
+					play(r)
+				})
+			})
+		}
+	}
+}
+
+// reboots is a host whose rollback asks for a reboot again and again.
+type reboots struct{ strategy.Strategy }
+
+func (reboots) Rollback(context.Context, strategy.Job) (strategy.Outcome, error) {
+	return strategy.RebootRequired, nil
+}
+
+// TestRollbackRebootsOnce checks that a host reboots once to roll back, whatever its
+// strategy asks for, and says so when the reboot does not come.
+func TestRollbackRebootsOnce(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		reboot, want string
+		boots        int
+	}{
+		"it asks again":       {"", "no room; rollback failed: it asks for another reboot, and a host reboots once to roll back", 1},
+		"it cannot be asked":  {"fail: a user is logged in", "no room; rollback failed: cannot reboot: a user is logged in", 0},
+		"it does not go down": {"hang", "no room; rollback failed: cannot reboot: asking for it took longer than 1m0s", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(r *rig) {
+				r.change = func(o *Options) { o.Strategy = reboots{o.Strategy} }
+				faults := map[string]string{"upgrade": "fail-space: no room"}
+				if c.reboot != "" {
+					faults["reboot"] = c.reboot
+				}
+				if err := r.host.SetFaults(faults); err != nil {
+					t.Fatal(err)
+				}
+				r.bear()
+				r.prepare()
+				expect(r, message.Prepare, message.Done)
+				r.command(11, message.Upgrade)
+				expect(r, message.Upgrade, c.want)
+				if got := r.hostLog.replies[1].Class; got != message.Space || r.effects("boot") != c.boots {
+					t.Errorf("the class is %q after %d boots", got, r.effects("boot"))
+				}
+			})
+		})
+	}
+}
+
+// TestSoftRebootIsNoReboot checks that a machine whose user space started anew in the same
+// boot has not rebooted: the boot id is what counts.
+func TestSoftRebootIsNoReboot(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		calls := r.spied(nil)
+		r.bear()
+		r.prepare()
+		expect(r, message.Prepare, message.Done)
+		r.command(11, message.Upgrade)
+		expect(r, message.Upgrade, message.RebootRequired)
+		*calls = nil
+		asked := 0
+		r.change = func(o *Options) {
+			o.Machine = softly{o.Machine, func() { asked++ }}
+		}
+		r.command(12, message.Reboot)
+		if got := r.until(message.Reboot); !strings.Contains(got, "yet the host was still up") || asked != 1 {
+			t.Errorf("after %d soft reboots it answered %q", asked, got)
+		}
+		if len(*calls) > 0 || r.effects("boot") != 0 {
+			t.Errorf("it called %q, and booted %d times", *calls, r.effects("boot"))
+		}
+	})
+}
+
+// softly is a machine that accepts a reboot and keeps its boot id.
+type softly struct {
+	Machine
+	asked func()
+}
+
+func (s softly) Reboot(context.Context, strategy.Job) error {
+	s.asked()
+	return nil
+}
