@@ -34,10 +34,15 @@ type ostreeOptions struct {
 	Ref string `help:"Branch that strategy ostree follows, such as origin:stable (default: the one that the system that runs follows)." env:"OSUPGRADE_OSTREE_REF" placeholder:"REMOTE:BRANCH"`
 }
 
-func openOSTree(o strategyOptions) (strategy.Strategy, error) {
-	s, err := ostree.New(ostree.Options{Ref: o.OSTree.Ref, StateDir: filepath.Join(o.State, "ostree"), Output: os.Stderr})
-	if err != nil {
-		return nil, err
+// ostreeBooted is there on a system that OSTree has started.
+const ostreeBooted = "/run/ostree-booted"
+
+func openOSTree(tool ostree.Tool) func(o strategyOptions) (strategy.Strategy, error) {
+	return func(o strategyOptions) (strategy.Strategy, error) {
+		s, err := ostree.New(ostree.Options{Tool: tool, Ref: o.OSTree.Ref, StateDir: filepath.Join(o.State, string(tool)), Output: os.Stderr})
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
 	}
-	return s, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/scope"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/exec"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/ostree"
 )
 
 // strategyOptions are the flags of the worker that belong to one strategy, each under
@@ -36,6 +37,9 @@ type native struct {
 	open func(o strategyOptions) (strategy.Strategy, error)
 	// signs are the files that a host has that is upgraded this way; one suffices.
 	signs []string
+	// also is a file that it must have besides; unless are files that it must not have.
+	also   string
+	unless []string
 	// image is set when it replaces the system as a whole. Such a system often has a
 	// package database, too, so it is looked for first.
 	image bool
@@ -44,9 +48,12 @@ type native struct {
 // natives are the strategies of this program by name. A new one is a line here, and its
 // options a member of strategyOptions.
 var natives = map[string]native{
-	"apt":    {open: openApt, signs: []string{"/var/lib/dpkg/status"}},
-	"rauc":   {open: openRAUC, signs: []string{"/etc/rauc/system.conf", "/usr/lib/rauc/system.conf"}, image: true},
-	"ostree": {open: openOSTree, signs: []string{"/run/ostree-booted"}, image: true},
+	"apt":  {open: openApt, signs: []string{"/var/lib/dpkg/status"}},
+	"rauc": {open: openRAUC, signs: []string{"/etc/rauc/system.conf", "/usr/lib/rauc/system.conf"}, image: true},
+	// A system that OSTree has started may be managed by another program.
+	"ostree":     {open: openOSTree(ostree.OSTree), signs: []string{ostreeBooted}, unless: []string{"/usr/bin/rpm-ostree", "/usr/bin/bootc"}, image: true},
+	"rpm-ostree": {open: openOSTree(ostree.RPMOSTree), signs: []string{"/usr/bin/rpm-ostree"}, also: ostreeBooted, image: true},
+	"bootc":      {open: openOSTree(ostree.Bootc), signs: []string{"/usr/bin/bootc"}, also: ostreeBooted, image: true},
 }
 
 const (
@@ -70,6 +77,15 @@ func openNative(name string, o strategyOptions) (strategy.Strategy, error) {
 	return is.open(o)
 }
 
+// sign returns the file by which a host shows that it is upgraded this way, or "".
+func (n native) sign(exists func(path string) bool) string {
+	i := slices.IndexFunc(n.signs, exists)
+	if i < 0 || n.also != "" && !exists(n.also) || slices.ContainsFunc(n.unless, exists) {
+		return ""
+	}
+	return n.signs[i]
+}
+
 // detectStrategy returns the strategy of a host and why it is this one. Scripts that are
 // given decide; then systems that are replaced as a whole, and then packages.
 func detectStrategy(scripts string, exists func(path string) bool) (name, why string, err error) {
@@ -84,8 +100,8 @@ func detectStrategy(scripts string, exists func(path string) bool) (name, why st
 				continue
 			}
 			looked = append(looked, fmt.Sprintf("%s (%s)", strings.Join(natives[name].signs, " or "), name))
-			if i := slices.IndexFunc(natives[name].signs, exists); i >= 0 {
-				names, reasons = append(names, name), append(reasons, natives[name].signs[i]+" exists")
+			if sign := natives[name].sign(exists); sign != "" {
+				names, reasons = append(names, name), append(reasons, sign+" exists")
 			}
 		}
 		switch {

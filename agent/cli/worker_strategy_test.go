@@ -88,7 +88,10 @@ func TestDetectStrategy(t *testing.T) { //nolint:paralleltest // it adds to nati
 		"two kinds of packages":     {"", []string{dpkg, "/var/lib/rpm"}, "", "", "may be upgraded by apt or by of-rpm (" + dpkg + " exists, /var/lib/rpm exists); name the one to use"},
 		"slots of RAUC":             {"", []string{dpkg, "/etc/rauc/system.conf"}, "rauc", "/etc/rauc/system.conf exists", ""},
 		"started by OSTree":         {"", []string{dpkg, "/run/ostree-booted"}, "ostree", "/run/ostree-booted exists", ""},
-		"an unknown system":         {"", nil, "", "", "it has none of /etc/image.conf or /run/image (of-an-image), "},
+		"Fedora Silverblue":         {"", []string{"/var/lib/rpm", "/run/ostree-booted", "/usr/bin/rpm-ostree"}, "rpm-ostree", "/usr/bin/rpm-ostree exists", ""},
+		"rpm-ostree in packages":    {"", []string{"/var/lib/rpm", "/usr/bin/rpm-ostree"}, "of-rpm", "/var/lib/rpm exists", ""},
+		"two managers":              {"", []string{"/run/ostree-booted", "/usr/bin/rpm-ostree", "/usr/bin/bootc"}, "", "", "may be upgraded by bootc or by rpm-ostree (/usr/bin/bootc exists, /usr/bin/rpm-ostree exists); name the one to use"},
+		"an unknown system":         {"", nil, "", "", " /etc/image.conf or /run/image (of-an-image), "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, why, err := detectStrategy(row.scripts, func(path string) bool { return slices.Contains(row.has, path) })

@@ -14,6 +14,7 @@ package ostree
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,7 +49,7 @@ type Options struct {
 	// Tool is OSTree by default.
 	Tool Tool
 	// Ref is the branch to follow, REMOTE:BRANCH; if it is empty, the one that the
-	// system that runs follows. For Bootc it is an image.
+	// system that runs follows. Only OSTree takes one.
 	Ref string
 	// StateDir is a folder of the strategy.
 	StateDir string
@@ -115,14 +116,29 @@ func New(o Options) (*Strategy, error) {
 	var err error
 	switch o.Tool {
 	case OSTree:
-		s.tool, err = newPlain(o)
+		s.tool, err = plain{o}, o.checkRef()
+	case RPMOSTree:
+		s.tool, err = newRPMOSTree(o)
+	case Bootc:
+		s.tool, err = newBootc(o)
 	default:
-		err = fmt.Errorf("%.50q is not a tool; use %s", o.Tool, OSTree)
+		err = fmt.Errorf("%.50q is not a tool; use %s, %s or %s", o.Tool, OSTree, RPMOSTree, Bootc)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the %s strategy: %w", o.Tool, err)
 	}
 	return s, nil
+}
+
+// checkRef checks the branch to follow.
+func (o Options) checkRef() error {
+	if o.Ref == "" {
+		return nil
+	}
+	if _, _, err := branch(o.Ref); err != nil {
+		return fmt.Errorf("ostree-ref: %w", err)
+	}
+	return nil
 }
 
 // execute runs a program of this host. What it prints is shown, and its last line of
@@ -274,7 +290,16 @@ func (s *Strategy) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outc
 	if outcome := systems.Outcome(job.Plan); outcome != strategy.NotDone {
 		return outcome, nil
 	}
-	return 0, strategy.Fail(message.Install, fmt.Errorf("%s has deployed %s %s without an error, and yet it would not start next; ostree admin status shows the deployments", s.o.Tool, want.Name, want.To))
+	err = strategy.Fail(message.Install, fmt.Errorf("%s has deployed %s without an error, and yet %s would not start next but %s; ostree admin status shows the deployments", s.o.Tool, want.Name, want.To, cmp.Or(systems.Next, "what runs")))
+	if systems.Next == "" {
+		return 0, err
+	}
+	// Nobody has planned what would start.
+	now, lookErr := s.tool.look(ctx)
+	if lookErr != nil {
+		return 0, errors.Join(err, lookErr)
+	}
+	return 0, errors.Join(err, s.synced(s.tool.discard(ctx, now)))
 }
 
 // Resume compares the deployments with the plan. Deploying is one step for the boot
@@ -327,7 +352,7 @@ func (s *Strategy) Rollback(ctx context.Context, job strategy.Job) (strategy.Out
 		return strategy.Done, s.synced(s.tool.discard(ctx, now))
 	case restore:
 		return strategy.RebootRequired, s.synced(s.tool.restore(ctx, now, old))
-	case wait:
+	case underWay:
 		return strategy.RebootRequired, nil
 	default:
 		return strategy.Done, nil

@@ -18,15 +18,6 @@ import (
 // the branch has gone on, and a way back does not end the following.
 type plain struct{ Options }
 
-func newPlain(o Options) (manager, error) {
-	if o.Ref != "" {
-		if _, _, err := branch(o.Ref); err != nil {
-			return nil, fmt.Errorf("ostree-ref: %w", err)
-		}
-	}
-	return plain{o}, nil
-}
-
 // ostree runs the program; otherwise is the class of a failure that its words do not
 // tell.
 func (p plain) ostree(ctx context.Context, otherwise message.Class, args ...string) (string, error) {

@@ -120,8 +120,8 @@ const (
 	nothing step = iota
 	// discard: the old system runs, and what starts next goes.
 	discard
-	// wait: the old system starts next.
-	wait
+	// underWay: the old system starts next.
+	underWay
 	// restore: the old system is made the one that starts next.
 	restore
 )
@@ -143,7 +143,7 @@ func (all deployments) back(plan message.Plan) (do step, old deployment, err err
 	case running.version() != c.To:
 		return nothing, old, nil
 	case other && first.version() == c.From:
-		return wait, first, nil
+		return underWay, first, nil
 	}
 	for _, d := range all {
 		if d.name == running.name && d.version() == c.From {

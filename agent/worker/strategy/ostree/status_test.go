@@ -99,7 +99,7 @@ func TestDecisions(t *testing.T) {
 		"deployed":        {deployments{d(two, fresh), d(one, booted)}, strategy.Systems{Running: v(one), Next: v(two)}, discard, two, false},
 		"staged":          {deployments{d(two, func(d *deployment) { d.staged = true }), d(one, booted)}, strategy.Systems{Running: v(one), Next: v(two)}, discard, two, false},
 		"runs":            {deployments{d(two, booted), d(one, nil)}, strategy.Systems{Running: v(two)}, restore, one, false},
-		"on its way":      {deployments{d(one, fresh), d(two, booted), d(one, nil)}, strategy.Systems{Running: v(two), Next: v(one)}, wait, one, false},
+		"on its way":      {deployments{d(one, fresh), d(two, booted), d(one, nil)}, strategy.Systems{Running: v(two), Next: v(one)}, underWay, one, false},
 		"is back":         {deployments{d(one, booted), d(two, nil)}, strategy.Systems{Running: v(one)}, nothing, "", false},
 		"did not start":   {deployments{d(two, nil), d(one, booted)}, strategy.Systems{Running: v(one), Failed: v(two)}, discard, two, false},
 		"the old is gone": {deployments{d(two, booted), d(three, nil)}, strategy.Systems{Running: v(two)}, nothing, "", true},

@@ -108,10 +108,17 @@ func (s system) chosen(running slot) slot {
 // staged returns the slot that was chosen to start next in place of the one that runs,
 // and that the boot loader takes. ok is false if there is none.
 func (s system) staged(running slot) (staged slot, ok bool) {
-	one := s.chosen(running)
-	// RAUC chooses a slot when all of its images are written. An installation that
-	// breaks off leaves the slot bad, or without the status.
-	return one, one.name != running.name && one.name == s.primary && one.boot != "bad" && one.whole()
+	for _, one := range s.others(running) {
+		// RAUC chooses a slot when all of its images are written. An installation that
+		// breaks off leaves the slot bad, or without the status. Between a start and its
+		// mark the one that runs counts as tried, and the other is primary, though it was
+		// not chosen. RAUC's times are of seconds: two choices may have the same.
+		chosen := !one.activated.IsZero() && !one.activated.Before(running.activated)
+		if chosen && one.name == s.primary && one.boot != "bad" && one.whole() {
+			return one, true
+		}
+	}
+	return slot{}, false
 }
 
 // whole reports whether all that RAUC has begun to write to a slot is there. A slot
@@ -175,7 +182,7 @@ func (s system) confirm(boot strategy.Boot) ([]mark, error) {
 // it a slot that failed would be told again, and one that is written to would look as
 // if it had failed.
 func (s system) keep(running slot) []mark {
-	if s.chosen(running).name == running.name {
+	if _, is := s.staged(running); !is && s.chosen(running).name == running.name {
 		return nil
 	}
 	return []mark{{"active", running.name}}

@@ -74,6 +74,7 @@ func TestWaysBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel()
+		m.fast = rapid.Bool().Draw(t, "in one second")
 		m.inactive = rapid.Bool().Draw(t, "leaves activation to others")
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			version := rapid.SampledFrom([]string{"2", "3", "4"}).Draw(t, "version")
@@ -110,6 +111,9 @@ func TestWaysBack(t *testing.T) {
 			if m.slots[1-m.running].version == "" && m.content(1-m.running) == "" && m.slots[1-m.running].ok {
 				continue
 			}
+			if now, err := m.system().systems(); err != nil || (now.Next != "") != (m.system().primary == name(1-old) && m.slots[1-old].version != "") {
+				t.Fatalf("%s starts next, and it is told as %+v, %v", m.system().primary, now, err)
+			}
 			awaited := m.system().primary
 			m.start()
 			now, err := m.system().systems()
@@ -133,21 +137,26 @@ func TestWaysBack(t *testing.T) {
 				t.Fatalf("the slot that runs, %s, is not good after Confirm", name(m.running))
 			}
 			if boot.Failed != "" {
-				if again, _ := m.system().systems(); again.Failed != "" {
-					t.Fatalf("the way back is told again: %+v", again)
-				}
-				before := m.running
-				m.start()
-				if m.running != before {
-					t.Fatalf("the next start takes %s, which failed", name(m.running))
-				}
-				marks, _ := m.system().confirm(strategy.Boot{Running: m.content(m.running)})
-				for _, k := range marks {
-					m.mark(k)
-				}
+				m.staysBack(t)
 			}
 		}
 	})
+}
+
+// staysBack checks that after a way back that was confirmed the machine stays there.
+func (m *model) staysBack(t *rapid.T) {
+	if again, _ := m.system().systems(); again.Failed != "" {
+		t.Fatalf("the way back is told again: %+v", again)
+	}
+	before := m.running
+	m.start()
+	if m.running != before {
+		t.Fatalf("the next start takes %s, which failed", name(m.running))
+	}
+	marks, _ := m.system().confirm(strategy.Boot{Running: m.content(m.running)})
+	for _, k := range marks {
+		m.mark(k)
+	}
 }
 
 func must(s slot, _ error) slot { return s }
@@ -165,6 +174,11 @@ func TestBack(t *testing.T) {
 		"nothing was done":    {func(*model) {}, change("1", "2"), nil, strategy.Done, ""},
 		"while it is written": {(*model).write, change("1", "2"), nil, strategy.Done, ""},
 		"starts next":         {func(m *model) { m.install("2") }, change("1", "2"), []mark{{"active", "rootfs.0"}}, strategy.Done, ""},
+		"starts next, chosen in the same second": {
+			func(m *model) { m.fast = true; m.mark(mark{"active", "rootfs.0"}); m.install("2") }, change("1", "2"),
+			[]mark{{"active", "rootfs.0"}},
+			strategy.Done, "",
+		},
 		"runs, the old is the factory's": {
 			func(m *model) { m.install("2"); m.start() }, change("1", "2"), []mark{{"active", "rootfs.0"}}, strategy.RebootRequired, "",
 		},
