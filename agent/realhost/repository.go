@@ -163,7 +163,12 @@ func (r *Repository) render() {
 		fmt.Fprintf(&release, "Valid-Until: %s\n", date.Add(-24*time.Hour).Format(time.RFC1123))
 	}
 	release.WriteString("Architectures: all amd64 arm64\nSHA256:\n")
+	// Below dists/CODENAME it is the component main, too, for who serves it there.
+	const component = "main/binary-amd64/"
 	for _, name := range []string{"Packages", "Packages.gz"} {
+		files[component+name] = files[name]
+	}
+	for _, name := range []string{"Packages", "Packages.gz", component + "Packages", component + "Packages.gz"} {
 		fmt.Fprintf(&release, " %x %d %s\n", sha256.Sum256(files[name]), len(files[name]), name)
 	}
 	signer := r.signer

@@ -85,6 +85,7 @@ func (s span) at(percent int) int { return s.from + (s.to-s.from)*percent/100 }
 // apt runs an apt-get that changes something, and tells its progress.
 func (s *steps) apt(ctx context.Context, part span, args ...string) error {
 	var said []string
+	last := -1
 	c := command{name: "apt-get", env: s.conffileEnvironment(), status: func(line string) {
 		is, ok := parseStatusLine(line)
 		if !ok {
@@ -93,7 +94,11 @@ func (s *steps) apt(ctx context.Context, part span, args ...string) error {
 		if is.kind == "pmerror" {
 			said = append(said, is.of+": "+is.text)
 		}
-		s.progress(part.at(is.percent), message.CleanText(is.text))
+		// apt repeats itself, and a large upgrade has thousands of lines.
+		if percent := part.at(is.percent); percent != last {
+			s.progress(percent, message.CleanText(is.text))
+			last = percent
+		}
 	}}
 	c.args = slices.Concat(s.options(), []string{"-o", "APT::Status-Fd=" + strconv.Itoa(statusFD)}, args)
 	return s.locking(ctx, func() error {

@@ -340,7 +340,7 @@ func TestDoneIsNoExitStatus(t *testing.T) {
 	f, plan := prepared(t)
 	f.lies = true
 	outcome, err := f.strategy().Upgrade(t.Context(), job(plan))
-	if err == nil || strategy.ClassOf(err) != message.Install || !strings.Contains(err.Error(), "3 changes are of the plan not there") && !strings.Contains(err.Error(), "a 1 → 2, b 1 → 2, c 1 → 2") {
+	if err == nil || strategy.ClassOf(err) != message.Install || !strings.Contains(err.Error(), "3 changes are missing of the plan: a 1 → 2, b 1 → 2, c 1 → 2") {
 		t.Errorf("the upgrade ends with %d, %v", outcome, err)
 	}
 }

@@ -65,7 +65,7 @@ func killed(t *testing.T, times int) {
 		d := newDebian(t, family("1.0")...)
 		d.repository.Add(family("2.0")...)
 		d.prepare()
-		at, pause := 1+rng.IntN(34), time.Duration(rng.IntN(80))*time.Millisecond
+		at, pause := 1+rng.IntN(26), time.Duration(rng.IntN(80))*time.Millisecond
 		d.begin()
 		d.lines(at)
 		time.Sleep(pause)

@@ -78,8 +78,8 @@ func (s *steps) ready(ctx context.Context, now string) error {
 		return err
 	}
 	if left := len(would.changes) + len(would.kept); left > 0 {
-		return strategy.Fail(message.Install, fmt.Errorf("%s of %s not upgraded yet; first upgrade this host with apt-mode all",
-			text.Count(left, "package is", "packages are"), now))
+		return strategy.Fail(message.Install, fmt.Errorf("%s of %s can be upgraded still (%s); first upgrade this host with apt-mode all",
+			text.Count(left, "package", "packages"), now, few(slices.Concat(describe(would.plain()), would.kept))))
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func (s *steps) finish(ctx context.Context, plan message.Plan) (strategy.Outcome
 		return 0, err
 	}
 	if missing := now.missing(plan.Changes); len(missing) > 0 {
-		return 0, strategy.Fail(message.Install, fmt.Errorf("%s of the plan not there though apt has ended: %s; see: dpkg -l",
+		return 0, strategy.Fail(message.Install, fmt.Errorf("apt has ended well, and %s missing of the plan: %s; see: dpkg -l",
 			text.Count(len(missing), "change is", "changes are"), few(describe(missing))))
 	}
 	if err := s.tellConffiles(ctx, plan.Changes); err != nil {
