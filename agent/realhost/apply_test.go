@@ -46,7 +46,7 @@ output "versions" {
 func TestRealApply(t *testing.T) {
 	realhost.Need(t, realhost.Quick)
 	t.Parallel()
-	r := newRig(t, realhost.ContainerOptions{}, nil, appliance("1.0"), kernel("1.0"))
+	r := newRig(t, realhost.ContainerOptions{}, appliance("1.0"), kernel("1.0"))
 	first := r.c.BootID()
 	r.repository.Add(appliance("2.0"), kernel("2.0"))
 

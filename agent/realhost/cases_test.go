@@ -15,7 +15,7 @@ import (
 func TestRealRepositories(t *testing.T) {
 	realhost.Need(t, realhost.Quick)
 	t.Parallel()
-	r := newRig(t, realhost.ContainerOptions{}, nil, appliance("1.0"))
+	r := newRig(t, realhost.ContainerOptions{}, appliance("1.0"))
 	r.repository.Add(appliance("2.0"))
 	for _, fault := range []struct {
 		is    realhost.Fault
@@ -40,7 +40,7 @@ func TestRealRepositories(t *testing.T) {
 func TestRealRepositoryDown(t *testing.T) {
 	realhost.Need(t, realhost.Quick)
 	t.Parallel()
-	r := newRig(t, realhost.ContainerOptions{}, nil, appliance("1.0"))
+	r := newRig(t, realhost.ContainerOptions{}, appliance("1.0"))
 	r.repository.Add(appliance("2.0"))
 	r.repository.Break(realhost.Down)
 	run := r.Begin()
@@ -57,7 +57,7 @@ func TestRealHeld(t *testing.T) {
 	realhost.Need(t, realhost.Quick)
 	t.Parallel()
 	held := func(version string) realhost.Deb { return realhost.Deb{Name: "appliance-held", Version: version} }
-	r := newRig(t, realhost.ContainerOptions{}, nil, appliance("1.0"), held("1.0"))
+	r := newRig(t, realhost.ContainerOptions{}, appliance("1.0"), held("1.0"))
 	r.c.Must("apt-mark hold appliance-held; echo setting=mine >/etc/appliance.conf")
 	r.repository.Add(appliance("2.0"), held("2.0"))
 	run := r.upgraded()
@@ -85,7 +85,7 @@ func TestRealBrokenPostinst(t *testing.T) {
 	next := func(version, postinst string) []realhost.Deb {
 		return []realhost.Deb{appliance(version), {Name: "appliance-broken", Version: version, Scripts: map[string]string{"postinst": postinst}}}
 	}
-	r := newRig(t, realhost.ContainerOptions{}, nil, next("1.0", "")...)
+	r := newRig(t, realhost.ContainerOptions{}, next("1.0", "")...)
 	r.repository.Add(next("2.0", "echo 'appliance-broken: not today' >&2; exit 3\n")...)
 	r.fails("install", "installed appliance-broken package post-installation script subprocess returned error exit status 3", "rolled back")
 	r.has("appliance 1.0", "appliance-broken 1.0")
@@ -99,7 +99,7 @@ func TestRealBrokenPostinst(t *testing.T) {
 func TestRealLock(t *testing.T) {
 	realhost.Need(t, realhost.Quick)
 	t.Parallel()
-	r := newRig(t, realhost.ContainerOptions{}, nil, appliance("1.0"))
+	r := newRig(t, realhost.ContainerOptions{}, appliance("1.0"))
 	other := realhost.NewRepository(t)
 	other.Publish(realhost.Deb{Name: "tool", Version: "1.0"})
 	realhost.AddRepository(r.c, "other", other)
@@ -125,7 +125,7 @@ func TestRealDiskFull(t *testing.T) {
 		d.Files["usr/share/appliance/large"] = strings.Repeat(version, 8<<20/len(version))
 		return d
 	}
-	r := newRig(t, realhost.ContainerOptions{Size: "160m"}, nil, large("1.0"))
+	r := newRig(t, realhost.ContainerOptions{Size: "160m"}, large("1.0"))
 	r.repository.Add(large("2.0"))
 	r.c.Must("head -c 1000m /dev/zero >/var/filler || true; truncate -s -6M /var/filler")
 	r.fails("space", "make room on this disk")

@@ -23,7 +23,7 @@ func pair(version string) []realhost.Deb {
 func TestRealKills(t *testing.T) {
 	realhost.Need(t, realhost.Quick)
 	t.Parallel()
-	r := newRig(t, realhost.ContainerOptions{}, nil, pair("1.0")...)
+	r := newRig(t, realhost.ContainerOptions{}, pair("1.0")...)
 	kills := realhost.Times(5, 20, 60)
 	lines := 0
 	for round := range kills + 1 {
@@ -70,7 +70,7 @@ func newVM(t *testing.T, debs ...realhost.Deb) *rig {
 	r.c.Cut()
 	v := realhost.NewVM(t, r.c)
 	realhost.AddRepository(v, "appliance", r.repository)
-	r.AddHost(v, "h01", map[string]string{"strategy": "apt", "apt-versions": `["appliance*"]`})
+	r.AddHost(v, "h01", settings)
 	r.machine = v
 	v.Start()
 	r.Online("h01")

@@ -21,7 +21,7 @@ type Deb struct {
 	// Fields are further lines of its control file, such as "Depends: b (>= 2)".
 	Fields []string
 	// Files are its files by path, without the first "/"; those under etc/ are
-	// conffiles. One that begins with "#!" is executable.
+	// conffiles. Scripts and programs are executable.
 	Files map[string]string
 	// Scripts are preinst, postinst, prerm and postrm. The first line is added here.
 	Scripts map[string]string
@@ -78,6 +78,11 @@ func (d Deb) Build() []byte {
 	return out.Bytes()
 }
 
+// executable reports whether a file is a script or a program.
+func executable(content string) bool {
+	return strings.HasPrefix(content, "#!") || strings.HasPrefix(content, "\x7fELF")
+}
+
 // archive returns a tar file of files by path, with their folders, owned by root.
 func archive(files map[string]string) []byte {
 	var out bytes.Buffer
@@ -106,7 +111,7 @@ func archive(files map[string]string) []byte {
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		mode := fs.FileMode(0o644)
-		if strings.HasPrefix(files[name], "#!") {
+		if executable(files[name]) {
 			mode = 0o755
 		}
 		write(&tar.Header{Typeflag: tar.TypeReg, Name: "./" + name, Mode: int64(mode)}, files[name])

@@ -86,11 +86,11 @@ func (d *disk) Path(name string) string {
 	return filepath.Join("/proc", d.inside, "root", d.root, name)
 }
 
-// WriteFile writes a file with its folders. One that begins with "#!" is executable.
+// WriteFile writes a file with its folders. Scripts and programs are executable.
 func (d *disk) WriteFile(name, content string) {
 	d.t.Helper()
 	mode := os.FileMode(0o644)
-	if strings.HasPrefix(content, "#!") {
+	if executable(content) {
 		mode = 0o755
 	}
 	d.put(name, []byte(content), mode)

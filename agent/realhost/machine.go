@@ -25,7 +25,7 @@ type Machine interface {
 	Run(ctx context.Context, command string) (string, error)
 	// Must is Run, and the test fails if the command does.
 	Must(command string) string
-	// WriteFile writes a file into it. One that begins with "#!" is executable.
+	// WriteFile writes a file into it. Scripts and programs are executable.
 	WriteFile(path, content string)
 	// Enable has a unit of /etc/systemd/system start with it; it is off.
 	Enable(unit string)

@@ -2,7 +2,6 @@ package realhost_test
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -22,16 +21,16 @@ type rig struct {
 	machine realhost.Machine
 }
 
-// newRig returns a rig whose host is online and has the packages of the repository;
-// settings are those of the worker.
-func newRig(t *testing.T, o realhost.ContainerOptions, settings map[string]string, debs ...realhost.Deb) *rig {
+// settings are those of the worker beside what the site needs.
+var settings = map[string]string{"strategy": "apt", "apt-versions": `["appliance*", "osupgrade-agent"]`}
+
+// newRig returns a rig whose host is online and has the packages of the repository.
+func newRig(t *testing.T, o realhost.ContainerOptions, debs ...realhost.Deb) *rig {
 	t.Helper()
 	r := &rig{Site: realhost.NewSite(t), t: t, repository: realhost.NewRepository(t), c: realhost.NewContainer(t, o)}
 	r.repository.Publish(debs...)
 	realhost.AddRepository(r.c, "appliance", r.repository)
-	all := map[string]string{"strategy": "apt", "apt-versions": `["appliance*"]`}
-	maps.Copy(all, settings)
-	r.AddHost(r.c, "h01", all)
+	r.AddHost(r.c, "h01", settings)
 	// So that the worker starts after the packages are there.
 	r.c.WriteFile("/etc/systemd/system/osupgrade-worker.service.d/test.conf", "[Unit]\nConditionPathExists=/var/lib/installed\n")
 	r.c.Start()

@@ -354,7 +354,7 @@ func (v *VM) Must(command string) string {
 func (v *VM) WriteFile(name, content string) {
 	v.t.Helper()
 	mode := os.FileMode(0o644)
-	if strings.HasPrefix(content, "#!") {
+	if executable(content) {
 		mode = 0o755
 	}
 	v.put(name, []byte(content), mode)
