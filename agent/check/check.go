@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
@@ -25,6 +27,9 @@ type Runner struct {
 	// Scripts is the folder of installed scripts, an absolute path. If it is
 	// empty, no script runs.
 	Scripts string
+	// State is the folder with the baseline that checks compare with; without one
+	// there is no baseline.
+	State string
 	// Tenant is passed to scripts.
 	Tenant string
 	// Systemctl is the path of systemctl(1); "systemctl" if empty.
@@ -36,6 +41,11 @@ type Runner struct {
 
 	// statfs is syscall.Statfs if nil.
 	statfs func(path string, into *syscall.Statfs_t) error
+	// loadavg is /proc/loadavg if empty, processors runtime.NumCPU() if 0, and adjtimex
+	// unix.Adjtimex if nil.
+	loadavg    string
+	processors int
+	adjtimex   func(*unix.Timex) (state int, err error)
 	// answer is the timeout of a try over the network; answerTime if 0.
 	answer time.Duration
 }

@@ -32,6 +32,15 @@ var probes = map[string]func(*Runner, message.Task, policy.Check) (try, error){
 	policy.Systemd: func(r *Runner, _ message.Task, c policy.Check) (try, error) {
 		return func(ctx context.Context) error { return r.active(ctx, c.Unit) }, nil
 	},
+	policy.Units: func(r *Runner, t message.Task, c policy.Check) (try, error) {
+		return func(ctx context.Context) error { return r.noneFailed(ctx, t, c) }, nil
+	},
+	policy.Load: func(r *Runner, _ message.Task, c policy.Check) (try, error) {
+		return func(context.Context) error { return r.calm(c) }, nil
+	},
+	policy.TimeSync: func(r *Runner, _ message.Task, c policy.Check) (try, error) {
+		return func(context.Context) error { return r.synchronised(c) }, nil
+	},
 	policy.Disk: func(r *Runner, _ message.Task, c policy.Check) (try, error) {
 		return func(ctx context.Context) error { return r.space(ctx, c) }, nil
 	},
@@ -63,14 +72,12 @@ func connect(ctx context.Context, address string) error {
 	return nil
 }
 
+func (r *Runner) systemctl() string { return cmp.Or(r.Systemctl, "systemctl") }
+
 // active asks systemd whether a unit is active (systemctl(1), is-active). A
 // unit whose name begins with a dash is no option.
 func (r *Runner) active(ctx context.Context, unit string) error {
-	program := r.Systemctl
-	if program == "" {
-		program = "systemctl"
-	}
-	cmd := exec.Command(program, "is-active", "--", unit)
+	cmd := exec.Command(r.systemctl(), "is-active", "--", unit)
 	cmd.Env = r.environment(message.Task{})
 	if err := runProgram(ctx, cmd); err != nil {
 		return fmt.Errorf("unit %s is not active: %w", unit, err)

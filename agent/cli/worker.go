@@ -143,7 +143,7 @@ func (c *workerCommand) open(ctx context.Context, hostLog *jetstream.HostLog, ou
 	if err != nil {
 		return nil, err
 	}
-	checks := &check.Runner{Scripts: c.Checks, Tenant: c.Tenant, Log: log}
+	checks := &check.Runner{Scripts: c.Checks, State: c.State, Tenant: c.Tenant, Log: log}
 	return worker.Open(ctx, worker.Options{
 		Tenant: c.Tenant, Host: c.Host, Application: c.Application, Version: string(program), Dir: c.State,
 		HostLog: hostLog, Strategy: system, Machine: c.computer(log),

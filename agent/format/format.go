@@ -84,6 +84,8 @@ var (
 	// Boots is what a worker remembers of the starts of its machine, and what an operator
 	// accepts of it.
 	Boots = Kind{"boots", 1}
+	// Baseline is what checks after an upgrade compare a host with.
+	Baseline = Kind{"baseline", 1}
 	// Download says what a strategy has downloaded, and how much of it is on disk.
 	Download = Kind{"download", 1}
 	// Step is the request to a program that carries out a step of a host.

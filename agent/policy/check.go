@@ -22,6 +22,10 @@ const (
 	TCP     = "tcp"
 	Systemd = "systemd"
 	Disk    = "disk"
+	Units   = "units"
+	Load    = "load"
+	// TimeSync is whether the clock is synchronised.
+	TimeSync = "time-sync"
 )
 
 // Where a hook runs.
@@ -96,6 +100,32 @@ var CheckKinds = []Kind[Check]{
 			}
 		},
 	},
+	{
+		Type: Units, Does: "checks that no systemd unit has failed, but for those that had failed before the upgrade of the run",
+		Members: []Member{{"ignore", "the units whose failure does not count, such as `motd-news.service`"}},
+		inspect: func(i *inspector, field string, c Check) {
+			if !i.limit(field+".ignore", len(c.Ignore), maxArgs) {
+				return
+			}
+			for n, unit := range c.Ignore {
+				i.unit(fmt.Sprintf("%s.ignore[%d]", field, n), unit)
+			}
+		},
+	},
+	{
+		Type: Load, Does: "checks the load average of the last minute",
+		Members: []Member{{"max-load", "the highest load in percent of the processors, such as `150` for 6 on a machine with 4"}},
+		inspect: func(i *inspector, field string, c Check) {
+			if c.MaxLoad == 0 {
+				i.wrong(field+".max-load", "", "is missing; use a percentage of the processors, such as 150")
+			}
+		},
+	},
+	{
+		Type: TimeSync, Does: "checks that the clock is synchronised, as the kernel knows from NTP or chrony",
+		Members: []Member{{"max-error", "by how much the clock may be wrong by its own estimate, such as `1s`; any error by default"}},
+		inspect: func(*inspector, string, Check) {},
+	},
 }
 
 // Check is one check. Which members count depends on Type, as CheckKinds says.
@@ -112,6 +142,11 @@ type Check struct {
 	Unit    string `json:"unit,omitempty"`
 	Path    string `json:"path,omitempty"`
 	MinFree Free   `json:"min-free,omitempty"`
+	// Ignore are units.
+	Ignore []string `json:"ignore,omitempty"`
+	// MaxLoad is in percent of the processors.
+	MaxLoad  int  `json:"max-load,omitempty" within:"1 100000"`
+	MaxError Span `json:"max-error,omitempty" within:"1s 1h"`
 	// Passes is how often in a row it must pass, Interval the wait between
 	// tries, Timeout the longest time until it has passed so often.
 	Passes   int  `json:"passes,omitempty" default:"1" within:"1 100"`
@@ -146,7 +181,7 @@ func (c *Check) complete() {
 	}
 	name := c.Type + " "
 	if kind, ok := kindOf(CheckKinds, c.Type); ok {
-		looksAt := memberOf(*c, kind.Members[0].Name).value.String()
+		looksAt := memberOf(*c, kind.Members[0].Name).text()
 		if u, err := url.Parse(c.URL); err == nil && c.URL != "" {
 			looksAt = u.Scheme + "://" + u.Host + u.EscapedPath()
 		}
@@ -338,8 +373,11 @@ func validPort(text string, absent bool) bool {
 	return err == nil && port > 0
 }
 
+// ValidUnit reports whether name is that of a unit.
+func ValidUnit(name string) bool { return len(name) <= maxUnit && unitPattern.MatchString(name) }
+
 func (i *inspector) unit(field, name string) {
-	if len(name) > maxUnit || !unitPattern.MatchString(name) {
+	if !ValidUnit(name) {
 		i.wrong(field, name, "is not the name of a systemd unit; use one with its type, such as nginx.service")
 	}
 }

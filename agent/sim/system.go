@@ -295,6 +295,9 @@ func (s system) Run(ctx context.Context, t message.Task) message.Outcome {
 	return s.m.w.perform(ctx, t, s.p)
 }
 
+// Baseline implements worker.Checks.
+func (system) Baseline(context.Context, uint64) error { return nil }
+
 // perform runs a task on a host or at the site.
 func (w *World) perform(ctx context.Context, t message.Task, p *process) message.Outcome {
 	whose := t.Host

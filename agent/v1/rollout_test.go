@@ -247,8 +247,8 @@ var wrongRollouts = []struct{ name, body, problem string }{
 
 // wrongChecks are the same of one check.
 var wrongChecks = []struct{ name, body, problem string }{
-	{"no type", `{}`, `type: "" is invalid; use exec, http, tcp, systemd or disk`},
-	{"type", `{"type": "execc", "script": "a b"}`, `type: "execc" is invalid; use exec, http, tcp, systemd or disk; did you mean exec?`},
+	{"no type", `{}`, `type: "" is invalid; use exec, http, tcp, systemd, disk, units, load or time-sync`},
+	{"type", `{"type": "execc", "script": "a b"}`, `type: "execc" is invalid; use exec, http, tcp, systemd, disk, units, load or time-sync; did you mean exec?`},
 	{"name", `{"type": "tcp", "address": "a:1", "name": "a\nb"}`, `name: "a\nb" is not a name; use at most 100 printable characters without blanks at the ends`},
 	{"script with a folder", `{"type": "exec", "script": "/bin/true"}`, `script: "/bin/true" is not the name of a script; use letters, digits, "-", "_" and ".", with no "." or "-" at the beginning and no folder`},
 	{"script above", `{"type": "exec", "script": ".."}`, `script: ".." is not the name of a script; use letters, digits, "-", "_" and ".", with no "." or "-" at the beginning and no folder`},
@@ -273,6 +273,11 @@ var wrongChecks = []struct{ name, body, problem string }{
 	{"time for the passes", `{"type": "tcp", "address": "a:1", "passes": 13}`, `timeout: "1m" is too short for 13 passes that are 5s apart; use more than 1m`},
 	{"member of another type", `{"type": "exec", "script": "a", "url": "http://a/"}`, `url: "http://a/" is not of type exec, which takes script and args; leave it out`},
 	{"status of another type", `{"type": "tcp", "address": "a:1", "status": 200}`, `status: "200" is not of type tcp, which takes address; leave it out`},
+	{"a unit to ignore", `{"type": "units", "ignore": ["a.service", "b"]}`, `ignore[1]: "b" is not the name of a systemd unit; use one with its type, such as nginx.service`},
+	{"no load", `{"type": "load"}`, `max-load: "" is missing; use a percentage of the processors, such as 150`},
+	{"load", `{"type": "load", "max-load": 100001}`, `max-load: 100001 is out of range; use 1 to 100000`},
+	{"error of the clock", `{"type": "time-sync", "max-error": "2h"}`, `max-error: "2h" is too long; use 1s to 1h`},
+	{"load of another type", `{"type": "units", "max-load": 5}`, `max-load: "5" is not of type units, which takes ignore; leave it out`},
 	{"arguments of another type", `{"type": "disk", "path": "/", "min-free": "1%", "args": ["a", "b"]}`, `args: "a b" is not of type disk, which takes path and min-free; leave it out`},
 }
 

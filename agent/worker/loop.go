@@ -219,6 +219,10 @@ func (w *Worker) call(ctx context.Context, do Do) (strategy.Outcome, error) {
 	case DoPrepare:
 		return 0, w.callPrepare(ctx, job)
 	case DoUpgrade:
+		// Without a baseline the checks count what was wrong before, too.
+		if err := w.Checks.Baseline(ctx, job.Run); err != nil {
+			w.warn(ctx, "cannot note the state before the upgrade, which checks compare with", err)
+		}
 		return w.callUpgrade(ctx, do, job, w.Strategy.Upgrade)
 	case DoResume:
 		return w.callUpgrade(ctx, do, job, w.Strategy.Resume)

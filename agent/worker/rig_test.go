@@ -193,6 +193,8 @@ type passing struct{}
 
 func (passing) Run(_ context.Context, t message.Task) message.Outcome { return t.Outcome(true, "") }
 
+func (passing) Baseline(context.Context, uint64) error { return nil }
+
 // task has a task of run 10 done.
 func (r *rig) task(kind message.TaskKind) {
 	r.t.Helper()

@@ -114,6 +114,9 @@ func (s *tasks) forget(key message.Key) {
 type Checks interface {
 	// Run runs a task and returns its outcome, at the latest when ctx ends.
 	Run(ctx context.Context, t message.Task) message.Outcome
+	// Baseline notes durably what the checks after the upgrade of a run compare the host
+	// with. If the run has a baseline, it keeps that.
+	Baseline(ctx context.Context, run uint64) error
 }
 
 // noChecks are the Checks of a worker without checks.
@@ -122,6 +125,8 @@ type noChecks struct{}
 func (noChecks) Run(_ context.Context, t message.Task) message.Outcome {
 	return t.Outcome(false, "this worker runs no checks")
 }
+
+func (noChecks) Baseline(context.Context, uint64) error { return nil }
 
 // tasksWaiting is how many tasks wait for a decision. Further tasks are dropped
 // until the controller sends them again.

@@ -2,7 +2,9 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -98,6 +100,41 @@ func (s slow) Run(ctx context.Context, t message.Task) message.Outcome {
 		return t.Outcome(false, err.Error())
 	}
 	return message.Outcome{OK: true, Text: "slow"}
+}
+
+func (slow) Baseline(context.Context, uint64) error { return nil }
+
+// noting are checks that note when a baseline is wanted.
+type noting struct {
+	passing
+	noted func(run uint64) error
+}
+
+func (n noting) Baseline(_ context.Context, run uint64) error { return n.noted(run) }
+
+// TestBaseline checks that the baseline is noted before the upgrade, also of one that is
+// begun again, and that an upgrade does not depend on it.
+func TestBaseline(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		var noted []string
+		r.change = func(o *Options) {
+			o.Checks = noting{noted: func(run uint64) error {
+				noted = append(noted, fmt.Sprint(run, " after ", r.effects("upgrade"), " upgrades in phase ", r.journal().Phase))
+				return errors.New("no systemd")
+			}}
+		}
+		r.bear()
+		r.prepare()
+		r.until(message.Prepare)
+		r.command(11, message.Upgrade)
+		if got := r.until(message.Upgrade); got != message.Done && got != message.RebootRequired {
+			t.Errorf("the reply is %q", got)
+		}
+		if want := []string{"10 after 0 upgrades in phase upgrading"}; !slices.Equal(noted, want) {
+			t.Errorf("it is noted %q, want %q", noted, want)
+		}
+	})
 }
 
 // TestTasks checks that a task that is sent repeatedly runs once, and that its

@@ -281,6 +281,26 @@ var hostFaults = []fault{
 		by: tests("agent/gate", "TestGiveBackAtGateBehind"),
 	},
 	{
+		name: "baseline-is-noted-anew", in: "agent/check.Runner.Baseline",
+		old: `if _, err := r.baselineOf(run); err == nil {`, new: `if _, err := r.baselineOf(run); err == nil && run == 0 {`,
+		by: tests("agent/check", "TestUnits"),
+	},
+	{
+		name: "upgrade-without-a-baseline", in: "agent/worker.Worker.call",
+		old: `w.Checks.Baseline(ctx, job.Run)`, new: `ctx.Err()`,
+		by: tests("agent/worker", "TestBaseline"),
+	},
+	{
+		name: "inhibitor-is-passed-over", in: "agent/worker/logind.holdUp",
+		old: `one.Mode == "block" || one.Mode == "block-weak"`, new: `one.Mode == "block-weak"`,
+		by: tests("agent/worker/logind", "TestWait|TestInhibitedInTheLastMoment"),
+	},
+	{
+		name: "another-flavour-wants-a-reboot", in: "agent/worker/osinfo.Kernels.Outdated",
+		old: `flavour(newest) == flavour(k.Running) && `, new: ``,
+		by: tests("agent/worker/osinfo", "TestOutdated"),
+	},
+	{
 		name: "lease-given-back-in-mid-work", in: "agent/worker.Journal.over",
 		old: `default:
 			return false`,
