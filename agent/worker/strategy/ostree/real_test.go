@@ -35,7 +35,7 @@ const prepareRepository = `set -e
 mkdir -p /srv/tree && cd /srv/tree
 mkdir -p usr/lib/modules/6 sysroot tmp mnt opt srv boot proc sys dev run var
 cp -a /bin /sbin /lib /lib64 . 2>/dev/null || true
-cp -a /usr/lib64 usr/
+cp -a /usr/lib64 /usr/local usr/
 (cd /usr && tar -c --exclude='lib/modules' --exclude='*python*' --exclude='*perl*' --exclude='lib/udev/*' --exclude='lib/file' --exclude='lib/apt' \
 	--exclude='*/gconv' --exclude='*.a' --exclude='*gprof*' --exclude='*apt-pkg*' --exclude='*dnf*' --exclude='x86_64-linux-gnu-*' bin sbin lib) | tar -x -C usr
 mkdir -p usr/share && cp -a /usr/share/dbus-1 usr/share/
@@ -62,10 +62,12 @@ ostree --repo=ostree/repo pull-local --remote=origin /srv/repo appliance
 ostree admin --sysroot=. deploy --os=appliance --karg=rw origin:appliance
 `
 
-func newAppliance(t *testing.T) *appliance {
+// newAppliance makes a machine with release 1. install adds to the system that becomes it.
+func newAppliance(t *testing.T, install func(c *realhost.Container)) *appliance {
 	t.Helper()
 	a := &appliance{t: t, dir: t.TempDir()}
 	a.Container = realhost.NewContainer(t, realhost.ContainerOptions{Tree: realhost.Images, Size: "2g", Loader: a.load})
+	install(a.Container)
 	a.Start()
 	a.Must(prepareRepository)
 	a.Must(firstRelease)
@@ -199,7 +201,7 @@ func (a *appliance) origins() string {
 func TestReal(t *testing.T) {
 	realhost.Need(t, realhost.Hosts, realhost.Images)
 	t.Parallel()
-	a := newAppliance(t)
+	a := newAppliance(t, func(*realhost.Container) {})
 	ctx := t.Context()
 	if err := a.s.Detect(ctx); err != nil {
 		t.Fatal(err)
@@ -312,7 +314,7 @@ func (a *appliance) isTakenBack() {
 func TestRealCut(t *testing.T) {
 	realhost.Need(t, realhost.Hosts, realhost.Images)
 	t.Parallel()
-	a := newAppliance(t)
+	a := newAppliance(t, func(*realhost.Container) {})
 	ctx := t.Context()
 	for i := range 6 {
 		from, to := fmt.Sprint(i+1), fmt.Sprint(i+2)
