@@ -30,6 +30,7 @@ type Controller interface {
 	Hosts(ctx context.Context) ([]v1.Host, error)
 	Host(ctx context.Context, name string) (v1.Host, error)
 	Output(ctx context.Context, run uint64, host string) ([]v1.StepOutput, error)
+	Plan(ctx context.Context, run uint64, host string) (v1.HostPlan, error)
 	ReportsSince(ctx context.Context, since uint64) (events []v1.VersionsEvent, position uint64, err error)
 	// Runs returns the runs that match the filter, newest first.
 	Runs(ctx context.Context, filter v1.RunFilter) ([]v1.Run, error)
@@ -118,6 +119,7 @@ func New(o Options) http.Handler {
 		s.handle(mux, "GET "+state+"/runs", Read, s.getRuns)
 		s.handle(mux, "GET "+state+"/runs/{id}", Read, s.getRun)
 		s.handle(mux, "GET "+state+"/runs/{id}/hosts/{host}/output", Read, s.getOutput)
+		s.handle(mux, "GET "+state+"/runs/{id}/hosts/{host}/plan", Read, s.getPlan)
 		s.handle(mux, "GET "+state+"/windows", Read, s.getWindows)
 		s.handle(mux, "GET "+state+"/windows.ics", Read, s.getFeed)
 		s.handle(mux, "GET "+state+"/events", Read, s.getEvents)

@@ -104,6 +104,25 @@ func (s *server) getOutput(c *call) error {
 	return s.sendFields(c, outputs)
 }
 
+// getPlan shows what a run changes on a host.
+func (s *server) getPlan(c *call) error {
+	id, err := s.runID(c)
+	if err != nil {
+		return err
+	}
+	host := c.PathValue("host")
+	plan, err := c.controller.Plan(c.Context(), id, host)
+	switch {
+	case errors.Is(err, run.ErrNoHost):
+		return problem(http.StatusNotFound, "host", host, "host %q is not in run %d", host, id)
+	case errors.Is(err, run.ErrNoPlan):
+		return problem(http.StatusNotFound, "host", host, "host %q has told no plan in run %d that is kept: it is not prepared, its worker is of an older version, or the run is long ago", host, id)
+	case err != nil:
+		return err
+	}
+	return s.sendFields(c, plan)
+}
+
 // postStart handles POST start and returns the new run (AV-81), or with
 // validate=true what a start would do.
 func (s *server) postStart(c *call) error {

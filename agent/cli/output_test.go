@@ -37,12 +37,49 @@ two
 		"runs --host h03 --output":    {exitUsage, "give the id of a run and --host"},
 		"runs 41 --output":            {exitUsage, "give the id of a run and --host"},
 		"runs 41 --host x/y --output": {exitUsage, "is not the name of a host"},
-		"runs 41 --host h03":          {exitUsage, "add --output to see what the host has printed in run 41"},
 		"hosts --output":              {exitUsage, "--output: the format is missing; use text or json"},
 		"hosts --output yaml":         {exitUsage, `--output: "yaml" is no format; use text or json`},
 		"hosts --output=":             {exitUsage, `--output: "" is no format; use text or json`},
 		"hosts --output=json":         {exitOK, "[]\n"},
 		"hosts -o json":               {exitOK, "[]\n"},
+	} {
+		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", strings.Fields(command)...)...)
+		if code != want.code || code == exitOK && stdout != want.text || !strings.Contains(stdout+stderr, want.text) {
+			t.Errorf("%s, with code %d:\n%s%s", command, code, stdout, stderr)
+		}
+	}
+}
+
+// TestPlanOfAHost checks how the plan of a host in a run is shown, and what is said when
+// there is none.
+func TestPlanOfAHost(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	at := time.Date(2026, 11, 21, 1, 30, 0, 0, time.UTC)
+	s.SetPlan("acme", 41, "h03", v1.HostPlan{
+		At: at, Changes: []v1.VersionChange{{Package: "kernel", From: "6.1.0", To: "6.1.1"}, {Package: "nginx", To: "1.24"}, {Package: "old", From: "1"}},
+		Held: []v1.HeldPackage{{Package: "libc6", Version: "2.36", Offered: "2.37", Reason: "held by apt-mark"}}, DownloadBytes: 3 << 20, Reboot: "the kernel changes",
+	})
+	s.SetPlan("acme", 41, "h04", v1.HostPlan{At: at, Changes: []v1.VersionChange{}})
+	const shown = `3 changes, 1 held, 3.0 MiB to fetch, a reboot: the kernel changes
+
+PACKAGE  FROM   TO
+kernel   6.1.0  6.1.1
+nginx    -      1.24
+old      1      -
+
+HELD   VERSION  OFFERED  REASON
+libc6  2.36     2.37     held by apt-mark
+`
+	for command, want := range map[string]struct {
+		code int
+		text string
+	}{
+		"runs 41 --host h03":               {exitOK, shown},
+		"runs 41 --host h04":               {exitOK, "0 changes\n"},
+		"runs 41 --host h04 --output json": {exitOK, "{\n  \"at\": \"2026-11-21T01:30:00Z\",\n  \"changes\": []\n}\n"},
+		"runs 41 --host h05":               {exitFailed, `host "h05" has told no plan in run 41`},
+		"runs 41 --host x/y":               {exitUsage, "is not the name of a host"},
 	} {
 		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", strings.Fields(command)...)...)
 		if code != want.code || code == exitOK && stdout != want.text || !strings.Contains(stdout+stderr, want.text) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
@@ -21,7 +23,7 @@ type runsCommand struct {
 	hostFlags
 	ID     runID  `arg:"" optional:"" help:"Id of one run, to show it with its hosts and its events."`
 	Result string `help:"Only runs that ended so: completed, partial, failed, aborted or timed-out."`
-	Host   string `help:"Only runs with this host; with an ID and --output, the host whose output is shown."`
+	Host   string `help:"Only runs with this host; with an ID, the host of which is shown what the run changes or, with --output, what it has printed."`
 	Since  string `help:"Only runs that were opened at this time or later, such as 2026-11-21, which begins at midnight in UTC, or 2026-11-21T01:00:00Z." placeholder:"TIME"`
 	Until  string `help:"Only runs that were opened before this time." placeholder:"TIME"`
 	Limit  int    `help:"How many runs at most, newest first." default:"20"`
@@ -43,6 +45,13 @@ func (c *runsCommand) Run(ctx context.Context, out io.Writer) error {
 			return err
 		}
 		return c.printed(out, outputs)
+	}
+	if c.ID != 0 && c.Host != "" {
+		plan, err := api.Plan(ctx, c.Tenant, uint64(c.ID), c.Host)
+		if err != nil {
+			return err
+		}
+		return c.plan(out, plan)
 	}
 	if c.ID != 0 {
 		run, err := api.Run(ctx, c.Tenant, uint64(c.ID))
@@ -76,10 +85,50 @@ func (c *runsCommand) Validate() error {
 	if c.Output == asPrinted && (c.ID == 0 || c.Host == "") {
 		return errors.New("--output: give the id of a run and --host to see what the scripts of a host have printed, or use --output text or json")
 	}
-	if c.Output != asPrinted && c.ID != 0 && c.Host != "" {
-		return fmt.Errorf("--host: it selects no part of a run; add --output to see what the host has printed in run %d, or leave --host out", c.ID)
-	}
 	return nil
+}
+
+// plan shows what a run changes on a host.
+func (c *runsCommand) plan(out io.Writer, plan v1.HostPlan) error {
+	if c.Output == "json" {
+		return c.json(out, plan)
+	}
+	to := newTerminal(out)
+	to.line(planSummary(plan))
+	if len(plan.Changes) > 0 {
+		to.line("")
+		var t table
+		t.add("PACKAGE", "FROM", "TO")
+		for _, change := range plan.Changes {
+			t.add(change.Package, cmp.Or(change.From, "-"), cmp.Or(change.To, "-"))
+		}
+		t.print(to)
+	}
+	if len(plan.Held) > 0 {
+		to.line("")
+		var t table
+		t.add("HELD", "VERSION", "OFFERED", "REASON")
+		for _, held := range plan.Held {
+			t.add(held.Package, cmp.Or(held.Version, "-"), cmp.Or(held.Offered, "-"), held.Reason)
+		}
+		t.print(to)
+	}
+	return to.err
+}
+
+// planSummary is a plan in one line.
+func planSummary(plan v1.HostPlan) string {
+	line := text.Count(len(plan.Changes), "change", "changes")
+	if len(plan.Held) > 0 {
+		line += fmt.Sprintf(", %d held", len(plan.Held))
+	}
+	if plan.DownloadBytes > 0 {
+		line += fmt.Sprintf(", %.1f MiB to fetch", float64(plan.DownloadBytes)/(1<<20))
+	}
+	if plan.Reboot != "" {
+		line += ", a reboot: " + plan.Reboot
+	}
+	return line
 }
 
 // printed shows what the steps of a host have printed in a run.
@@ -177,26 +226,26 @@ func showStory(to *terminal, at timeFormat, events []v1.RunEvent) {
 // storyLine says in a line what happened: a person's reason comes after a
 // colon.
 func storyLine(e v1.RunEvent) string {
-	text := e.Event
+	line := e.Event
 	if e.Host != "" {
-		text += " " + e.Host
+		line += " " + e.Host
 	}
 	if e.By != "" {
-		text += " by " + e.By
+		line += " by " + e.By
 	}
 	switch {
 	case e.Text == "":
-		return text
+		return line
 	case e.Event == finished && strings.HasPrefix(e.Text, abortedBy):
 		// Who aborted it, and why, stands where it was.
-		return text + " aborted"
+		return line + " aborted"
 	case e.By == "":
-		return text + " " + e.Text
+		return line + " " + e.Text
 	case e.Event == opened, e.Event == approved:
 		// The text begins with how it was opened, or what was approved.
-		return text + ", " + e.Text
+		return line + ", " + e.Text
 	}
-	return text + ": " + e.Text
+	return line + ": " + e.Text
 }
 
 // The events that are told in words of their own, by their names.

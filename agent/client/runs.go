@@ -111,6 +111,22 @@ func (c *Client) Output(ctx context.Context, tenant string, id uint64, host stri
 	return outputs, nil
 }
 
+// Plan gets what a run changes on a host.
+func (c *Client) Plan(ctx context.Context, tenant string, id uint64, host string) (v1.HostPlan, error) {
+	if !names.ValidHost(host) {
+		return v1.HostPlan{}, fmt.Errorf("host %q is not the name of a host", host)
+	}
+	path, err := tenantPath("state", tenant, "/runs/"+strconv.FormatUint(id, 10)+"/hosts/"+host+"/plan")
+	if err != nil {
+		return v1.HostPlan{}, err
+	}
+	var plan v1.HostPlan
+	if err := c.get(ctx, path, nil, &plan); err != nil {
+		return v1.HostPlan{}, err
+	}
+	return plan, nil
+}
+
 // Runs gets those of the runs that are kept which a filter chooses, newest
 // first; they may come without their hosts.
 func (c *Client) Runs(ctx context.Context, tenant string, filter v1.RunFilter) ([]v1.Run, error) {

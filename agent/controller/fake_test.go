@@ -254,6 +254,13 @@ func (m *memory) Outputs(_ context.Context, _, key string, run uint64) ([]v1.Ste
 	return []v1.StepOutput{{Step: "upgrade", Output: fmt.Sprintf("of %s in run %d", key, run)}}, nil
 }
 
+func (m *memory) Plan(_ context.Context, _, key string, run uint64) (v1.HostPlan, error) {
+	if run == 0 {
+		return v1.HostPlan{}, store.ErrNotFound
+	}
+	return v1.HostPlan{Changes: []v1.VersionChange{{Package: "of " + key}}}, nil
+}
+
 func (m *memory) VersionsNumber(context.Context, string) (uint64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

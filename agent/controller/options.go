@@ -21,6 +21,9 @@ type Store interface {
 	WatchVersions(ctx context.Context, tenant string, see func(store.Reported)) error
 	Reports(ctx context.Context, tenant, key string) ([]v1.VersionReport, error)
 	Outputs(ctx context.Context, tenant, key string, run uint64) ([]v1.StepOutput, error)
+	// Plan returns what a run changes on a host; store.ErrNotFound without a plan that is
+	// kept.
+	Plan(ctx context.Context, tenant, key string, run uint64) (v1.HostPlan, error)
 	VersionsNumber(ctx context.Context, tenant string) (uint64, error)
 	PutRun(ctx context.Context, tenant string, r v1.Run, asOf uint64) error
 	Run(ctx context.Context, tenant string, id uint64) (v1.Run, error)

@@ -125,6 +125,24 @@ func (c *Controller) Output(ctx context.Context, id uint64, host string) ([]v1.S
 	return found, err
 }
 
+// Plan returns what a run changes on a host. The errors are those of Output, and
+// run.ErrNoPlan when the host has told no plan that is kept.
+func (c *Controller) Plan(ctx context.Context, id uint64, host string) (v1.HostPlan, error) {
+	r, err := c.Find(ctx, id)
+	if err != nil {
+		return v1.HostPlan{}, err
+	}
+	if !slices.ContainsFunc(r.Hosts, func(h v1.RunHost) bool { return h.Hostname == host }) {
+		return v1.HostPlan{}, fmt.Errorf("host %s in run %d: %w", host, id, run.ErrNoHost)
+	}
+	plan, err := c.o.Store.Plan(ctx, c.o.Tenant, log.Token(host), id)
+	if errors.Is(err, store.ErrNotFound) {
+		return v1.HostPlan{}, fmt.Errorf("host %s in run %d: %w", host, id, run.ErrNoPlan)
+	}
+	plan.At = view.Time(plan.At)
+	return plan, err
+}
+
 // Watch returns a channel that gets word of each change of the snapshot, also of those
 // that come by time alone, several at once as one, until stop is called.
 func (c *Controller) Watch(ctx context.Context) (changed <-chan struct{}, stop func(), err error) {

@@ -355,6 +355,16 @@ func (c *Client) Output(ctx context.Context, o message.Output) error {
 	return err
 }
 
+// Plan implements log.HostLog.
+func (c *Client) Plan(ctx context.Context, run uint64, plan message.Plan) error {
+	packed, err := message.PackPlan(plan)
+	if err != nil {
+		return fmt.Errorf("%w: %w", log.ErrRefused, err)
+	}
+	_, err = c.ask(ctx, packed, verbPlan, strconv.FormatUint(run, 10))
+	return err
+}
+
 // Reply implements log.HostLog. When the acknowledgement is lost the reply is sent
 // again; the log accepts only one.
 func (c *Client) Reply(ctx context.Context, run uint64, reply message.Reply) error {

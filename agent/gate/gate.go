@@ -55,6 +55,8 @@ type Keeper interface {
 	Versions(ctx context.Context, tenant, key string) ([]byte, error)
 	// PutOutput stores the output of a step, in place of an earlier one.
 	PutOutput(ctx context.Context, tenant, key string, o message.Output) error
+	// PutPlan stores the packed plan of a host in a run, in place of an earlier one.
+	PutPlan(ctx context.Context, tenant, key string, run uint64, packed []byte) error
 	// PutLease writes an entry if its revision is still base (0: there never was an
 	// entry), and returns the new revision. An error means that the write was
 	// refused, or that its result is unknown: the caller reads the entry before it
@@ -173,6 +175,8 @@ func (g *Gate) Answer(ctx context.Context, host string, q Request) Response {
 		return g.versions(ctx, host, q.Body)
 	case verb == verbOutput && (len(q.Verb) == 3 || len(q.Verb) == 4 && q.Verb[3] == cut):
 		return g.output(ctx, host, message.Output{Step: q.Verb[2], Text: q.Body, Cut: len(q.Verb) == 4}, q.Verb[1])
+	case verb == verbPlan && len(q.Verb) == 2:
+		return g.plan(ctx, host, q.Body, q.Verb[1])
 	case verb == verbNewest && len(q.Verb) == 1:
 		return Response{Log: g.Log.Identity(), Commands: g.cache.newest(host)}
 	case verb == verbNewest && len(q.Verb) == 2 && q.Verb[1] == current:
@@ -279,6 +283,27 @@ func (g *Gate) output(ctx context.Context, host string, o message.Output, run st
 	}
 	o.Run, o.Text = id, message.CleanOutput(o.Text)
 	if err := g.Keeper.PutOutput(ctx, g.Tenant, log.Token(host), o); err != nil {
+		return failed(err)
+	}
+	return Response{}
+}
+
+// plan stores what the newest run will change on a host.
+func (g *Gate) plan(ctx context.Context, host string, packed []byte, run string) Response {
+	id, err := strconv.ParseUint(run, 10, 64)
+	if err != nil {
+		return refused("%.20q is no run", run)
+	}
+	if _, err := message.UnpackPlan(packed); err != nil {
+		return refused("%v", err)
+	}
+	switch newest, err := g.isNewest(ctx, id); {
+	case err != nil:
+		return failed(err)
+	case !newest:
+		return refused("run %d is not the newest", id)
+	}
+	if err := g.Keeper.PutPlan(ctx, g.Tenant, log.Token(host), id, packed); err != nil {
 		return failed(err)
 	}
 	return Response{}

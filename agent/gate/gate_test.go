@@ -304,3 +304,41 @@ func TestOutput(t *testing.T) {
 		}
 	})
 }
+
+// TestPlan checks which plans a gate keeps: those of the newest run that can be read, also
+// one of 3,000 packages.
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		g := r.gate(r.log)
+		p := r.process(g, "h01")
+		r.acquire(p, "one")
+		old := r.add(prepare("h01"))
+		run := r.add(prepare("h01"))
+		synctest.Wait()
+		var large message.Plan
+		for i := range 3000 {
+			large.Changes = append(large.Changes, message.Change{Name: fmt.Sprintf("package-%05d", i), From: "1.0", To: fmt.Sprint("1.1-", i)})
+		}
+		if err := p.Plan(t.Context(), run, large); err != nil {
+			t.Fatal(err)
+		}
+		kept, found := r.keeper.Output("h01", run, "plan")
+		if got, err := message.UnpackPlan(kept.Text); err != nil || !found || len(got.Changes) != 3000 {
+			t.Errorf("%d changes are kept, %v: %v", len(got.Changes), found, err)
+		}
+		if err := p.Plan(t.Context(), old, large); !errors.Is(err, log.ErrRefused) || !strings.Contains(err.Error(), "is not the newest") {
+			t.Errorf("the plan of an earlier run: %v", err)
+		}
+		bad := message.Plan{Changes: []message.Change{{Name: "a"}}}
+		if err := p.Plan(t.Context(), run, bad); !errors.Is(err, log.ErrRefused) || !strings.Contains(err.Error(), `"a" has neither from nor to`) {
+			t.Errorf("a plan that says nothing: %v", err)
+		}
+		for _, q := range []gate.Request{{Verb: []string{"plan"}}, {Verb: []string{"plan", "x"}}, {Verb: []string{"plan", fmt.Sprint(run)}, Body: []byte("no gzip")}} {
+			q.Worker, q.Incarnation = "one", p.Incarnation
+			if a := g.Answer(t.Context(), "h01", q); !a.Refused {
+				t.Errorf("%q is answered %+v", q.Verb, a)
+			}
+		}
+	})
+}

@@ -14,6 +14,7 @@ const (
 	verbReply        = "reply"
 	verbVersions     = "versions"
 	verbOutput       = "output"
+	verbPlan         = "plan"
 	verbNewest       = "newest"
 	verbLastVersions = "last-versions"
 )

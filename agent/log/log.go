@@ -98,6 +98,8 @@ type HostLog interface {
 	LastVersions(ctx context.Context) ([]byte, error)
 	// Output stores what a step of the newest run has printed.
 	Output(ctx context.Context, o message.Output) error
+	// Plan stores what the newest run will change on the host.
+	Plan(ctx context.Context, run uint64, plan message.Plan) error
 	// Alive and Progress send telemetry: it is stored nowhere and may be lost.
 	Alive(a message.Alive) error
 	Progress(p message.Progress) error

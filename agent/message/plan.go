@@ -1,9 +1,12 @@
 package message
 
 import (
+	"bytes"
 	"cmp"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -182,6 +185,42 @@ func DecodePlan(body []byte) (Plan, error) {
 		return Plan{}, fmt.Errorf("cannot read plan: %w", err)
 	}
 	return p, nil
+}
+
+// MaxPackedPlan bounds a plan on its way to the site, in bytes: one of MaxChanges with
+// names and versions as they are fits in.
+const MaxPackedPlan = MaxVersionsBody
+
+// PackPlan returns a plan as it travels and is kept: its JSON, compressed.
+func PackPlan(p Plan) ([]byte, error) {
+	var packed bytes.Buffer
+	writer := gzip.NewWriter(&packed)
+	if _, err := writer.Write(EncodePlan(p)); err != nil {
+		return nil, err
+	}
+	if err := writer.Close(); err != nil {
+		return nil, err
+	}
+	if packed.Len() > MaxPackedPlan {
+		return nil, fmt.Errorf("the plan has %d bytes when it is packed; at most %d", packed.Len(), MaxPackedPlan)
+	}
+	return packed.Bytes(), nil
+}
+
+// UnpackPlan reads what PackPlan has made.
+func UnpackPlan(packed []byte) (Plan, error) {
+	if len(packed) > MaxPackedPlan {
+		return Plan{}, fmt.Errorf("cannot read plan: it has %d bytes; at most %d", len(packed), MaxPackedPlan)
+	}
+	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return Plan{}, fmt.Errorf("cannot read plan: %w", err)
+	}
+	body, err := io.ReadAll(io.LimitReader(reader, MaxPlanBody+1))
+	if err != nil {
+		return Plan{}, fmt.Errorf("cannot read plan: %w", err)
+	}
+	return DecodePlan(body)
 }
 
 // Class says what kind a failure is.

@@ -226,6 +226,8 @@ var (
 	ErrNotConfigured = errors.New("there is no os-upgrade configuration; to write one: " + Command("edit config"))
 	// ErrNoRun means that there is no run of that id.
 	ErrNoRun = errors.New("there is no such run")
+	// ErrNoPlan means that no plan of a host is kept.
+	ErrNoPlan = errors.New("there is no plan of this host")
 	// ErrNoHost means that no host of that name is known.
 	ErrNoHost = errors.New("there is no such host")
 )

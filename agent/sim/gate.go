@@ -299,6 +299,11 @@ func (k siteKeeper) PutOutput(ctx context.Context, _, _ string, _ message.Output
 	return k.l.call(ctx)
 }
 
+// PutPlan implements gate.Keeper. Nobody reads a plan here.
+func (k siteKeeper) PutPlan(ctx context.Context, _, _ string, _ uint64, _ []byte) error {
+	return k.l.call(ctx)
+}
+
 // Versions implements gate.Keeper.
 func (k siteKeeper) Versions(ctx context.Context, _, key string) ([]byte, error) {
 	if err := k.read(ctx); err != nil {

@@ -194,6 +194,11 @@ func (s siteStore) Outputs(context.Context, string, string, uint64) ([]v1.StepOu
 	return nil, nil // Nobody asks for them here.
 }
 
+// Plan implements controller.Store.
+func (s siteStore) Plan(context.Context, string, string, uint64) (v1.HostPlan, error) {
+	return v1.HostPlan{}, store.ErrNotFound // Nobody asks for one here.
+}
+
 // VersionsNumber implements controller.Store.
 func (s siteStore) VersionsNumber(ctx context.Context, _ string) (uint64, error) {
 	if err := s.read(ctx); err != nil {

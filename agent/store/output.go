@@ -127,6 +127,71 @@ func (s *Store) output(ctx context.Context, tenant, key string, run uint64, step
 	return v1.StepOutput{Step: step, At: msg.Time, Cut: msg.Header.Get(headerCut) != "", Output: string(text)}, true, nil
 }
 
+// planStep is where the plan of a host stands, beside the outputs of its steps.
+const planStep = "plan"
+
+// PutPlan keeps what a run will change on a host, in place of an earlier plan. What is there
+// already is not written again.
+func (s *Store) PutPlan(ctx context.Context, tenant, key string, run uint64, packed []byte) error {
+	kept, found, err := s.plan(ctx, tenant, key, run)
+	if err == nil && found && bytes.Equal(kept.Data, packed) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	msg := nats.NewMsg(outputSubject(tenant, key, run, planStep))
+	msg.Header.Set(format.Header, format.Plan.HeaderValue())
+	msg.Data = packed
+	if _, err := s.outputs.js.PublishMsg(ctx, msg); err != nil {
+		return fmt.Errorf("cannot keep the plan of host %s: %w", key, err)
+	}
+	return nil
+}
+
+// plan returns the message with a plan; false when none is kept.
+func (s *Store) plan(ctx context.Context, tenant, key string, run uint64) (*jetstream.RawStreamMsg, bool, error) {
+	stream, err := s.outputs.stream(ctx, tenant)
+	if err != nil {
+		return nil, false, err
+	}
+	msg, err := stream.GetLastMsgForSubject(ctx, outputSubject(tenant, key, run, planStep))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, false, nil
+	}
+	if err == nil {
+		err = format.Plan.CheckHeader(msg.Header.Get(format.Header))
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("cannot read the plan of host %s in run %d: %w", key, run, err)
+	}
+	return msg, true, nil
+}
+
+// Plan returns what a run changes on a host. Without a plan that is kept it is
+// ErrNotFound.
+func (s *Store) Plan(ctx context.Context, tenant, key string, run uint64) (v1.HostPlan, error) {
+	msg, found, err := s.plan(ctx, tenant, key, run)
+	if err != nil {
+		return v1.HostPlan{}, err
+	}
+	if !found {
+		return v1.HostPlan{}, fmt.Errorf("the plan of host %s in run %d %w", key, run, ErrNotFound)
+	}
+	plan, err := message.UnpackPlan(msg.Data)
+	if err != nil {
+		return v1.HostPlan{}, fmt.Errorf("the plan of host %s in run %d %w: %w", key, run, ErrDamaged, err)
+	}
+	shown := v1.HostPlan{At: msg.Time, Changes: make([]v1.VersionChange, 0, len(plan.Changes)), DownloadBytes: plan.Download, Reboot: plan.Reboot}
+	for _, c := range plan.Changes {
+		shown.Changes = append(shown.Changes, v1.VersionChange{Package: c.Name, From: c.From, To: c.To})
+	}
+	for _, h := range plan.Held {
+		shown.Held = append(shown.Held, v1.HeldPackage{Package: h.Name, Version: h.Version, Offered: h.Offered, Reason: h.Reason})
+	}
+	return shown, nil
+}
+
 func unpackOutput(packed []byte) ([]byte, error) {
 	reader, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {

@@ -2,14 +2,17 @@ package store_test
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"testing"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
 // TestOutputs checks that the last output of each step is kept, in the order of the
@@ -75,5 +78,51 @@ func TestOutputs(t *testing.T) {
 	last := info.State.LastSeq
 	if n := stream.CachedInfo().State.Msgs; n != 5 || last != before || c.MaxBytes != 256<<20 || c.MaxMsgs != 100_000 || c.MaxMsgsPerSubject != 1 || c.Discard != jetstream.DiscardOld {
 		t.Errorf("%d outputs are kept, %d after what was there already was put again, within %+v", n, last-before, c)
+	}
+}
+
+// TestPlans checks that the last plan of a host in a run is kept, apart for each host and
+// run, beside its outputs, and that one which is damaged is named.
+func TestPlans(t *testing.T) {
+	t.Parallel()
+	s, nc := openWith(t)
+	put := func(key string, run uint64, to string) {
+		t.Helper()
+		packed, err := message.PackPlan(message.Plan{
+			Changes: []message.Change{{Name: "kernel", From: "6.1.0", To: to}}, Held: []message.Held{{Name: "libc6", Version: "2", Offered: "3", Reason: "held"}},
+			Download: 7, Reboot: "the kernel changes",
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.PutPlan(t.Context(), "acme", key, run, packed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("h01", 7, "6.1.1")
+	put("h01", 7, "6.1.2")
+	put("h01", 8, "6.1.3")
+	put("h02", 7, "6.1.4")
+	got, err := s.Plan(t.Context(), "acme", "h01", 7)
+	want := v1.HostPlan{
+		At: got.At, Changes: []v1.VersionChange{{Package: "kernel", From: "6.1.0", To: "6.1.2"}}, Held: []v1.HeldPackage{{Package: "libc6", Version: "2", Offered: "3", Reason: "held"}},
+		DownloadBytes: 7, Reboot: "the kernel changes",
+	}
+	if err != nil || got.At.IsZero() || !reflect.DeepEqual(got, want) {
+		t.Errorf("the plan is %+v, %v", got, err)
+	}
+	if _, err := s.Plan(t.Context(), "acme", "h02", 8); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("a plan that was never told: %v", err)
+	}
+	if outputs, err := s.Outputs(t.Context(), "acme", "h01", 7); err != nil || len(outputs) != 0 {
+		t.Errorf("a plan is an output: %v, %v", outputs, err)
+	}
+	publish(t, nc, &nats.Msg{Subject: "osu-output.acme.9.h01.plan", Header: nats.Header{"Osu-Format": {"1"}}, Data: []byte("no gzip")})
+	if _, err := s.Plan(t.Context(), "acme", "h01", 9); !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("what is damaged is read with %v", err)
+	}
+	publish(t, nc, &nats.Msg{Subject: "osu-output.acme.10.h01.plan", Header: nats.Header{"Osu-Format": {"9"}}, Data: []byte("x")})
+	if _, err := s.Plan(t.Context(), "acme", "h01", 10); !format.IsUnsupported(err) {
+		t.Errorf("a newer plan is read with %v", err)
 	}
 }

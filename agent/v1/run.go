@@ -161,6 +161,29 @@ type StepOutput struct {
 	Output string `json:"output"`
 }
 
+// HostPlan is what a run changes on a host, as the host found when it prepared:
+// /v1/state/tenants/{tenant}/os-upgrade/runs/{id}/hosts/{host}/plan.
+type HostPlan struct {
+	// At is when it was kept.
+	At time.Time `json:"at"`
+	// Changes are sorted by package.
+	Changes []VersionChange `json:"changes"`
+	// Held is what stays as it is though there is something newer.
+	Held []HeldPackage `json:"held,omitempty"`
+	// DownloadBytes is how much is fetched for it; absent when unknown.
+	DownloadBytes int64 `json:"download-bytes,omitempty"`
+	// Reboot is why it will take a reboot; absent when it is not known to take one.
+	Reboot string `json:"reboot,omitempty"`
+}
+
+// HeldPackage is a package that is not upgraded though it could be, and why.
+type HeldPackage struct {
+	Package string `json:"package"`
+	Version string `json:"version,omitempty"`
+	Offered string `json:"offered,omitempty"`
+	Reason  string `json:"reason"`
+}
+
 // The bounds of RunFilter.Limit.
 const (
 	DefaultRuns = 100

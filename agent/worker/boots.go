@@ -194,7 +194,11 @@ func (w *Worker) booted(ctx context.Context) (strategy.Boot, error) {
 	}
 	r := Rejected{Name: w.planned(boot.Failed), Version: boot.Failed, Running: boot.Running, At: w.Now().UTC().Round(0)}
 	w.Log.Warn("the machine went back by itself", "host", w.Host, "failed", r.Version, "running", r.Running, "boot", w.bootID)
-	return boot, w.keepBoots(ctx, w.boots.reject(r))
+	if err := w.keepBoots(ctx, w.boots.reject(r)); err != nil {
+		return boot, err
+	}
+	w.sendAlive() // The site is told at once.
+	return boot, nil
 }
 
 // confirm marks the system that runs as good, and remembers that.
@@ -212,7 +216,7 @@ func (w *Worker) confirm(ctx context.Context, boot strategy.Boot) error {
 	if err != nil {
 		return fmt.Errorf("cannot confirm that %s runs: %w", boot.Running, err)
 	}
-	w.Log.Info("confirmed the system that has started", "host", w.Host, "running", boot.Running, "failed", boot.Failed, "boot", w.bootID)
+	w.Log.Debug("confirmed the system that has started", "host", w.Host, "running", boot.Running, "failed", boot.Failed, "boot", w.bootID)
 	return w.judged(ctx)
 }
 

@@ -22,6 +22,7 @@ type fakeLog struct {
 	answered map[string]bool
 	versions [][]byte
 	outputs  []message.Output
+	plans    []message.Plan
 	// alive counts the heartbeats, and last is the last of them.
 	alive int
 	last  message.Alive
@@ -160,6 +161,16 @@ func (s *fakeLog) Output(ctx context.Context, o message.Output) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.outputs = append(s.outputs, o)
+	return nil
+}
+
+func (s *fakeLog) Plan(ctx context.Context, _ uint64, plan message.Plan) error {
+	if err := s.try(ctx, "plan"); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.plans = append(s.plans, plan)
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 )
@@ -36,27 +37,35 @@ const planFile = "plan.json"
 // readPlan reads the plan of a journal's run. Without an error it is whole, and the one
 // that prepare has returned in this run.
 func readPlan(path string, j Journal) (message.Plan, error) {
-	body, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
+	kept, err := readKeptPlan(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
 		return message.Plan{}, fmt.Errorf("%s does not exist", path)
-	}
-	if err != nil {
+	case err != nil:
 		return message.Plan{}, err
+	case kept.Run != j.Run || !kept.RunAt.Equal(j.RunAt):
+		return message.Plan{}, fmt.Errorf("%s is of run %d", path, kept.Run)
 	}
-	var kept keptPlan
+	return kept.Plan, nil
+}
+
+// readKeptPlan reads the plan file, of whatever run.
+func readKeptPlan(path string) (kept keptPlan, err error) {
+	body, err := os.ReadFile(path)
+	if err != nil {
+		return kept, err
+	}
 	err = format.Plan.DecodeSummed(body, planMember, &kept)
 	if err == nil {
 		err = kept.Plan.Check()
 	}
 	switch {
 	case format.IsUnsupported(err):
-		return message.Plan{}, fmt.Errorf("%s was %w; start a version that reads it", path, err)
+		return kept, fmt.Errorf("%s was %w; start a version that reads it", path, err)
 	case err != nil:
-		return message.Plan{}, fmt.Errorf("%s is damaged: %w", path, err)
-	case kept.Run != j.Run || !kept.RunAt.Equal(j.RunAt):
-		return message.Plan{}, fmt.Errorf("%s is of run %d", path, kept.Run)
+		return kept, fmt.Errorf("%s is damaged: %w", path, err)
 	}
-	return kept.Plan, nil
+	return kept, nil
 }
 
 // planLostError is the failure of a step whose plan cannot be read.
@@ -88,12 +97,69 @@ func (w *Worker) writePlan(ctx context.Context, plan message.Plan) error {
 	if err != nil {
 		return err
 	}
-	return w.persist(ctx, "plan", w.journal.Run, func() error {
+	if err := w.persist(ctx, "plan", w.journal.Run, func() error {
 		if err := w.WriteFile(w.planPath(), body, 0o600); err != nil {
 			return fmt.Errorf("cannot write the plan of run %d: %w", w.journal.Run, err)
 		}
 		return nil
-	})
+	}); err != nil {
+		return err
+	}
+	w.planKept.Set()
+	return nil
+}
+
+// planAgain is the wait before a plan is sent again that did not reach the site.
+const planAgain = time.Minute
+
+// sendPlans tells the site the plan of the newest run: when it is on disk, and once at the
+// start, because the worker may have ended before. It runs beside the loop: no step waits
+// for it, and nothing depends on it.
+func (w *Worker) sendPlans(ctx context.Context) error {
+	for {
+		if err := w.sendPlan(ctx); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-w.planKept:
+		}
+	}
+}
+
+// sendPlan sends the plan that is on disk, until the site has it or refuses it. It returns
+// an error only if the lease is lost.
+func (w *Worker) sendPlan(ctx context.Context) error {
+	kept, err := readKeptPlan(w.planPath())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		w.warn(ctx, "cannot read the plan", err)
+		return nil
+	}
+	for {
+		err := w.HostLog.Plan(ctx, kept.Run, kept.Plan)
+		switch {
+		case errors.Is(err, log.ErrTaken):
+			return err
+		case errors.Is(err, log.ErrRefused): // Such as of a run that is not the newest, or by an older site.
+			w.Log.Debug("the plan was refused", "host", w.Host, "run", kept.Run, "error", err)
+			return nil
+		case err == nil:
+			return nil
+		}
+		w.warn(ctx, "cannot send the plan", err)
+		select {
+		case <-w.planKept: // There is a newer one.
+			w.planKept.Set()
+			return nil
+		case <-time.After(planAgain):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // planFor returns the plan that a step goes by: none for prepare, which makes it.

@@ -200,3 +200,28 @@ func TestPlanFormat(t *testing.T) {
 		t.Errorf("it reads as %+v, %v", got, err)
 	}
 }
+
+// TestPlanIsTold checks that the site is told the plan once, whole, also when it cannot be
+// reached at first, and again by the next worker.
+func TestPlanIsTold(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		want, err := r.host.Plan(t.Context(), strategy.Job{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.bear()
+		r.prepare()
+		expect(r, message.Prepare, message.Done)
+		for range 2 {
+			before := len(r.hostLog.plans)
+			r.idle()
+			if n := len(r.hostLog.plans); n != before+1 || !reflect.DeepEqual(r.hostLog.plans[n-1], want) {
+				t.Errorf("%d plans are told after %d, the last is %+v", n, before, r.hostLog.plans[n-1:])
+			}
+		}
+		r.hostLog.refused["plan"] = true
+		r.command(11, message.Upgrade)
+		expect(r, message.Upgrade, message.RebootRequired)
+	})
+}

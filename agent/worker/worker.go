@@ -100,6 +100,8 @@ type Worker struct {
 	run atomic.Uint64
 	// prepared is the plan that the strategy has just made, until it is on disk.
 	prepared message.Plan
+	// planKept is signalled when the plan of a run is on disk.
+	planKept wait.Signal
 	// boots is what is remembered of the starts of the machine. confirms reports that
 	// the strategy confirms them. rolledBack is what heartbeats tell of them.
 	boots      boots
@@ -172,7 +174,7 @@ func Open(ctx context.Context, o Options) (*Worker, error) {
 	}
 	w := &Worker{
 		Options: o, lock: lock, journaled: make(chan struct{}), commands: newCommandQueue(), reports: wait.NewQueue[chan struct{}, struct{}](),
-		changed: wait.NewSignal(), outputs: wait.NewQueue[stepOf, struct{}](), tasks: newTasks(), ignored: map[message.Kind]position{},
+		changed: wait.NewSignal(), planKept: wait.NewSignal(), outputs: wait.NewQueue[stepOf, struct{}](), tasks: newTasks(), ignored: map[message.Kind]position{},
 	}
 	if err := w.prepare(ctx); err != nil {
 		return nil, errors.Join(err, lock.Close())

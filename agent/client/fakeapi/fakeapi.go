@@ -74,7 +74,9 @@ type tenant struct {
 	hosts []v1.Host
 	// outputs are what hosts have printed in runs, by run and host.
 	outputs map[string][]v1.StepOutput
-	runs    []v1.Run
+	// plans are what runs change on hosts, by run and host.
+	plans map[string]v1.HostPlan
+	runs  []v1.Run
 }
 
 // New starts a server that ends with the test.
@@ -147,6 +149,7 @@ func (s *Server) handler() http.Handler {
 		"GET " + state + "/runs":                          s.getRuns,
 		"GET " + state + "/runs/{id}":                     s.getRun,
 		"GET " + state + "/runs/{id}/hosts/{host}/output": s.getOutput,
+		"GET " + state + "/runs/{id}/hosts/{host}/plan":   s.getPlan,
 		"GET " + state + "/events":                        s.getEvents,
 	}
 	for what := range acts {

@@ -212,6 +212,28 @@ func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, append([]v1.StepOutput{}, outputs...))
 }
 
+// SetPlan sets what a run changes on a host.
+func (s *Server) SetPlan(name string, id uint64, host string, plan v1.HostPlan) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.tenant(name)
+	if t.plans == nil {
+		t.plans = map[string]v1.HostPlan{}
+	}
+	t.plans[fmt.Sprint(id, "/", host)] = plan
+}
+
+func (s *Server) getPlan(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	plan, known := s.tenant(r.PathValue("tenant")).plans[r.PathValue("id")+"/"+r.PathValue("host")]
+	if !known {
+		refuse(w, http.StatusNotFound, v1.Error{Message: fmt.Sprintf("host %q has told no plan in run %s that is kept", r.PathValue("host"), r.PathValue("id"))})
+		return
+	}
+	answer(w, http.StatusOK, plan)
+}
+
 // readFilter reads what client.Runs writes.
 func readFilter(query url.Values) (v1.RunFilter, error) {
 	f := v1.RunFilter{Result: query.Get("result"), Host: query.Get("host")}

@@ -130,6 +130,14 @@ func (k *Keeper) PutOutput(_ context.Context, _, key string, o message.Output) e
 	return nil
 }
 
+// PutPlan implements gate.Keeper.
+func (k *Keeper) PutPlan(_ context.Context, _, key string, run uint64, packed []byte) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.outputs[fmt.Sprint(key, "/", run, "/plan")] = message.Output{Run: run, Step: "plan", Text: packed}
+	return nil
+}
+
 // Output returns what PutOutput has stored.
 func (k *Keeper) Output(key string, run uint64, step string) (message.Output, bool) {
 	k.mu.Lock()
