@@ -13,6 +13,7 @@ var examples = map[string][]string{
 	"init":              {"osupgrade-agent init --name site.example --name 192.0.2.10"},
 	"worker run":        {"osupgrade-agent worker --config /etc/osupgrade/worker.yaml"},
 	"worker join":       {"osupgrade-agent worker join --site https://site.example:4646 --token-file join.token", "osupgrade-agent worker join --site https://site.example:4646 --token-file - --host web-1"},
+	"strategy-check":    {"osupgrade-agent strategy-check --scripts /etc/osupgrade/scripts --yes"},
 	"worker accept":     {"osupgrade-agent worker accept 2026.11"},
 	"worker rotate-key": {"osupgrade-agent worker rotate-key"},
 	"status":            {"osupgrade-agent status", "osupgrade-agent status --output json"},

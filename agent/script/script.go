@@ -155,6 +155,9 @@ func (p *Process) wait(cmd *exec.Cmd) {
 	p.State = cmd.ProcessState
 }
 
+// Group is the id of the program's process group.
+func (p *Process) Group() int { return p.pid }
+
 // Notice is how long to wait for an event that may have happened already. When
 // this process resumes after a pause (SIGSTOP, a suspended machine), an expired
 // timer fires at once, but the exit of a program is known only after wait(2).

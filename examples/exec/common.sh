@@ -53,6 +53,33 @@ complete() {
 	done
 }
 
+# packages RELEASE MANIFEST: the packages of a release, one per line.
+packages() {
+	echo "appliance $1"
+	cat "$2"
+}
+
+# plan RELEASE MANIFEST: what changes from the running release to another one, as JSON.
+plan() {
+	from=$(current)
+	changes=$({
+		packages "$from" "$root/images/$from.manifest"
+		echo --
+		packages "$1" "$2"
+	} | awk '
+		$1 == "--" { after = 1; next }
+		!after { from[$1] = $2; next }
+		{ to[$1] = $2 }
+		END {
+			for (p in from) all[p]; for (p in to) all[p]
+			for (p in all) if (from[p] != to[p])
+				printf "{\"name\":\"%s\",\"from\":\"%s\",\"to\":\"%s\"}\n", p, from[p], to[p]
+		}' | sort | paste -s -d , -)
+	reboot=
+	[ "$(sed -n 's/^kernel //p' "$2")" = "$(kernel "$from")" ] || reboot=', "reboot": "the kernel changes"'
+	printf '{"changes": [%s]%s}\n' "$changes" "$reboot"
+}
+
 # needs_reboot: the old and the new release have different kernels.
 needs_reboot() {
 	[ "$(kernel "$(cat "$run/from")")" != "$(kernel "$(cat "$run/target")")" ]

@@ -56,6 +56,7 @@ func (s *Strategy) call(ctx context.Context, st step) (result strategy.Outcome, 
 	if err != nil {
 		return 0, cannot(err)
 	}
+	s.started(string(a), p.Group())
 	if err := s.supervise(ctx, a, p, lock, out); err != nil {
 		return 0, err
 	}

@@ -132,6 +132,9 @@ type Options struct {
 	// Grace is the grace period between SIGTERM and SIGKILL; zero means
 	// DefaultGrace.
 	Grace time.Duration
+	// Started is called with each action and its process group; it may be nil. A check
+	// of a strategy kills it then.
+	Started func(name string, group int)
 	// After is time.After if nil.
 	After func(time.Duration) <-chan time.Time
 }
@@ -144,6 +147,7 @@ type Strategy struct {
 	options  json.RawMessage
 	fits     func(context.Context) error
 	wrap     []string
+	started  func(string, int)
 	stateDir string
 	watched  []string
 	limits   map[action]time.Duration
@@ -196,7 +200,7 @@ func configure(o Options) (*Strategy, error) {
 		return nil, fmt.Errorf("output limit %d and grace %s must not be negative", o.OutputLimit, o.Grace)
 	}
 	s := &Strategy{
-		dir: dir, program: o.Program, options: o.Options, fits: o.Fits, wrap: o.Wrap, stateDir: stateDir,
+		dir: dir, program: o.Program, options: o.Options, fits: o.Fits, wrap: o.Wrap, started: o.Started, stateDir: stateDir,
 		watched: o.VersionPaths, limits: limits, output: o.OutputLimit, env: script.Environment(os.Getenv, nil), grace: o.Grace, after: o.After,
 	}
 	s.setDefaults()
@@ -209,6 +213,9 @@ func (s *Strategy) setDefaults() {
 	}
 	if s.grace == 0 {
 		s.grace = DefaultGrace
+	}
+	if s.started == nil {
+		s.started = func(string, int) {}
 	}
 	if s.after == nil {
 		s.after = time.After
