@@ -36,8 +36,10 @@ type fleet struct {
 	token     string
 	site      *process
 	workers   map[string]*process
-	recorded  []string
-	lines     chan string
+	// env is what processes that are launched have beside the environment of the test.
+	env      []string
+	recorded []string
+	lines    chan string
 }
 
 // process is one of ours that runs.
@@ -254,7 +256,7 @@ func (f *fleet) launch(name string, args ...string) (*process, string) {
 	}
 	f.t.Cleanup(func() { _ = log.Close() })
 	p := &process{Cmd: exec.CommandContext(context.WithoutCancel(f.t.Context()), f.bin, args...), ended: make(chan struct{})} //nolint:gosec // our own binary
-	p.Stderr = log
+	p.Stderr, p.Env = log, append(os.Environ(), f.env...)
 	out, err := p.StdoutPipe()
 	if err != nil {
 		f.t.Fatal(err)

@@ -22,7 +22,7 @@ func TestRotation(t *testing.T) {
 	f.record()
 	f.startSite()
 	f.writeHost("h01")
-	f.newKey("h01")
+	f.newKey()
 	f.token = f.command("credentials", "token", "--data", f.dir+"/site", "--tenant", "acme", "--name", "old")
 	f.workers["h01"] = f.startWorker("h01")
 	old := f.client()
@@ -34,7 +34,7 @@ func TestRotation(t *testing.T) {
 	if err := os.Rename(f.path("h01", "key"), f.path("h01", "key.old")); err != nil {
 		t.Fatal(err)
 	}
-	f.newKey("h01", "--replace")
+	f.newKey("--replace")
 	f.endsInOrder("worker", f.workers["h01"])
 	f.workers["h01"] = f.startWorker("h01") // Its first line follows the site's answer.
 	if got := f.ids("key  *acme  *h01"); slices.Equal(got, first) {
@@ -65,12 +65,14 @@ func TestRotation(t *testing.T) {
 	if err := os.Rename(f.path("h01", "key"), f.path("h01", "key.withdrawn")); err != nil {
 		t.Fatal(err)
 	}
-	f.newKey("h01")
+	f.newKey()
 	f.workers["h01"] = f.startWorker("h01")
 }
 
-func (f *fleet) newKey(host string, more ...string) {
+// newKey makes the key of h01.
+func (f *fleet) newKey(more ...string) {
 	f.t.Helper()
+	const host = "h01"
 	f.command(append([]string{"credentials", "host", "--data", f.dir + "/site", "--tenant", "acme", "--host", host, "--out", f.path(host, "key")}, more...)...)
 }
 

@@ -49,6 +49,10 @@ func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, files *con
 	if err := checkScripts("checks", c.Checks); err != nil {
 		return err
 	}
+	supervised, err := newSupervision(log)
+	if err != nil {
+		return err
+	}
 	reload := make(chan struct{}, 1)
 	defer hangups(func() {
 		select {
@@ -68,16 +72,21 @@ func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, files *con
 	}
 	_, _ = fmt.Fprintf(out, "Site %s is ready: REST API at %s, log at %s, tenants %s.\n",
 		c.Site, s.Address(), s.NATSAddress(), strings.Join(c.Tenants, ", "))
-	return errors.Join(c.run(ctx, s, reload, log), s.Close())
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	return errors.Join(c.run(ctx, s, reload, supervised.site(running, s), log), supervised.service.Stopping(), s.Close())
 }
 
-// run waits until ctx ends or a part of the site has stopped, and reads the
-// certificates again whenever it is asked to.
-func (c *serveCommand) run(ctx context.Context, s *site.Site, reload <-chan struct{}, log *slog.Logger) error {
+// run waits until ctx ends, a part of the site has stopped, or the program was replaced,
+// and reads the certificates again whenever it is asked to.
+func (c *serveCommand) run(ctx context.Context, s *site.Site, reload, replaced <-chan struct{}, log *slog.Logger) error {
 	for {
 		select {
 		case <-reload:
 			log.Info("SIGHUP: the files of the certificates were read; restart the site to change anything else", "certificates", s.Reload())
+		case <-replaced:
+			log.Info("the program was replaced and no run is under way: ending, so that systemd starts the new one")
+			return nil
 		case <-ctx.Done():
 			return nil
 		case err := <-s.Failed():

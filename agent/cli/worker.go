@@ -48,7 +48,8 @@ type workerCommand struct {
 
 	Options strategyOptions `embed:""`
 
-	labels map[string]string
+	labels     map[string]string
+	supervised *supervision
 	// strategyWhy says how the strategy was detected; empty if it was given.
 	strategyWhy string
 }
@@ -78,6 +79,10 @@ func (c *workerCommand) Run(ctx context.Context, parsed *kong.Context, files *co
 	defer hangups(func() {
 		log.Info("SIGHUP is ignored: restart the worker to change its configuration or key; the file of nats-ca-file is read at each connection")
 	})()
+	var err error
+	if c.supervised, err = newSupervision(log, c.KeyFile); err != nil {
+		return err
+	}
 	hostLog, err := c.dial(log)
 	if err != nil {
 		return err
@@ -87,18 +92,24 @@ func (c *workerCommand) Run(ctx context.Context, parsed *kong.Context, files *co
 	if err != nil {
 		return err
 	}
-	return errors.Join(w.Run(ctx), w.Close())
+	err = w.Run(ctx)
+	if errors.Is(err, worker.ErrReplaced) {
+		log.Info("a file of this worker was replaced, and it has no work in hand: ending, so that systemd starts it anew", "file", c.supervised.files.Replaced())
+		err = nil
+	}
+	return errors.Join(err, c.supervised.service.Stopping(), w.Close())
 }
 
 // sayReady says that the host is ready, once the site has answered this worker,
 // or that another one works for it. The worker does not wait for that with
 // work that it has begun.
 func (c *workerCommand) sayReady(out io.Writer, held bool) {
-	if held {
-		_, _ = fmt.Fprintf(out, "Host %s of tenant %s is ready.\n", c.Host, c.Tenant)
-	} else {
-		_, _ = fmt.Fprintf(out, "Host %s is standing by: another worker holds its lease.\n", c.Host)
+	text := fmt.Sprintf("Host %s of tenant %s is ready.", c.Host, c.Tenant)
+	if !held {
+		text = fmt.Sprintf("Host %s is standing by: another worker holds its lease.", c.Host)
 	}
+	c.supervised.tell(c.supervised.service.Status(text))
+	_, _ = fmt.Fprintln(out, text)
 }
 
 // ownName sets the name of the host if it is not given.
@@ -153,7 +164,7 @@ func (c *workerCommand) open(ctx context.Context, hostLog *jetstream.HostLog, ou
 		SelfCheck: func(ctx context.Context) message.SelfReport {
 			return message.NewSelfReport(checks.Installed(), system.Detect(ctx))
 		},
-		Leased: func(held bool) { c.sayReady(out, held) }, At: crashPoint(c.Host),
+		Leased: func(held bool) { c.sayReady(out, held) }, Supervisor: c.supervised.worker(ctx), At: crashPoint(c.Host),
 	})
 }
 

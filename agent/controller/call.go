@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 )
@@ -14,6 +15,31 @@ var errPending = errors.New("there is no answer yet")
 // once the error is not errPending.
 func until[T any](ctx context.Context, c *Controller, look func(*state) (T, error)) (T, error) {
 	return waitFor(ctx, c, nil, look)
+}
+
+// Alive returns why the controller's loop does not answer before ctx ends. A loop that
+// still reads the log, or begins anew, has not hung.
+func (c *Controller) Alive(ctx context.Context) error {
+	n := c.session()
+	select {
+	case <-n.loaded:
+	default:
+		return nil
+	}
+	answered := make(chan struct{})
+	if err := n.post(ctx, func(*state) { close(answered) }); errors.Is(err, run.ErrNotReady) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("the controller of tenant %s does not answer: %w", c.o.Tenant, err)
+	}
+	select {
+	case <-answered:
+		return nil
+	case <-n.ending:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("the controller of tenant %s does not answer: %w", c.o.Tenant, ctx.Err())
+	}
 }
 
 // attempt is until for what has no result but an error.

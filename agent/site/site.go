@@ -60,13 +60,15 @@ type Options struct {
 
 // Site is a running site.
 type Site struct {
-	server   *natsd.Server
-	hosts    *natsd.Hosts
-	guards   *guard.File
-	store    *store.Store
-	tokens   *api.Tokens
-	tenants  map[string]api.Controller
-	listener net.Listener
+	server  *natsd.Server
+	hosts   *natsd.Hosts
+	guards  *guard.File
+	store   *store.Store
+	tokens  *api.Tokens
+	tenants map[string]api.Controller
+	// controllers are those of the tenants.
+	controllers []*controller.Controller
+	listener    net.Listener
 	// http serves the REST API, local the site's own socket.
 	http, local *http.Server
 	nats        *nats.Conn
@@ -185,6 +187,7 @@ func (s *Site) control(ctx, running context.Context, o Options, kept *store.Stor
 		Site: checks, SiteScripts: checks.Installed,
 		Holder: func(ctx context.Context, host string) (*v1.HostLease, error) { return holder(ctx, gate, host) },
 	})
+	s.controllers = append(s.controllers, c)
 	gate.Refused = c.Warn
 	s.warners.add(tenant, c.Warn)
 	s.parts.Go(func() { s.fail(c.Run(running)) })

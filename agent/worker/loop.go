@@ -30,6 +30,9 @@ func (w *Worker) loop(ctx context.Context) error {
 			return err
 		}
 		do := w.journal.allow(w.journal.Next(w.fresh, w.bootID, w.Now()), now.state, w.away(now))
+		if err := w.retire(do); err != nil {
+			return err
+		}
 		if err := w.do(ctx, now, do); err != nil && !errors.Is(err, errMoved) {
 			return err
 		}
@@ -79,7 +82,9 @@ func (w *Worker) waitForLease(ctx context.Context, now leaseTerm) error {
 	if j := w.journal; now.state == taken && j.Phase == Answering {
 		w.Log.Warn("the reply was refused", "host", w.Host, "run", j.Run, "action", j.Action, "result", j.Result, "error", log.ErrTaken)
 	}
-	<-now.ctx.Done()
+	waiting, end := w.waiting(now.ctx)
+	defer end()
+	<-waiting.Done()
 	return ctx.Err()
 }
 
@@ -97,8 +102,13 @@ func (w *Worker) yield(now leaseTerm, err error) error {
 
 // receive waits for a command and writes its first phase to the journal.
 func (w *Worker) receive(ctx context.Context, now leaseTerm) error {
-	r, err := w.commands.take(now.ctx)
-	if err != nil {
+	waiting, end := w.waiting(now.ctx)
+	defer end()
+	r, err := w.commands.take(waiting)
+	switch {
+	case err != nil && now.ctx.Err() == nil && waiting.Err() != nil:
+		return errMoved
+	case err != nil:
 		return w.yield(now, err)
 	}
 	if w.journal.foreign(r) && w.foreignLog != r.Log {
@@ -175,7 +185,7 @@ func (w *Worker) perform(ctx context.Context, now leaseTerm, do Do) (strategy.Ou
 	case DoBooted, DoMissReboot:
 		return 0, nil
 	case DoReply:
-		return 0, w.reply(now.ctx)
+		return 0, w.bounded(now.ctx, w.reply)
 	case DoReboot:
 		return 0, w.askReboot(ctx)
 	}
@@ -189,6 +199,7 @@ func (w *Worker) perform(ctx context.Context, now leaseTerm, do Do) (strategy.Ou
 
 // within makes one call of the strategy, bounded by the limit of a step.
 func within[R any](ctx context.Context, w *Worker, what string, job strategy.Job, call func(context.Context, strategy.Job) (R, error)) (R, error) {
+	w.promise(w.Limits.Step)
 	limited, cancel := context.WithTimeoutCause(ctx, w.Limits.Step, fmt.Errorf("%s took longer than %s", what, w.Limits.Step))
 	defer cancel()
 	result, err := call(limited, job)
@@ -421,6 +432,7 @@ func (w *Worker) persist(ctx context.Context, what string, run uint64, write fun
 			w.alarm(what, run, err)
 			alarmed = true
 		}
+		w.promise(pause)
 		if err := wait.Sleep(ctx, pause); err != nil {
 			return err
 		}

@@ -72,7 +72,11 @@ func (j Journal) TakeOver(records []message.Record, host string, now time.Time) 
 // after another worker.
 func (w *Worker) takeOver(ctx context.Context, now leaseTerm) error {
 	w.At("before newest")
-	newest, err := w.HostLog.Newest(now.ctx)
+	var newest []message.Record
+	err := w.bounded(now.ctx, func(ctx context.Context) (err error) {
+		newest, err = w.HostLog.Newest(ctx)
+		return err
+	})
 	if err != nil {
 		return w.yield(now, fmt.Errorf("cannot ask the log where this host%s begins: %w", w.takeOverReason(), err))
 	}

@@ -79,6 +79,9 @@ type Options struct {
 	// Leased is called when this worker gets the lease of the host, and when
 	// another worker has it (AV-15); it may be nil.
 	Leased func(held bool)
+	// Supervisor starts the worker anew when it has hung or its program was replaced; nil
+	// means that nobody does.
+	Supervisor *Supervisor
 	// WriteFile writes the journal; nil means durable.WriteFile.
 	WriteFile WriteFile
 	// Now is the clock; nil means time.Now.

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Builds the deb and rpm packages of the agent, as .goreleaser.yaml describes them.
+# Usage: packages.sh DIR VERSION ARCH...; AGENT names a program to pack for all
+# architectures instead of building one for each (for tests).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+mkdir -p "$1" && out=$(cd "$1" && pwd) version=$2
+shift 2
+# .goreleaser.yaml names the generated files by this path.
+files=.cache/packages/files
+for arch; do
+	mkdir -p "$out/bin/$arch"
+	if [ -n "${AGENT:-}" ]; then
+		cp "$AGENT" "$out/bin/$arch/osupgrade-agent"
+	else
+		GOARCH=$arch CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$version" -o "$out/bin/$arch/osupgrade-agent" ./agent
+	fi
+done
+tools/package-files.sh "$files" "${AGENT:-$out/bin/$(go env GOARCH)/osupgrade-agent}"
+rm -f "$out"/*.deb "$out"/*.rpm
+(cd tools/packages && go run . -root ../.. -version "$version" -out "$out" "$@")
