@@ -26,7 +26,7 @@ func (d *debian) fails(action, class string, says ...string) {
 // TestRealRepositoryFaults prepares a host whose repository is faulty. Each time the
 // class is told and the host stays as it is, and without a fault it goes on.
 func TestRealRepositoryFaults(t *testing.T) {
-	realhost.Need(t, realhost.Quick)
+	realhost.Need(t, realhost.Hosts)
 	t.Parallel()
 	d := newDebian(t, simple("appliance", "1.0", ""))
 	d.repository.Add(simple("appliance", "2.0", ""))
@@ -64,7 +64,7 @@ func TestRealRepositoryFaults(t *testing.T) {
 // TestRealBrokenScript upgrades a package whose script fails: the others are
 // configured, and when it is repaired the upgrade is finished.
 func TestRealBrokenScript(t *testing.T) {
-	realhost.Need(t, realhost.Quick)
+	realhost.Need(t, realhost.Hosts)
 	t.Parallel()
 	d := newDebian(t, simple("appliance", "1.0", ""), simple("appliance-broken", "1.0", ""))
 	d.repository.Add(simple("appliance", "2.0", ""), simple("appliance-broken", "2.0", `[ -e /etc/fixed ] || { echo "not today" >&2; exit 3; }`))
@@ -110,7 +110,7 @@ func TestRealRollback(t *testing.T) {
 // TestRealSpace prepares a host without room for the download, and upgrades one whose
 // disk is full in the midst of the upgrade.
 func TestRealSpace(t *testing.T) {
-	realhost.Need(t, realhost.Quick)
+	realhost.Need(t, realhost.Hosts)
 	t.Parallel()
 	big := func(version string) realhost.Deb {
 		d := simple("appliance", version, "")
@@ -140,7 +140,7 @@ func TestRealSpace(t *testing.T) {
 // TestRealLock upgrades while a real and slow apt holds the lock: the holder is named,
 // and when it ends the upgrade goes on.
 func TestRealLock(t *testing.T) {
-	realhost.Need(t, realhost.Quick)
+	realhost.Need(t, realhost.Hosts)
 	t.Parallel()
 	d := newDebian(t, simple("appliance", "1.0", ""))
 	d.repository.Add(simple("appliance", "2.0", ""), simple("slow", "1.0", "touch /run/slow; while [ -e /run/slow ]; do sleep 0.1; done"))

@@ -88,16 +88,9 @@ func killed(t *testing.T, times int) {
 // TestRealKills cuts a host at random lines of dpkg's progress. Each time it ends with
 // the planned versions.
 func TestRealKills(t *testing.T) {
-	realhost.Need(t, realhost.Quick)
-	t.Parallel()
-	killed(t, 3)
-}
-
-// TestRealManyKills is TestRealKills twenty times.
-func TestRealManyKills(t *testing.T) {
 	realhost.Need(t, realhost.Hosts)
 	t.Parallel()
-	killed(t, 20)
+	killed(t, realhost.Times(1, 5, 40))
 }
 
 // TestRealLostArchives is what a power cut does to data that nobody has synced: lists
