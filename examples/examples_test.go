@@ -38,7 +38,9 @@ func TestExamples(t *testing.T) {
 	lay(t, w, server, "data-sources/osupgrade_hosts/data-source.tf")
 	lay(t, w, server, "data-sources/osupgrade_state/data-source.tf")
 	w.Run(t, 0, "apply", "-auto-approve", "-no-color")
-	// A run is of the hosts that the configuration names, so it comes after it.
+	// A data source needs what it reads, and a run is of the hosts that the configuration
+	// names, so both come after it.
+	lay(t, w, server, "data-sources/osupgrade_config/data-source.tf")
 	lay(t, w, server, "resources/osupgrade_run/resource.tf")
 	w.Run(t, 0, "apply", "-auto-approve", "-no-color")
 	// What the run changed on the hosts is an output that has changed.
@@ -80,8 +82,8 @@ func TestEveryExampleIsRun(t *testing.T) {
 		"resources/osupgrade_calendar/resource.tf": true, "resources/osupgrade_calendar/import-by-string-id.tf": true,
 		"resources/osupgrade_rollout/resource.tf": true, "resources/osupgrade_rollout/import-by-string-id.tf": true,
 		"functions/next_windows/function.tf": true, "functions/in_window/function.tf": true, "functions/normalize_duration/function.tf": true,
-		"data-sources/osupgrade_runs/data-source.tf": true,
-		"resources/osupgrade_run/resource.tf":        true, "resources/osupgrade_run/import-by-string-id.tf": true,
+		"data-sources/osupgrade_runs/data-source.tf": true, "data-sources/osupgrade_config/data-source.tf": true,
+		"resources/osupgrade_run/resource.tf": true, "resources/osupgrade_run/import-by-string-id.tf": true,
 		"data-sources/osupgrade_hosts/data-source.tf": true, "data-sources/osupgrade_state/data-source.tf": true,
 	}
 	found := 0

@@ -38,7 +38,7 @@ func TestAgentConfig(t *testing.T) {
 resource "osupgrade_config" "acme" {
   worker_applications = ["os-upgrade-simulated"]
   maintenance_windows = [
-    { days_of_week = ["FRIDAY", "saturday"], start_time = "01:00", timezone = "site-local", duration = "4h" },
+    { days_of_week = ["Friday", "Saturday"], start_time = "01:00", timezone = "site-local", duration = "4h" },
   ]
 }
 `)

@@ -31,11 +31,16 @@ resource "osupgrade_calendar" "holidays" {
 	w.Write(t, "main.tf", acctest.Requirement+calendars)
 	w.Run(t, 0, "apply", "-auto-approve", "-no-color")
 	w.Run(t, 0, "plan", "-detailed-exitcode", "-no-color")
-	w.Write(t, "main.tf", acctest.Requirement+calendars+`
+	windows := func(start string) string {
+		return acctest.Requirement + calendars + `
 resource "osupgrade_config" "acme" {
-  maintenance_windows = [{ days_of_week = ["Friday"], start_time = "22:00", duration = "4h" }]
+  maintenance_windows = [{ days_of_week = ["Friday"], start_time = "` + start + `", duration = "4h" }]
 }
-`)
+`
+	}
+	w.Write(t, "main.tf", windows("21:00"))
+	w.Run(t, 0, "apply", "-auto-approve", "-no-color")
+	w.Write(t, "main.tf", windows("22:00"))
 	told := acctest.Diagnostics(t, planned(w.Run(t, 0, "plan", "-json")))["osupgrade_config.acme"]
 	if len(told) != 1 || !strings.HasPrefix(told[0], "The next window is frozen") {
 		t.Errorf("the plan tells %q, want that the next window is frozen", told)

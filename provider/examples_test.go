@@ -62,7 +62,7 @@ func TestExamples_import(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			api, server := acctest.Fake(t)
-			api.SetConfig(acctest.Tenant, v1.OSUpgrade{})
+			api.SetConfig(acctest.Tenant, v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "a"}}})
 			api.SetCalendar(acctest.Tenant, "christmas", v1.Calendar{Kind: "freeze"})
 			api.SetRollout(acctest.Tenant, v1.Rollout{OnFailure: "pause"})
 			api.AddRun(acctest.Tenant, v1.Run{Phase: "finished", Result: "completed"})
@@ -78,7 +78,10 @@ func TestExamples_import(t *testing.T) {
 }
 
 // required are attributes that must stand in a block to import into.
-var required = map[string]string{"osupgrade_calendar": "\n  name = \"christmas\"\n  kind = \"freeze\"\n"}
+var required = map[string]string{
+	"osupgrade_calendar": "\n  name = \"christmas\"\n  kind = \"freeze\"\n",
+	"osupgrade_config":   "\n  worker_applications = [\"a\"]\n",
+}
 
 func TestExamples_provider(t *testing.T) {
 	t.Parallel()

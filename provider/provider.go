@@ -78,7 +78,7 @@ func (*Osupgrade) Resources(context.Context) []func() resource.Resource {
 
 // DataSources lists the data sources.
 func (*Osupgrade) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{state.New, hosts.New, runs.New}
+	return []func() datasource.DataSource{config.NewDataSource, state.New, hosts.New, runs.New}
 }
 
 // Functions lists the functions.

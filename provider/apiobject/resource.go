@@ -4,8 +4,10 @@ import (
 	"context"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -65,12 +67,16 @@ func Locate(attributes map[string]schema.Attribute, field string, leaves ...stri
 	return at, ok
 }
 
-// The attributes of an object refuse only null elements; ValidateConfig applies the
-// API's rules.
+// The attributes of an object refuse null elements and what the API's object cannot
+// tell from an absent member: an empty text, a zero. ValidateConfig applies the API's
+// rules to all else.
 
 // Text is an optional text.
 func Text(description string, modifiers ...planmodifier.String) schema.Attribute {
-	return schema.StringAttribute{Optional: true, MarkdownDescription: description, PlanModifiers: modifiers}
+	return schema.StringAttribute{
+		Optional: true, MarkdownDescription: description, PlanModifiers: modifiers,
+		Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
+	}
 }
 
 // Required is a required text.
@@ -83,9 +89,12 @@ func Duration(description string) schema.Attribute {
 	return Text(description, attribute.KeepDuration())
 }
 
-// Number is an optional whole number.
-func Number(description string) schema.Attribute {
-	return schema.Int64Attribute{Optional: true, MarkdownDescription: description}
+// Number is an optional whole number that is at least so much.
+func Number(description string, least int64) schema.Attribute {
+	return schema.Int64Attribute{
+		Optional: true, MarkdownDescription: description,
+		Validators: []validator.Int64{int64validator.AtLeast(least)},
+	}
 }
 
 // Bool is an optional boolean.

@@ -8,8 +8,9 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostic"
 )
 
 // document converts a Terraform value to maps, lists and scalars, as
@@ -204,9 +205,10 @@ func (k *Kind[T]) ValidateConfig(config tftypes.Value, diags *diag.Diagnostics) 
 		}
 		at, ok := k.Locate(problem.Field)
 		if !ok {
-			at = path.Empty()
+			diags.AddError("Invalid configuration of "+k.TypeName, diagnostic.HCL(problem.Field+": "+problem.Message))
+			continue
 		}
-		diags.AddAttributeError(at, "Invalid value of "+at.String(), problem.Message)
+		diags.AddAttributeError(at, "Invalid value of "+at.String(), diagnostic.HCL(problem.Message))
 	}
 }
 

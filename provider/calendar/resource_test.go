@@ -93,7 +93,7 @@ func TestAccCalendar_noPerpetualDiff(t *testing.T) {
 	api, server := acctest.Fake(t)
 	api.RenderCalendar(v1.Calendar.Canonical)
 	var steps []resource.TestStep
-	for _, body := range []string{otherForm, "kind = \"freeze\"\n events = []\n description = \"\""} {
+	for _, body := range []string{otherForm, "kind = \"freeze\"\n events = []"} {
 		steps = append(steps, resource.TestStep{
 			PreConfig: api.ForgetRequests,
 			// Each step checks that the next plan is empty.

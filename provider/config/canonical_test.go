@@ -72,7 +72,7 @@ func TestAccConfig_otherSpellingBesideAnUnknownValue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, server := acctest.Fake(t)
-			config := server.Config(later("later", row.value), owner(row.windows))
+			config := server.Config(later(row.value), owner(row.windows))
 			acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
 				{Config: server.Config(owner(windowA + ", " + windowB))},
 				{Config: config},

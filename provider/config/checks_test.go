@@ -1,13 +1,11 @@
 package config_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"reflect"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
-	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
@@ -52,23 +50,3 @@ func asked(api *fakeapi.Server, method string, want int) resource.TestCheckFunc 
 
 // do is a plan check that calls a function between plan and apply.
 type do = acctest.Do
-
-// unchangedAttribute checks that a planned attribute of the resource equals
-// the prior one.
-type unchangedAttribute string
-
-// CheckPlan compares the two.
-func (a unchangedAttribute) CheckPlan(_ context.Context, req plancheck.CheckPlanRequest, resp *plancheck.CheckPlanResponse) {
-	for _, change := range req.Plan.ResourceChanges {
-		before, okBefore := change.Change.Before.(map[string]any)
-		after, okAfter := change.Change.After.(map[string]any)
-		if change.Address != address || !okBefore || !okAfter {
-			continue
-		}
-		if !reflect.DeepEqual(before[string(a)], after[string(a)]) {
-			resp.Error = fmt.Errorf("%s changes from %v to %v", a, before[string(a)], after[string(a)])
-		}
-		return
-	}
-	resp.Error = errors.New("the plan does not change " + address)
-}

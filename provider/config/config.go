@@ -7,6 +7,9 @@
 package config
 
 import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/resourcevalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
@@ -32,10 +35,11 @@ type Resource struct {
 }
 
 var (
-	_ resource.ResourceWithConfigure   = (*Resource)(nil)
-	_ resource.ResourceWithIdentity    = (*Resource)(nil)
-	_ resource.ResourceWithImportState = (*Resource)(nil)
-	_ resource.ResourceWithModifyPlan  = (*Resource)(nil)
+	_ resource.ResourceWithConfigValidators = (*Resource)(nil)
+	_ resource.ResourceWithConfigure        = (*Resource)(nil)
+	_ resource.ResourceWithIdentity         = (*Resource)(nil)
+	_ resource.ResourceWithImportState      = (*Resource)(nil)
+	_ resource.ResourceWithModifyPlan       = (*Resource)(nil)
 )
 
 // New returns the resource.
@@ -51,6 +55,13 @@ func New() resource.Resource {
 			OwnsAll: ownsAll, Empty: empty, Restricted: restricted, Emptied: emptied, Shared: true,
 		},
 	})}
+}
+
+// ConfigValidators refuses a resource that manages nothing.
+func (*Resource) ConfigValidators(context.Context) []resource.ConfigValidator {
+	return []resource.ConfigValidator{
+		resourcevalidator.AtLeastOneOf(path.MatchRoot(applications), path.MatchRoot(windows)),
+	}
 }
 
 // locate returns the attribute of a field of the API. An application has no

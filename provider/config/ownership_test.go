@@ -20,10 +20,9 @@ func TestAccConfig_nullEmptyAndValues(t *testing.T) {
 	values := "maintenance_windows = [" + windowA + "]"
 	withA := []v1.MaintenanceWindow{apiA}
 	acctest.Run(t, resource.TestCase{CheckDestroy: stored(api, v1.OSUpgrade{WorkerApplications: apps(), MaintenanceWindows: withA}), Steps: []resource.TestStep{
-		have("", v1.OSUpgrade{}),
-		have("maintenance_windows = []", v1.OSUpgrade{MaintenanceWindows: nil}),
+		{Config: server.Config(block("")), PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)At least one of these attributes must be configured.*worker_applications`)},
+		have("maintenance_windows = []", v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{}}),
 		have(values, v1.OSUpgrade{MaintenanceWindows: withA}),
-		have("", v1.OSUpgrade{MaintenanceWindows: withA}),
 		have(values, v1.OSUpgrade{MaintenanceWindows: withA}),
 		have("maintenance_windows = []", v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{}}),
 		have(values, v1.OSUpgrade{MaintenanceWindows: withA}),

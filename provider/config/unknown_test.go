@@ -12,9 +12,9 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
-// later is a value that is unknown before the apply.
-func later(name, value string) string {
-	return "resource \"terraform_data\" \"" + name + "\" {\n input = " + value + "\n}\n"
+// later is terraform_data.later, a value that is unknown before the apply.
+func later(value string) string {
+	return "resource \"terraform_data\" \"later\" {\n input = " + value + "\n}\n"
 }
 
 func TestAccConfig_valuesThatAreNotKnownYet(t *testing.T) {
@@ -45,7 +45,7 @@ func TestAccConfig_valuesThatAreNotKnownYet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			api, server := acctest.Fake(t)
-			config := server.Config(later("later", row.value), block(row.body))
+			config := server.Config(later(row.value), block(row.body))
 			acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
 				{Config: config, Check: stored(api, known)},
 				{Config: config, ConfigPlanChecks: emptyPlan()},
@@ -57,7 +57,7 @@ func TestAccConfig_valuesThatAreNotKnownYet(t *testing.T) {
 func TestAccConfig_providerThatIsNotKnownYet(t *testing.T) {
 	t.Parallel()
 	api, server := acctest.Fake(t)
-	config := acctest.Requirement + later("later", `{ endpoint = "`+server.Endpoint+`", tenant = "acme", token = "`+server.Token+`" }`) + `
+	config := acctest.Requirement + later(`{ endpoint = "`+server.Endpoint+`", tenant = "acme", token = "`+server.Token+`" }`) + `
 provider "osupgrade" {
   endpoint = terraform_data.later.output.endpoint
   tenant   = terraform_data.later.output.tenant
@@ -80,7 +80,7 @@ func TestAccConfig_needsAProviderThatIsKnown(t *testing.T) {
 	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: server.Config(owner(windowA))},
 		{
-			Config: acctest.Requirement + later("later", `"`+server.Endpoint+`"`) + `
+			Config: acctest.Requirement + later(`"`+server.Endpoint+`"`) + `
 provider "osupgrade" {
   endpoint = terraform_data.later.output
   tenant   = "acme"

@@ -25,8 +25,9 @@ type Failure struct {
 	Operation string
 	Tenant    string
 	Err       error
-	// NotFound is the advice for a 404; empty means the usual advice.
-	NotFound string
+	// NotFound is the advice for a 404, Refused that for a 412; empty means the usual
+	// advice.
+	NotFound, Refused string
 }
 
 // Add adds the failure as errors. A problem of a field is reported at the
@@ -78,23 +79,37 @@ func (f Failure) detail(problems []v1.Error) string {
 		strings.TrimSpace(fmt.Sprintf("Status: %d %s", answer.Status, http.StatusText(answer.Status))),
 	}
 	for _, problem := range problems {
-		lines = append(lines, "The server says: "+problem.Message)
+		lines = append(lines, "The server says: "+HCL(problem.Message))
 	}
 	return strings.Join(lines, "\n") + "\n\n" + f.advice(answer.Status)
 }
 
 func adviceWithoutAnswer(err error) string {
-	if errors.Is(err, context.DeadlineExceeded) {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "The operation was interrupted. Plan again to see what was done."
+	case errors.Is(err, context.DeadlineExceeded):
 		return "The operation timed out. Set a longer timeout in the attribute timeouts or on the provider."
 	}
 	return "Check the provider's endpoint, that it can be reached from here, and that the server is running."
 }
 
 func (f Failure) advice(status int) string {
-	if status == http.StatusNotFound && f.NotFound != "" {
+	switch {
+	case status == http.StatusNotFound && f.NotFound != "":
 		return f.NotFound
+	case status == http.StatusNotFound && f.reads() && client.Missing(f.Err):
+		return "The tenant exists, but not what was asked for. Check its name or id. A server deletes old runs from its history."
+	case status == http.StatusPreconditionFailed && f.Refused != "":
+		return f.Refused
 	}
 	return advice(status)
+}
+
+// reads reports whether the request that failed was a read.
+func (f Failure) reads() bool {
+	var answer *client.Error
+	return errors.As(f.Err, &answer) && answer.Method == http.MethodGet
 }
 
 func advice(status int) string {

@@ -24,10 +24,19 @@ func TestFailure_saysWhatWasAskedAndWhatToDo(t *testing.T) {
 		err  error
 		says []string
 	}{
-		"wrong":            {answer(400, v1.Error{Message: "no good"}), []string{"Tenant: acme", "Request: PUT /v1/x", "Status: 400 Bad Request", "The server says: no good", "Correct"}},
-		"no token":         {answer(401, v1.Error{Message: "expired"}), []string{"401 Unauthorized", "OSUPGRADE_TOKEN"}},
-		"forbidden":        {answer(403, v1.Error{Message: "no"}), []string{"does not permit"}},
-		"missing":          {answer(404, v1.Error{Message: "no"}), []string{"name of the tenant"}},
+		"wrong":     {answer(400, v1.Error{Message: "no good"}), []string{"Tenant: acme", "Request: PUT /v1/x", "Status: 400 Bad Request", "The server says: no good", "Correct"}},
+		"no token":  {answer(401, v1.Error{Message: "expired"}), []string{"401 Unauthorized", "OSUPGRADE_TOKEN"}},
+		"forbidden": {answer(403, v1.Error{Message: "no"}), []string{"does not permit"}},
+		"missing":   {answer(404, v1.Error{Message: "no"}), []string{"name of the tenant"}},
+		"missing run": {
+			&client.Error{Method: "GET", Path: "/v1/x", Status: 404, Errors: []v1.Error{{Message: `tenant "acme" has no run 41`}}},
+			[]string{"The tenant exists, but not what was asked for"},
+		},
+		"missing tenant, read": {
+			&client.Error{Method: "GET", Path: "/v1/x", Status: 404, Errors: []v1.Error{{Message: "no", Info: v1.ErrorInfo{Field: "tenant"}}}},
+			[]string{"name of the tenant"},
+		},
+		"interrupted":      {fmt.Errorf("cannot GET: %w", context.Canceled), []string{"was interrupted"}},
 		"changed":          {answer(412, v1.Error{Message: "no"}), []string{"Plan again"}},
 		"too many":         {answer(429, v1.Error{Message: "no"}), []string{"limits the rate"}},
 		"not ready":        {answer(503, v1.Error{Message: "strongbox sealed"}), []string{"strongbox sealed", "Try again later"}},

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"strings"
 
@@ -164,7 +165,7 @@ func checksAttribute() schema.Attribute {
 func checkAttributes() map[string]schema.Attribute {
 	return withKinds(v1.CheckKinds, map[string]schema.Attribute{
 		"name":     apiobject.Text("The name of the check in messages; by default its type and target."),
-		"passes":   apiobject.Number("How often in a row the check must pass, from `1` to `100`; `1` by default."),
+		"passes":   apiobject.Number("How often in a row the check must pass, from `1` to `100`; `1` by default.", 1),
 		"interval": apiobject.Duration("The wait between tries, from `1s` to `1d`; `5s` by default."),
 		"timeout":  apiobject.Duration("The time within which the check must have passed that often, from `1s` to `1d`; `1m` by default."),
 	})
@@ -182,7 +183,7 @@ func hookAttribute(description string) schema.Attribute {
 	return apiobject.Object(description, withKinds(v1.HookKinds, map[string]schema.Attribute{
 		"on":             apiobject.Text("Where the hook runs: on the `host` or at the `site`; `host` by default."),
 		"timeout":        apiobject.Duration("How long one try may take, from `1s` to `1d`; `1m` by default."),
-		"retries":        apiobject.Number("How often a failed try is repeated, from `0` to `20`; `2` by default."),
+		"retries":        apiobject.Number("How often a failed try is repeated, from `0` to `20`; `2` by default.", 0),
 		"retry_interval": apiobject.Duration("The wait between tries, from `0s` to `1d`; `10s` by default."),
 	}))
 }
@@ -217,10 +218,19 @@ func attributeOf[T any](member, description string) schema.Attribute {
 		case reflect.Slice:
 			return apiobject.Texts(description)
 		case reflect.Int:
-			return apiobject.Number(description)
+			return apiobject.Number(description, leastOf(field.Tag.Get("within")))
 		default:
 			return apiobject.Text(description)
 		}
 	}
 	panic("rollout: there is no member " + member)
+}
+
+// leastOf returns the lower of a number's bounds in its tag, such as "100 599".
+func leastOf(within string) int64 {
+	var least int64
+	if _, err := fmt.Sscan(within, &least); err != nil {
+		panic("rollout: a number has no bounds: " + err.Error())
+	}
+	return least
 }

@@ -25,6 +25,10 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/runwait"
 )
 
+// refusedStart is the advice for a start that the server refuses as things are.
+const refusedStart = "No run was started. Apply again when a maintenance window is open, or set override_window = true and a reason to start outside of the windows. " +
+	"Nothing overrides a freeze."
+
 // Create starts a run and waits for its end. A started run is always stored in
 // the state, so that a failure leaves a tainted resource with the run's id.
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
@@ -43,7 +47,7 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	defer cancel()
 	run, err := begin(waiting, api, tenant, plan.purpose(), plan.start())
 	if err != nil {
-		diagnostic.Failure{Operation: operation, Tenant: tenant, Err: err}.Add(&resp.Diagnostics, diagnostic.Field)
+		diagnostic.Failure{Operation: operation, Tenant: tenant, Err: err, Refused: refusedStart}.Add(&resp.Diagnostics, diagnostic.Field)
 		return
 	}
 	plan.await(waiting, api, tenant, run, &resp.Diagnostics)

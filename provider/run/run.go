@@ -94,7 +94,7 @@ func (r *Resource) preflight(ctx context.Context, plan model, diags *diag.Diagno
 	case client.HasStatus(err, http.StatusForbidden):
 		diagnostic.Failure{Operation: "The token may not start " + TypeName, Tenant: tenant, Err: err}.Warn(diags, "An apply with this token will fail.")
 	case err == nil && found.Refused != "":
-		diags.AddWarning("A run could not start now", "If it is still so at the apply, this fails, or waits for the run under way. The server says: "+found.Refused)
+		diags.AddWarning("A run could not start now", "If it is still so at the apply, this fails, or waits for the run under way. The server says: "+diagnostic.HCL(found.Refused))
 	}
 }
 
@@ -111,6 +111,6 @@ func (*Resource) ValidateConfig(ctx context.Context, req resource.ValidateConfig
 		if !ok {
 			at = path.Empty()
 		}
-		resp.Diagnostics.AddAttributeError(at, "Invalid configuration of "+TypeName, problem.Message)
+		resp.Diagnostics.AddAttributeError(at, "Invalid configuration of "+TypeName, diagnostic.HCL(problem.Message))
 	}
 }

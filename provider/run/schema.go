@@ -60,7 +60,7 @@ func requestAttributes(ctx context.Context) map[string]schema.Attribute {
 		},
 		"duration": schema.StringAttribute{
 			Optional:            true,
-			MarkdownDescription: "How long the run may last at most, from `1m` to `7d`; only with `override_window`. By default the run lasts at most until the open maintenance window closes, or `4h` if none is open. ",
+			MarkdownDescription: "How long the run may last at most, from `1m` to `7d`; only with `override_window`. By default the run lasts at most until the open maintenance window closes, or `4h` if none is open.",
 			PlanModifiers:       []planmodifier.String{attribute.KeepDuration()},
 		},
 		"retry_of": schema.Int64Attribute{

@@ -152,7 +152,7 @@ func (w write[T]) send(ctx context.Context, server found[T]) (found[T], error) {
 
 // removes reports whether the write deletes the object: nothing would be left in it.
 func (w write[T]) removes(server found[T]) bool {
-	return w.remove && w.kind.Empty(w.kind.Merged(w.want, server.Value)) && !(w.kind.Shared && server.HasUnknown())
+	return w.remove && w.kind.Empty(w.kind.Merged(w.want, server.Value)) && (!w.kind.Shared || !server.HasUnknown())
 }
 
 // pause waits for other writers, longer with each try.
