@@ -5,6 +5,7 @@
 #
 #   bookworm, trixie    a small Debian with systemd, dbus, apt and a kernel
 #   images              bookworm with what upgrades images and rpms: RAUC, OSTree, dnf
+#   trixie-archives     the packages by which the tree bookworm becomes a trixie, with their index
 #
 # It writes, in .cache/images:
 #
@@ -31,7 +32,7 @@ packages() {
 	case $1 in
 	bookworm | trixie) echo "$base" ;;
 	images) echo "$base,rauc,rauc-service,ostree,dnf,rpm,createrepo-c,grub-common,curl,squashfs-tools,openssl,needrestart" ;;
-	*) echo "make images: there is no tree $1; use bookworm, trixie or images" >&2; exit 1 ;;
+	*) echo "make images: there is no tree $1; use bookworm, trixie, images or trixie-archives" >&2; exit 1 ;;
 	esac
 }
 
@@ -54,10 +55,36 @@ prepare() {
 	mkdir -p "$1/var/lib/apt/lists/partial" "$1/var/cache/apt/archives/partial" "$1/etc/apt/keyrings"
 }
 
+# archives FOLDER: what a release upgrade of the tree bookworm downloads.
+archives() {
+	[ -d "$out/bookworm.tree" ] || { echo "make images: trixie-archives needs the tree bookworm; name it before" >&2; exit 1; }
+	cp -a "$out/bookworm.tree" "$work/old"
+	unshare --mount --propagation private bash -euo pipefail -c '
+		mount --bind /dev "$1/dev"
+		mount -t proc proc "$1/proc"
+		cp /etc/resolv.conf "$1/etc/resolv.conf"
+		echo "deb $2 trixie main" >"$1/etc/apt/sources.list"
+		chroot "$1" apt-get -q -o APT::Sandbox::User=root update >/dev/null
+		chroot "$1" apt-get -q -y -o APT::Sandbox::User=root --download-only dist-upgrade >/dev/null
+		chroot "$1" sh -c "cd /var/cache/apt/archives && apt-ftparchive packages . >Packages"
+	' bash "$work/old" "$mirror"
+	mkdir "$1"
+	mv "$work"/old/var/cache/apt/archives/{*.deb,Packages} "$1"
+	rm -rf "$work/old"
+}
+
 for name in "${@:-bookworm}"; do
 	stamp=$(cat "${BASH_SOURCE[0]}" | sha256sum | cut -c 1-16)
 	if [ "$(cat "$out/$name.tree/.built" 2>/dev/null)" = "$stamp" ]; then
 		echo "$name: is there"
+		continue
+	fi
+	if [ "$name" = trixie-archives ]; then
+		echo "$name: download"
+		rm -rf "$out/$name.new" "$out/$name.tree"
+		archives "$out/$name.new"
+		echo "$stamp" >"$out/$name.new/.built"
+		mv "$out/$name.new" "$out/$name.tree"
 		continue
 	fi
 	list=$(packages "$name")

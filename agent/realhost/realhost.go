@@ -64,6 +64,8 @@ const (
 	Bookworm Tree = "bookworm"
 	// Trixie is the same of Debian 13.
 	Trixie Tree = "trixie"
+	// TrixieArchives are the packages that Bookworm lacks to become Trixie; see Archives.
+	TrixieArchives Tree = "trixie-archives"
 	// Images is Bookworm with RAUC, OSTree and dnf.
 	Images Tree = "images"
 )
@@ -226,3 +228,7 @@ var root = sync.OnceValue(func() string {
 func (tree Tree) dir() string {
 	return filepath.Join(root(), ".cache", "images", string(tree)+".tree")
 }
+
+// Archives is the folder of a tree that is no system but packages, for
+// [Repository.AddSuite].
+func (tree Tree) Archives() string { return tree.dir() }

@@ -6,8 +6,13 @@ import (
 	"crypto/md5"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -44,7 +49,9 @@ type Repository struct {
 	mu    sync.Mutex
 	files map[string][]byte
 	debs  []Deb
-	fault Fault
+	// suites are further releases, each with its folder.
+	suites [][2]string
+	fault  Fault
 	// slow holds up each package until it is closed.
 	slow  chan struct{}
 	asked []string
@@ -136,6 +143,17 @@ func (r *Repository) Asked() []string {
 	return append([]string(nil), r.asked...)
 }
 
+// AddSuite adds a release of a distribution, as Debian lays it out: "deb ADDRESS suite
+// main". Its packages are the archives of a folder with their index, as make images
+// leaves them; without a folder there is none that
+// a host has. It says that its origin is Debian.
+func (r *Repository) AddSuite(suite, folder string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.suites = append(r.suites, [2]string{suite, folder})
+	r.render()
+}
+
 // render makes the files anew. r.mu is held.
 func (r *Repository) render() {
 	files := map[string][]byte{}
@@ -149,45 +167,75 @@ func (r *Repository) render() {
 		}
 		files[name] = data
 	}
-	files["Packages"] = []byte(packages.String())
+	r.index(files, "", r.about, "", packages.String())
+	for _, suite := range r.suites {
+		// apt forgets an index without a package, and with it the suite.
+		index := Deb{Name: "nothing", Version: "1"}.control() + "Filename: nothing\nSize: 1\nSHA256: " + strings.Repeat("0", 64) + "\n"
+		if suite[1] != "" {
+			text, err := os.ReadFile(filepath.Join(suite[1], "Packages"))
+			if err != nil {
+				r.t.Errorf("cannot read the index of %s: %v", suite[0], err)
+			}
+			index = strings.ReplaceAll(string(text), "\nFilename: ./", "\nFilename: "+folders+suite[0]+"/")
+		}
+		r.index(files, "dists/"+suite[0]+"/", Release{"Debian", "Debian", suite[0], suite[0]}, component, index)
+	}
+	r.files = files
+}
+
+// component is the place of the index of the component main.
+const component = "main/binary-" + runtime.GOARCH + "/"
+
+// folders is where the folders of suites are.
+const folders = "folders/"
+
+// index adds an index of packages at a place below dir, and the signed Release of dir.
+func (r *Repository) index(files map[string][]byte, dir string, about Release, place, packages string) {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
-	_, _ = w.Write(files["Packages"])
+	_, _ = w.Write([]byte(packages))
 	_ = w.Close()
-	files["Packages.gz"] = packed.Bytes()
+	indexes := map[string][]byte{}
+	// Beside a Release they are the component main, too, for who serves it below dists.
+	for _, at := range []string{place, component} {
+		indexes[at+"Packages"], indexes[at+"Packages.gz"] = []byte(packages), packed.Bytes()
+	}
 	var release strings.Builder
-	// Not later than the clock of a host that was frozen and set again.
+	// The clock of a virtual machine may be behind.
 	date := time.Now().Add(-time.Minute).UTC()
-	fmt.Fprintf(&release, "Origin: %s\nLabel: %s\nSuite: %s\nCodename: %s\nDate: %s\n", r.about.Origin, r.about.Label, r.about.Suite, r.about.Codename, date.Format(time.RFC1123))
+	fmt.Fprintf(&release, "Origin: %s\nLabel: %s\nSuite: %s\nCodename: %s\nDate: %s\n", about.Origin, about.Label, about.Suite, about.Codename, date.Format(time.RFC1123))
 	if r.fault == Expired {
 		fmt.Fprintf(&release, "Valid-Until: %s\n", date.Add(-24*time.Hour).Format(time.RFC1123))
 	}
+	if place != "" {
+		release.WriteString("Components: main\n")
+	}
 	release.WriteString("Architectures: all amd64 arm64\nSHA256:\n")
-	// Below dists/CODENAME it is the component main, too, for who serves it there.
-	const component = "main/binary-amd64/"
-	for _, name := range []string{"Packages", "Packages.gz"} {
-		files[component+name] = files[name]
+	for _, name := range slices.Sorted(maps.Keys(indexes)) {
+		fmt.Fprintf(&release, " %x %d %s\n", sha256.Sum256(indexes[name]), len(indexes[name]), name)
+		files[dir+name] = indexes[name]
 	}
-	for _, name := range []string{"Packages", "Packages.gz", component + "Packages", component + "Packages.gz"} {
-		fmt.Fprintf(&release, " %x %d %s\n", sha256.Sum256(files[name]), len(files[name]), name)
-	}
+	files[dir+"InRelease"] = r.sign(release.String())
+}
+
+// sign returns a text with the signature of the repository.
+func (r *Repository) sign(text string) []byte {
 	signer := r.signer
 	if r.fault == WrongKey {
 		_, signer = keys()
 	}
 	var signed bytes.Buffer
-	text, err := clearsign.Encode(&signed, signer.PrivateKey, nil)
+	w, err := clearsign.Encode(&signed, signer.PrivateKey, nil)
 	if err == nil {
-		_, err = text.Write([]byte(release.String()))
+		_, err = w.Write([]byte(text))
 	}
 	if err == nil {
-		err = text.Close()
+		err = w.Close()
 	}
 	if err != nil {
 		r.t.Errorf("cannot sign the Release: %v", err)
 	}
-	files["InRelease"] = signed.Bytes()
-	r.files = files
+	return signed.Bytes()
 }
 
 // ServeHTTP implements http.Handler.
@@ -196,7 +244,7 @@ func (r *Repository) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	r.mu.Lock()
 	r.asked = append(r.asked, name)
 	data, found := r.files[name]
-	down, slow := r.fault == Down, r.slow
+	down, slow, suites := r.fault == Down, r.slow, r.suites
 	r.mu.Unlock()
 	if slow != nil && strings.HasPrefix(name, "pool/") {
 		select {
@@ -208,6 +256,14 @@ func (r *Repository) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	switch {
 	case down:
 		http.Error(w, "out of order", http.StatusServiceUnavailable)
+	case strings.HasPrefix(name, folders):
+		for _, suite := range suites {
+			if file, found := strings.CutPrefix(name, folders+suite[0]+"/"); found {
+				http.ServeFile(w, request, filepath.Join(suite[1], filepath.Base(file)))
+				return
+			}
+		}
+		http.NotFound(w, request)
 	case !found:
 		http.NotFound(w, request)
 	default:
