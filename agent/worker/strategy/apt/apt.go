@@ -27,6 +27,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/osinfo"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/hostfs"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/program"
 )
 
 // Mode is what an upgrade changes.
@@ -87,13 +89,18 @@ func Defaults() Options {
 	}
 }
 
+// synced are the folders whose file systems are synced: apt syncs neither its lists
+// nor its archives, dpkg not all that its scripts write. Without it a power cut leaves
+// lists and archives empty.
+var synced = []string{"/var/lib/apt/lists", archivesFolder, "/var/lib/dpkg", "/etc", "/usr", "/boot"}
+
 // Strategy upgrades this host by apt.
 type Strategy struct {
 	Options
-	host      host
-	run       runner
+	host      hostfs.Root
+	run       program.Runner
 	sync      func() error
-	space     func(folder string) (filesystem, error)
+	space     func(folder string) (hostfs.Filesystem, error)
 	locked    func() (string, error)
 	lockLimit time.Duration
 
@@ -111,9 +118,9 @@ func New(o Options) (*Strategy, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("cannot use apt strategy: %w", err)
 	}
-	h := host{"/"}
+	h := hostfs.Root("/")
 	s := &Strategy{
-		Options: o, host: h, run: system(o.Output), sync: h.sync, space: h.filesystem, locked: h.holder, lockLimit: o.LockLimit,
+		Options: o, host: h, run: program.System(o.Output, environment...), sync: func() error { return h.Sync(synced...) }, space: h.Filesystem, locked: func() (string, error) { return h.Holder(lockFiles...) }, lockLimit: o.LockLimit,
 	}
 	s.native = s.architecture()
 	return s, nil
@@ -217,17 +224,17 @@ func (s *Strategy) Detect(ctx context.Context) error {
 	}
 	var lacks []string
 	for _, name := range []string{"/usr/bin/apt-get", "/usr/bin/apt-cache", "/usr/bin/apt-mark", "/usr/bin/dpkg", "/usr/bin/dpkg-query", "/var/lib/dpkg/status"} {
-		if !s.host.exists(name) {
+		if !s.host.Exists(name) {
 			lacks = append(lacks, name)
 		}
 	}
 	if len(lacks) > 0 {
 		return fmt.Errorf("cannot upgrade by apt: this host lacks %s; apt upgrades Debian and Ubuntu", strings.Join(lacks, ", "))
 	}
-	if s.host.root == "/" && os.Geteuid() != 0 {
+	if string(s.host) == "/" && os.Geteuid() != 0 {
 		return errors.New("cannot upgrade by apt: the worker is not root, and dpkg needs root")
 	}
-	if s.Sources != "" && !s.host.exists(s.Sources) {
+	if s.Sources != "" && !s.host.Exists(s.Sources) {
 		return fmt.Errorf("cannot upgrade by apt: apt-sources %s does not exist", s.Sources)
 	}
 	return nil
@@ -240,7 +247,7 @@ func (s *Strategy) Versions(ctx context.Context) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	versions, err := osinfo.Read(s.host.root)
+	versions, err := osinfo.Read(string(s.host))
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +269,7 @@ func matches(patterns []string, name string) bool {
 
 // VersionPaths implements strategy.Watcher.
 func (s *Strategy) VersionPaths() []string {
-	return append(osinfo.Paths(s.host.root), s.host.path("/var/lib/dpkg/status"))
+	return append(osinfo.Paths(string(s.host)), s.host.Path("/var/lib/dpkg/status"))
 }
 
 // Missing implements strategy.Strategy: a package counts when it is installed,
@@ -306,10 +313,10 @@ func (s *Strategy) architecture() func(context.Context) (string, error) {
 
 // read runs a command that only reads, and returns its standard output.
 func (s *Strategy) read(ctx context.Context, name string, args ...string) (string, error) {
-	c := command{name: name, args: args, quiet: true}
+	c := program.Command{Name: name, Args: args, Quiet: true}
 	is, err := s.run(ctx, c)
-	if err == nil && is.exit != 0 {
-		err = failure(c.describe(), is.exit, is.printed, nil)
+	if err == nil && is.Exit != 0 {
+		err = failure(c.Describe(), is.Exit, is.Printed, nil)
 	}
-	return is.stdout, err
+	return is.Stdout, err
 }

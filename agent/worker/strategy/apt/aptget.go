@@ -9,7 +9,16 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/hostfs"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/program"
 )
+
+// environment is that of every apt and dpkg: no question is asked, and no service is
+// restarted by needrestart.
+var environment = []string{
+	"DEBIAN_FRONTEND=noninteractive", "APT_LISTCHANGES_FRONTEND=none", "APT_LISTBUGS_FRONTEND=none",
+	"NEEDRESTART_SUSPEND=1", "NEEDRESTART_MODE=l",
+}
 
 // steps is what one call of the strategy has in common: where progress goes, and which
 // sources apt uses.
@@ -86,7 +95,7 @@ func (s span) at(percent int) int { return s.from + (s.to-s.from)*percent/100 }
 func (s *steps) apt(ctx context.Context, part span, args ...string) error {
 	var said []string
 	last := -1
-	c := command{name: "apt-get", env: s.conffileEnvironment(), status: func(line string) {
+	c := program.Command{Name: "apt-get", Env: s.conffileEnvironment(), Status: func(line string) {
 		is, ok := parseStatusLine(line)
 		if !ok {
 			return
@@ -100,12 +109,12 @@ func (s *steps) apt(ctx context.Context, part span, args ...string) error {
 			last = percent
 		}
 	}}
-	c.args = slices.Concat(s.options(), []string{"-o", "APT::Status-Fd=" + strconv.Itoa(statusFD)}, args)
+	c.Args = slices.Concat(s.options(), []string{"-o", "APT::Status-Fd=" + strconv.Itoa(program.StatusFD)}, args)
 	return s.locking(ctx, func() error {
 		said = nil
 		is, err := s.run(ctx, c)
-		if err == nil && is.exit != 0 {
-			err = failure("apt-get "+verb(args), is.exit, is.printed, said)
+		if err == nil && is.Exit != 0 {
+			err = failure("apt-get "+verb(args), is.Exit, is.Printed, said)
 		}
 		return err
 	})
@@ -126,11 +135,11 @@ func verb(args []string) string {
 
 // dpkg runs a dpkg that changes something. dpkg itself does not wait for a lock.
 func (s *steps) dpkg(ctx context.Context, args ...string) error {
-	c := command{name: "dpkg", env: s.conffileEnvironment(), args: append(s.conffileOptions(), args...)}
+	c := program.Command{Name: "dpkg", Env: s.conffileEnvironment(), Args: append(s.conffileOptions(), args...)}
 	return s.locking(ctx, func() error {
 		is, err := s.run(ctx, c)
-		if err == nil && is.exit != 0 {
-			err = failure("dpkg "+args[0], is.exit, is.printed, nil)
+		if err == nil && is.Exit != 0 {
+			err = failure("dpkg "+args[0], is.Exit, is.Printed, nil)
 		}
 		return err
 	})
@@ -150,7 +159,7 @@ func (s *steps) locking(ctx context.Context, do func() error) error {
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(lockPoll):
+		case <-time.After(hostfs.LockPoll):
 		}
 	}
 }
@@ -158,15 +167,15 @@ func (s *steps) locking(ctx context.Context, do func() error) error {
 // simulate asks apt-get what it would do. An error of class install says that apt
 // refuses.
 func (s *steps) simulate(ctx context.Context, args ...string) (simulation, error) {
-	c := command{name: "apt-get", quiet: true, args: slices.Concat(s.options(), []string{"--simulate"}, args)}
+	c := program.Command{Name: "apt-get", Quiet: true, Args: slices.Concat(s.options(), []string{"--simulate"}, args)}
 	is, err := s.run(ctx, c)
-	if err == nil && is.exit != 0 {
-		err = failure("apt-get --simulate "+verb(args), is.exit, is.printed, nil)
+	if err == nil && is.Exit != 0 {
+		err = failure("apt-get --simulate "+verb(args), is.Exit, is.Printed, nil)
 	}
 	if err != nil {
 		return simulation{}, err
 	}
-	would, err := parseSimulation(is.stdout)
+	would, err := parseSimulation(is.Stdout)
 	if err != nil {
 		return simulation{}, fmt.Errorf("cannot read what apt would do: %w", err)
 	}

@@ -59,7 +59,7 @@ func (s *steps) tellConffiles(ctx context.Context, changes []message.Change) err
 	if err != nil {
 		return err
 	}
-	for _, note := range conffileNotes(parseConffiles(printed), s.host.exists) {
+	for _, note := range conffileNotes(parseConffiles(printed), s.host.Exists) {
 		s.progress(96, message.CleanText("configuration file "+note))
 	}
 	return nil

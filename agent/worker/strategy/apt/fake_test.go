@@ -14,6 +14,8 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/hostfs"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/program"
 )
 
 // errKilled ends a command of a fake host that is killed.
@@ -70,8 +72,8 @@ func (f *fake) strategy() *Strategy {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	s.host, s.run, s.sync = host{f.root}, f.run, f.sync
-	s.space = func(string) (filesystem, error) { return filesystem{1, 1 << 40}, nil }
+	s.host, s.run, s.sync = hostfs.Root(f.root), f.run, f.sync
+	s.space = func(string) (hostfs.Filesystem, error) { return hostfs.Filesystem{ID: 1, Free: 1 << 40}, nil }
 	s.locked = func() (string, error) { return "", nil }
 	return s
 }
@@ -111,23 +113,23 @@ func (f *fake) change(do func()) error {
 	return nil
 }
 
-func (f *fake) run(_ context.Context, c command) (ended, error) {
+func (f *fake) run(_ context.Context, c program.Command) (program.Ended, error) {
 	var words, args []string
 	options := map[string]bool{}
-	for i := 0; i < len(c.args); i++ {
-		switch arg := c.args[i]; {
-		case arg == "-o" || arg == "-f" && c.name == "dpkg-query" || arg == "--format":
+	for i := 0; i < len(c.Args); i++ {
+		switch arg := c.Args[i]; {
+		case arg == "-o" || arg == "-f" && c.Name == "dpkg-query" || arg == "--format":
 			i++
-			words = append(words, c.args[i])
+			words = append(words, c.Args[i])
 		case strings.HasPrefix(arg, "-"):
 			options[arg] = true
 		default:
 			args = append(args, arg)
 		}
 	}
-	f.commands = append(f.commands, c.describe())
+	f.commands = append(f.commands, c.Describe())
 	printed, err := "", error(nil)
-	switch c.name {
+	switch c.Name {
 	case "dpkg":
 		printed, err = f.runDpkg(options)
 	case "dpkg-query":
@@ -144,9 +146,9 @@ func (f *fake) run(_ context.Context, c command) (ended, error) {
 		printed, err = f.get(args, options)
 	}
 	if refused, ok := errors.AsType[refusal](err); ok {
-		return ended{exit: 100, stdout: printed, printed: printed + string(refused)}, nil
+		return program.Ended{Exit: 100, Stdout: printed, Printed: printed + string(refused)}, nil
 	}
-	return ended{stdout: printed, printed: printed}, err
+	return program.Ended{Stdout: printed, Printed: printed}, err
 }
 
 // refusal is an error that apt prints.

@@ -12,6 +12,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/hostfs"
 )
 
 // Plan implements strategy.Strategy: it goes by the lists that the host has.
@@ -99,7 +100,7 @@ func (s *steps) listed(ctx context.Context) error {
 		return err
 	}
 	for name := range strings.Lines(printed) {
-		if found, err := filepath.Glob(s.host.path(strings.TrimSpace(name)) + "*"); err == nil && len(found) > 0 {
+		if found, err := filepath.Glob(s.host.Path(strings.TrimSpace(name)) + "*"); err == nil && len(found) > 0 {
 			return nil
 		}
 	}
@@ -430,5 +431,5 @@ func (s *steps) room(ctx context.Context, plan message.Plan) error {
 		}
 		archives = parseRecords(printed, native)
 	}
-	return shortage(needs(plan.Changes, plan.Download, archives, now), s.space)
+	return hostfs.Shortage(needs(plan.Changes, plan.Download, archives, now), s.space)
 }

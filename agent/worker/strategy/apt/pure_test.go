@@ -12,6 +12,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/osinfo"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/hostfs"
 )
 
 func TestCompareVersions(t *testing.T) {
@@ -440,29 +441,31 @@ func TestNeeds(t *testing.T) {
 	archives := map[string]archive{"a=2": {unpacked: 30 * mib}, "linux-image-6.1.0-31-amd64=6.1.1": {unpacked: 400 * mib}}
 	now := packages{"a": {size: 10 * mib}, "gone": {size: 5 * mib}}
 	list := needs(changes, 80*mib, archives, now)
-	want := []need{{archivesFolder, 80 * mib}, {"/usr", (20-5+400)*mib + 400*mib + spare}, {"/boot", bootRoom}}
+	want := []hostfs.Need{
+		{Folder: archivesFolder, Bytes: 80 * mib}, {Folder: "/usr", Bytes: (20-5+400)*mib + 400*mib + spare}, {Folder: "/boot", Bytes: bootRoom},
+	}
 	if !slices.Equal(list, want) {
 		t.Errorf("got %v, want %v", list, want)
 	}
 	if got := needs(nil, 0, nil, now); got != nil {
 		t.Errorf("nothing needs %v", got)
 	}
-	one := func(free int64) func(string) (filesystem, error) {
-		return func(string) (filesystem, error) { return filesystem{1, free}, nil }
+	one := func(free int64) func(string) (hostfs.Filesystem, error) {
+		return func(string) (hostfs.Filesystem, error) { return hostfs.Filesystem{ID: 1, Free: free}, nil }
 	}
-	if err := shortage(list, one(2000*mib)); err != nil {
+	if err := hostfs.Shortage(list, one(2000*mib)); err != nil {
 		t.Error(err)
 	}
-	err := shortage(list, one(500*mib))
+	err := hostfs.Shortage(list, one(500*mib))
 	if strategy.ClassOf(err) != message.Space || !strings.Contains(err.Error(), "/var/cache/apt/archives and /usr and /boot, and 500 MiB are free") {
 		t.Errorf("got %v", err)
 	}
 	// Each file system for itself.
-	err = shortage(list, func(folder string) (filesystem, error) {
+	err = hostfs.Shortage(list, func(folder string) (hostfs.Filesystem, error) {
 		if folder == "/boot" {
-			return filesystem{2, 10 * mib}, nil
+			return hostfs.Filesystem{ID: 2, Free: 10 * mib}, nil
 		}
-		return filesystem{1, 5000 * mib}, nil
+		return hostfs.Filesystem{ID: 1, Free: 5000 * mib}, nil
 	})
 	if err == nil || !strings.Contains(err.Error(), "needs 64 MiB in /boot, and 10 MiB are free") {
 		t.Errorf("got %v", err)

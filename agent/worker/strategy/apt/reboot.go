@@ -54,8 +54,8 @@ var builtFrom = regexp.MustCompile(` Debian (\S+) `)
 
 // rebootReason says why this host must reboot.
 func (s *Strategy) rebootReason(now packages) (string, error) {
-	signs := rebootSigns{marked: s.host.exists(rebootMarker), container: s.host.exists("/run/systemd/container")}
-	asked, err := s.host.read(rebootPackages)
+	signs := rebootSigns{marked: s.host.Exists(rebootMarker), container: s.host.Exists("/run/systemd/container")}
+	asked, err := s.host.Read(rebootPackages)
 	if err != nil {
 		return "", err
 	}
@@ -66,10 +66,10 @@ func (s *Strategy) rebootReason(now packages) (string, error) {
 		}
 		seen[name] = true
 	}
-	if signs.kernels, err = osinfo.ReadKernels(s.host.root); err != nil {
+	if signs.kernels, err = osinfo.ReadKernels(string(s.host)); err != nil {
 		return "", err
 	}
-	version, err := s.host.read("/proc/sys/kernel/version")
+	version, err := s.host.Read("/proc/sys/kernel/version")
 	if err != nil {
 		return "", err
 	}
@@ -96,10 +96,10 @@ func (s *Strategy) willReboot(plan message.Plan, now packages) string {
 // verifyKernel checks that a planned kernel runs: the boot loader may have started
 // another one.
 func (s *Strategy) verifyKernel(plan message.Plan) error {
-	if s.host.exists("/run/systemd/container") {
+	if s.host.Exists("/run/systemd/container") {
 		return nil
 	}
-	kernels, err := osinfo.ReadKernels(s.host.root)
+	kernels, err := osinfo.ReadKernels(string(s.host))
 	if err != nil {
 		return err
 	}

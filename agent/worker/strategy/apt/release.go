@@ -34,7 +34,7 @@ func (s *Strategy) kept() string   { return filepath.Join(s.StateDir, "release",
 // prepareRelease checks whether the host can go to the release, stages the sources
 // and fetches their lists.
 func (s *steps) prepareRelease(ctx context.Context) error {
-	is, err := osinfo.ReadRelease(s.host.root)
+	is, err := osinfo.ReadRelease(string(s.host))
 	if err != nil {
 		return err
 	}
@@ -137,16 +137,16 @@ func ownSources(printed, id string) func(sourceEntry) bool {
 
 // sourceFiles reads the sources of the host, by their names below /etc/apt.
 func (s *Strategy) sourceFiles() (map[string]string, error) {
-	names, err := s.host.names(filepath.Join(aptFolder, moreSources))
+	names, err := s.host.Names(filepath.Join(aptFolder, moreSources))
 	if err != nil {
 		return nil, err
 	}
 	files := map[string]string{}
 	for _, name := range append([]string{mainSources}, prefixed(names)...) {
-		if !s.host.exists(filepath.Join(aptFolder, name)) {
+		if !s.host.Exists(filepath.Join(aptFolder, name)) {
 			continue
 		}
-		if files[name], err = s.host.read(filepath.Join(aptFolder, name)); err != nil {
+		if files[name], err = s.host.Read(filepath.Join(aptFolder, name)); err != nil {
 			return nil, err
 		}
 	}
@@ -198,7 +198,7 @@ func (s *steps) replaceSources(before, after string) error {
 		case errBefore != nil || errAfter != nil || files[name] != string(was):
 			return strategy.Fail(message.Install, fmt.Errorf("%s was changed since the host was prepared; prepare it again", filepath.Join(aptFolder, name)))
 		default:
-			if err := durable.WriteFile(s.host.path(filepath.Join(aptFolder, name)), next, 0o644); err != nil {
+			if err := durable.WriteFile(s.host.Path(filepath.Join(aptFolder, name)), next, 0o644); err != nil {
 				return err
 			}
 		}

@@ -113,7 +113,7 @@ func (o offers) has(version string) bool {
 func (s *Strategy) archiveOf(c message.Change) string {
 	name, _, _ := strings.Cut(c.Name, ":")
 	file := name + "_" + strings.ReplaceAll(c.To, ":", "%3a") + "_*.deb"
-	found, err := filepath.Glob(s.host.path(filepath.Join(archivesFolder, file)))
+	found, err := filepath.Glob(s.host.Path(filepath.Join(archivesFolder, file)))
 	if err != nil || len(found) != 1 {
 		return ""
 	}

@@ -1,14 +1,11 @@
 package apt
 
 import (
-	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/hostfs"
 )
 
 // archive is what the lists say about one version of a package.
@@ -52,12 +49,6 @@ func parseURIs(printed string) (bytes int64) {
 	return bytes
 }
 
-// need is how much room an upgrade takes in a folder.
-type need struct {
-	folder string
-	bytes  int64
-}
-
 const (
 	archivesFolder = "/var/cache/apt/archives"
 	// spare is kept free for databases, logs and what scripts write.
@@ -69,7 +60,7 @@ const (
 // needs returns the room that a plan takes: for the download, for what the new
 // versions take more than the old ones, for one package whose old and new files are
 // there at once (the largest), and in /boot for each new kernel.
-func needs(changes []message.Change, download int64, archives map[string]archive, now packages) []need {
+func needs(changes []message.Change, download int64, archives map[string]archive, now packages) []hostfs.Need {
 	more, largest, kernels := int64(0), int64(0), int64(0)
 	for _, c := range changes {
 		unpacked := archives[c.Name+"="+c.To].unpacked
@@ -82,9 +73,9 @@ func needs(changes []message.Change, download int64, archives map[string]archive
 	if len(changes) == 0 {
 		return nil
 	}
-	list := []need{{archivesFolder, download}, {"/usr", max(more, 0) + largest + spare}}
+	list := []hostfs.Need{{Folder: archivesFolder, Bytes: download}, {Folder: "/usr", Bytes: max(more, 0) + largest + spare}}
 	if kernels > 0 {
-		list = append(list, need{"/boot", kernels * bootRoom})
+		list = append(list, hostfs.Need{Folder: "/boot", Bytes: kernels * bootRoom})
 	}
 	return list
 }
@@ -96,33 +87,3 @@ func isKernel(name string) bool {
 	rest = strings.TrimPrefix(rest, "unsigned-")
 	return ok && rest != "" && isDigit(rest[0]) && !strings.HasSuffix(rest, "-dbg")
 }
-
-// filesystem is where a folder is.
-type filesystem struct {
-	id   uint64
-	free int64
-}
-
-// shortage returns an error of class space if a file system has less room than all
-// of its folders need together.
-func shortage(list []need, at func(folder string) (filesystem, error)) error {
-	wanted, free, folders := map[uint64]int64{}, map[uint64]int64{}, map[uint64][]string{}
-	for _, n := range list {
-		is, err := at(n.folder)
-		if err != nil {
-			return err
-		}
-		wanted[is.id] += n.bytes
-		free[is.id] = is.free
-		folders[is.id] = append(folders[is.id], n.folder)
-	}
-	for _, id := range slices.Sorted(maps.Keys(wanted)) {
-		if wanted[id] > free[id] {
-			return strategy.Fail(message.Space, fmt.Errorf("the upgrade needs %d MiB in %s, and %d MiB are free; make room on this disk",
-				mebibytes(wanted[id]+1<<20-1), strings.Join(folders[id], " and "), mebibytes(free[id])))
-		}
-	}
-	return nil
-}
-
-func mebibytes(bytes int64) int64 { return bytes >> 20 }

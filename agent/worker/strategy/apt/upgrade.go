@@ -139,7 +139,7 @@ func (s *steps) condition(ctx context.Context, changes []message.Change) (condit
 	if err != nil {
 		return condition{}, err
 	}
-	updates, err := s.host.names("/var/lib/dpkg/updates")
+	updates, err := s.host.Names("/var/lib/dpkg/updates")
 	if err != nil {
 		return condition{}, err
 	}

@@ -1,4 +1,7 @@
-package apt
+// Package program runs the programs of a strategy, such as apt-get or dnf: to their end,
+// with what they print in memory and copied for people. What a program ended with is
+// no error here: the strategy decides what it means.
+package program
 
 import (
 	"bytes"
@@ -8,43 +11,46 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 )
 
-// command is a program with its arguments.
-type command struct {
-	name string
-	args []string
-	// env is added to the environment.
-	env []string
-	// status, if it is not nil, gets each line that apt writes to APT::Status-Fd.
-	status func(line string)
-	// quiet keeps what is printed out of the output of the step: it is only read.
-	quiet bool
+// Command is a program with its arguments.
+type Command struct {
+	Name string
+	Args []string
+	// Env is added to the environment.
+	Env []string
+	// Status, if it is not nil, gets each line that the program writes to StatusFD.
+	Status func(line string)
+	// Quiet keeps what is printed out of the output of the step: it is only read.
+	Quiet bool
 }
 
-// ended is a command that has ended.
-type ended struct {
-	exit int
-	// stdout is standard output, printed that and standard error. For a command that is
+// Ended is a command that has ended.
+type Ended struct {
+	Exit int
+	// Stdout is standard output, Printed that and standard error. For a command that is
 	// not quiet they are the same.
-	stdout, printed string
+	Stdout, Printed string
 }
 
-// runner runs a command to its end. An error means that it could not be run, or was
+// Runner runs a command to its end. An error means that it could not be run, or was
 // stopped because ctx ended; what it ended with is no error.
-type runner func(ctx context.Context, c command) (ended, error)
+type Runner func(ctx context.Context, c Command) (Ended, error)
 
 // maxPrinted bounds what a command may print, in bytes. A command that prints more is
 // stopped, since a part of a plan is no plan.
 const maxPrinted = 64 << 20
 
-// statusFD is the descriptor of APT::Status-Fd.
-const statusFD = 3
+// StatusFD is the descriptor of Command.Status: that of APT::Status-Fd.
+const StatusFD = 3
 
 // stopGrace is how long a program may take to end after SIGTERM.
 const stopGrace = 30 * time.Second
@@ -52,30 +58,28 @@ const stopGrace = 30 * time.Second
 // tailEvery is how often the output of a command is read while it runs.
 const tailEvery = 200 * time.Millisecond
 
-// environment is that of every command: no question is asked, no service is restarted
-// by needrestart, and messages are English.
+// environment is that of every command: messages are English.
 var environment = []string{
 	"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C.UTF-8", "LANG=C.UTF-8", "TERM=dumb",
-	"DEBIAN_FRONTEND=noninteractive", "APT_LISTCHANGES_FRONTEND=none", "APT_LISTBUGS_FRONTEND=none",
-	"NEEDRESTART_SUSPEND=1", "NEEDRESTART_MODE=l",
 }
 
-// system returns the runner of this machine. Outputs are copied to out.
+// System returns the runner of this machine. Outputs are copied to out; env is added to
+// the environment of every command.
 //
-// The outputs are files in memory, not pipes: when this process is killed, apt and dpkg
+// The outputs are files in memory, not pipes: when this process is killed, the programs
 // go on, where a closed pipe would end them halfway, and a daemon that a package starts
 // may keep them open.
-func system(out io.Writer) runner {
-	return func(ctx context.Context, c command) (result ended, err error) {
-		r := running{out: out, command: c}
+func System(out io.Writer, env ...string) Runner {
+	return func(ctx context.Context, c Command) (result Ended, err error) {
+		r := running{out: out, Command: c}
 		if err := r.open(); err != nil {
-			return ended{}, fmt.Errorf("cannot run %s: %w", c.describe(), err)
+			return Ended{}, fmt.Errorf("cannot run %s: %w", c.Describe(), err)
 		}
 		defer func() { err = errors.Join(err, r.close()) }()
 		ctx, stop := context.WithCancelCause(ctx)
 		defer stop(nil)
-		cmd := exec.CommandContext(ctx, c.name, c.args...)
-		cmd.Env = append(append([]string(nil), environment...), c.env...)
+		cmd := exec.CommandContext(ctx, c.Name, c.Args...) //nolint:gosec // the strategy names the program
+		cmd.Env = slices.Concat(environment, env, c.Env)
 		cmd.Dir = "/"
 		cmd.Stdout, cmd.Stderr = r.stdout, r.stderr
 		if r.status != nil {
@@ -84,7 +88,7 @@ func system(out io.Writer) runner {
 		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 		cmd.WaitDelay = stopGrace
 		if err := cmd.Start(); err != nil {
-			return ended{}, fmt.Errorf("cannot run %s: %w", c.describe(), err)
+			return Ended{}, fmt.Errorf("cannot run %s: %w", c.Describe(), err)
 		}
 		exited := make(chan error, 1)
 		go func() { exited <- cmd.Wait() }()
@@ -95,7 +99,7 @@ func system(out io.Writer) runner {
 
 // running is a command that runs.
 type running struct {
-	command
+	Command
 	out                    io.Writer
 	stdout, stderr, status *os.File
 	// told and copied are how far status and output were read.
@@ -104,10 +108,10 @@ type running struct {
 
 func (r *running) open() (err error) {
 	files := []**os.File{&r.stdout}
-	if r.quiet {
+	if r.Quiet {
 		files = append(files, &r.stderr)
 	}
-	if r.command.status != nil {
+	if r.Command.Status != nil {
 		files = append(files, &r.status)
 	}
 	for _, file := range files {
@@ -163,11 +167,11 @@ func (r *running) tail(atEnd bool) error {
 			whole = len(text)
 		}
 		for line := range strings.Lines(string(text[:whole])) {
-			r.command.status(strings.TrimRight(line, "\n"))
+			r.Command.Status(strings.TrimRight(line, "\n"))
 		}
 		r.told += int64(whole)
 	}
-	if r.quiet {
+	if r.Quiet {
 		return nil
 	}
 	text, err := from(r.stdout, r.copied)
@@ -176,7 +180,7 @@ func (r *running) tail(atEnd bool) error {
 	}
 	r.copied += int64(len(text))
 	if r.out != nil {
-		_, _ = r.out.Write(text) // The copy is for people; apt must not stop without it.
+		_, _ = r.out.Write(text) // The copy is for people; the program must not stop without it.
 	}
 	return nil
 }
@@ -195,43 +199,43 @@ func from(file *os.File, at int64) ([]byte, error) {
 	return text, err
 }
 
-func (r *running) end(ctx context.Context, err error) (ended, error) {
+func (r *running) end(ctx context.Context, err error) (Ended, error) {
 	stdout, readErr := from(r.stdout, 0)
 	if readErr != nil {
-		return ended{}, fmt.Errorf("%s: %w", r.describe(), readErr)
+		return Ended{}, fmt.Errorf("%s: %w", r.Describe(), readErr)
 	}
-	result := ended{stdout: string(stdout), printed: string(stdout)}
-	if r.quiet {
+	result := Ended{Stdout: string(stdout), Printed: string(stdout)}
+	if r.Quiet {
 		stderr, readErr := from(r.stderr, 0)
 		if readErr != nil {
-			return ended{}, fmt.Errorf("%s: %w", r.describe(), readErr)
+			return Ended{}, fmt.Errorf("%s: %w", r.Describe(), readErr)
 		}
-		result.printed += string(stderr)
+		result.Printed += string(stderr)
 	}
 	exited, isExit := errors.AsType[*exec.ExitError](err)
 	switch {
 	case ctx.Err() != nil:
-		return result, fmt.Errorf("%s was stopped: %w", r.describe(), context.Cause(ctx))
+		return result, fmt.Errorf("%s was stopped: %w", r.Describe(), context.Cause(ctx))
 	case isExit && exited.Exited():
-		result.exit = exited.ExitCode()
+		result.Exit = exited.ExitCode()
 	case isExit:
-		return result, fmt.Errorf("%s was ended: %w", r.describe(), exited)
+		return result, fmt.Errorf("%s was ended: %w", r.Describe(), exited)
 	case err != nil:
-		return result, fmt.Errorf("cannot run %s: %w", r.describe(), err)
+		return result, fmt.Errorf("cannot run %s: %w", r.Describe(), err)
 	}
 	return result, nil
 }
 
-// describe returns the command for people, without options and without the many
+// Describe returns the command for people, without options and without the many
 // packages of a plan.
-func (c command) describe() string {
-	for i := 0; i < len(c.args); i++ {
-		switch arg := c.args[i]; {
+func (c Command) Describe() string {
+	for i := 0; i < len(c.Args); i++ {
+		switch arg := c.Args[i]; {
 		case arg == "-o":
 			i++
 		case !strings.HasPrefix(arg, "-"):
-			return c.name + " " + arg
+			return c.Name + " " + arg
 		}
 	}
-	return strings.TrimSpace(c.name + " " + few(c.args))
+	return strings.TrimSpace(c.Name + " " + text.List(c.Args, 5))
 }

@@ -1,0 +1,87 @@
+package hostfs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
+)
+
+// Holder returns who holds one of some locks of fcntl(2), such as "process 104
+// (apt-get) holds /var/lib/dpkg/lock"; empty if nobody does.
+func (r Root) Holder(files ...string) (string, error) {
+	for _, name := range files {
+		pid, err := lockedBy(r.Path(name))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return "", fmt.Errorf("cannot test the lock %s: %w", name, err)
+		case pid != 0:
+			return Holds(pid, name), nil
+		}
+	}
+	return "", nil
+}
+
+// Holds says for people that a process holds a lock.
+func Holds(pid int, name string) string {
+	comm, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm")) // It may just have ended.
+	return fmt.Sprintf("process %d (%s) holds %s", pid, strings.TrimSpace(string(comm)), name)
+}
+
+// lockedBy returns the process that holds a lock; 0 if none does.
+func lockedBy(path string) (int, error) {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = file.Close() }()
+	lock := unix.Flock_t{Type: unix.F_WRLCK}
+	if err := unix.FcntlFlock(file.Fd(), unix.F_GETLK, &lock); err != nil {
+		return 0, err
+	}
+	if lock.Type == unix.F_UNLCK {
+		return 0, nil
+	}
+	return int(lock.Pid), nil
+}
+
+// LockPoll is how often a lock is tried that somebody holds: fcntl(2) tells nobody
+// when it becomes free, and waiting in it would take it.
+const LockPoll = 500 * time.Millisecond
+
+// Await waits until holder names nobody: also a program that has outlived an agent
+// that was killed. It waits for ever if until is zero; otherwise it fails then, and
+// advice says what a person can do.
+func Await(ctx context.Context, holder func() (string, error), until time.Time, advice string, progress func(int, string)) error {
+	said := ""
+	for {
+		who, err := holder()
+		if who == "" || err != nil {
+			return err
+		}
+		if !until.IsZero() && !time.Now().Before(until) {
+			return strategy.Fail(message.Lock, fmt.Errorf("%s; %s", who, advice))
+		}
+		if who != said {
+			progress(-1, "waiting: "+who)
+			said = who
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("while %s: %w", who, context.Cause(ctx))
+		case <-time.After(LockPoll):
+		}
+	}
+}
