@@ -189,6 +189,10 @@ func TestPrintConfig(t *testing.T) {
 	if code != exitOK || !strings.Contains(stdout, "apt-mode: security") || !strings.Contains(stdout, "- linux-image-*\n") || !strings.Contains(stdout, "apt-phased: exclude") {
 		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
 	}
+	code, stdout, stderr = call(t, "worker", "--config", "../../examples/agent/worker-dnf.yaml", "--print-config")
+	if code != exitOK || !strings.Contains(stdout, "dnf-mode: security") || !strings.Contains(stdout, "- kernel-*\n") || !strings.Contains(stdout, "dnf-lock-limit: 10m") {
+		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
+	}
 }
 
 // TestPrintedConfigWorks checks that what --print-config prints has the same

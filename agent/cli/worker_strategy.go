@@ -28,6 +28,7 @@ type strategyOptions struct {
 	State string `kong:"-" json:"state,omitempty"`
 
 	Apt    aptOptions    `embed:"" prefix:"apt-" json:"apt"`
+	DNF    dnfOptions    `embed:"" prefix:"dnf-" json:"dnf"`
 	RAUC   raucOptions   `embed:"" prefix:"rauc-" json:"rauc"`
 	OSTree ostreeOptions `embed:"" prefix:"ostree-" json:"ostree"`
 }
@@ -49,6 +50,7 @@ type native struct {
 // options a member of strategyOptions.
 var natives = map[string]native{
 	"apt":  {open: openApt, signs: []string{"/var/lib/dpkg/status"}},
+	"dnf":  {open: openDNF, signs: []string{"/etc/dnf/dnf.conf"}},
 	"rauc": {open: openRAUC, signs: []string{"/etc/rauc/system.conf", "/usr/lib/rauc/system.conf"}, image: true},
 	// A system that OSTree has started may be managed by another program.
 	"ostree":     {open: openOSTree(ostree.OSTree), signs: []string{ostreeBooted}, unless: []string{"/usr/bin/rpm-ostree", "/usr/bin/bootc"}, image: true},

@@ -55,6 +55,7 @@ func TestStrategyFlags(t *testing.T) { //nolint:paralleltest // it adds to nativ
 		"scripts too many": {[]string{"--strategy", "of-a-test", "--scripts", t.TempDir()}, "scripts: strategy of-a-test has no scripts; leave it out"},
 		"no such strategy": {[]string{"--strategy", "magic"}, `strategy: "magic" is not a strategy; use auto, or one of exec, apt`},
 		"wrong options":    {[]string{"--strategy", "apt", "--apt-mode", "packages"}, "apt-packages: none is given"},
+		"no packages":      {[]string{"--strategy", "dnf", "--dnf-mode", "packages"}, "dnf-packages: none is given"},
 		"no bundle":        {[]string{"--strategy", "rauc"}, "rauc-bundle is missing; set the address of the bundle"},
 		"http":             {[]string{"--strategy", "rauc", "--rauc-bundle", "http://updates.example.org/a.raucb"}, "without encryption; use https, or allow http (rauc-allow-http)"},
 		"no branch":        {[]string{"--strategy", "ostree", "--ostree-ref", "stable"}, `ostree-ref: "stable" is no branch of a remote; use REMOTE:BRANCH`},
@@ -76,13 +77,15 @@ func TestDetectStrategy(t *testing.T) { //nolint:paralleltest // it adds to nati
 	natives["of-an-image"] = native{signs: []string{"/etc/image.conf", "/run/image"}, image: true}
 	natives["of-rpm"] = native{signs: []string{"/var/lib/rpm"}}
 	t.Cleanup(func() { delete(natives, "of-an-image"); delete(natives, "of-rpm") })
-	const dpkg = "/var/lib/dpkg/status"
+	const dpkg, dnf = "/var/lib/dpkg/status", "/etc/dnf/dnf.conf"
 	for name, row := range map[string]struct { //nolint:paralleltest // it adds to natives
 		scripts         string
 		has             []string
 		want, why, fail string
 	}{
 		"a Debian":                  {"", []string{dpkg}, "apt", dpkg + " exists", ""},
+		"a Fedora":                  {"", []string{dnf}, "dnf", dnf + " exists", ""},
+		"a Debian with dnf":         {"", []string{dpkg, dnf}, "", "", "may be upgraded by apt or by dnf (" + dpkg + " exists, " + dnf + " exists); name the one to use"},
 		"a Debian with scripts":     {"/etc/scripts", []string{dpkg}, "exec", "scripts is /etc/scripts", ""},
 		"an image made from Debian": {"", []string{dpkg, "/run/image"}, "of-an-image", "/run/image exists", ""},
 		"two kinds of packages":     {"", []string{dpkg, "/var/lib/rpm"}, "", "", "may be upgraded by apt or by of-rpm (" + dpkg + " exists, /var/lib/rpm exists); name the one to use"},
@@ -102,29 +105,31 @@ func TestDetectStrategy(t *testing.T) { //nolint:paralleltest // it adds to nati
 	}
 }
 
-// TestAptGuide checks that the guide names each flag of the strategy apt with each of
-// its words.
-func TestAptGuide(t *testing.T) {
+// TestPackageGuides checks that the guides of the strategies for packages name each flag
+// with each of its words.
+func TestPackageGuides(t *testing.T) {
 	t.Parallel()
-	guide, err := os.ReadFile("../../templates/guides/apt.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	flags := 0
-	for field := range reflect.TypeFor[aptOptions]().Fields() {
-		flags++
-		words := []string{"apt-" + strings.ToLower(strings.ReplaceAll(strings.ReplaceAll(field.Name, "Party", "-party"), "Limit", "-limit"))}
-		if enum := field.Tag.Get("enum"); enum != "" {
-			words = append(words, strings.Split(enum, ",")...)
+	for name, options := range map[string]reflect.Type{"apt": reflect.TypeFor[aptOptions](), "dnf": reflect.TypeFor[dnfOptions]()} {
+		guide, err := os.ReadFile("../../templates/guides/" + name + ".md")
+		if err != nil {
+			t.Fatal(err)
 		}
-		for _, word := range words {
-			if !strings.Contains(string(guide), "`"+word+"`") {
-				t.Errorf("the guide does not name %s of %s", word, field.Name)
+		flags := 0
+		for field := range options.Fields() {
+			flags++
+			words := []string{name + "-" + strings.ToLower(strings.ReplaceAll(strings.ReplaceAll(field.Name, "Party", "-party"), "Limit", "-limit"))}
+			if enum := field.Tag.Get("enum"); enum != "" {
+				words = append(words, strings.Split(enum, ",")...)
+			}
+			for _, word := range words {
+				if !strings.Contains(string(guide), "`"+word+"`") {
+					t.Errorf("the guide of %s does not name %s of %s", name, word, field.Name)
+				}
 			}
 		}
-	}
-	if flags == 0 {
-		t.Error("strategy apt has no flags")
+		if flags == 0 {
+			t.Errorf("strategy %s has no flags", name)
+		}
 	}
 }
 

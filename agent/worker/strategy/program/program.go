@@ -111,7 +111,7 @@ func (r *running) open() (err error) {
 	if r.Quiet {
 		files = append(files, &r.stderr)
 	}
-	if r.Command.Status != nil {
+	if r.Status != nil {
 		files = append(files, &r.status)
 	}
 	for _, file := range files {
@@ -167,7 +167,7 @@ func (r *running) tail(atEnd bool) error {
 			whole = len(text)
 		}
 		for line := range strings.Lines(string(text[:whole])) {
-			r.Command.Status(strings.TrimRight(line, "\n"))
+			r.Status(strings.TrimRight(line, "\n"))
 		}
 		r.told += int64(whole)
 	}

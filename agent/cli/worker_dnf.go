@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/dnf"
+)
+
+// dnfOptions are the flags of the strategy dnf.
+type dnfOptions struct {
+	Mode      string   `help:"What strategy dnf upgrades: all packages, those that an advisory names as a security update, or the packages of --dnf-packages." enum:"all,security,packages" default:"all" env:"OSUPGRADE_DNF_MODE" placeholder:"all|security|packages"`
+	Packages  []string `help:"Package of mode packages: a name or pattern of installed ones, such as 'nginx*', or name=version, which may be an older one; repeatable." env:"OSUPGRADE_DNF_PACKAGES" placeholder:"NAME"`
+	LockLimit length   `help:"Longest time to wait for another dnf or rpm to end, such as 10m." default:"10m" env:"OSUPGRADE_DNF_LOCK_LIMIT"`
+	Versions  []string `help:"Package whose version is published, a name or pattern such as 'kernel-*'; repeatable." default:"kernel-core,dnf,rpm,systemd,glibc,openssl-libs,osupgrade-agent" env:"OSUPGRADE_DNF_VERSIONS" placeholder:"NAME"`
+}
+
+func openDNF(o strategyOptions) (strategy.Strategy, error) {
+	d := o.DNF
+	s, err := dnf.New(dnf.Options{
+		Mode: dnf.Mode(d.Mode), Packages: d.Packages, LockLimit: time.Duration(d.LockLimit), Versions: d.Versions,
+		StateDir: filepath.Join(o.State, "dnf"), Output: os.Stderr,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}

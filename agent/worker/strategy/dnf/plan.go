@@ -1,0 +1,100 @@
+package dnf
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+)
+
+// changes returns the changes of what dnf would do, each package once. A package that
+// is installed beside its older versions, such as a kernel, has no version before,
+// unless dnf removes the oldest of them in exchange.
+func changes(would resolved, now database) []message.Change {
+	all := map[string]message.Change{}
+	for _, is := range slices.Concat(would.packages, would.replaced) {
+		c := all[is.key]
+		c.Name = is.key
+		switch is.action {
+		case removes:
+			c.From = is.version
+		case upgrades, downgrades:
+			c.From, c.To = now.newest(is.key), is.version
+			if old := now.otherArchitecture(is.key); c.From == "" && old != "" {
+				all[old] = message.Change{Name: old, From: now.newest(old)}
+			}
+		default:
+			c.To = is.version
+		}
+		all[is.key] = c
+	}
+	return slices.Collect(maps.Values(all))
+}
+
+// otherArchitecture returns the package that an upgrade replaces when it goes from
+// noarch to the architecture of the host, or back.
+func (d database) otherArchitecture(key string) string {
+	name, arch := splitKey(key)
+	if arch != "noarch" {
+		if other := name + ".noarch"; len(d[other]) > 0 {
+			return other
+		}
+		return ""
+	}
+	for _, other := range slices.Sorted(maps.Keys(d)) {
+		if is, _ := splitKey(other); is == name {
+			return other
+		}
+	}
+	return ""
+}
+
+// offers are the newest versions that repositories have of installed packages, by
+// "name.arch".
+type offers map[string]string
+
+// heldBack are facts about packages that stay as they are.
+type heldBack struct {
+	now database
+	// offered are those that dnf may install, unlocked those without the locks of
+	// versionlock, all those without locks and excludes.
+	offered, unlocked, all offers
+	changes                []message.Change
+	skipped                []item
+	rejected               map[string]string
+	mode                   Mode
+}
+
+// list tells why each package stays that has a newer version.
+func (h heldBack) list() []message.Held {
+	planned, skipped := map[string]bool{}, map[string]bool{}
+	for _, c := range h.changes {
+		planned[c.Name] = true
+	}
+	for _, is := range h.skipped {
+		skipped[is.key] = true
+	}
+	var held []message.Held
+	for _, key := range slices.Sorted(maps.Keys(h.all)) {
+		if planned[key] {
+			continue
+		}
+		reason := "dnf does not choose it now"
+		switch {
+		case h.rejected[key] == h.all[key]:
+			reason = "it was rolled back on this host"
+		case h.offered[key] == "" && h.unlocked[key] == "":
+			reason = "excluded by excludepkgs in the configuration of dnf"
+		case h.offered[key] == "":
+			reason = "locked to its version by dnf versionlock"
+		case skipped[key]:
+			reason = "its dependencies are not met now"
+		case h.mode == Security:
+			reason = "not a security update"
+		case h.mode == Packages:
+			reason = "dnf-packages names another version"
+		}
+		held = append(held, message.Held{Name: key, Version: h.now.newest(key), Offered: h.all[key], Reason: reason})
+	}
+	return held
+}

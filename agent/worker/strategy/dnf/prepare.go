@@ -1,0 +1,270 @@
+package dnf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/hostfs"
+)
+
+// Plan implements strategy.Strategy: it goes by the metadata that the host has.
+func (s *Strategy) Plan(ctx context.Context, job strategy.Job) (message.Plan, error) {
+	plan, err := s.steps(job).plan(ctx, job)
+	if err != nil {
+		return message.Plan{}, fmt.Errorf("cannot plan the upgrade: %w", err)
+	}
+	return plan, nil
+}
+
+// Prepare implements strategy.Strategy.
+func (s *Strategy) Prepare(ctx context.Context, job strategy.Job) (message.Plan, error) {
+	plan, err := s.steps(job).prepare(ctx, job)
+	if err != nil {
+		return message.Plan{}, fmt.Errorf("cannot prepare the upgrade: %w", err)
+	}
+	return plan, nil
+}
+
+func (s *steps) prepare(ctx context.Context, job strategy.Job) (message.Plan, error) {
+	if err := s.awaitLocks(ctx); err != nil {
+		return message.Plan{}, err
+	}
+	s.progress(0, "refreshing the repositories")
+	if err := s.dnf(ctx, "makecache", "--refresh", "makecache"); err != nil {
+		return message.Plan{}, err
+	}
+	if err := s.sound(ctx); err != nil {
+		return message.Plan{}, err
+	}
+	plan, err := s.plan(ctx, job)
+	if err != nil {
+		return message.Plan{}, err
+	}
+	s.progress(20, "the plan has "+text.Count(len(plan.Changes), "change", "changes"))
+	if len(plan.Changes) > 0 {
+		if err := s.download(ctx, plan); err != nil {
+			return message.Plan{}, err
+		}
+	}
+	s.progress(98, "syncing to disk")
+	return plan, s.sync()
+}
+
+// sound checks that no package has two versions that must not be beside each other. To
+// repair a host changes what runs, which prepare must not.
+func (s *steps) sound(ctx context.Context) error {
+	rows, err := s.query(ctx, "%{name}.%{arch}", "--duplicates")
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	var names []string
+	for _, row := range rows {
+		names = append(names, row[0])
+	}
+	slices.Sort(names)
+	return strategy.Fail(message.Install, fmt.Errorf("%s has two versions, from a transaction that was interrupted before this run; run: dnf remove --duplicates",
+		few(slices.Compact(names))))
+}
+
+// plan returns what an upgrade changes by the metadata that is there.
+func (s *steps) plan(ctx context.Context, job strategy.Job) (message.Plan, error) {
+	now, taken, err := s.installed(ctx)
+	if err != nil {
+		return message.Plan{}, err
+	}
+	facts := heldBack{now: now, rejected: job.Rejected, mode: s.Mode}
+	for _, ask := range []struct {
+		into *offers
+		args []string
+	}{
+		{&facts.offered, nil},
+		{&facts.unlocked, []string{"--disableplugin=versionlock"}},
+		{&facts.all, []string{"--disableplugin=versionlock", "--disableexcludes=all"}},
+	} {
+		if *ask.into, err = s.offers(ctx, ask.args...); err != nil {
+			return message.Plan{}, err
+		}
+	}
+	would, err := s.choose(ctx, facts)
+	if err != nil {
+		return message.Plan{}, err
+	}
+	facts.changes, facts.skipped = changes(would, now), would.skipped
+	plan := message.Plan{Changes: facts.changes, Held: facts.list()}
+	if s.Mode == Packages {
+		plan.Held = slices.DeleteFunc(plan.Held, func(h message.Held) bool { return !s.names(h.Name) })
+	}
+	plan = plan.Sorted()
+	archives, err := s.archives(ctx, plan.Changes)
+	if err != nil {
+		return message.Plan{}, err
+	}
+	for _, is := range archives {
+		plan.Download += is.download
+	}
+	if err := hostfs.Shortage(needs(plan, archives, taken), s.space); err != nil {
+		return message.Plan{}, err
+	}
+	if plan.Reboot, err = s.willReboot(ctx, plan); err != nil {
+		return message.Plan{}, err
+	}
+	return plan, plan.Check()
+}
+
+// offers asks dnf for the newest versions of installed packages.
+func (s *steps) offers(ctx context.Context, args ...string) (offers, error) {
+	rows, err := s.query(ctx, "%{name}.%{arch} %{epoch} %{version} %{release}", append(args, "--upgrades", "--latest-limit=1")...)
+	if err != nil {
+		return nil, err
+	}
+	all := offers{}
+	for _, row := range rows {
+		if all[row[0]], err = evr(row[1], row[2], row[3]); err != nil {
+			return nil, fmt.Errorf("dnf repoquery: %w", err)
+		}
+	}
+	return all, nil
+}
+
+// choose asks dnf what it would do in the mode of the strategy, without the versions that
+// were rolled back.
+func (s *steps) choose(ctx context.Context, facts heldBack) (resolved, error) {
+	var args []string
+	for _, key := range slices.Sorted(maps.Keys(facts.rejected)) {
+		args = append(args, "--exclude="+nevra(key, facts.rejected[key]))
+	}
+	switch s.Mode {
+	case Security:
+		return s.resolve(ctx, slices.Concat([]string{"upgrade", "--security", "--nobest"}, args)...)
+	case Packages:
+		targets, err := targets(s.Packages, facts)
+		if err != nil || len(targets) == 0 {
+			return resolved{}, err
+		}
+		return s.resolve(ctx, slices.Concat([]string{"install"}, args, targets)...)
+	default:
+		return s.resolve(ctx, slices.Concat([]string{"upgrade", "--nobest"}, args)...)
+	}
+}
+
+// names reports whether dnf-packages names a package.
+func (s *steps) names(key string) bool {
+	name, _ := splitKey(key)
+	return slices.ContainsFunc(s.Packages, func(word string) bool {
+		is, _, _ := strings.Cut(word, "=")
+		return matches([]string{is}, name)
+	})
+}
+
+// targets returns what dnf install is told for the words of dnf-packages. A pattern that
+// matches nothing is an error: it would upgrade nothing for ever.
+func targets(words []string, facts heldBack) (list []string, err error) {
+	for _, word := range words {
+		name, version, exact := strings.Cut(word, "=")
+		if exact {
+			list = append(list, name+"-"+version)
+			continue
+		}
+		found := false
+		for _, key := range slices.Sorted(maps.Keys(facts.now)) {
+			if is, _ := splitKey(key); !matches([]string{name}, is) {
+				continue
+			}
+			found = true
+			if offered := facts.offered[key]; offered != "" && facts.rejected[key] != offered {
+				list = append(list, nevra(key, offered))
+			}
+		}
+		if !found {
+			return nil, strategy.Fail(message.Install, fmt.Errorf("dnf-packages: %s is not installed; write %s=VERSION to install it", name, name))
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list), nil
+}
+
+// archive is what a repository says about one version of a package, in bytes.
+type archive struct{ download, unpacked int64 }
+
+// archives asks dnf for the sizes of planned versions, by NEVRA.
+func (s *steps) archives(ctx context.Context, changes []message.Change) (map[string]archive, error) {
+	all := map[string]archive{}
+	args := []string{"--disableplugin=versionlock"}
+	for _, c := range changes {
+		if c.To != "" {
+			args = append(args, nevra(c.Name, c.To))
+		}
+	}
+	if len(args) == 1 {
+		return all, nil
+	}
+	rows, err := s.query(ctx, "%{name}.%{arch} %{epoch} %{version} %{release} %{downloadsize} %{installsize}", args...)
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range rows {
+		version, bad := evr(row[1], row[2], row[3])
+		download, badDownload := strconv.ParseInt(row[4], 10, 62)
+		unpacked, badUnpacked := strconv.ParseInt(row[5], 10, 62)
+		if err := errors.Join(bad, badDownload, badUnpacked); err != nil {
+			return nil, fmt.Errorf("dnf repoquery printed %.200q: %w", strings.Join(row, " "), err)
+		}
+		all[nevra(row[0], version)] = archive{max(download, 0), max(unpacked, download, 0)}
+	}
+	return all, nil
+}
+
+const (
+	// spare is kept free for databases, logs and what scripts write.
+	spare = 32 << 20
+	// bootRoom is what one more kernel takes in /boot at least, with its initrd.
+	bootRoom = 96 << 20
+)
+
+// needs returns the room that a plan takes: for the download, for what the new versions
+// take more than the old ones, for the largest package, whose old and new files are
+// there at once, and in /boot for each new kernel.
+func needs(plan message.Plan, archives map[string]archive, taken sizes) []hostfs.Need {
+	if len(plan.Changes) == 0 {
+		return nil
+	}
+	more, largest, kernels := int64(0), int64(0), int64(0)
+	for _, c := range plan.Changes {
+		unpacked := archives[nevra(c.Name, c.To)].unpacked
+		more += unpacked
+		if c.From != "" {
+			more -= taken[c.Name]
+		}
+		largest = max(largest, unpacked)
+		if isKernel(c.Name) && c.To != "" {
+			kernels++
+		}
+	}
+	list := []hostfs.Need{{Folder: cacheFolder, Bytes: plan.Download}, {Folder: "/usr", Bytes: max(more, 0) + largest + spare}}
+	if kernels > 0 {
+		list = append(list, hostfs.Need{Folder: "/boot", Bytes: kernels * bootRoom})
+	}
+	return list
+}
+
+// download fetches a plan and checks its signatures.
+func (s *steps) download(ctx context.Context, plan message.Plan) error {
+	now, err := s.database(ctx)
+	if err != nil {
+		return err
+	}
+	reason, err := s.reasons(ctx, plan.Changes, s.wanted)
+	if err != nil {
+		return err
+	}
+	s.progress(30, "downloading")
+	return s.replay(ctx, replay(plan.Changes, now, false, reason), "--downloadonly")
+}

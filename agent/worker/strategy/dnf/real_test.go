@@ -1,0 +1,381 @@
+package dnf_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/realhost"
+)
+
+// machine is a container with the real dnf and rpm, and a repository of the test. Its
+// packages are beside those of Debian, and need nothing of them.
+type machine struct {
+	t *testing.T
+	*realhost.Container
+	served string
+	down   atomic.Bool
+	// options are those of the strategy, as the worker hands them on.
+	options  map[string]any
+	plan     message.Plan
+	rejected map[string]string
+}
+
+// pack is an rpm of one file.
+type pack struct {
+	name, version string
+	// fields are added to the spec, post is its script.
+	fields, post string
+}
+
+// newMachine installs packages of the repository.
+func newMachine(t *testing.T, packs ...pack) *machine {
+	t.Helper()
+	m := &machine{
+		t: t, Container: realhost.NewContainer(t, realhost.ContainerOptions{Tree: realhost.Images}), served: t.TempDir(), options: map[string]any{},
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if m.down.Load() {
+			http.Error(w, "down", http.StatusServiceUnavailable)
+			return
+		}
+		http.FileServer(http.Dir(m.served)).ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	program, err := os.ReadFile(realhost.Program(t, "0.0.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.WriteFile("/usr/local/bin/osupgrade-agent", string(program))
+	m.WriteFile("/etc/yum.repos.d/appliance.repo", "[appliance]\nname=appliance\ngpgcheck=0\nbaseurl="+server.URL+"\n")
+	m.Start()
+	m.Must("chmod 755 /usr/local/bin/osupgrade-agent")
+	m.publish(append(packs, pack{name: "shell", version: "1.0", fields: "Provides: /bin/sh"})...)
+	names := make([]string, 0, len(packs))
+	for _, p := range packs {
+		names = append(names, p.name)
+	}
+	m.Must("dnf -q -y --refresh install " + strings.Join(names, " "))
+	return m
+}
+
+// publish adds packages to the repository.
+func (m *machine) publish(packs ...pack) {
+	m.t.Helper()
+	for _, p := range packs {
+		post := ""
+		if p.post != "" {
+			post = "%post -p /bin/sh\n" + p.post + "\n"
+		}
+		m.WriteFile("/srv/"+p.name+".spec", fmt.Sprintf(`Name: %[1]s
+Version: %[2]s
+Release: 1
+Summary: %[1]s
+License: none
+BuildArch: noarch
+AutoReqProv: no
+%[3]s
+%%description
+%[1]s
+%%install
+mkdir -p %%{buildroot}/usr/share/%[1]s
+echo %[2]s >%%{buildroot}/usr/share/%[1]s/version
+head -c 100000 /dev/urandom >%%{buildroot}/usr/share/%[1]s/data
+%[4]s%%files
+/usr/share/%[1]s
+`, p.name, p.version, p.fields, post))
+		m.Must("rpmbuild -bb --quiet --define '_topdir /srv/top' --define '_rpmdir /srv/repo' /srv/" + p.name + ".spec 2>&1")
+	}
+	m.Must("createrepo_c -q /srv/repo")
+	if err := os.RemoveAll(filepath.Join(m.served, "repodata")); err != nil {
+		m.t.Fatal(err)
+	}
+	from := os.DirFS(m.Inside("/srv/repo"))
+	// Packages that are there already stay: CopyFS does not write over them.
+	if err := os.RemoveAll(m.served); err != nil {
+		m.t.Fatal(err)
+	}
+	if err := os.CopyFS(m.served, from); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// request is the command that asks the program for an action.
+func (m *machine) request(action string) string {
+	m.t.Helper()
+	options := map[string]any{"Mode": "all", "LockLimit": "5s", "Versions": []string{"appliance*"}}
+	maps.Copy(options, m.options)
+	text, err := json.Marshal(map[string]any{
+		"format": 1, "action": action, "tenant": "acme", "host": "h01", "run": 7, "boot-id": "b", "plan": m.plan, "rejected": m.rejected,
+		"options": map[string]any{"state": "/var/lib/osupgrade-worker", "dnf": options},
+	})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.WriteFile("/var/request."+action, string(text))
+	return fmt.Sprintf("/usr/local/bin/osupgrade-agent strategy dnf %s </var/request.%s", action, action)
+}
+
+// answer is what an action came to.
+type answer struct {
+	status      int
+	class, text string
+	plan        message.Plan
+}
+
+// act has the program carry out an action.
+func (m *machine) act(action string) answer {
+	m.t.Helper()
+	text, err := m.Run(m.t.Context(), m.request(action))
+	is := answer{text: text}
+	if ended, ok := errors.AsType[*exec.ExitError](err); ok {
+		is.status = ended.ExitCode()
+	} else if err != nil {
+		m.t.Fatalf("%s: %v\n%s", action, err, text)
+	}
+	for line := range strings.Lines(text) {
+		var told struct {
+			Class string        `json:"class"`
+			Plan  *message.Plan `json:"plan"`
+		}
+		if json.Unmarshal([]byte(line), &told) != nil {
+			continue
+		}
+		is.class = told.Class
+		if told.Plan != nil {
+			is.plan = *told.Plan
+		}
+	}
+	return is
+}
+
+// must is act, and the action has to succeed.
+func (m *machine) must(action string) answer {
+	m.t.Helper()
+	is := m.act(action)
+	if is.status != 0 {
+		m.t.Fatalf("%s ends with %d:\n%s", action, is.status, is.text)
+	}
+	return is
+}
+
+// fails is act, and the action has to fail with a class and a reason.
+func (m *machine) fails(action string, class message.Class, reason string) {
+	m.t.Helper()
+	if is := m.act(action); is.status == 0 || is.class != string(class) || !strings.Contains(is.text, reason) {
+		m.t.Errorf("%s ends with %d and class %q, want class %q and %q:\n%s", action, is.status, is.class, class, reason, is.text)
+	}
+}
+
+// prepare is the action prepare; later actions have its plan.
+func (m *machine) prepare() message.Plan {
+	m.t.Helper()
+	m.plan = m.must("prepare").plan
+	return m.plan
+}
+
+// has checks which packages of the test are installed.
+func (m *machine) has(want ...string) {
+	m.t.Helper()
+	if got := strings.Fields(m.Must("rpm -qa 'appliance*' | sort")); !slices.Equal(got, want) {
+		m.t.Errorf("installed are %q, want %q", got, want)
+	}
+}
+
+// done checks what the worker asks before it answers done.
+func (m *machine) done() {
+	m.t.Helper()
+	if is := m.must("missing"); strings.TrimSpace(is.text) != "{}" {
+		m.t.Errorf("missing is %s", is.text)
+	}
+	m.must("verify")
+}
+
+func wantPlan(t *testing.T, plan message.Plan, want ...string) {
+	t.Helper()
+	var got []string
+	for _, c := range plan.Changes {
+		got = append(got, c.String())
+	}
+	for _, h := range plan.Held {
+		got = append(got, fmt.Sprintf("%s stays %s, not %s: %s", h.Name, h.Version, h.Offered, h.Reason))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the plan is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestRealUpgrade is the whole way of one host: prepare, upgrade without a repository,
+// the way back, and a plan that holds back what was rolled back.
+func TestRealUpgrade(t *testing.T) {
+	realhost.Need(t, realhost.Hosts, realhost.Images)
+	t.Parallel()
+	m := newMachine(t, pack{name: "appliance", version: "1.0"}, pack{name: "appliance-lib", version: "1.0"}, pack{name: "appliance-old", version: "1.0"},
+		pack{name: "appliance-excluded", version: "1.0"}, pack{name: "appliance-unmet", version: "1.0"})
+	m.Must("echo excludepkgs=appliance-excluded >>/etc/yum.repos.d/appliance.repo")
+	m.publish(pack{name: "appliance", version: "2.0", fields: "Requires: appliance-lib >= 2, appliance-new"}, pack{name: "appliance-lib", version: "2.0", fields: "Epoch: 1\nProvides: appliance-lib = 2.0"},
+		pack{name: "appliance-new", version: "2.0"}, pack{name: "appliance-renamed", version: "2.0", fields: "Obsoletes: appliance-old < 2"},
+		pack{name: "appliance-excluded", version: "2.0"}, pack{name: "appliance-unmet", version: "2.0", fields: "Requires: not-there"})
+	want := []string{
+		"appliance-lib.noarch 1.0-1 → 1:2.0-1", "appliance-new.noarch 2.0-1 (new)", "appliance-old.noarch 1.0-1 (removed)", "appliance-renamed.noarch 2.0-1 (new)", "appliance.noarch 1.0-1 → 2.0-1",
+		"appliance-excluded.noarch stays 1.0-1, not 2.0-1: excluded by excludepkgs in the configuration of dnf", "appliance-unmet.noarch stays 1.0-1, not 2.0-1: its dependencies are not met now",
+	}
+	plan := m.prepare()
+	wantPlan(t, plan, want...)
+	if plan.Download == 0 {
+		t.Error("the plan does not say what is to be fetched")
+	}
+	before := []string{"appliance-1.0-1.noarch", "appliance-excluded-1.0-1.noarch", "appliance-lib-1.0-1.noarch", "appliance-old-1.0-1.noarch", "appliance-unmet-1.0-1.noarch"}
+	m.has(before...)
+	// The repository moves on, and is gone then: what is installed is what was planned.
+	m.publish(pack{name: "appliance", version: "3.0"})
+	m.down.Store(true)
+	m.must("upgrade")
+	m.has("appliance-2.0-1.noarch", "appliance-excluded-1.0-1.noarch", "appliance-lib-2.0-1.noarch", "appliance-new-2.0-1.noarch", "appliance-renamed-2.0-1.noarch", "appliance-unmet-1.0-1.noarch")
+	m.done()
+	if got := m.Must("dnf -q -C repoquery --userinstalled --qf '%{name}' 2>/dev/null || dnf -q -C history userinstalled"); !strings.Contains(got, "appliance-lib") || strings.Contains(got, "appliance-new") {
+		t.Errorf("installed by a user are\n%s", got)
+	}
+	m.must("resume")
+	m.down.Store(false)
+	m.must("rollback")
+	m.has(before...)
+	m.must("rollback")
+	m.rejected = map[string]string{"appliance.noarch": "3.0-1"}
+	if got := m.prepare(); !slices.ContainsFunc(got.Held, func(h message.Held) bool {
+		return h.Name == "appliance.noarch" && h.Reason == "it was rolled back on this host"
+	}) &&
+		!slices.ContainsFunc(got.Changes, func(c message.Change) bool { return c.Name == "appliance.noarch" && c.To == "2.0-1" }) {
+		t.Errorf("the plan takes a version again that was rolled back: %+v", got)
+	}
+	if is := m.must("versions"); !strings.Contains(is.text, `"appliance":"1.0-1"`) {
+		t.Errorf("versions are %s", is.text)
+	}
+}
+
+// TestRealPackages upgrades named packages and nothing else.
+func TestRealPackages(t *testing.T) {
+	realhost.Need(t, realhost.Hosts, realhost.Images)
+	t.Parallel()
+	m := newMachine(t, pack{name: "appliance-1", version: "1.0"}, pack{name: "appliance-2", version: "1.0"}, pack{name: "appliance-3", version: "1.0"})
+	m.publish(pack{name: "appliance-1", version: "2.0"}, pack{name: "appliance-1", version: "3.0"}, pack{name: "appliance-2", version: "2.0"}, pack{name: "appliance-3", version: "2.0"})
+	m.options = map[string]any{"Mode": "packages", "Packages": []string{"appliance-1=2.0", "appliance-2*"}}
+	wantPlan(t, m.prepare(), "appliance-1.noarch 1.0-1 → 2.0-1", "appliance-2.noarch 1.0-1 → 2.0-1")
+	m.must("upgrade")
+	m.done()
+	m.has("appliance-1-2.0-1.noarch", "appliance-2-2.0-1.noarch", "appliance-3-1.0-1.noarch")
+	wantPlan(t, m.prepare(), "appliance-1.noarch stays 2.0-1, not 3.0-1: dnf-packages names another version")
+	m.options = map[string]any{"Mode": "packages", "Packages": []string{"appliance-1=1.0"}}
+	wantPlan(t, m.prepare(), "appliance-1.noarch 2.0-1 → 1.0-1")
+	m.must("upgrade")
+	m.done()
+	m.options = map[string]any{"Mode": "packages", "Packages": []string{"not-there"}}
+	m.fails("prepare", message.Install, "not-there is not installed")
+	m.options = map[string]any{"Mode": "security"}
+	wantPlan(t, m.prepare(), "appliance-1.noarch stays 1.0-1, not 3.0-1: not a security update", "appliance-3.noarch stays 1.0-1, not 2.0-1: not a security update")
+}
+
+// TestRealFaults breaks what an upgrade needs, and checks class and reason.
+func TestRealFaults(t *testing.T) {
+	realhost.Need(t, realhost.Hosts, realhost.Images)
+	t.Parallel()
+	m := newMachine(t, pack{name: "appliance", version: "1.0"})
+	m.publish(pack{name: "appliance", version: "2.0"})
+	m.down.Store(true)
+	m.fails("prepare", message.Transient, "appliance")
+	m.down.Store(false)
+	m.Must("sed -i s/gpgcheck=0/gpgcheck=1/ /etc/yum.repos.d/appliance.repo")
+	m.fails("prepare", message.Artifact, "Problem repository: [appliance]")
+	m.WriteFile("/etc/pki/other.asc", string(realhost.NewRepository(t).Key()))
+	m.Must("echo gpgkey=file:///etc/pki/other.asc >>/etc/yum.repos.d/appliance.repo")
+	m.fails("prepare", message.Artifact, "check the key of the repository")
+	m.Must("sed -i s/gpgcheck=1/gpgcheck=0/ /etc/yum.repos.d/appliance.repo")
+	m.Must("sleep 60 >/dev/null 2>&1 </dev/null & echo $! >/var/lib/dnf/rpmdb_lock.pid")
+	m.fails("prepare", message.Lock, "(sleep) holds /var/lib/dnf/rpmdb_lock.pid")
+	m.Must("kill $(cat /var/lib/dnf/rpmdb_lock.pid)")
+	m.Must("mount -t tmpfs -o size=50k small /var/cache/dnf")
+	m.fails("prepare", message.Space, "make room on this disk")
+	m.Must("umount /var/cache/dnf")
+	m.has("appliance-1.0-1.noarch")
+	m.prepare()
+	// The archives are lost: the upgrade does not fetch, and changes nothing.
+	m.Must("find /var/cache/dnf -name '*.rpm' -delete")
+	m.fails("upgrade", message.Artifact, "prepare the host again")
+	m.has("appliance-1.0-1.noarch")
+	// The host was changed in between: what the plan does not name is not changed.
+	m.prepare()
+	m.publish(pack{name: "appliance-user", version: "1.0", fields: "Requires: appliance = 1.0"})
+	m.Must("dnf -q -y --refresh install appliance-user")
+	m.fails("upgrade", message.Install, "")
+	m.has("appliance-1.0-1.noarch", "appliance-user-1.0-1.noarch")
+}
+
+// family are packages whose scripts take a moment and leave a mark.
+func family(version string) (packs []pack) {
+	for i := range 3 {
+		name := fmt.Sprintf("appliance-%d", i)
+		packs = append(packs, pack{name: name, version: version, post: "sleep 0.3; echo " + version + " >/var/lib/" + name + ".marked"})
+	}
+	return packs
+}
+
+// TestRealKills kills dnf at random moments of its transaction, and cuts the host's
+// power, also in the midst of the repair. Each time the host ends with the planned
+// versions alone, each of whose scripts has run.
+func TestRealKills(t *testing.T) {
+	realhost.Need(t, realhost.Hosts, realhost.Images)
+	t.Parallel()
+	m := newMachine(t, family("1.0")...)
+	m.publish(family("2.0")...)
+	both := 0
+	for i := range realhost.Times(1, 6, 40) {
+		m.prepare()
+		at := time.Duration(rand.IntN(1800)) * time.Millisecond
+		m.Must("rm -f /var/out; (setsid " + m.request("upgrade") + " >/var/out 2>&1) >/dev/null 2>&1 </dev/null &")
+		realhost.Until(t, "the transaction", time.Minute, func() bool { return m.Must("grep -c 'Running transaction$' /var/out || true") != "0\n" })
+		time.Sleep(at)
+		what := fmt.Sprintf("%d: killed %s into the transaction", i, at)
+		if i%2 == 0 {
+			m.Must("pkill -9 -x osupgrade-agent; pkill -9 -x dnf || true")
+		} else {
+			m.Cut()
+			m.Start()
+		}
+		if strings.Count(m.Must("rpm -qa 'appliance*'"), "\n") > 3 {
+			both++
+		}
+		if rand.IntN(3) == 0 {
+			what += " and in the repair"
+			m.Must("(setsid " + m.request("resume") + " >/var/out 2>&1) >/dev/null 2>&1 </dev/null &")
+			time.Sleep(time.Duration(500+rand.IntN(2500)) * time.Millisecond)
+			m.Cut()
+			m.Start()
+		}
+		if is := m.act("resume"); is.status == 11 {
+			m.must("upgrade")
+		} else if is.status != 0 {
+			t.Fatalf("%s: resume ends with %d:\n%s", what, is.status, is.text)
+		}
+		m.done()
+		m.has("appliance-0-2.0-1.noarch", "appliance-1-2.0-1.noarch", "appliance-2-2.0-1.noarch")
+		if got := m.Must("cat /var/lib/appliance-?.marked"); got != "2.0\n2.0\n2.0\n" {
+			t.Errorf("%s: the scripts left %q", what, got)
+		}
+		m.must("rollback")
+		m.has("appliance-0-1.0-1.noarch", "appliance-1-1.0-1.noarch", "appliance-2-1.0-1.noarch")
+	}
+	t.Logf("both versions were in the database after %d kills", both)
+}

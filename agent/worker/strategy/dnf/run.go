@@ -1,0 +1,174 @@
+package dnf
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/program"
+)
+
+// steps is what one call of the strategy has in common.
+type steps struct {
+	*Strategy
+	progress func(percent int, text string)
+	// until is when waiting for a lock ends; the zero time never.
+	until time.Time
+}
+
+func (s *Strategy) steps(job strategy.Job) *steps {
+	return &steps{Strategy: s, progress: job.Progress, until: time.Now().Add(s.LockLimit)}
+}
+
+// cacheFolder is where dnf keeps metadata and downloads.
+const cacheFolder = "/var/cache/dnf"
+
+// options are those of every dnf: no question is asked, a repository that is down is an
+// error, a lock is told instead of waited for, and what cannot be installed as planned
+// is an error.
+func options() []string {
+	return []string{"-y", "--setopt=skip_if_unavailable=0", "--setopt=*.skip_if_unavailable=0", "--setopt=exit_on_lock=1", "--setopt=strict=1"}
+}
+
+// offline has dnf use nothing but what it has fetched.
+const offline = "--cacheonly"
+
+// dnf runs a dnf that changes something. When somebody else was faster to take a lock it
+// is run again.
+func (s *steps) dnf(ctx context.Context, what string, args ...string) error {
+	c := program.Command{Name: "dnf", Args: append(options(), args...)}
+	for {
+		if err := s.awaitLocks(ctx); err != nil {
+			return err
+		}
+		is, err := s.run(ctx, c)
+		if err == nil && is.Exit != 0 {
+			err = failure("dnf "+what, is.Exit, is.Printed)
+		}
+		if strategy.ClassOf(err) != message.Lock || !s.until.IsZero() && !time.Now().Before(s.until) || ctx.Err() != nil {
+			return err
+		}
+		wait(ctx)
+	}
+}
+
+// read runs a command that only reads, and returns its standard output.
+func (s *Strategy) read(ctx context.Context, name string, args ...string) (string, error) {
+	c := program.Command{Name: name, Args: args, Quiet: true}
+	is, err := s.run(ctx, c)
+	if err == nil && is.Exit != 0 {
+		err = failure(c.Describe(), is.Exit, is.Printed)
+	}
+	return is.Stdout, err
+}
+
+// query asks dnf about packages by what it has fetched.
+func (s *Strategy) query(ctx context.Context, format string, args ...string) ([][]string, error) {
+	printed, err := s.read(ctx, "dnf", slices.Concat(options(), []string{"--quiet", offline, "repoquery", "--qf", format}, args)...)
+	if err != nil {
+		return nil, err
+	}
+	width := len(strings.Fields(format))
+	var rows [][]string
+	for line := range strings.Lines(printed) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 {
+			continue
+		}
+		if len(fields) != width {
+			return nil, fmt.Errorf("dnf repoquery printed %.200q, which is not a package", line)
+		}
+		rows = append(rows, fields)
+	}
+	return rows, nil
+}
+
+// database asks rpm for all packages.
+func (s *Strategy) database(ctx context.Context) (database, error) {
+	now, _, err := s.installed(ctx)
+	return now, err
+}
+
+func (s *Strategy) installed(ctx context.Context) (database, sizes, error) {
+	printed, err := s.read(ctx, "rpm", "-qa", "--qf", databaseFormat)
+	if err != nil {
+		return nil, nil, err
+	}
+	return parseDatabase(printed)
+}
+
+// resolve asks dnf what it would do.
+func (s *steps) resolve(ctx context.Context, args ...string) (resolved, error) {
+	c := program.Command{Name: "dnf", Args: slices.Concat(options(), []string{offline, "--assumeno"}, args), Quiet: true}
+	is, err := s.run(ctx, c)
+	if err != nil {
+		return resolved{}, err
+	}
+	would, err := parseResolved(is.Printed)
+	if err != nil && is.Exit != 0 {
+		return resolved{}, failure("dnf --assumeno "+args[0], is.Exit, is.Printed)
+	}
+	if err != nil {
+		return resolved{}, fmt.Errorf("cannot read what dnf would do: %w", err)
+	}
+	return would, nil
+}
+
+// replay has dnf carry out a transaction, and nothing else.
+func (s *steps) replay(ctx context.Context, transaction stored, args ...string) error {
+	if len(transaction.RPMs) == 0 {
+		return nil
+	}
+	data, err := json.MarshalIndent(transaction, "", " ")
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(s.StateDir, "transaction.json")
+	if err := os.MkdirAll(s.StateDir, 0o700); err != nil {
+		return err
+	}
+	if err := durable.WriteFile(file, data, 0o600); err != nil {
+		return err
+	}
+	return s.dnf(ctx, "history replay", append(args, "history", "replay", file)...)
+}
+
+// reasons returns why a package that is new gets installed: as the versions of it that
+// are there, or otherwise.
+func (s *steps) reasons(ctx context.Context, changes []message.Change, otherwise func(key string) string) (func(key string) string, error) {
+	known := map[string]string{}
+	if slices.ContainsFunc(changes, func(c message.Change) bool { return c.From == "" }) {
+		rows, err := s.query(ctx, "%{name}.%{arch} %{reason}", "--installed")
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			known[row[0]] = row[1]
+		}
+	}
+	return func(key string) string {
+		if known[key] != "" {
+			return known[key]
+		}
+		return otherwise(key)
+	}, nil
+}
+
+// wanted returns "user" for a package that dnf-packages names.
+func (s *steps) wanted(key string) string {
+	name, _ := splitKey(key)
+	for _, word := range s.Packages {
+		if is, _, _ := strings.Cut(word, "="); is == name {
+			return "user"
+		}
+	}
+	return "dependency"
+}

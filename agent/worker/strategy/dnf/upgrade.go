@@ -1,0 +1,271 @@
+package dnf
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/program"
+)
+
+// Upgrade implements strategy.Strategy: dnf replays the transaction of the plan from what
+// prepare has fetched. dnf refuses when that would change anything else.
+func (s *Strategy) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
+	outcome, err := s.steps(job).upgrade(ctx, job.Plan)
+	if err != nil {
+		return 0, fmt.Errorf("cannot upgrade: %w", err)
+	}
+	return outcome, nil
+}
+
+func (s *steps) upgrade(ctx context.Context, plan message.Plan) (strategy.Outcome, error) {
+	if err := s.awaitLocks(ctx); err != nil {
+		return 0, err
+	}
+	if err := s.carryOut(ctx, plan.Changes, false, s.wanted, offline); err != nil {
+		return 0, err
+	}
+	return s.finish(ctx, plan)
+}
+
+// carryOut brings the host from what it has now to some changes.
+func (s *steps) carryOut(ctx context.Context, changes []message.Change, again bool, otherwise func(string) string, args ...string) error {
+	now, err := s.database(ctx)
+	if err != nil {
+		return err
+	}
+	reason, err := s.reasons(ctx, changes, otherwise)
+	if err != nil {
+		return err
+	}
+	return s.replay(ctx, replay(changes, now, again, reason), args...)
+}
+
+// finish proves that the plan is carried out and says whether it takes a reboot.
+func (s *steps) finish(ctx context.Context, plan message.Plan) (strategy.Outcome, error) {
+	now, err := s.database(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if missing := now.missing(plan.Changes); len(missing) > 0 {
+		return 0, strategy.Fail(message.Install, fmt.Errorf("%s of the plan not there though dnf has ended: %s; see: dnf history info last",
+			text.Count(len(missing), "change is", "changes are"), few(describe(missing))))
+	}
+	if err := s.consistent(ctx, plan.Changes); err != nil {
+		return 0, strategy.Fail(message.Install, err)
+	}
+	s.progress(98, "syncing to disk")
+	if err := s.sync(); err != nil {
+		return 0, err
+	}
+	why, err := s.rebootReason(ctx, plan)
+	if err != nil || why == "" {
+		return strategy.Done, err
+	}
+	s.progress(100, "a reboot is required: "+why)
+	return strategy.RebootRequired, nil
+}
+
+func describe(changes []message.Change) []string {
+	list := make([]string, 0, len(changes))
+	for _, c := range changes {
+		list = append(list, c.String())
+	}
+	return list
+}
+
+// consistent has dnf check the packages of a plan. A problem that the host had before
+// with another package fails no upgrade.
+func (s *steps) consistent(ctx context.Context, changes []message.Change) error {
+	c := program.Command{Name: "dnf", Args: append(options(), "--quiet", offline, "check", "--dependencies", "--duplicates"), Quiet: true}
+	is, err := s.run(ctx, c)
+	if err != nil || is.Exit == 0 {
+		return err
+	}
+	problems, other := problems(is.Stdout, changes)
+	switch {
+	case len(problems) > 0:
+		return fmt.Errorf("dnf check: %s", text.Fit(few(problems), maxSaid, "..."))
+	case len(other) == 0:
+		return failure("dnf check", is.Exit, is.Printed)
+	}
+	s.progress(-1, message.CleanText("dnf check has problems with packages that this run did not change: "+few(other)))
+	return nil
+}
+
+// problems returns what dnf check prints about planned packages, and about others: each
+// line begins with a NEVRA.
+func problems(printed string, changes []message.Change) (planned, other []string) {
+	about := map[string]bool{}
+	for _, c := range changes {
+		for _, version := range []string{c.From, c.To} {
+			if version != "" {
+				about[nevra(c.Name, version)] = true
+			}
+		}
+	}
+	for line := range strings.Lines(printed) {
+		words := strings.Fields(line)
+		if len(words) < 3 || strings.HasPrefix(line, "Error:") {
+			continue
+		}
+		if about[words[0]] || about[words[len(words)-1]] {
+			planned = append(planned, message.CleanText(strings.Join(words, " ")))
+		} else {
+			other = append(other, message.CleanText(strings.Join(words, " ")))
+		}
+	}
+	return planned, other
+}
+
+// Resume implements strategy.Strategy. It waits for a dnf that has outlived the agent: it
+// holds its locks until it ends.
+func (s *Strategy) Resume(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
+	is := s.steps(job)
+	is.until = time.Time{}
+	outcome, err := is.resume(ctx, job.Plan)
+	if err != nil {
+		return 0, fmt.Errorf("cannot finish the interrupted upgrade: %w", err)
+	}
+	return outcome, nil
+}
+
+func (s *steps) resume(ctx context.Context, plan message.Plan) (strategy.Outcome, error) {
+	if err := s.awaitLocks(ctx); err != nil {
+		return 0, err
+	}
+	now, err := s.database(ctx)
+	if err != nil && ctx.Err() == nil {
+		// A database that nobody can read is all that this repairs; otherwise it is a risk.
+		s.progress(-1, "repairing: rpm --rebuilddb")
+		if _, err := s.read(ctx, "rpm", "--rebuilddb"); err != nil {
+			return 0, err
+		}
+		now, err = s.database(ctx)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if len(plan.Changes) > 0 && now.untouched(plan.Changes) {
+		return strategy.NotDone, nil
+	}
+	cut, err := s.interrupted(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if cut || len(now.missing(plan.Changes)) > 0 {
+		if err := s.repair(ctx, plan); err != nil {
+			return 0, err
+		}
+	}
+	return s.finish(ctx, plan)
+}
+
+// interrupted reports whether the last transaction of dnf has no end: it was killed,
+// perhaps in a script of a package that is installed.
+func (s *steps) interrupted(ctx context.Context) (bool, error) {
+	printed, err := s.read(ctx, "dnf", append(options(), "--quiet", offline, "history", "info", "last")...)
+	if err != nil {
+		return false, err
+	}
+	return endless(printed), nil
+}
+
+// endless reports whether dnf history info tells of a transaction that did not end.
+func endless(printed string) bool {
+	for line := range strings.Lines(printed) {
+		name, value, _ := strings.Cut(line, ":")
+		if strings.TrimSpace(name) == "End rpmdb" && strings.TrimSpace(value) == "**" {
+			return true
+		}
+		if strings.TrimSpace(name) == "Return-Code" {
+			return strings.TrimSpace(value) != "Success"
+		}
+	}
+	return false
+}
+
+// repair removes old versions beside new ones, installs again what is there, and
+// carries out the rest of the plan: in one transaction, from what was fetched. Where
+// that was lost, with the power perhaps, it is fetched once more.
+func (s *steps) repair(ctx context.Context, plan message.Plan) error {
+	s.progress(-1, "repairing: removing old versions beside new ones, and installing what is planned")
+	err := s.carryOut(ctx, plan.Changes, true, s.wanted, offline)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	s.progress(-1, message.CleanText("repair failed: "+err.Error()))
+	s.progress(-1, "repairing: fetching the packages once more")
+	if err := s.dnf(ctx, "makecache", "--refresh", "makecache"); err != nil {
+		return err
+	}
+	return s.carryOut(ctx, plan.Changes, true, s.wanted)
+}
+
+// Verify implements strategy.Strategy.
+func (s *Strategy) Verify(ctx context.Context, job strategy.Job) error {
+	is := s.steps(job)
+	err := is.consistent(ctx, job.Plan.Changes)
+	if err == nil {
+		err = is.verifyKernel(job.Plan)
+	}
+	if err == nil {
+		return nil
+	}
+	if strategy.ClassOf(err) == "" {
+		err = strategy.Fail(message.Verify, err)
+	}
+	return fmt.Errorf("the upgraded host is not well: %w", err)
+}
+
+// Rollback implements strategy.Strategy: it replays the reverse of the plan, when the
+// repositories still have the versions of before. It does not go by the history of
+// dnf: what an interrupted upgrade and its repair changed is several transactions there.
+func (s *Strategy) Rollback(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
+	is := s.steps(job)
+	outcome, err := is.rollback(ctx, reversed(job.Plan.Changes))
+	if err != nil {
+		err = fmt.Errorf("cannot go back: %w", err)
+		job.Progress(-1, message.CleanText(err.Error())) // ErrNoRollback has no text for the worker.
+		return 0, err
+	}
+	return outcome, nil
+}
+
+func (s *steps) rollback(ctx context.Context, back []message.Change) (strategy.Outcome, error) {
+	if err := s.awaitLocks(ctx); err != nil {
+		return 0, err
+	}
+	now, err := s.database(ctx)
+	if err != nil {
+		return 0, err
+	}
+	left := now.missing(back)
+	if len(left) == 0 { // It is called again after the reboot that it required.
+		return s.finish(ctx, message.Plan{})
+	}
+	have, err := s.archives(ctx, left)
+	if err != nil {
+		return 0, err
+	}
+	var lost []string
+	for _, c := range left {
+		if _, is := have[nevra(c.Name, c.To)]; c.To != "" && !is {
+			lost = append(lost, nevra(c.Name, c.To))
+		}
+	}
+	if len(lost) > 0 {
+		return 0, fmt.Errorf("%w to the versions of before: no repository of this host has %s; install them by hand or restore a backup",
+			strategy.ErrNoRollback, few(lost))
+	}
+	// What an upgrade had replaced is kept as if a user had asked for it.
+	keep := func(string) string { return "user" }
+	if err := s.carryOut(ctx, back, false, keep); err != nil {
+		return 0, err
+	}
+	return s.finish(ctx, message.Plan{Changes: back})
+}
