@@ -60,3 +60,52 @@ func TestDoneIsNoExitStatus(t *testing.T) {
 		})
 	}
 }
+
+// TestResumeBeforeAnyHistory: a host that dnf has never changed has no last transaction,
+// and an empty plan is done.
+func TestResumeBeforeAnyHistory(t *testing.T) {
+	t.Parallel()
+	s, err := New(Options{StateDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.host, s.sync, s.locked = hostfs.Root(t.TempDir()), func() error { return nil }, func() (string, error) { return "", nil }
+	s.run = func(_ context.Context, c program.Command) (program.Ended, error) {
+		if slices.Contains(c.Args, "history") {
+			return program.Ended{Exit: 1, Printed: "Error: No transactions\n"}, nil
+		}
+		return program.Ended{}, nil
+	}
+	if outcome, err := s.Resume(t.Context(), strategy.Job{Progress: func(int, string) {}}); err != nil || outcome != strategy.Done {
+		t.Errorf("got %v, %v", outcome, err)
+	}
+}
+
+// TestDamagedDatabase: a package database that rpm cannot read is rebuilt, and one that it
+// can read is not.
+func TestDamagedDatabase(t *testing.T) {
+	t.Parallel()
+	for _, damaged := range []bool{false, true} {
+		s, err := New(Options{StateDir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rebuilt := false
+		s.host, s.sync, s.locked = hostfs.Root(t.TempDir()), func() error { return nil }, func() (string, error) { return "", nil }
+		s.run = func(_ context.Context, c program.Command) (program.Ended, error) {
+			switch {
+			case slices.Contains(c.Args, "--rebuilddb"):
+				rebuilt = true
+			case c.Name == "rpm" && damaged && !rebuilt:
+				return program.Ended{Exit: 1, Printed: "error: rpmdb: damaged header\n"}, nil
+			case c.Name == "rpm":
+				return program.Ended{Stdout: "a 0 2 1 noarch 9\n"}, nil
+			}
+			return program.Ended{}, nil
+		}
+		job := strategy.Job{Plan: message.Plan{Changes: []message.Change{{Name: "a.noarch", From: "1-1", To: "2-1"}}}, Progress: func(int, string) {}}
+		if outcome, err := s.Resume(t.Context(), job); err != nil || outcome != strategy.Done || rebuilt != damaged {
+			t.Errorf("damaged %v: rebuilt %v, got %v, %v", damaged, rebuilt, outcome, err)
+		}
+	}
+}

@@ -150,7 +150,10 @@ func (s *steps) resume(ctx context.Context, plan message.Plan) (strategy.Outcome
 	if err != nil {
 		return 0, err
 	}
-	if len(plan.Changes) > 0 && now.untouched(plan.Changes) {
+	if len(plan.Changes) == 0 {
+		return s.finish(ctx, plan)
+	}
+	if now.untouched(plan.Changes) {
 		return strategy.NotDone, nil
 	}
 	cut, err := s.interrupted(ctx)
