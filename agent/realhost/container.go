@@ -42,6 +42,7 @@ type Container struct {
 	t       testing.TB
 	options ContainerOptions
 	console string
+	group   *group
 
 	mu sync.Mutex
 	// nspawn is the process that runs; nil when the container is off.
@@ -65,7 +66,7 @@ func NewContainer(t testing.TB, o ContainerOptions) *Container {
 	if o.Size == "" {
 		o.Size = "1g"
 	}
-	c := &Container{disk: newDisk(t, o.Tree, o.Size), t: t, options: o, console: filepath.Join(t.TempDir(), "console")}
+	c := &Container{disk: newDisk(t, o.Tree, o.Size), t: t, options: o, console: filepath.Join(t.TempDir(), "console"), group: newGroup(t)}
 	c.WriteFile("/etc/hostname", o.Hostname+"\n")
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -104,9 +105,13 @@ func (c *Container) boot() error {
 		return err
 	}
 	defer func() { _ = console.Close() }()
+	if err := c.group.renew(); err != nil {
+		return err
+	}
 	args := []string{
-		"--mount", "--pid", "--target", c.inside, "--",
-		"systemd-nspawn", "--quiet", "--directory", c.root, "--machine", c.options.Hostname,
+		"nsenter", "--mount", "--pid", "--target", c.inside, "--",
+		// Two of one name would share files below /run of this machine.
+		"systemd-nspawn", "--quiet", "--directory", c.root, "--machine", c.group.name, "--hostname", c.options.Hostname,
 		// Where PID 1 is not systemd there is no bus to register with. With keep-unit it
 		// ends with rebooted when the container reboots.
 		"--register=no", "--keep-unit",
@@ -120,7 +125,7 @@ func (c *Container) boot() error {
 		}
 		args = append(args, chosen...)
 	}
-	nspawn := exec.CommandContext(context.WithoutCancel(c.t.Context()), "nsenter", args...) //nolint:gosec // our own arguments
+	nspawn := exec.CommandContext(context.WithoutCancel(c.t.Context()), "sh", c.group.run(args...)...) //nolint:gosec // our own arguments
 	nspawn.Stdout, nspawn.Stderr = console, console
 	if err := nspawn.Start(); err != nil {
 		return fmt.Errorf("cannot start systemd-nspawn: %w", err)

@@ -47,7 +47,7 @@ const commandLimit = 5 * time.Minute
 const booted = `s=$(systemctl is-system-running); case $s in running|degraded) cat /proc/sys/kernel/random/boot_id ;; *) echo "$s"; exit 1 ;; esac`
 
 // diagnosis prints what a person would look at after a test that has failed.
-const diagnosis = `journalctl -q --no-pager -n 40 -u 'osupgrade*'; tail -n 20 /var/lib/osupgrade-worker/exec/output/* 2>/dev/null; dpkg --audit; df -h /`
+const diagnosis = `journalctl -q -b --no-pager -o short-precise -n 150; systemctl --no-pager list-jobs; tail -n 20 /var/lib/osupgrade-worker/exec/output/* 2>/dev/null; dpkg --audit; df -h /`
 
 // Until waits until f returns true. The test fails if that takes longer than limit.
 func Until(t testing.TB, what string, limit time.Duration, f func() bool) {

@@ -39,3 +39,22 @@ func TestRealContainer(t *testing.T) {
 		t.Errorf("appliance is %q", version)
 	}
 }
+
+// TestRealContainersAreApart starts two containers of one name at once, as tests do that
+// run in parallel. A service of one has no control group in the other: the systemd of the
+// other would remove it while the service starts.
+func TestRealContainersAreApart(t *testing.T) {
+	realhost.Need(t, realhost.Quick)
+	t.Parallel()
+	one, other := realhost.NewContainer(t, realhost.ContainerOptions{}), realhost.NewContainer(t, realhost.ContainerOptions{})
+	one.Start()
+	other.Start()
+	const group = "find /sys/fs/cgroup -type d -name only-here.service"
+	one.Must("systemd-run -q --unit only-here sleep infinity")
+	if found := one.Must(group); found == "" {
+		t.Error("the service has no control group")
+	}
+	if found := other.Must(group); found != "" {
+		t.Errorf("in the other container there is\n%s", found)
+	}
+}
