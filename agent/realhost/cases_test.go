@@ -52,7 +52,7 @@ func TestRealRepositoryDown(t *testing.T) {
 }
 
 // TestRealHeld upgrades a host with a held package and with a configuration file that
-// was changed on it: both stay, and both are told.
+// was changed on it: both stay, and both are told, the held one by the plan of the run.
 func TestRealHeld(t *testing.T) {
 	realhost.Need(t, realhost.Quick)
 	t.Parallel()
@@ -64,6 +64,16 @@ func TestRealHeld(t *testing.T) {
 	r.has("appliance 2.0", "appliance-held 1.0")
 	if got := r.c.Must("cat /etc/appliance.conf /etc/appliance.conf.dpkg-dist"); got != "setting=mine\nsetting=2.0\n" {
 		t.Errorf("the configuration is %q", got)
+	}
+	plan, err := r.Client.Plan(t.Context(), realhost.Tenant, run.ID, "h01")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []v1.HeldPackage{{Package: "appliance-held", Version: "1.0", Offered: "2.0", Reason: "held by apt-mark"}}; !slices.Equal(plan.Held, want) {
+		t.Errorf("the plan holds %+v, want %+v", plan.Held, want)
+	}
+	if said, code := r.Command("runs", number(run.ID), "--host", "h01"); code != 0 || !slices.Contains(strings.Split(squeeze(said), "\n"), "appliance-held 1.0 2.0 held by apt-mark") {
+		t.Errorf("the operator is shown\n%s", said)
 	}
 	printed, err := r.Client.Output(t.Context(), realhost.Tenant, run.ID, "h01")
 	if err != nil {
@@ -77,7 +87,7 @@ func TestRealHeld(t *testing.T) {
 }
 
 // TestRealBrokenPostinst upgrades to a package that cannot be configured: the run fails
-// with the words of dpkg, the host goes back to what it had and keeps to it, and a
+// with the words of dpkg and of the script, the host goes back to what it had and keeps to it, and a
 // release that is repaired is installed.
 func TestRealBrokenPostinst(t *testing.T) {
 	realhost.Need(t, realhost.Quick)
@@ -87,7 +97,7 @@ func TestRealBrokenPostinst(t *testing.T) {
 	}
 	r := newRig(t, realhost.ContainerOptions{}, next("1.0", "")...)
 	r.repository.Add(next("2.0", "echo 'appliance-broken: not today' >&2; exit 3\n")...)
-	r.fails("install", "installed appliance-broken package post-installation script subprocess returned error exit status 3", "rolled back")
+	r.fails("install", "appliance-broken: installed appliance-broken package post-installation script subprocess returned error exit status 3, after it printed: appliance-broken: not today", "rolled back")
 	r.has("appliance 1.0", "appliance-broken 1.0")
 	r.repository.Add(next("2.1", "")...)
 	r.upgraded()

@@ -90,6 +90,15 @@ func read(t *testing.T, path string) string {
 // number is a number as people write it.
 func number[N int | uint64](n N) string { return fmt.Sprint(n) }
 
+// squeeze makes one space of the spaces between the columns of a table.
+func squeeze(table string) string {
+	var lines []string
+	for line := range strings.Lines(table) {
+		lines = append(lines, strings.Join(strings.Fields(line), " "))
+	}
+	return strings.Join(lines, "\n")
+}
+
 // tells waits until the operator of a run that goes on is told of progress with these
 // words.
 func (r *rig) tells(run v1.Run, words ...string) {

@@ -63,28 +63,30 @@ func classify(printed string) (message.Class, string) {
 	return message.Install, ""
 }
 
+// maxTold bounds the lines of an error.
+const maxTold = 4
+
 // telling returns the lines that tell why apt or dpkg failed: those of dpkg and of
 // maintainer scripts before apt's own, which only say that dpkg failed.
 func telling(printed string, pmerrors []string) []string {
 	var lines []string
 	add := func(line string) {
 		line = message.CleanText(line)
-		if line != "" && !slices.Contains(lines, line) && len(lines) < 4 {
+		if line != "" && !slices.Contains(lines, line) && len(lines) < maxTold {
 			lines = append(lines, line)
 		}
 	}
-	for _, line := range pmerrors {
-		add(line)
-	}
 	all := strings.Split(printed, "\n")
-	for i, line := range all {
-		// dpkg may have asked a question before, in the same line.
-		if _, rest, ok := strings.Cut(line, "dpkg: error"); ok {
-			add(strings.Trim(rest, ": "))
-			if i+1 < len(all) && strings.HasPrefix(all[i+1], " ") {
-				add(all[i+1])
-			}
+	for i := range all {
+		add(errorOfDpkg(all, i))
+	}
+	for _, line := range pmerrors {
+		// apt tells there what it has heard of dpkg.
+		if !slices.ContainsFunc(lines, func(known string) bool { return strings.HasPrefix(known, message.CleanText(line)) }) {
+			add(line)
 		}
+	}
+	for _, line := range all {
 		if strings.HasPrefix(line, " ") && strings.Contains(line, " : Depends: ") {
 			add(line)
 		}
@@ -95,6 +97,60 @@ func telling(printed string, pmerrors []string) []string {
 			add(rest)
 		}
 	}
+	return lines
+}
+
+// processing is how dpkg begins to say which package or archive it failed with. The
+// reason is in the next line.
+var processing = regexp.MustCompile(`^processing (?:package|archive) (\S+) \(-.*\):$`)
+
+// errorOfDpkg returns what dpkg says in a line of all and the next one; empty if it says
+// no error there. The words are those of pmerror, "PACKAGE: REASON". When a script failed, what it
+// printed before tells more than dpkg does.
+func errorOfDpkg(all []string, at int) string {
+	// dpkg may have asked a question before, in the same line.
+	_, said, ok := strings.Cut(all[at], "dpkg: error")
+	if !ok {
+		return ""
+	}
+	said, reason := strings.TrimLeft(said, ": "), ""
+	if at+1 < len(all) && strings.HasPrefix(all[at+1], " ") {
+		reason = strings.TrimSpace(all[at+1])
+	}
+	of := processing.FindStringSubmatch(said)
+	switch {
+	case of == nil && reason == "":
+		return said
+	case of == nil:
+		return strings.TrimRight(said, ": ") + ": " + reason
+	case !strings.Contains(reason, "script subprocess"):
+		return of[1] + ": " + reason
+	}
+	if script := printedByScript(all[:at]); len(script) > 0 {
+		reason += ", after it printed: " + strings.Join(script, " / ")
+	}
+	return of[1] + ": " + reason
+}
+
+// maxScript is how many of the last lines of a script are told.
+const maxScript = 2
+
+// stepOfDpkg begins the lines in which dpkg and apt tell what comes next.
+var stepOfDpkg = regexp.MustCompile(`^(Setting up|Unpacking|Preparing to unpack|Selecting previously unselected|Removing|Purging configuration files|Processing triggers for|Installing new version of config file|Configuration file|\(Reading database|Errors were encountered|dpkg: | )`)
+
+// printedByScript returns the last lines that a maintainer script printed, which failed
+// after these lines.
+func printedByScript(before []string) []string {
+	var lines []string
+	for _, line := range slices.Backward(before) {
+		if stepOfDpkg.MatchString(line) || len(lines) == maxScript {
+			break
+		}
+		if line = message.CleanText(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	slices.Reverse(lines)
 	return lines
 }
 

@@ -59,6 +59,38 @@ func TestFailuresOfARealApt(t *testing.T) {
 	}
 }
 
+// TestFailedScript has each thing told once, though dpkg and apt tell it in turn, and
+// with it what the script printed.
+func TestFailedScript(t *testing.T) {
+	t.Parallel()
+	_, printed := recorded(t, "broken-postinst")
+	var told []string
+	for line := range strings.Lines(statusOf(t)) {
+		if is, ok := parseStatusLine(line); ok && is.kind == "pmerror" {
+			told = append(told, is.of+": "+is.text)
+		}
+	}
+	if len(told) != 1 {
+		t.Fatalf("the recording has %q", told)
+	}
+	const reason = "installed appliance-broken package post-installation script subprocess returned error exit status 3"
+	const failed = "dpkg: error processing package appliance-broken (--configure):\n " + reason + "\n"
+	for name, row := range map[string]struct{ printed, want string }{
+		"recorded":              {printed, "appliance-broken: " + reason + ", after it printed: appliance-broken: not today"},
+		"a script that is mute": {"Setting up appliance-broken (2.0) ...\n" + failed, "appliance-broken: " + reason},
+		"the last lines":        {"Setting up appliance-broken (2.0) ...\none\ntwo\n\nthree\n" + failed, "appliance-broken: " + reason + ", after it printed: two / three"},
+		"after another error": {
+			"dpkg: error processing archive /a.deb (--unpack):\n conflicting packages\nno\n" + failed,
+			"/a.deb: conflicting packages; appliance-broken: " + reason + ", after it printed: no",
+		},
+		"without dpkg's own words": {"", "appliance-broken: " + reason},
+	} {
+		if got, want := failure("apt-get install", 100, row.printed, told).Error(), "apt-get install: "+row.want+" (exit status 100)"; got != want {
+			t.Errorf("%s:\n%s\nwant\n%s", name, got, want)
+		}
+	}
+}
+
 // TestReasonInTheMidstOfALine reads what apt prints to both outputs at once.
 func TestReasonInTheMidstOfALine(t *testing.T) {
 	t.Parallel()

@@ -69,7 +69,7 @@ func TestRealBrokenScript(t *testing.T) {
 	d := newDebian(t, simple("appliance", "1.0", ""), simple("appliance-broken", "1.0", ""))
 	d.repository.Add(simple("appliance", "2.0", ""), simple("appliance-broken", "2.0", `[ -e /etc/fixed ] || { echo "not today" >&2; exit 3; }`))
 	d.prepare()
-	d.fails("upgrade", "install", "appliance-broken", "returned error exit status 3")
+	d.fails("upgrade", "install", "appliance-broken", "returned error exit status 3, after it printed: not today")
 	d.has("iF appliance-broken 2.0\nii appliance 2.0")
 	d.fails("resume", "install", "dpkg has not finished with appliance-broken", "dpkg --configure -a")
 	d.fails("verify", "verify", "dpkg --audit")
