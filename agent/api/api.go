@@ -31,6 +31,8 @@ type Controller interface {
 	Host(ctx context.Context, name string) (v1.Host, error)
 	Output(ctx context.Context, run uint64, host string) ([]v1.StepOutput, error)
 	Plan(ctx context.Context, run uint64, host string) (v1.HostPlan, error)
+	// Offer returns what an upgrade of a host would change if it began now.
+	Offer(ctx context.Context, host string) (v1.HostPlan, error)
 	ReportsSince(ctx context.Context, since uint64) (events []v1.VersionsEvent, position uint64, err error)
 	// Runs returns the runs that match the filter, newest first.
 	Runs(ctx context.Context, filter v1.RunFilter) ([]v1.Run, error)
@@ -115,6 +117,7 @@ func New(o Options) http.Handler {
 		s.handle(mux, "GET "+state, Read, s.getState)
 		s.handle(mux, "GET "+state+"/hosts", Read, s.getHosts)
 		s.handle(mux, "GET "+state+"/hosts/{host}", Read, s.getHost)
+		s.handle(mux, "GET "+state+"/hosts/{host}/offer", Read, s.getOffer)
 		s.handle(mux, "DELETE "+state+"/hosts/{host}", Write, s.deleteHost)
 		s.handle(mux, "GET "+state+"/runs", Read, s.getRuns)
 		s.handle(mux, "GET "+state+"/runs/{id}", Read, s.getRun)

@@ -73,6 +73,24 @@ func (s *server) getHost(c *call) error {
 	return s.sendFields(c, host)
 }
 
+// getOffer shows what an upgrade of a host would change if it began now.
+func (s *server) getOffer(c *call) error {
+	if err := s.onSite(c, "fields"); err != nil {
+		return err
+	}
+	name := c.PathValue("host")
+	offer, err := c.controller.Offer(c.Context(), name)
+	switch {
+	case errors.Is(err, run.ErrNoHost):
+		return problem(http.StatusNotFound, "host", name, "host %q is not known; osupgrade-agent hosts lists those that are", name)
+	case errors.Is(err, run.ErrNoPlan):
+		return problem(http.StatusNotFound, "host", name, "host %q has not told what an upgrade would change: its strategy makes no plan outside of a run, or its worker has not read it yet or is of an older version", name)
+	case err != nil:
+		return err
+	}
+	return s.sendFields(c, offer)
+}
+
 // healthz reports whether the process works, readyz whether every controller may
 // send commands. Neither needs a token, and neither reveals a secret.
 func (s *server) healthz(w http.ResponseWriter, r *http.Request) {

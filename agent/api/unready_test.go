@@ -77,6 +77,10 @@ func (b broken) Forget(context.Context, string, run.Deletion) error   { return b
 
 func (b broken) Host(context.Context, string) (v1.Host, error) { return v1.Host{}, b.err }
 
+func (b broken) Offer(context.Context, string) (v1.HostPlan, error) {
+	return v1.HostPlan{}, b.err
+}
+
 func (b broken) Plan(context.Context, uint64, string) (v1.HostPlan, error) {
 	return v1.HostPlan{}, b.err
 }

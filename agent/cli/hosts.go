@@ -3,13 +3,16 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -20,7 +23,8 @@ type hostsCommand struct {
 	operator
 	timeFlags
 	hostFlags
-	Host string `arg:"" optional:"" help:"Name of one host, to show all that is known of it."`
+	Host  string `arg:"" optional:"" help:"Name of one host, to show all that is known of it."`
+	Offer bool   `help:"With a HOST: show each package that an upgrade would change if it began now."`
 }
 
 // Run implements the command.
@@ -28,6 +32,9 @@ func (c *hostsCommand) Run(ctx context.Context, out io.Writer) error {
 	api, err := c.client()
 	if err != nil {
 		return err
+	}
+	if c.Offer {
+		return c.offer(ctx, out, api)
 	}
 	if c.Host != "" {
 		host, err := api.Host(ctx, c.Tenant, c.Host)
@@ -41,8 +48,16 @@ func (c *hostsCommand) Run(ctx context.Context, out io.Writer) error {
 		if err != nil {
 			return err
 		}
+		offer, err := api.Offer(ctx, c.Tenant, c.Host)
+		if err != nil && !client.HasStatus(err, http.StatusNotFound) {
+			return err
+		}
+		summary := summaryOf(offer)
+		if err != nil {
+			summary.At = nil
+		}
 		to := newTerminal(out)
-		showHost(to, at, host)
+		showHost(to, at, host, summary)
 		return to.err
 	}
 	hosts, err := api.Hosts(ctx, c.Tenant, "")
@@ -60,6 +75,27 @@ func (c *hostsCommand) Run(ctx context.Context, out io.Writer) error {
 	c.list(to, at, hosts)
 	showWarnings(to, at, state)
 	return to.err
+}
+
+// Validate implements kong's hook.
+func (c *hostsCommand) Validate() error {
+	if c.Offer && c.Host == "" {
+		return errors.New("--offer: name the HOST whose offer is shown; start --dry-run shows a line for each host")
+	}
+	return c.operator.Validate()
+}
+
+// offer shows what an upgrade of a host would change if it began now.
+func (c *hostsCommand) offer(ctx context.Context, out io.Writer, api *client.Client) error {
+	offer, err := api.Offer(ctx, c.Tenant, c.Host)
+	if err != nil {
+		return err
+	}
+	at, err := c.siteFormat(ctx, api, c.Tenant)
+	if err != nil {
+		return err
+	}
+	return c.plan(out, offer, fmt.Sprintf("%s (told at %s)", planSummary(offer), at.at(offer.At)))
 }
 
 // manyHosts is how many hosts a list shows one by one: of more it shows those that are
@@ -146,7 +182,7 @@ func lastRun(at timeFormat, h v1.Host) string {
 }
 
 // showHost prints all that is known of a host.
-func showHost(to *terminal, at timeFormat, h v1.Host) {
+func showHost(to *terminal, at timeFormat, h v1.Host, offer v1.OfferSummary) {
 	var f facts
 	f.add("host", h.Hostname)
 	f.add("application", h.Application)
@@ -159,6 +195,7 @@ func showHost(to *terminal, at timeFormat, h v1.Host) {
 	if h.OutdatedSince != nil {
 		f.add("outdated since", at.at(*h.OutdatedSince)+": no run has upgraded it since")
 	}
+	f.add("next upgrade", offerLine(at, offer))
 	for _, w := range h.Warnings {
 		f.add("warning", at.text(w.Text)+" (since "+at.at(w.Since)+")")
 	}

@@ -57,6 +57,9 @@ func TestHosts(t *testing.T) {
 		{Host: "h02", Kind: "clock", Text: "its clock is wrong: set it", Since: *at(2)},
 		{Host: "h77", Kind: "key-refused", Text: "make a key", Since: *at(3)},
 	}}})
+	s.SetOffer("acme", "h01", v1.HostPlan{
+		At: time.Now(), Changes: []v1.VersionChange{{Package: "kernel", From: "6.2", To: "6.3"}}, Held: []v1.HeldPackage{{Package: "libc6", Reason: "held by apt-mark"}}, Reboot: "the kernel changes",
+	})
 	for command, want := range map[string]string{
 		"hosts": `HOST  APPLICATION  ONLINE  LAST RUN                              VERSIONS
 h01   app          yes     41 failed, outdated since 2026-11-13  kernel 6.2, vim 9.1
@@ -77,6 +80,7 @@ agent version:                  1.2.3, protocol 1
 lease:                          worker W1, process P1, epoch 2, since Sun 2026-11-01 01:30:00 UTC
 last run:                       41, partial at Fri 2026-11-20 01:30:00 UTC; this host: failed
 outdated since:                 Fri 2026-11-13 01:30:00 UTC: no run has upgraded it since
+next upgrade:                   1 change, 1 held, a reboot: the kernel changes
 versions:                       reported at Sat 2026-11-21 01:30:00 UTC
   kernel:                       6.2
   vim:                          9.1
@@ -94,6 +98,7 @@ labels:         none
 agent version:  unknown
 lease:          no worker has ever held it
 last run:       42, upgrading; this host: pending
+next upgrade:   changes are not known
 warning:        its clock is wrong: set it (since Mon 2026-11-02 01:30:00 UTC)
 versions:       none reported
 `,

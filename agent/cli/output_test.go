@@ -61,6 +61,7 @@ func TestPlanOfAHost(t *testing.T) {
 		Held: []v1.HeldPackage{{Package: "libc6", Version: "2.36", Offered: "2.37", Reason: "held by apt-mark"}}, DownloadBytes: 3 << 20, Reboot: "the kernel changes",
 	})
 	s.SetPlan("acme", 41, "h04", v1.HostPlan{At: at, Changes: []v1.VersionChange{}})
+	s.SetOffer("acme", "h04", v1.HostPlan{At: at, Changes: []v1.VersionChange{{Package: "nginx", To: "1.24"}}})
 	const shown = `3 changes, 1 held, 3.0 MiB to fetch, a reboot: the kernel changes
 
 PACKAGE  FROM   TO
@@ -80,6 +81,10 @@ libc6  2.36     2.37     held by apt-mark
 		"runs 41 --host h04 --output json": {exitOK, "{\n  \"at\": \"2026-11-21T01:30:00Z\",\n  \"changes\": []\n}\n"},
 		"runs 41 --host h05":               {exitFailed, `host "h05" has told no plan in run 41`},
 		"runs 41 --host x/y":               {exitUsage, "is not the name of a host"},
+		"hosts h04 --offer":                {exitOK, "1 change (told at Sat 2026-11-21 01:30:00 UTC)\n\nPACKAGE  FROM  TO\nnginx    -     1.24\n"},
+		"hosts h04 --offer -o json":        {exitOK, "{\n  \"at\": \"2026-11-21T01:30:00Z\",\n  \"changes\": [\n    {\n      \"package\": \"nginx\",\n      \"to\": \"1.24\"\n    }\n  ]\n}\n"},
+		"hosts h05 --offer":                {exitFailed, `host "h05" has not told what an upgrade would change`},
+		"hosts --offer":                    {exitUsage, "--offer: name the HOST whose offer is shown; start --dry-run shows a line for each host"},
 	} {
 		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", strings.Fields(command)...)...)
 		if code != want.code || code == exitOK && stdout != want.text || !strings.Contains(stdout+stderr, want.text) {

@@ -53,9 +53,11 @@ func showPreflight(to *terminal, at timeFormat, p v1.Preflight) {
 	f.add("not after", at.at(p.Run.NotAfter))
 	f.add("hosts", fmt.Sprintf("%d, and %d left out", len(members), len(leftOut)))
 	f.add("expected", expectation(at, p))
+	offers := offersOf(p)
+	f.add("changes", offersLine(at, members, offers))
 	for _, stage := range p.Run.Stages {
 		f.add("stage "+stage.Name, fmt.Sprintf("%s, at most %d out of service", text.Count(stage.Hosts, "host", "hosts"), stage.MaxUnavailable))
-		stageHosts(&f, at, members, stage.Name)
+		stageHosts(&f, at, members, stage.Name, offers)
 	}
 	for _, h := range leftOut {
 		texts := []string{cmp.Or(h.Note, h.Error)}
@@ -124,7 +126,7 @@ const unreachable = "unreachable"
 const maxInStage = 50
 
 // stageHosts adds the hosts of a stage in their order.
-func stageHosts(f *facts, at timeFormat, members []v1.RunHost, stage string) {
+func stageHosts(f *facts, at timeFormat, members []v1.RunHost, stage string, offers map[string]v1.OfferSummary) {
 	n := 0
 	for _, h := range members {
 		if h.Stage != stage {
@@ -133,18 +135,14 @@ func stageHosts(f *facts, at timeFormat, members []v1.RunHost, stage string) {
 		if n++; n > maxInStage {
 			continue
 		}
-		var texts []string
+		texts := []string{offerLine(at, offers[h.Hostname])}
 		if h.ExpectedEnd != nil {
 			texts = append(texts, "done at "+at.at(*h.ExpectedEnd))
 		}
 		if h.SlotReason != "" {
 			texts = append(texts, outOfService+h.SlotReason)
 		}
-		name := fmt.Sprintf("  %d. %s", n, h.Hostname)
-		if len(texts) > 0 {
-			name += ":"
-		}
-		f.rows = append(f.rows, [2]string{name, strings.Join(texts, "; ")})
+		f.add(fmt.Sprintf("  %d. %s", n, h.Hostname), strings.Join(texts, "; "))
 	}
 	if n > maxInStage {
 		f.add(fmt.Sprintf("  and %d more", n-maxInStage), "--output json has all")

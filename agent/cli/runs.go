@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
@@ -51,7 +49,7 @@ func (c *runsCommand) Run(ctx context.Context, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		return c.plan(out, plan)
+		return c.plan(out, plan, planSummary(plan))
 	}
 	if c.ID != 0 {
 		run, err := api.Run(ctx, c.Tenant, uint64(c.ID))
@@ -86,49 +84,6 @@ func (c *runsCommand) Validate() error {
 		return errors.New("--output: give the id of a run and --host to see what the scripts of a host have printed, or use --output text or json")
 	}
 	return nil
-}
-
-// plan shows what a run changes on a host.
-func (c *runsCommand) plan(out io.Writer, plan v1.HostPlan) error {
-	if c.Output == "json" {
-		return c.json(out, plan)
-	}
-	to := newTerminal(out)
-	to.line(planSummary(plan))
-	if len(plan.Changes) > 0 {
-		to.line("")
-		var t table
-		t.add("PACKAGE", "FROM", "TO")
-		for _, change := range plan.Changes {
-			t.add(change.Package, cmp.Or(change.From, "-"), cmp.Or(change.To, "-"))
-		}
-		t.print(to)
-	}
-	if len(plan.Held) > 0 {
-		to.line("")
-		var t table
-		t.add("HELD", "VERSION", "OFFERED", "REASON")
-		for _, held := range plan.Held {
-			t.add(held.Package, cmp.Or(held.Version, "-"), cmp.Or(held.Offered, "-"), held.Reason)
-		}
-		t.print(to)
-	}
-	return to.err
-}
-
-// planSummary is a plan in one line.
-func planSummary(plan v1.HostPlan) string {
-	line := text.Count(len(plan.Changes), "change", "changes")
-	if len(plan.Held) > 0 {
-		line += fmt.Sprintf(", %d held", len(plan.Held))
-	}
-	if plan.DownloadBytes > 0 {
-		line += fmt.Sprintf(", %.1f MiB to fetch", float64(plan.DownloadBytes)/(1<<20))
-	}
-	if plan.Reboot != "" {
-		line += ", a reboot: " + plan.Reboot
-	}
-	return line
 }
 
 // printed shows what the steps of a host have printed in a run.

@@ -73,6 +73,8 @@ type intended struct {
 	windows   []v1.MaintenanceWindow
 	rollout   *v1.Rollout
 	calendars map[string]v1.Calendar
+	// offers are what hosts offer to change.
+	offers map[string]v1.OfferSummary
 }
 
 // saturdays is a window of four hours a week.
@@ -362,6 +364,10 @@ func (s *shelf) WatchVersions(ctx context.Context, _ string, see func(store.Repo
 	see(store.Reported{})
 	<-ctx.Done()
 	return ctx.Err()
+}
+
+func (s *shelf) Offers(context.Context, string) (map[string]v1.OfferSummary, error) {
+	return s.offers, nil
 }
 
 func (s *shelf) VersionsNumber(context.Context, string) (uint64, error) { return 0, nil }

@@ -51,12 +51,14 @@ type situation struct {
 	act  func(s *scene)
 	// from is when watch is typed; zero is at the beginning.
 	from time.Duration
+	// types is the one command that is shown; nil is status, hosts, watch and runs.
+	types []string
 }
 
 // situations are those of which the guide shows what the agent prints.
 var situations = []situation{
-	{"idle", intended{windows: saturdays, rollout: canary(v1.Stage{})}, func(*scene) {}, 0},
-	{"open window", intended{windows: saturdays, rollout: canary(v1.Stage{})}, func(s *scene) { s.until(1, 45, 0) }, 0},
+	{"idle", intended{windows: saturdays, rollout: canary(v1.Stage{})}, func(*scene) {}, 0, nil},
+	{"open window", intended{windows: saturdays, rollout: canary(v1.Stage{})}, func(s *scene) { s.until(1, 45, 0) }, 0, nil},
 	{"preparing", intended{windows: saturdays, rollout: canary(v1.Stage{})}, func(s *scene) {
 		s.host("h02", func(action message.Action) answer {
 			if action == message.Prepare {
@@ -65,42 +67,46 @@ var situations = []situation{
 			return usual(action)
 		})
 		s.until(1, 1, 0)
-	}, 0},
-	{"upgrading", intended{windows: saturdays, rollout: canary(v1.Stage{})}, func(s *scene) { s.until(1, 14, 30) }, 0},
+	}, 0, nil},
+	{"upgrading", intended{windows: saturdays, rollout: canary(v1.Stage{})}, func(s *scene) { s.until(1, 14, 30) }, 0, nil},
 	{"paused", intended{windows: saturdays, rollout: canary(v1.Stage{})}, func(s *scene) {
 		s.until(1, 8, 0)
 		s.types("pause", "--reason", "the shop is busy")
 		s.until(1, 20, 0)
-	}, 0},
-	{"waiting for approval", intended{windows: saturdays, rollout: canary(v1.Stage{Approval: true, ApprovalTimeout: "2h"})}, func(s *scene) { s.until(1, 30, 0) }, 0},
+	}, 0, nil},
+	{"waiting for approval", intended{windows: saturdays, rollout: canary(v1.Stage{Approval: true, ApprovalTimeout: "2h"})}, func(s *scene) { s.until(1, 30, 0) }, 0, nil},
 	{
 		"frozen",
 		intended{windows: saturdays, calendars: map[string]v1.Calendar{
 			"shop": {Kind: "freeze", Events: []v1.Event{{Summary: "Black Friday", Start: "2026-11-21T01:05", Duration: "3d"}}},
 		}},
-		func(s *scene) { s.until(1, 30, 0) }, 34 * time.Minute,
+		func(s *scene) { s.until(1, 30, 0) }, 34 * time.Minute, nil,
 	},
 	{"host silent", intended{windows: saturdays, rollout: canary(v1.Stage{})}, func(s *scene) {
 		s.until(1, 6, 0)
 		s.silence("h02")
 		s.silence("h03")
 		s.until(1, 30, 0)
-	}, 0},
+	}, 0, nil},
 	{"host failed", intended{windows: saturdays, rollout: canary(v1.Stage{})}, func(s *scene) {
 		s.host("h02", fails)
 		s.until(1, 50, 0)
-	}, 0},
+	}, 0, nil},
 	{"aborting", intended{windows: saturdays, rollout: canary(v1.Stage{})}, func(s *scene) {
 		s.host("h02", hangs)
 		s.until(1, 20, 0)
 		s.types("abort", "--reason", "wrong release", "--yes")
 		s.until(1, 21, 0)
-	}, 0},
-	{"ended partial", intended{windows: saturdays, rollout: canary(v1.Stage{Approval: true, ApprovalTimeout: "1h"})}, func(s *scene) { s.until(6, 0, 0) }, 0},
+	}, 0, nil},
+	{"ended partial", intended{windows: saturdays, rollout: canary(v1.Stage{Approval: true, ApprovalTimeout: "1h"})}, func(s *scene) { s.until(6, 0, 0) }, 0, nil},
 	{"site restored", intended{windows: saturdays, rollout: canary(v1.Stage{})}, func(s *scene) {
 		s.know(57, night.AddDate(0, 0, -7))
 		s.until(1, 30, 0)
-	}, 0},
+	}, 0, nil},
+	{"dry run", intended{windows: saturdays, rollout: canary(v1.Stage{}), offers: map[string]v1.OfferSummary{
+		"h01": {At: new(night.Add(-2 * time.Hour)), Changes: 12, Held: 2, DownloadBytes: 84 << 20, Reboot: "kernel 6.1.0-28"},
+		"h02": {At: new(night.AddDate(0, 0, -3)), Changes: 1, DownloadBytes: 1 << 20},
+	}}, func(*scene) {}, 0, []string{"start", "--dry-run"}},
 }
 
 // file is the name of the transcript of the n-th situation.
@@ -119,6 +125,11 @@ func TestSituations(t *testing.T) {
 			var got string
 			play(t, c.want, threeHosts, func(s *scene) {
 				s.pass(c.from)
+				if c.types != nil {
+					c.act(s)
+					got = transcript(strings.Join(c.types, " "), s.types(c.types...))
+					return
+				}
 				watched := s.watches("watch")
 				c.act(s)
 				got = transcript("status", s.types("status")) + transcript("hosts", s.types("hosts")) +

@@ -29,7 +29,7 @@ type starting struct {
 	Reason         string `help:"Reason; it is stored with the run."`
 	Duration       string `help:"How long a run with --override-window may take, such as 2h (default: until the open window closes, else 4h)."`
 	Wait           bool   `help:"Follow the run until it ends; exit code 3 when it is not completed."`
-	DryRun         bool   `help:"Show what would be started, in which order, what hosts lack for it and whether it fits; start nothing. Exit code 1 when the start would be refused."`
+	DryRun         bool   `help:"Show what would be started, in which order, what hosts say that it would change, what they lack for it and whether it fits; start nothing. Exit code 1 when the start would be refused."`
 }
 
 // start starts a run of the hosts that body chooses, or shows what it would be.

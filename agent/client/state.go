@@ -52,6 +52,20 @@ func (c *Client) Host(ctx context.Context, tenant, host string) (v1.Host, error)
 	return h, nil
 }
 
+// Offer gets what an upgrade of a host would change if it began now. A host that has told no
+// offer is an *Error of status 404.
+func (c *Client) Offer(ctx context.Context, tenant, host string) (v1.HostPlan, error) {
+	path, err := hostPath(tenant, host)
+	if err != nil {
+		return v1.HostPlan{}, err
+	}
+	var offer v1.HostPlan
+	if err := c.get(ctx, path+"/offer", nil, &offer); err != nil {
+		return v1.HostPlan{}, err
+	}
+	return offer, nil
+}
+
 // hostPath is the path of a host.
 func hostPath(tenant, host string) (string, error) {
 	if strings.Trim(host, ".") == "" || strings.Contains(host, "/") {

@@ -55,6 +55,8 @@ type memory struct {
 	written   bool
 	// refused tells that the append at hand fails.
 	refused bool
+	// offersErr is why the offers cannot be read.
+	offersErr error
 	// held keeps new records from whoever follows; nil lets them go.
 	held chan struct{}
 	// trims counts the trims that were tried, and refuseTrims how many of the next
@@ -254,11 +256,34 @@ func (m *memory) Outputs(_ context.Context, _, key string, run uint64) ([]v1.Ste
 	return []v1.StepOutput{{Step: "upgrade", Output: fmt.Sprintf("of %s in run %d", key, run)}}, nil
 }
 
+// noPlans is a run of which no plan is kept.
+const noPlans = 6
+
 func (m *memory) Plan(_ context.Context, _, key string, run uint64) (v1.HostPlan, error) {
-	if run == 0 {
+	if run == noPlans {
 		return v1.HostPlan{}, store.ErrNotFound
 	}
 	return v1.HostPlan{Changes: []v1.VersionChange{{Package: "of " + key}}}, nil
+}
+
+// Offers has the offer of each host but h02.
+func (m *memory) Offers(context.Context, string) (map[string]v1.OfferSummary, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.offersErr != nil {
+		return nil, m.offersErr
+	}
+	at := time.Now().Add(-time.Hour)
+	return map[string]v1.OfferSummary{
+		log.Token("h01"): {At: &at, Changes: 12, Held: 2, DownloadBytes: 5 << 20, Reboot: "kernel 6.1.0-28"}, log.Token("h.3"): {At: &at}, "stranger": {At: &at, Changes: 1},
+	}, nil
+}
+
+func (m *memory) OfferedPlan(_ context.Context, _, key string) (v1.HostPlan, error) {
+	if key != log.Token("h01") {
+		return v1.HostPlan{}, fmt.Errorf("offer %w", store.ErrNotFound)
+	}
+	return v1.HostPlan{At: time.Now(), Changes: []v1.VersionChange{{Package: "of " + key}}}, nil
 }
 
 func (m *memory) VersionsNumber(context.Context, string) (uint64, error) {

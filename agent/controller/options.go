@@ -24,6 +24,10 @@ type Store interface {
 	// Plan returns what a run changes on a host; store.ErrNotFound without a plan that is
 	// kept.
 	Plan(ctx context.Context, tenant, key string, run uint64) (v1.HostPlan, error)
+	// Offers returns a summary of what each host offers to change, by its token, and
+	// OfferedPlan all of one; store.ErrNotFound when the host offers nothing.
+	Offers(ctx context.Context, tenant string) (map[string]v1.OfferSummary, error)
+	OfferedPlan(ctx context.Context, tenant, key string) (v1.HostPlan, error)
 	VersionsNumber(ctx context.Context, tenant string) (uint64, error)
 	PutRun(ctx context.Context, tenant string, r v1.Run, asOf uint64) error
 	Run(ctx context.Context, tenant string, id uint64) (v1.Run, error)

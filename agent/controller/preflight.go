@@ -3,11 +3,14 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
 )
@@ -47,10 +50,52 @@ func (c *Controller) Preflight(ctx context.Context, by string, request v1.Start)
 		return f, err
 	})
 	// It is played outside of the loop, which has runs to drive.
-	if err == nil && len(f.Members) > 0 {
-		rehearse(&f.Preflight, f.rehearsed, usual)
+	if err != nil || len(f.Members) == 0 {
+		return f.Preflight, err
 	}
-	return f.Preflight, err
+	rehearse(&f.Preflight, f.rehearsed, usual)
+	offers, err := c.o.Store.Offers(ctx, c.o.Tenant)
+	if err != nil {
+		return v1.Preflight{}, err
+	}
+	addOffers(&f.Preflight, offers)
+	return f.Preflight, nil
+}
+
+// addOffers adds what the members of the run offer to change. A host that the rollout leaves
+// out is not upgraded, whatever it offers.
+func addOffers(p *v1.Preflight, offers map[string]v1.OfferSummary) {
+	for _, h := range p.Run.Hosts {
+		if h.Stage == "" {
+			continue
+		}
+		offer := v1.HostOffer{Hostname: h.Hostname, OfferSummary: offers[log.Token(h.Hostname)]}
+		if offer.At != nil {
+			at := view.Time(*offer.At)
+			offer.At = &at
+		}
+		p.Offers = append(p.Offers, offer)
+	}
+}
+
+// Offer returns what an upgrade of a host would change if it began now. The error is
+// run.ErrNoHost when no host of that name is known, and run.ErrNoPlan when the host has told
+// no offer.
+func (c *Controller) Offer(ctx context.Context, name string) (v1.HostPlan, error) {
+	if _, err := until(ctx, c, func(s *state) (struct{}, error) {
+		if _, known := s.hosts.known[name]; !known {
+			return struct{}{}, fmt.Errorf("host %s: %w", name, run.ErrNoHost)
+		}
+		return struct{}{}, nil
+	}); err != nil {
+		return v1.HostPlan{}, err
+	}
+	offer, err := c.o.Store.OfferedPlan(ctx, c.o.Tenant, log.Token(name))
+	if errors.Is(err, store.ErrNotFound) {
+		return v1.HostPlan{}, fmt.Errorf("host %s: %w", name, run.ErrNoPlan)
+	}
+	offer.At = view.Time(offer.At)
+	return offer, err
 }
 
 // mostMeasured is how many runs are looked at for how long a host takes.

@@ -54,6 +54,73 @@ func TestPreflight(t *testing.T) {
 	})
 }
 
+// TestPreflightOffers checks that a preflight names each member of the run with what it
+// offers to change, also one that has told nothing, and no other host; and that offers which
+// cannot be read are no offers that say nothing.
+func TestPreflightOffers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		m.rollout = &v1.Rollout{Exempt: &v1.Match{Hosts: []string{"h04"}}}
+		c, _ := m.control(t)
+		m.beat("h01", "h02", "h.3", "h04")
+		p, err := c.Preflight(t.Context(), "test", start)
+		if err != nil || len(p.Offers) != 3 {
+			t.Fatalf("%+v, %v", p.Offers, err)
+		}
+		for _, o := range p.Offers {
+			want := map[string]v1.OfferSummary{"h01": {At: o.At, Changes: 12, Held: 2, DownloadBytes: 5 << 20, Reboot: "kernel 6.1.0-28"}, "h.3": {At: o.At}, "h02": {}}[o.Hostname]
+			if o.OfferSummary != want || (o.At == nil) != (o.Hostname == "h02") {
+				t.Errorf("%s offers %+v", o.Hostname, o.OfferSummary)
+			}
+		}
+		m.offersErr = errors.New("no space left on device")
+		if _, err := c.Preflight(t.Context(), "test", start); !errors.Is(err, m.offersErr) {
+			t.Errorf("offers that cannot be read: %v", err)
+		}
+	})
+}
+
+// TestOffer checks whose offer is told: that of a host that is known and has told one.
+func TestOffer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01", "h02")
+		c, _ := m.control(t)
+		if offer, err := c.Offer(t.Context(), "h01"); err != nil || offer.At.IsZero() || offer.Changes[0].Package != "of h01" {
+			t.Errorf("%+v, %v", offer, err)
+		}
+		if _, err := c.Offer(t.Context(), "h02"); !errors.Is(err, run.ErrNoPlan) {
+			t.Errorf("a host that has told nothing: %v", err)
+		}
+		if _, err := c.Offer(t.Context(), "h09"); !errors.Is(err, run.ErrNoHost) {
+			t.Errorf("a host that is not known: %v", err)
+		}
+	})
+}
+
+// TestPlanOfARun checks whose plan of a run is told: that of a member which has told one.
+func TestPlanOfARun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		m.history = []v1.Run{{ID: 7, Phase: "finished", Hosts: []v1.RunHost{{Hostname: "h01"}}}, {ID: noPlans, Phase: "finished", Hosts: []v1.RunHost{{Hostname: "h01"}}}}
+		c, _ := m.control(t)
+		if plan, err := c.Plan(t.Context(), 7, "h01"); err != nil || plan.Changes[0].Package != "of h01" {
+			t.Errorf("%+v, %v", plan, err)
+		}
+		for _, wrong := range []struct {
+			run  uint64
+			host string
+			want error
+		}{{7, "h02", run.ErrNoHost}, {8, "h01", run.ErrNoRun}, {noPlans, "h01", run.ErrNoPlan}} {
+			if _, err := c.Plan(t.Context(), wrong.run, wrong.host); !errors.Is(err, wrong.want) {
+				t.Errorf("host %s in run %d: %v, not %v", wrong.host, wrong.run, err, wrong.want)
+			}
+		}
+	})
+}
+
 // TestPreflightRefused checks that of a start that would be refused the reason is
 // told, and what the next window would do; and that the history tells how long it
 // would take.

@@ -365,6 +365,24 @@ func (c *Client) Plan(ctx context.Context, run uint64, plan message.Plan) error 
 	return err
 }
 
+// Offer implements log.HostLog.
+func (c *Client) Offer(ctx context.Context, packed []byte) error {
+	_, err := c.ask(ctx, packed, verbOffer)
+	return err
+}
+
+// LastOffer implements log.HostLog.
+func (c *Client) LastOffer(ctx context.Context) (told message.OfferTold, err error) {
+	r, err := c.ask(ctx, nil, verbLastOffer)
+	if err != nil {
+		return told, err
+	}
+	if err := json.Unmarshal(r.Body, &told); err != nil {
+		return told, fmt.Errorf("cannot read the response to %s: %w", verbLastOffer, err)
+	}
+	return told, nil
+}
+
 // Reply implements log.HostLog. When the acknowledgement is lost the reply is sent
 // again; the log accepts only one.
 func (c *Client) Reply(ctx context.Context, run uint64, reply message.Reply) error {

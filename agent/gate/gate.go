@@ -10,6 +10,7 @@ package gate
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -57,6 +58,10 @@ type Keeper interface {
 	PutOutput(ctx context.Context, tenant, key string, o message.Output) error
 	// PutPlan stores the packed plan of a host in a run, in place of an earlier one.
 	PutPlan(ctx context.Context, tenant, key string, run uint64, packed []byte) error
+	// PutOffer stores the packed plan that a host offers, in place of an earlier one, and
+	// Offer returns it and when it was stored; nil when there is none.
+	PutOffer(ctx context.Context, tenant, key string, packed []byte) error
+	Offer(ctx context.Context, tenant, key string) (packed []byte, at time.Time, err error)
 	// PutLease writes an entry if its revision is still base (0: there never was an
 	// entry), and returns the new revision. An error means that the write was
 	// refused, or that its result is unknown: the caller reads the entry before it
@@ -177,6 +182,10 @@ func (g *Gate) Answer(ctx context.Context, host string, q Request) Response {
 		return g.output(ctx, host, message.Output{Step: q.Verb[2], Text: q.Body, Cut: len(q.Verb) == 4}, q.Verb[1])
 	case verb == verbPlan && len(q.Verb) == 2:
 		return g.plan(ctx, host, q.Body, q.Verb[1])
+	case verb == verbOffer && len(q.Verb) == 1:
+		return g.offer(ctx, host, q.Body)
+	case verb == verbLastOffer && len(q.Verb) == 1:
+		return g.lastOffer(ctx, host)
 	case verb == verbNewest && len(q.Verb) == 1:
 		return Response{Log: g.Log.Identity(), Commands: g.cache.newest(host)}
 	case verb == verbNewest && len(q.Verb) == 2 && q.Verb[1] == current:
@@ -307,6 +316,34 @@ func (g *Gate) plan(ctx context.Context, host string, packed []byte, run string)
 		return failed(err)
 	}
 	return Response{}
+}
+
+// offer stores what an upgrade of a host would change if it began now.
+func (g *Gate) offer(ctx context.Context, host string, packed []byte) Response {
+	if _, err := message.UnpackPlan(packed); err != nil {
+		return refused("%v", err)
+	}
+	if err := g.Keeper.PutOffer(ctx, g.Tenant, log.Token(host), packed); err != nil {
+		return failed(err)
+	}
+	return Response{}
+}
+
+// lastOffer says which offer is stored. The host does not need the offer itself.
+func (g *Gate) lastOffer(ctx context.Context, host string) Response {
+	packed, at, err := g.Keeper.Offer(ctx, g.Tenant, log.Token(host))
+	if err != nil {
+		return failed(err)
+	}
+	var told message.OfferTold
+	if packed != nil {
+		told = message.OfferTold{Digest: message.OfferDigest(packed), At: at}
+	}
+	body, err := json.Marshal(told)
+	if err != nil {
+		return failed(err)
+	}
+	return Response{Body: body}
 }
 
 func (g *Gate) versions(ctx context.Context, host string, body []byte) Response {

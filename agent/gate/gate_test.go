@@ -305,6 +305,51 @@ func TestOutput(t *testing.T) {
 	})
 }
 
+// TestOffer checks which offers a gate keeps: those that can be read, the last in place of the
+// one before, also while there is no run; and that a host learns which one is kept.
+func TestOffer(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		g := r.gate(r.log)
+		p, other := r.process(g, "h01"), r.process(g, "h02")
+		r.acquire(p, "one")
+		r.acquire(other, "two")
+		if told, err := p.LastOffer(t.Context()); err != nil || told != (message.OfferTold{}) {
+			t.Errorf("before the first offer %+v is kept, %v", told, err)
+		}
+		for _, to := range []string{"1.1", "1.2"} {
+			packed, err := message.PackPlan(message.Plan{Changes: []message.Change{{Name: "kernel", From: "1.0", To: to}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Hour)
+			at := time.Now()
+			if err := p.Offer(t.Context(), packed); err != nil {
+				t.Fatal(err)
+			}
+			if told, err := p.LastOffer(t.Context()); err != nil || told.Digest != message.OfferDigest(packed) || !told.At.Equal(at) {
+				t.Errorf("%+v is kept, %v", told, err)
+			}
+			if kept, _, err := r.keeper.Offer(t.Context(), "", log.Token("h01")); err != nil || !bytes.Equal(kept, packed) {
+				t.Errorf("another offer is kept, %v", err)
+			}
+		}
+		if told, err := other.LastOffer(t.Context()); err != nil || told.Digest != "" {
+			t.Errorf("of another host %+v is kept, %v", told, err)
+		}
+		for _, q := range []gate.Request{{Verb: []string{"offer"}, Body: []byte("no gzip")}, {Verb: []string{"offer", "7"}}, {Verb: []string{"last-offer", "h02"}}} {
+			q.Worker, q.Incarnation = "one", p.Incarnation
+			if a := g.Answer(t.Context(), "h01", q); !a.Refused {
+				t.Errorf("%q is answered %+v", q.Verb, a)
+			}
+		}
+		q := gate.Request{Verb: []string{"offer"}, Worker: "two", Incarnation: other.Incarnation}
+		if a := g.Answer(t.Context(), "h01", q); !a.Taken {
+			t.Errorf("the worker of another host is answered %+v", a)
+		}
+	})
+}
+
 // TestPlan checks which plans a gate keeps: those of the newest run that can be read, also
 // one of 3,000 packages.
 func TestPlan(t *testing.T) {

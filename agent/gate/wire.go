@@ -17,6 +17,8 @@ const (
 	verbPlan         = "plan"
 	verbNewest       = "newest"
 	verbLastVersions = "last-versions"
+	verbOffer        = "offer"
+	verbLastOffer    = "last-offer"
 )
 
 // unknown ends the verb of a reply with message.Reply.Unknown.
@@ -69,7 +71,8 @@ type Response struct {
 	// the log.
 	Commands []Command `json:"commands,omitempty"`
 	Log      string    `json:"log,omitempty"`
-	// Body is the body of the versions, in the response to last-versions.
+	// Body is the body of the versions, in the response to last-versions, and a
+	// message.OfferTold, in the response to last-offer.
 	Body json.RawMessage `json:"body,omitempty"`
 }
 

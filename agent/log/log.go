@@ -100,6 +100,11 @@ type HostLog interface {
 	Output(ctx context.Context, o message.Output) error
 	// Plan stores what the newest run will change on the host.
 	Plan(ctx context.Context, run uint64, plan message.Plan) error
+	// Offer stores the packed plan of an upgrade that would begin now, outside of any
+	// run, in place of an earlier one.
+	Offer(ctx context.Context, packed []byte) error
+	// LastOffer says what Offer has stored last.
+	LastOffer(ctx context.Context) (message.OfferTold, error)
 	// Alive and Progress send telemetry: it is stored nowhere and may be lost.
 	Alive(a message.Alive) error
 	Progress(p message.Progress) error

@@ -304,6 +304,24 @@ func (k siteKeeper) PutPlan(ctx context.Context, _, _ string, _ uint64, _ []byte
 	return k.l.call(ctx)
 }
 
+// PutOffer implements gate.Keeper.
+func (k siteKeeper) PutOffer(ctx context.Context, _, key string, packed []byte) error {
+	if err := k.l.call(ctx); err != nil {
+		return err
+	}
+	k.putOffer(key, packed)
+	return nil
+}
+
+// Offer implements gate.Keeper.
+func (k siteKeeper) Offer(ctx context.Context, _, key string) ([]byte, time.Time, error) {
+	if err := k.read(ctx); err != nil {
+		return nil, time.Time{}, err
+	}
+	packed, at := k.lastOffer(key)
+	return packed, at, nil
+}
+
 // Versions implements gate.Keeper.
 func (k siteKeeper) Versions(ctx context.Context, _, key string) ([]byte, error) {
 	if err := k.read(ctx); err != nil {

@@ -23,13 +23,14 @@ type simStore struct {
 	hosts    map[string]store.Host
 	versions map[string]store.Reported
 	reported uint64
+	offers   map[string]simOffer
 	// runs are the history; runsAsOf is the last record that each run contains.
 	runs     []v1.Run
 	runsAsOf map[uint64]uint64
 }
 
 func newSimStore() *simStore {
-	return &simStore{changed: make(chan struct{}), intent: map[store.Object]store.Seen{}, hosts: map[string]store.Host{}, versions: map[string]store.Reported{}, runsAsOf: map[uint64]uint64{}}
+	return &simStore{changed: make(chan struct{}), intent: map[store.Object]store.Seen{}, hosts: map[string]store.Host{}, versions: map[string]store.Reported{}, offers: map[string]simOffer{}, runsAsOf: map[uint64]uint64{}}
 }
 
 // change changes the content of the store and wakes its watches.
@@ -76,6 +77,25 @@ func (s *simStore) lastVersions(host string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.versions[log.Token(host)].Body
+}
+
+// simOffer is the plan that a host offers.
+type simOffer struct {
+	packed []byte
+	at     time.Time
+}
+
+// putOffer keeps an offer. Nobody watches the offers.
+func (s *simStore) putOffer(key string, packed []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.offers[key] = simOffer{packed, time.Now()}
+}
+
+func (s *simStore) lastOffer(key string) (packed []byte, at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.offers[key].packed, s.offers[key].at
 }
 
 // siteStore is the store as one controller sees it.
@@ -199,6 +219,16 @@ func (s siteStore) Plan(context.Context, string, string, uint64) (v1.HostPlan, e
 	return v1.HostPlan{}, store.ErrNotFound // Nobody asks for one here.
 }
 
+// Offers implements controller.Store.
+func (s siteStore) Offers(context.Context, string) (map[string]v1.OfferSummary, error) {
+	return nil, nil // Nobody asks for them here.
+}
+
+// OfferedPlan implements controller.Store.
+func (s siteStore) OfferedPlan(context.Context, string, string) (v1.HostPlan, error) {
+	return v1.HostPlan{}, store.ErrNotFound // Nobody asks for one here.
+}
+
 // VersionsNumber implements controller.Store.
 func (s siteStore) VersionsNumber(ctx context.Context, _ string) (uint64, error) {
 	if err := s.read(ctx); err != nil {
@@ -243,6 +273,7 @@ func (s siteStore) DeleteHost(_ context.Context, _, key string) error {
 	defer s.mu.Unlock()
 	delete(s.hosts, key)
 	delete(s.versions, key)
+	delete(s.offers, key)
 	return nil
 }
 

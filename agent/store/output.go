@@ -178,9 +178,18 @@ func (s *Store) Plan(ctx context.Context, tenant, key string, run uint64) (v1.Ho
 	if !found {
 		return v1.HostPlan{}, fmt.Errorf("the plan of host %s in run %d %w", key, run, ErrNotFound)
 	}
-	plan, err := message.UnpackPlan(msg.Data)
+	shown, err := shownPlan(msg)
 	if err != nil {
 		return v1.HostPlan{}, fmt.Errorf("the plan of host %s in run %d %w: %w", key, run, ErrDamaged, err)
+	}
+	return shown, nil
+}
+
+// shownPlan returns the plan in a message as the API shows it.
+func shownPlan(msg *jetstream.RawStreamMsg) (v1.HostPlan, error) {
+	plan, err := message.UnpackPlan(msg.Data)
+	if err != nil {
+		return v1.HostPlan{}, err
 	}
 	shown := v1.HostPlan{At: msg.Time, Changes: make([]v1.VersionChange, 0, len(plan.Changes)), DownloadBytes: plan.Download, Reboot: plan.Reboot}
 	for _, c := range plan.Changes {

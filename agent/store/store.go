@@ -58,6 +58,8 @@ type Store struct {
 	runs runs
 	// outputs are what the steps of hosts have printed.
 	outputs outputs
+	// offers are the plans that hosts offer.
+	offers offers
 	// versionsLog is the stream of the bucket of versions.
 	versionsLog jetstream.Stream
 }
@@ -93,13 +95,17 @@ func Open(ctx context.Context, nc *nats.Conn) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	offers, err := openOffers(ctx, js)
+	if err != nil {
+		return nil, err
+	}
 	versionsLog, err := js.Stream(ctx, "KV_osu-versions")
 	if err != nil {
 		return nil, fmt.Errorf("cannot look at the bucket of versions: %w", err)
 	}
 	s := &Store{
 		intent: intent, hosts: hosts, versions: versions, leases: leases, versionsLog: versionsLog, runs: runs{js: js, streams: map[string]jetstream.Stream{}},
-		outputs: outputs{js: js, streams: map[string]jetstream.Stream{}},
+		outputs: outputs{js: js, streams: map[string]jetstream.Stream{}}, offers: offers,
 	}
 	intent.store = s
 	return s, nil

@@ -14,11 +14,20 @@ type Preflight struct {
 	// Fits tells whether each host is expected to be done by not-after; absent when
 	// that is unknown.
 	Fits *bool `json:"fits,omitempty"`
+	// Offers are what the hosts of the run say that they would change, in the order of
+	// the run; each host is named, also one that has told nothing.
+	Offers []HostOffer `json:"offers,omitempty"`
 	// Missing is what hosts lack for the run, as their workers say.
 	Missing []Missing `json:"missing,omitempty"`
 	// Unknown are the hosts whose workers do not say which scripts they have, though
 	// the run starts some.
 	Unknown []string `json:"unknown,omitempty"`
+}
+
+// HostOffer is what a host says that its upgrade would change.
+type HostOffer struct {
+	Hostname string `json:"hostname"`
+	OfferSummary
 }
 
 // Usual is how long the work of a run took before.

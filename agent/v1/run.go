@@ -162,7 +162,8 @@ type StepOutput struct {
 }
 
 // HostPlan is what a run changes on a host, as the host found when it prepared:
-// /v1/state/tenants/{tenant}/os-upgrade/runs/{id}/hosts/{host}/plan.
+// /v1/state/tenants/{tenant}/os-upgrade/runs/{id}/hosts/{host}/plan. It is also what the
+// host offers to change outside of a run: .../os-upgrade/hosts/{host}/offer.
 type HostPlan struct {
 	// At is when it was kept.
 	At time.Time `json:"at"`
@@ -174,6 +175,19 @@ type HostPlan struct {
 	DownloadBytes int64 `json:"download-bytes,omitempty"`
 	// Reboot is why it will take a reboot; absent when it is not known to take one.
 	Reboot string `json:"reboot,omitempty"`
+}
+
+// OfferSummary is what a host would change if its upgrade began now, in numbers; whole it is
+// the HostPlan of /v1/state/tenants/{tenant}/os-upgrade/hosts/{host}/offer.
+type OfferSummary struct {
+	// At is when the host has told it; absent when it has told no offer.
+	At *time.Time `json:"at,omitempty"`
+	// Changes and Held count the packages.
+	Changes int `json:"changes"`
+	Held    int `json:"held,omitempty"`
+	// DownloadBytes and Reboot are those of the plan.
+	DownloadBytes int64  `json:"download-bytes,omitempty"`
+	Reboot        string `json:"reboot,omitempty"`
 }
 
 // HeldPackage is a package that is not upgraded though it could be, and why.

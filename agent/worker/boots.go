@@ -247,11 +247,7 @@ func (w *Worker) keepBoots(ctx context.Context, next boots) error {
 // tellRejected has the heartbeats tell of the versions that the machine gave up.
 func (w *Worker) tellRejected() {
 	standing := w.rejected()
-	told := make([]message.RolledBackVersion, 0, len(standing))
-	for _, r := range standing {
-		told = append(told, message.RolledBackVersion{Version: r.Version, Running: r.Running, At: r.At})
-	}
-	w.rolledBack.Store(&told)
+	w.rolledBack.Store(&standing)
 }
 
 // rejected are the versions that are not to be offered.
@@ -269,12 +265,31 @@ func (w *Worker) accepted() (a accepted) {
 // toldRejected is what a heartbeat tells of the versions that the machine gave up, which
 // an operator may have accepted since.
 func (w *Worker) toldRejected() []message.RolledBackVersion {
-	told := *w.rolledBack.Load()
-	if len(told) == 0 {
+	var told []message.RolledBackVersion
+	for _, r := range w.stillRejected() {
+		told = append(told, message.RolledBackVersion{Version: r.Version, Running: r.Running, At: r.At})
+	}
+	return told
+}
+
+// stillRejected is rejected for the goroutines beside the loop: an operator may have accepted
+// some since.
+func (w *Worker) stillRejected() []Rejected {
+	rejected := *w.rolledBack.Load()
+	if len(rejected) == 0 {
 		return nil
 	}
 	a := w.accepted()
-	return slices.DeleteFunc(slices.Clone(told), func(r message.RolledBackVersion) bool { return a.has(r.Version, r.At) })
+	return slices.DeleteFunc(slices.Clone(rejected), func(r Rejected) bool { return a.has(r.Version, r.At) })
+}
+
+// byName returns the versions that a plan holds back, by their names.
+func byName(rejected []Rejected) map[string]string {
+	versions := make(map[string]string, len(rejected))
+	for _, r := range rejected {
+		versions[r.Name] = r.Version
+	}
+	return versions
 }
 
 // planned returns what a version is of by the plan of the newest run; empty when that

@@ -23,6 +23,8 @@ type fakeLog struct {
 	versions [][]byte
 	outputs  []message.Output
 	plans    []message.Plan
+	offers   [][]byte
+	offered  message.OfferTold
 	// alive counts the heartbeats, and last is the last of them.
 	alive int
 	last  message.Alive
@@ -39,10 +41,12 @@ type fakeLog struct {
 	// slow and refused are the names of calls that never return, or that the site
 	// refuses.
 	slow, refused map[string]bool
+	// tried counts the calls by their names.
+	tried map[string]int
 }
 
 func newFakeLog() *fakeLog {
-	s := &fakeLog{answered: map[string]bool{}, wake: make(chan struct{}, 1), cut: make(chan struct{}), slow: map[string]bool{}, refused: map[string]bool{}}
+	s := &fakeLog{answered: map[string]bool{}, wake: make(chan struct{}, 1), cut: make(chan struct{}), slow: map[string]bool{}, refused: map[string]bool{}, tried: map[string]int{}}
 	close(s.cut)
 	return s
 }
@@ -52,6 +56,7 @@ var _ log.HostLog = (*fakeLog)(nil)
 // try waits until a call by its name can be made.
 func (s *fakeLog) try(ctx context.Context, call string) error {
 	s.mu.Lock()
+	s.tried[call]++
 	cut, slow, refused := s.cut, s.slow[call], s.refused[call]
 	s.mu.Unlock()
 	if slow {
@@ -172,6 +177,26 @@ func (s *fakeLog) Plan(ctx context.Context, _ uint64, plan message.Plan) error {
 	defer s.mu.Unlock()
 	s.plans = append(s.plans, plan)
 	return nil
+}
+
+func (s *fakeLog) Offer(ctx context.Context, packed []byte) error {
+	if err := s.try(ctx, "offer"); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.offers = append(s.offers, packed)
+	s.offered = message.OfferTold{Digest: message.OfferDigest(packed), At: time.Now()}
+	return nil
+}
+
+func (s *fakeLog) LastOffer(ctx context.Context) (message.OfferTold, error) {
+	if err := s.try(ctx, "last offer"); err != nil {
+		return message.OfferTold{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.offered, nil
 }
 
 func (s *fakeLog) LastVersions(ctx context.Context) ([]byte, error) {

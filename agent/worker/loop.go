@@ -189,6 +189,15 @@ func (w *Worker) perform(ctx context.Context, now leaseTerm, do Do) (strategy.Ou
 	case DoReboot:
 		return 0, w.askReboot(ctx)
 	}
+	// The host does one thing at a time: a plan that is asked for beside the loop (sendOffers)
+	// might hold a lock that this step needs.
+	w.promise(w.Limits.Step)
+	select {
+	case w.atHost <- struct{}{}:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	defer func() { <-w.atHost }()
 	this := stepOf{w.journal.Run, string(do)}
 	w.current.Store(&this)
 	outcome, err := w.call(ctx, do)
@@ -218,10 +227,7 @@ func overdue(limited context.Context, err error) error {
 
 func (w *Worker) call(ctx context.Context, do Do) (strategy.Outcome, error) {
 	job := w.job()
-	job.Rejected = map[string]string{}
-	for _, r := range w.rejected() {
-		job.Rejected[r.Name] = r.Version
-	}
+	job.Rejected = byName(w.rejected())
 	var err error
 	if job.Plan, err = w.planFor(do); err != nil {
 		return 0, err

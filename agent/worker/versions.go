@@ -40,6 +40,7 @@ func (w *Worker) reportVersions(ctx context.Context) error {
 		for _, caller := range waiting {
 			close(caller.Key)
 		}
+		w.offerDue.Set()
 		if isNew := !bytes.Equal(before, reported); isNew || afterChange {
 			settle = nextSettle(settle, isNew)
 		}

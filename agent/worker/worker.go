@@ -106,10 +106,11 @@ type Worker struct {
 	// planKept is signalled when the plan of a run is on disk.
 	planKept wait.Signal
 	// boots is what is remembered of the starts of the machine. confirms reports that
-	// the strategy confirms them. rolledBack is what heartbeats tell of them.
+	// the strategy confirms them. rolledBack is what heartbeats and offers
+	// tell of them.
 	boots      boots
 	confirms   bool
-	rolledBack atomic.Pointer[[]message.RolledBackVersion]
+	rolledBack atomic.Pointer[[]Rejected]
 	// begun reports that the journal is past the run's prepare.
 	begun atomic.Bool
 	// seen is the position of the journal, for heartbeats.
@@ -127,6 +128,10 @@ type Worker struct {
 	reports *wait.Queue[chan struct{}, struct{}]
 	// changed is signalled when the versions may have changed.
 	changed wait.Signal
+	// offerDue is signalled when the versions were read, so that the plan is, too. atHost
+	// is full while a step or a plan is in progress.
+	offerDue wait.Signal
+	atHost   chan struct{}
 	// current is the step of the strategy that is in progress; nil when none is.
 	current atomic.Pointer[stepOf]
 	// outputs are the steps whose output is to be sent.
@@ -177,7 +182,7 @@ func Open(ctx context.Context, o Options) (*Worker, error) {
 	}
 	w := &Worker{
 		Options: o, lock: lock, journaled: make(chan struct{}), commands: newCommandQueue(), reports: wait.NewQueue[chan struct{}, struct{}](),
-		changed: wait.NewSignal(), planKept: wait.NewSignal(), outputs: wait.NewQueue[stepOf, struct{}](), tasks: newTasks(), ignored: map[message.Kind]position{},
+		changed: wait.NewSignal(), planKept: wait.NewSignal(), offerDue: wait.NewSignal(), atHost: make(chan struct{}, 1), outputs: wait.NewQueue[stepOf, struct{}](), tasks: newTasks(), ignored: map[message.Kind]position{},
 	}
 	if err := w.prepare(ctx); err != nil {
 		return nil, errors.Join(err, lock.Close())

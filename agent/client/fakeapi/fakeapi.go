@@ -76,7 +76,9 @@ type tenant struct {
 	outputs map[string][]v1.StepOutput
 	// plans are what runs change on hosts, by run and host.
 	plans map[string]v1.HostPlan
-	runs  []v1.Run
+	// offers are what hosts offer to change.
+	offers map[string]v1.HostPlan
+	runs   []v1.Run
 }
 
 // New starts a server that ends with the test.
@@ -150,6 +152,7 @@ func (s *Server) handler() http.Handler {
 		"GET " + state + "/runs/{id}":                     s.getRun,
 		"GET " + state + "/runs/{id}/hosts/{host}/output": s.getOutput,
 		"GET " + state + "/runs/{id}/hosts/{host}/plan":   s.getPlan,
+		"GET " + state + "/hosts/{host}/offer":            s.getOffer,
 		"GET " + state + "/events":                        s.getEvents,
 	}
 	for what := range acts {

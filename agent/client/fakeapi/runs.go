@@ -234,6 +234,28 @@ func (s *Server) getPlan(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, plan)
 }
 
+// SetOffer sets what a host offers to change.
+func (s *Server) SetOffer(name, host string, offer v1.HostPlan) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.tenant(name)
+	if t.offers == nil {
+		t.offers = map[string]v1.HostPlan{}
+	}
+	t.offers[host] = offer
+}
+
+func (s *Server) getOffer(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	offer, told := s.tenant(r.PathValue("tenant")).offers[r.PathValue("host")]
+	if !told {
+		refuse(w, http.StatusNotFound, v1.Error{Message: fmt.Sprintf("host %q has not told what an upgrade would change", r.PathValue("host"))})
+		return
+	}
+	answer(w, http.StatusOK, offer)
+}
+
 // readFilter reads what client.Runs writes.
 func readFilter(query url.Values) (v1.RunFilter, error) {
 	f := v1.RunFilter{Result: query.Get("result"), Host: query.Get("host")}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/gate"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -26,7 +27,14 @@ type Keeper struct {
 	leases   map[string]Entry
 	versions map[string][]byte
 	outputs  map[string]message.Output
+	offers   map[string]offer
 	changed  chan struct{}
+}
+
+// offer is the packed plan that a host offers.
+type offer struct {
+	packed []byte
+	at     time.Time
 }
 
 // ErrConflict means that the lease has another revision.
@@ -36,7 +44,7 @@ var _ gate.Keeper = (*Keeper)(nil)
 
 // NewKeeper makes an empty keeper.
 func NewKeeper() *Keeper {
-	return &Keeper{leases: map[string]Entry{}, versions: map[string][]byte{}, outputs: map[string]message.Output{}, changed: make(chan struct{})}
+	return &Keeper{leases: map[string]Entry{}, versions: map[string][]byte{}, outputs: map[string]message.Output{}, offers: map[string]offer{}, changed: make(chan struct{})}
 }
 
 // put writes a lease, with the lock held.
@@ -136,6 +144,21 @@ func (k *Keeper) PutPlan(_ context.Context, _, key string, run uint64, packed []
 	defer k.mu.Unlock()
 	k.outputs[fmt.Sprint(key, "/", run, "/plan")] = message.Output{Run: run, Step: "plan", Text: packed}
 	return nil
+}
+
+// PutOffer implements gate.Keeper.
+func (k *Keeper) PutOffer(_ context.Context, _, key string, packed []byte) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.offers[key] = offer{packed, time.Now()}
+	return nil
+}
+
+// Offer implements gate.Keeper.
+func (k *Keeper) Offer(_ context.Context, _, key string) ([]byte, time.Time, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.offers[key].packed, k.offers[key].at, nil
 }
 
 // Output returns what PutOutput has stored.

@@ -42,9 +42,10 @@
 // package to version, or lines of a package, blanks and its version: 1 to 10,000
 // packages in at most 1 MiB. It runs at the start of the worker, after each step,
 // at regular intervals, and after a change of one of Options.VersionPaths, such as
-// /var/lib/dpkg/status; it should not change these itself. plan prints a plan, missing a
-// plan whose changes are missing, booted {"running": "1.0", "failed": "1.1"}; "failed" is
-// the version that the machine gave up by itself, if there is one.
+// /var/lib/dpkg/status; it should not change these itself. plan, which runs
+// each time after it, prints a plan, missing a plan whose changes are missing, booted
+// {"running": "1.0", "failed": "1.1"}; "failed" is the version that the machine gave up by
+// itself, if there is one.
 //
 // Standard output and error of any other script go directly to
 // StateDir/output/RUN-ACTION.log, so that the script can continue to print after

@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+)
+
+// plan shows what a run changes on a host, or what the host offers to change, below a line.
+func (c *operator) plan(out io.Writer, plan v1.HostPlan, head string) error {
+	if c.Output == "json" {
+		return c.json(out, plan)
+	}
+	to := newTerminal(out)
+	to.line(head)
+	if len(plan.Changes) > 0 {
+		to.line("")
+		var t table
+		t.add("PACKAGE", "FROM", "TO")
+		for _, change := range plan.Changes {
+			t.add(change.Package, cmp.Or(change.From, "-"), cmp.Or(change.To, "-"))
+		}
+		t.print(to)
+	}
+	if len(plan.Held) > 0 {
+		to.line("")
+		var t table
+		t.add("HELD", "VERSION", "OFFERED", "REASON")
+		for _, held := range plan.Held {
+			t.add(held.Package, cmp.Or(held.Version, "-"), cmp.Or(held.Offered, "-"), held.Reason)
+		}
+		t.print(to)
+	}
+	return to.err
+}
+
+// summaryOf returns a plan in numbers.
+func summaryOf(plan v1.HostPlan) v1.OfferSummary {
+	return v1.OfferSummary{At: &plan.At, Changes: len(plan.Changes), Held: len(plan.Held), DownloadBytes: plan.DownloadBytes, Reboot: plan.Reboot}
+}
+
+// planSummary is a plan in one line.
+func planSummary(plan v1.HostPlan) string { return numbersLine(summaryOf(plan)) }
+
+// numbersLine is a plan in numbers, in one line.
+func numbersLine(plan v1.OfferSummary) string {
+	line := text.Count(plan.Changes, "change", "changes") + besides(plan)
+	if plan.Reboot != "" {
+		line += ", a reboot: " + plan.Reboot
+	}
+	return line
+}
+
+// besides is what there is to a plan besides its changes and the reboot.
+func besides(plan v1.OfferSummary) (line string) {
+	if plan.Held > 0 {
+		line += fmt.Sprintf(", %d held", plan.Held)
+	}
+	if plan.DownloadBytes > 0 {
+		line += fmt.Sprintf(", %.1f MiB to fetch", float64(plan.DownloadBytes)/(1<<20))
+	}
+	return line
+}
+
+// staleOffer is how old an offer is that its host should have told again.
+const staleOffer = message.OfferAgain + time.Hour
+
+// offerLine is what a host offers to change, in one line.
+func offerLine(at timeFormat, offer v1.OfferSummary) string {
+	if offer.At == nil {
+		return "changes are not known"
+	}
+	line := numbersLine(offer)
+	if at.now.Sub(*offer.At) > staleOffer {
+		line += fmt.Sprintf(" (told %s ago, and not since)", window.FormatDuration(at.now.Sub(*offer.At).Truncate(time.Hour)))
+	}
+	return line
+}
+
+// offersLine adds up what the members of a run offer to change.
+func offersLine(at timeFormat, members []v1.RunHost, offers map[string]v1.OfferSummary) string {
+	var all v1.OfferSummary
+	told, changing, reboots, stale := 0, 0, 0, 0
+	for _, h := range members {
+		offer := offers[h.Hostname]
+		if offer.At == nil {
+			continue
+		}
+		told++
+		all.Changes += offer.Changes
+		all.Held += offer.Held
+		all.DownloadBytes += offer.DownloadBytes
+		if offer.Changes > 0 {
+			changing++
+		}
+		if offer.Reboot != "" {
+			reboots++
+		}
+		if at.now.Sub(*offer.At) > staleOffer {
+			stale++
+		}
+	}
+	if told == 0 {
+		return "unknown: no host has told what would change"
+	}
+	line := fmt.Sprintf("%s on %s", text.Count(all.Changes, "change", "changes"), text.Count(changing, "host", "hosts")) + besides(all)
+	if reboots > 0 {
+		line += ", " + text.Count(reboots, "reboot", "reboots")
+	}
+	if stale > 0 {
+		line += fmt.Sprintf("; %s told it more than a day ago", text.Count(stale, "host", "hosts"))
+	}
+	if silent := len(members) - told; silent > 0 {
+		line += fmt.Sprintf("; %s told nothing", text.Count(silent, "host has", "hosts have"))
+	}
+	return line
+}
+
+// offersOf returns what hosts offer to change, by their names.
+func offersOf(p v1.Preflight) map[string]v1.OfferSummary {
+	offers := make(map[string]v1.OfferSummary, len(p.Offers))
+	for _, offer := range p.Offers {
+		offers[offer.Hostname] = offer.OfferSummary
+	}
+	return offers
+}
