@@ -23,7 +23,7 @@ func TestPackages(t *testing.T) {
 	}
 	out := t.TempDir()
 	build := exec.CommandContext(t.Context(), "../tools/packages.sh", out, "1.2.3", "amd64")
-	build.Env = append(os.Environ(), "AGENT="+buildAgent(t))
+	build.Env = append(os.Environ(), "AGENT="+buildAgent(t), "WORKER="+buildAgent(t, "-tags", "worker"))
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("cannot build the packages: %v\n%s", err, text)
 	}
@@ -59,7 +59,7 @@ func TestPackages(t *testing.T) {
 		t.Errorf("the deb has %q\nand the rpm %q", ofDeb, ofRPM)
 	}
 	for _, path := range []string{
-		"/etc/osupgrade/serve.yaml", "/usr/bin/osupgrade-agent", "/usr/lib/systemd/system/osupgrade-agent.service", "/usr/lib/systemd/system/osupgrade-worker.service",
+		"/etc/osupgrade/serve.yaml", "/usr/bin/osupgrade-agent", "/usr/bin/osupgrade-worker", "/usr/lib/systemd/system/osupgrade-agent.service", "/usr/lib/systemd/system/osupgrade-worker.service",
 		"/usr/lib/sysusers.d/osupgrade.conf", "/usr/lib/tmpfiles.d/osupgrade.conf", "/usr/share/man/man1/osupgrade-agent.1.gz",
 		"/usr/share/man/man1/osupgrade-agent-worker-join.1.gz", "/usr/share/bash-completion/completions/osupgrade-agent",
 		"/usr/share/zsh/vendor-completions/_osupgrade-agent", "/usr/share/fish/vendor_completions.d/osupgrade-agent.fish",
@@ -94,9 +94,10 @@ func TestPackages(t *testing.T) {
 // closed.
 func checkUnits(t *testing.T, tree string) {
 	t.Helper()
-	for unit, most := range map[string]float64{"osupgrade-agent.service": 2.0, "osupgrade-worker.service": 9.5} {
+	for program, most := range map[string]float64{"osupgrade-agent": 2.0, "osupgrade-worker": 9.5} {
+		unit := program + ".service"
 		path := filepath.Join(tree, "usr/lib/systemd/system", unit)
-		if text := read(t, path); !strings.Contains(text, "\nExecStart=/usr/bin/osupgrade-agent ") || !strings.Contains(text, "\nWatchdogSec=") {
+		if text := read(t, path); !strings.Contains(text, "\nExecStart=/usr/bin/"+program+" ") || !strings.Contains(text, "\nWatchdogSec=") {
 			t.Errorf("%s is\n%s", unit, text)
 		}
 		if _, err := exec.LookPath("systemd-analyze"); err != nil {

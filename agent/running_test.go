@@ -59,9 +59,11 @@ func TestRunningGuide(t *testing.T) {
 		// The old and the new machine are the same.
 		"tar -C /var/lib -xzf", "rm -rf "+root+"/var/lib/osupgrade; tar -C "+root+"/var/lib -xzf",
 	)
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", root+"/clone/.cache/bin/osupgrade-agent", ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("cannot build: %v\n%s", err, out)
+	for program, tags := range map[string]string{"osupgrade-agent": "", "osupgrade-worker": "worker"} {
+		build := exec.CommandContext(t.Context(), "go", "build", "-tags", tags, "-o", root+"/clone/.cache/bin/"+program, ".") //nolint:gosec // our own program
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("cannot build: %v\n%s", err, out)
+		}
 	}
 	copyPlaced(t, "../examples", root+"/clone/examples", place)
 	for _, dir := range []string{"shims", "etc/systemd/system", "var/lib", "usr/local/bin"} {

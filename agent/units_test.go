@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -51,7 +52,7 @@ func TestUnitsVerified(t *testing.T) {
 	}
 	for _, unit := range units {
 		// It wants the program to exist.
-		text := strings.ReplaceAll(read(t, unit), "/usr/local/bin/osupgrade-agent", os.Args[0])
+		text := regexp.MustCompile(`/usr/local/bin/[a-z-]+`).ReplaceAllString(read(t, unit), os.Args[0])
 		path := filepath.Join(t.TempDir(), filepath.Base(unit))
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the deb and rpm packages of the agent, as .goreleaser.yaml describes them.
-# Usage: packages.sh DIR VERSION ARCH...; AGENT names a program to pack for all
-# architectures instead of building one for each (for tests).
+# Usage: packages.sh DIR VERSION ARCH...; AGENT and WORKER name programs to
+# pack for all architectures instead of building them for each (for tests).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p "$1" && out=$(cd "$1" && pwd) version=$2
@@ -12,8 +12,13 @@ for arch; do
 	mkdir -p "$out/bin/$arch"
 	if [ -n "${AGENT:-}" ]; then
 		cp "$AGENT" "$out/bin/$arch/osupgrade-agent"
+		cp "$WORKER" "$out/bin/$arch/osupgrade-worker"
 	else
-		GOARCH=$arch CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$version" -o "$out/bin/$arch/osupgrade-agent" ./agent
+		for program in osupgrade-agent osupgrade-worker; do
+			tags=
+			[ $program = osupgrade-agent ] || tags=worker
+			GOARCH=$arch CGO_ENABLED=0 go build -trimpath -tags "$tags" -ldflags "-s -w -X main.version=$version" -o "$out/bin/$arch/$program" ./agent
+		done
 	fi
 done
 tools/package-files.sh "$files" "${AGENT:-$out/bin/$(go env GOARCH)/osupgrade-agent}"

@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/hostkey"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -92,7 +92,7 @@ func hostJoin(t *testing.T, key nkeys.KeyPair, host string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	proof, err := natsd.Prove(key, host)
+	proof, err := hostkey.Prove(key, host)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,34 +68,29 @@ type commands struct {
 	LogLevel string           `help:"How much to log to standard error: debug, info, warn or error." default:"info" enum:"debug,info,warn,error" env:"OSUPGRADE_LOG_LEVEL"`
 	Version  kong.VersionFlag `help:"Print the version and exit."`
 
-	Dev         devCommand           `cmd:"" help:"Run a whole site in one process, with simulated hosts."`
-	Serve       serveCommand         `cmd:"" help:"Run a site: the log, the controllers and the REST API."`
-	Init        initCommand          `cmd:"" help:"Make a certificate for a site that listens beyond loopback."`
-	Worker      workerCommands       `cmd:"" help:"Upgrade this host when the controller commands it; join a site."`
-	Status      statusCommand        `cmd:"" help:"Show the state of a tenant and its newest run."`
-	Windows     windowsCommand       `cmd:"" help:"Show when runs may be under way, as a table or a picture."`
-	Hosts       hostsCommand         `cmd:"" help:"List the hosts, or show one with its versions and reports."`
-	Start       startCommand         `cmd:"" help:"Start a run by hand."`
-	Watch       watchCommand         `cmd:"" help:"Follow a run until it ends."`
-	Runs        runsCommand          `cmd:"" help:"List the runs, or show one run with its events."`
-	Pause       pauseCommand         `cmd:"" help:"Pause the run under way: no further host starts."`
-	Resume      resumeCommand        `cmd:"" help:"Resume a paused run."`
-	Abort       abortCommand         `cmd:"" help:"Abort the run under way."`
-	Approve     approveCommand       `cmd:"" help:"Approve a stage that waits for approval."`
-	Release     releaseCommand       `cmd:"" help:"Free the slot of a host by force."`
-	Retry       retryCommand         `cmd:"" help:"Start a run of the hosts that an earlier run did not upgrade."`
-	Forget      forgetCommand        `cmd:"" help:"Delete a host that no longer exists."`
-	Apply       applyCommand         `cmd:"" help:"Write the configuration, rollout and calendars of a file."`
-	Get         getCommand           `cmd:"" help:"Print the configuration, rollout and calendars as apply reads them."`
-	Edit        editCommand          `cmd:"" help:"Edit the configuration, rollout and calendars in an editor."`
-	Validate    validateCommand      `cmd:"" help:"Check a file for apply without writing anything."`
-	Backup      backupCommand        `cmd:"" help:"Copy a site, also while it runs."`
-	Restore     restoreCommand       `cmd:"" help:"Put a backup of a site in place."`
-	Recover     recoverCommand       `cmd:"" help:"Accept the logs of a site as they are, after damage or an older copy."`
-	Credentials credentialsCommand   `cmd:"" help:"Make, list and withdraw tokens of the REST API and keys of hosts."`
-	Check       strategyCheckCommand `cmd:"" name:"strategy-check" help:"Check scripts for upgrades: play them through what a worker asks, kill them, and say what to mend."`
-	Completion  completionCommand    `cmd:"" help:"Print a script that completes the command line in bash, zsh or fish."`
-	Man         manCommand           `cmd:"" help:"Write the man pages of the program and its commands."`
+	Site siteCommands `embed:""`
+
+	Worker     workerCommands       `cmd:"" help:"Upgrade this host when the controller commands it; join a site."`
+	Status     statusCommand        `cmd:"" help:"Show the state of a tenant and its newest run."`
+	Windows    windowsCommand       `cmd:"" help:"Show when runs may be under way, as a table or a picture."`
+	Hosts      hostsCommand         `cmd:"" help:"List the hosts, or show one with its versions and reports."`
+	Start      startCommand         `cmd:"" help:"Start a run by hand."`
+	Watch      watchCommand         `cmd:"" help:"Follow a run until it ends."`
+	Runs       runsCommand          `cmd:"" help:"List the runs, or show one run with its events."`
+	Pause      pauseCommand         `cmd:"" help:"Pause the run under way: no further host starts."`
+	Resume     resumeCommand        `cmd:"" help:"Resume a paused run."`
+	Abort      abortCommand         `cmd:"" help:"Abort the run under way."`
+	Approve    approveCommand       `cmd:"" help:"Approve a stage that waits for approval."`
+	Release    releaseCommand       `cmd:"" help:"Free the slot of a host by force."`
+	Retry      retryCommand         `cmd:"" help:"Start a run of the hosts that an earlier run did not upgrade."`
+	Forget     forgetCommand        `cmd:"" help:"Delete a host that no longer exists."`
+	Apply      applyCommand         `cmd:"" help:"Write the configuration, rollout and calendars of a file."`
+	Get        getCommand           `cmd:"" help:"Print the configuration, rollout and calendars as apply reads them."`
+	Edit       editCommand          `cmd:"" help:"Edit the configuration, rollout and calendars in an editor."`
+	Validate   validateCommand      `cmd:"" help:"Check a file for apply without writing anything."`
+	Check      strategyCheckCommand `cmd:"" name:"strategy-check" help:"Check scripts for upgrades: play them through what a worker asks, kill them, and say what to mend."`
+	Completion completionCommand    `cmd:"" help:"Print a script that completes the command line in bash, zsh or fish."`
+	Man        manCommand           `cmd:"" help:"Write the man pages of the program and its commands."`
 
 	// What the worker starts.
 	Strategy strategyCommand `cmd:"" hidden:"" help:"Carry out one action of a strategy."`

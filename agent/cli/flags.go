@@ -3,13 +3,13 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"net"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/script"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
@@ -48,17 +48,14 @@ func wrongFlags(problems v1.Problems) error {
 	return misused(errors.New(strings.Join(texts, "; ")))
 }
 
-// checkAddress checks that text is an address to listen on.
-func checkAddress(name, text string) error {
-	_, port, err := net.SplitHostPort(text)
-	if err == nil {
-		_, err = strconv.ParseUint(port, 10, 16)
+// checkScripts checks that the folder of scripts, if one is named, exists and is
+// safe: the first run that needs a script would find out too late.
+func checkScripts(name, dir string) error {
+	if dir == "" {
+		return nil
 	}
-	switch {
-	case text == "":
-		return fmt.Errorf("%s is empty; use an address and a port from 0 to 65535", name)
-	case err != nil:
-		return fmt.Errorf("%s %q is not host:port; use an address and a port from 0 to 65535", name, text)
+	if err := script.CheckFolder(dir); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
 }

@@ -20,9 +20,9 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/hostkey"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/join"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -142,7 +142,7 @@ func (c *joinCommand) ask(ctx context.Context, key nkeys.KeyPair, o client.Optio
 			return joined, err
 		}
 	}
-	proof, err := natsd.Prove(key, c.Host)
+	proof, err := hostkey.Prove(key, c.Host)
 	if err != nil {
 		return joined, err
 	}
@@ -339,7 +339,7 @@ func (c *workerCommand) rotate(ctx context.Context, key nkeys.KeyPair) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectLimit)
 	defer cancel()
-	return natsd.Rotate(ctx, natsd.Identity{Tenant: c.Tenant, Host: c.Host}, key, func(more ...nats.Option) (*nats.Conn, error) {
+	return hostkey.Rotate(ctx, c.Tenant, c.Host, key, func(more ...nats.Option) (*nats.Conn, error) {
 		return nats.Connect(c.NATSURL, append(options, more...)...)
 	})
 }

@@ -1,3 +1,5 @@
+//go:build !worker
+
 package cli
 
 import (
@@ -6,13 +8,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/script"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
@@ -124,14 +127,45 @@ func (c *serveCommand) check() (*time.Location, error) {
 	return zone.Location(time.UTC), nil
 }
 
-// checkScripts checks that the folder of scripts, if one is named, exists and is
-// safe: the first run that needs a script would find out too late.
-func checkScripts(name, dir string) error {
-	if dir == "" {
-		return nil
+// checkAddress checks that text is an address to listen on.
+func checkAddress(name, text string) error {
+	_, port, err := net.SplitHostPort(text)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
 	}
-	if err := script.CheckFolder(dir); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+	switch {
+	case text == "":
+		return fmt.Errorf("%s is empty; use an address and a port from 0 to 65535", name)
+	case err != nil:
+		return fmt.Errorf("%s %q is not host:port; use an address and a port from 0 to 65535", name, text)
 	}
 	return nil
+}
+
+// site tells systemd that a site is ready, feeds the watchdog for as long as the loops
+// of its controllers answer, and returns a channel that delivers when the program was
+// replaced and no run is under way.
+func (s *supervision) site(ctx context.Context, running *site.Site) <-chan struct{} {
+	replaced := make(chan struct{}, 1)
+	if s.service == nil {
+		return replaced
+	}
+	s.tell(s.service.Ready())
+	go s.service.Watch(ctx, running.Alive, s.hung)
+	go func() {
+		looks := time.NewTicker(s.service.Beat())
+		defer looks.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-looks.C:
+			}
+			if s.files.Replaced() != "" && running.Idle(ctx) == nil {
+				replaced <- struct{}{}
+				return
+			}
+		}
+	}()
+	return replaced
 }

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/systemd"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker"
 )
@@ -67,32 +66,4 @@ func (s *supervision) worker(ctx context.Context) *worker.Supervisor {
 		},
 		Replaced: func() bool { return s.files.Replaced() != "" },
 	}
-}
-
-// site tells systemd that a site is ready, feeds the watchdog for as long as the loops
-// of its controllers answer, and returns a channel that delivers when the program was
-// replaced and no run is under way.
-func (s *supervision) site(ctx context.Context, running *site.Site) <-chan struct{} {
-	replaced := make(chan struct{}, 1)
-	if s.service == nil {
-		return replaced
-	}
-	s.tell(s.service.Ready())
-	go s.service.Watch(ctx, running.Alive, s.hung)
-	go func() {
-		looks := time.NewTicker(s.service.Beat())
-		defer looks.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-looks.C:
-			}
-			if s.files.Replaced() != "" && running.Idle(ctx) == nil {
-				replaced <- struct{}{}
-				return
-			}
-		}
-	}()
-	return replaced
 }

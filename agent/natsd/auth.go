@@ -1,7 +1,6 @@
 package natsd
 
 import (
-	"encoding/base64"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -12,8 +11,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nkeys"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/hostkey"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
@@ -50,7 +49,7 @@ func newAuthenticator(own string, o Options) *authenticator {
 // Check is called for each new connection.
 func (a *authenticator) Check(c server.ClientAuthentication) bool {
 	public := c.GetOpts().Nkey
-	if !signed(public, c.GetOpts().Sig, c.GetNonce()) {
+	if !hostkey.Signed(public, c.GetOpts().Sig, c.GetNonce()) {
 		return a.refuse(c, "connection refused: its key is not proven")
 	}
 	if public == a.own {
@@ -131,18 +130,6 @@ func (a *authenticator) revoke() {
 			}
 		}
 	}
-}
-
-func signed(public, signature string, nonce []byte) bool {
-	if len(nonce) == 0 || !nkeys.IsValidPublicUserKey(public) {
-		return false
-	}
-	proof, err := base64.RawURLEncoding.DecodeString(signature)
-	if err != nil {
-		return false
-	}
-	key, err := nkeys.FromPublicKey(public)
-	return err == nil && key.Verify(nonce, proof) == nil
 }
 
 // claim returns the host that a connection says it is, by its name; false when it

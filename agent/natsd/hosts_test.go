@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/hostkey"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 )
 
@@ -198,7 +199,7 @@ func TestRotation(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	ask := func(body []byte) (r Rotated) {
+	ask := func(body []byte) (r hostkey.Rotated) {
 		t.Helper()
 		time.Sleep(time.Second) // One a second and host is answered.
 		response, err := nc.Request(acme.Rotate("h01"), body, time.Minute)
@@ -212,11 +213,11 @@ func TestRotation(t *testing.T) {
 	}
 	request := func(key nkeys.KeyPair, public, host string) []byte {
 		t.Helper()
-		proof, err := Prove(key, host)
+		proof, err := hostkey.Prove(key, host)
 		if err != nil {
 			t.Fatal(err)
 		}
-		body, err := json.Marshal(Rotation{PublicKey: public, Proof: proof})
+		body, err := json.Marshal(hostkey.Rotation{PublicKey: public, Proof: proof})
 		if err != nil {
 			t.Fatal(err)
 		}

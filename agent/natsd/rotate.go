@@ -1,8 +1,6 @@
 package natsd
 
 import (
-	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,88 +9,15 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nkeys"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/hostkey"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
 )
 
-// Rotation is the request of a host for another key. The host sends it on a
-// connection with the key that it has, so it is the host that asks.
-type Rotation struct {
-	PublicKey string `json:"public-key"`
-	// Proof is that of Prove, with the new key.
-	Proof string `json:"proof"`
-}
-
-// Rotated is the response. Error is empty if the host is let in with the new key.
-type Rotated struct {
-	Error string `json:"error,omitempty"`
-}
-
 // Bounds of the requests for keys: one is small and rare. Beyond maxRotations that
 // wait, they are dropped, and a host that means it asks again.
 const maxRotation, maxRotations = 1024, 64
-
-// Prove signs that a key is for a host, as only who has its seed can.
-func Prove(key nkeys.KeyPair, host string) (proof string, err error) {
-	public, err := key.PublicKey()
-	if err != nil {
-		return "", err
-	}
-	signature, err := key.Sign(statement(public, host))
-	return base64.RawURLEncoding.EncodeToString(signature), err
-}
-
-// Proven checks what Prove has signed.
-func Proven(public, host, proof string) error {
-	if !signed(public, proof, statement(public, host)) {
-		return fmt.Errorf("the proof is not a signature with key %.60q for host %q", public, host)
-	}
-	return nil
-}
-
-func statement(public, host string) []byte {
-	return fmt.Appendf(nil, "osupgrade: key %s is for host %s", public, host)
-}
-
-// Rotate asks a site to let a host in with another key. connect connects with the key
-// that the host has.
-func Rotate(ctx context.Context, id Identity, key nkeys.KeyPair, connect func(...nats.Option) (*nats.Conn, error)) error {
-	public, err := key.PublicKey()
-	if err != nil {
-		return err
-	}
-	proof, err := Prove(key, id.Host)
-	if err != nil {
-		return err
-	}
-	body, err := json.Marshal(Rotation{PublicKey: public, Proof: proof})
-	if err != nil {
-		return err
-	}
-	subjects := log.Subjects{Tenant: id.Tenant}
-	nc, err := connect(nats.CustomInboxPrefix(subjects.Inbox(id.Host)))
-	if err != nil {
-		return fmt.Errorf("cannot connect to the log of the site: %w", err)
-	}
-	defer nc.Close()
-	response, err := nc.RequestWithContext(ctx, subjects.Rotate(id.Host), body)
-	switch {
-	case errors.Is(err, nats.ErrNoResponders):
-		return errors.New("the site does not replace keys; upgrade it, or make a key there with osupgrade-agent credentials host --replace")
-	case err != nil:
-		return fmt.Errorf("the site does not answer: %w", err)
-	}
-	var rotated Rotated
-	if err := json.Unmarshal(response.Data, &rotated); err != nil {
-		return fmt.Errorf("the site's answer is no JSON: %w", err)
-	}
-	if rotated.Error != "" {
-		return fmt.Errorf("the site refuses it: %s", rotated.Error)
-	}
-	return nil
-}
 
 // takeRotations registers the keys that connected hosts ask for.
 func (s *Server) takeRotations() error {
@@ -156,7 +81,7 @@ func (s *Server) rotate(msg *nats.Msg) (Identity, error) {
 	if !strings.HasPrefix(msg.Reply, log.Subjects{Tenant: id.Tenant}.Inbox(id.Host)+".") {
 		return id, errors.Join(err, errors.New("it names no inbox of its own"))
 	}
-	var response Rotated
+	var response hostkey.Rotated
 	if err != nil {
 		response.Error = err.Error()
 	}
@@ -168,14 +93,14 @@ func (s *Server) rotate(msg *nats.Msg) (Identity, error) {
 }
 
 func (s *Server) register(id Identity, body []byte) error {
-	var r Rotation
+	var r hostkey.Rotation
 	if len(body) > maxRotation {
 		return fmt.Errorf("the request has %d bytes, more than %d", len(body), maxRotation)
 	}
 	if err := json.Unmarshal(body, &r); err != nil {
 		return fmt.Errorf("the request is no JSON: %w", err)
 	}
-	if err := Proven(r.PublicKey, id.Host, r.Proof); err != nil {
+	if err := hostkey.Proven(r.PublicKey, id.Host, r.Proof); err != nil {
 		return err
 	}
 	return s.o.Hosts.Register(r.PublicKey, id, true)

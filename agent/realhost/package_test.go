@@ -15,16 +15,11 @@ import (
 func packages(t *testing.T) (debs [2]string) {
 	t.Helper()
 	out := t.TempDir()
-	program := filepath.Join(out, "program")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "..")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if text, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("cannot build: %v\n%s", err, text)
-	}
+	programs := []string{"AGENT=" + realhost.Program(t, "0.2.0"), "WORKER=" + realhost.Worker(t, "0.2.0")}
 	for i, version := range []string{"0.1.0", "0.2.0"} {
 		dir := filepath.Join(out, version)
 		pack := exec.CommandContext(t.Context(), "../../tools/packages.sh", dir, version, "amd64")
-		pack.Env = append(os.Environ(), "AGENT="+program)
+		pack.Env = append(os.Environ(), programs...)
 		if text, err := pack.CombinedOutput(); err != nil {
 			t.Fatalf("cannot build a package: %v\n%s", err, text)
 		}

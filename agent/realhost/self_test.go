@@ -12,7 +12,7 @@ import (
 func agent(t *testing.T, version string) realhost.Deb {
 	t.Helper()
 	return realhost.Deb{
-		Name: "osupgrade-agent", Version: version, Files: map[string]string{"usr/local/bin/osupgrade-agent": read(t, realhost.Program(t, version))},
+		Name: "osupgrade-agent", Version: version, Files: map[string]string{"usr/local/bin/osupgrade-worker": read(t, realhost.Worker(t, version))},
 		Scripts: map[string]string{"postinst": "[ \"$1\" = configure ] && [ -n \"$2\" ] || exit 0\nsystemctl restart osupgrade-worker\n"},
 	}
 }

@@ -46,6 +46,17 @@ type Site struct {
 // tree, since it needs no library.
 func Program(t testing.TB, version string) string {
 	t.Helper()
+	return build(t, "osupgrade-agent", "", version)
+}
+
+// Worker is Program without the server, as the unit of the worker runs it.
+func Worker(t testing.TB, version string) string {
+	t.Helper()
+	return build(t, "osupgrade-worker", "worker", version)
+}
+
+func build(t testing.TB, name, tags, version string) string {
+	t.Helper()
 	dir := filepath.Join(root(), ".cache", "realhost")
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // nothing secret
 		t.Fatal(err)
@@ -59,14 +70,14 @@ func Program(t testing.TB, version string) string {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
-	built := filepath.Join(dir, "osupgrade-agent-"+version)
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w -X main.version="+version, "-o", built, "./agent") //nolint:gosec // our own program
+	built := filepath.Join(dir, name+"-"+version)
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-tags", tags, "-ldflags", "-s -w -X main.version="+version, "-o", built, "./agent") //nolint:gosec // our own program
 	build.Dir, build.Env = root(), append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("cannot build the agent: %v\n%s", err, out)
 	}
 	// The next build may replace it.
-	own := filepath.Join(t.TempDir(), "osupgrade-agent")
+	own := filepath.Join(t.TempDir(), name)
 	if os.Link(built, own) == nil {
 		return own
 	}
@@ -188,7 +199,7 @@ func (s *Site) AddHost(m Machine, host string, settings map[string]string) {
 		from, to string
 		mode     os.FileMode
 	}{
-		{s.program, "/usr/local/bin/osupgrade-agent", 0o755},
+		{Worker(s.t, "0.0.1"), "/usr/local/bin/osupgrade-worker", 0o755},
 		{key, "/etc/osupgrade/host.key", 0o600},
 		{filepath.Join(root(), "examples", "systemd", "osupgrade-worker.service"), "/etc/systemd/system/osupgrade-worker.service", 0o644},
 	}

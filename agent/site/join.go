@@ -12,6 +12,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/authority"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/hostkey"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/join"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -60,7 +61,7 @@ func (s *Site) joining(o Options) (*api.Joining, error) {
 	return &api.Joining{
 		Tokens: tokens, CA: func() ([]byte, error) { return ReadCA(o.Dir, o.CAFile) },
 		Join: func(secret string, r v1.Join, now time.Time) (join.Token, error) {
-			if err := natsd.Proven(r.PublicKey, r.Host, r.Proof); err != nil {
+			if err := hostkey.Proven(r.PublicKey, r.Host, r.Proof); err != nil {
 				return join.Token{}, fmt.Errorf("%w: %w", api.ErrRefusedKey, err)
 			}
 			return tokens.Join(secret, r, now, keys)

@@ -47,7 +47,7 @@ type Join struct {
 	Host string `json:"host"`
 	// PublicKey is the key of the host, whose seed the host keeps to itself.
 	PublicKey string `json:"public-key"`
-	// Proof is the signature of natsd.Prove, by this key for this host.
+	// Proof is the signature of hostkey.Prove, by this key for this host.
 	Proof string `json:"proof"`
 }
 

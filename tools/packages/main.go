@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/goreleaser/nfpm/v2"
@@ -24,7 +25,27 @@ import (
 
 // release is what is read of .goreleaser.yaml.
 type release struct {
-	NFPMs []pack `yaml:"nfpms"`
+	Builds []program `yaml:"builds"`
+	NFPMs  []pack    `yaml:"nfpms"`
+}
+
+// program is a build. What else is said of it is done by tools/packages.sh.
+type program struct {
+	ID     string `yaml:"id"`
+	Binary string `yaml:"binary"`
+}
+
+// programs returns the names of the programs of a package.
+func (r release) programs(p pack) ([]string, error) {
+	var names []string
+	for _, id := range p.IDs {
+		i := slices.IndexFunc(r.Builds, func(b program) bool { return b.ID == id })
+		if i < 0 {
+			return nil, fmt.Errorf("ids: there is no build %q", id)
+		}
+		names = append(names, r.Builds[i].Binary)
+	}
+	return names, nil
 }
 
 // pack is a package. Its members are those of goreleaser's documentation.
@@ -43,11 +64,12 @@ type pack struct {
 	Recommends  []string       `yaml:"recommends"`
 	Scripts     nfpm.Scripts   `yaml:"scripts"`
 	Contents    files.Contents `yaml:"contents"`
+	// IDs are the builds whose programs it has.
+	IDs []string `yaml:"ids"`
 	// What only goreleaser needs.
-	ID        string   `yaml:"id"`
-	IDs       []string `yaml:"ids"`
-	FileName  string   `yaml:"file_name_template"`
-	Signature any      `yaml:"rpm"`
+	ID        string `yaml:"id"`
+	FileName  string `yaml:"file_name_template"`
+	Signature any    `yaml:"rpm"`
 }
 
 func main() {
@@ -81,9 +103,13 @@ func run(root, version, out string, arches []string) error {
 		return errors.New(".goreleaser.yaml has no nfpms")
 	}
 	for _, p := range r.NFPMs {
+		programs, err := r.programs(p)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.PackageName, err)
+		}
 		for _, arch := range arches {
 			for _, format := range p.Formats {
-				if err := build(p, format, arch, version, out); err != nil {
+				if err := build(p, programs, format, arch, version, out); err != nil {
 					return fmt.Errorf("%s, %s for %s: %w", p.PackageName, format, arch, err)
 				}
 			}
@@ -92,14 +118,17 @@ func run(root, version, out string, arches []string) error {
 	return nil
 }
 
-func build(p pack, format, arch, version, out string) error {
+func build(p pack, programs []string, format, arch, version, out string) error {
 	packager, err := nfpm.Get(format)
 	if err != nil {
 		return err
 	}
-	contents := files.Contents{{
-		Source: filepath.Join(out, "bin", arch, "osupgrade-agent"), Destination: filepath.Join(p.Bindir, "osupgrade-agent"), FileInfo: &files.ContentFileInfo{Mode: 0o755},
-	}}
+	var contents files.Contents
+	for _, name := range programs {
+		contents = append(contents, &files.Content{
+			Source: filepath.Join(out, "bin", arch, name), Destination: filepath.Join(p.Bindir, name), FileInfo: &files.ContentFileInfo{Mode: 0o755},
+		})
+	}
 	for _, c := range p.Contents {
 		copied := *c
 		// The values of a template are those of a snapshot.
