@@ -128,6 +128,9 @@ func (r *rig) fails(class string, words ...string) {
 			r.t.Errorf("the operator is told %q, without %q", run.Hosts[0].Error, word)
 		}
 	}
+	if strings.Contains(run.Hosts[0].Error, "output in /") {
+		r.t.Errorf("the operator is told a file of the host: %q", run.Hosts[0].Error)
+	}
 	if run.Hosts[0].Class != class {
 		r.t.Errorf("the class is %q, want %q", run.Hosts[0].Class, class)
 	}

@@ -60,7 +60,7 @@ func (s *Strategy) call(ctx context.Context, st step) (result strategy.Outcome, 
 	if err := s.supervise(ctx, a, p, lock, out); err != nil {
 		return 0, err
 	}
-	result, err = ended(a, p.State, out)
+	result, err = s.ended(a, p.State, out)
 	if err == nil {
 		err = st.results(out)
 	}
@@ -282,7 +282,7 @@ func (s *Strategy) has(a action) (bool, error) {
 }
 
 // ended returns the outcome of a script that has ended, or the error of a failure.
-func ended(a action, state *os.ProcessState, out *output) (strategy.Outcome, error) {
+func (s *Strategy) ended(a action, state *os.ProcessState, out *output) (strategy.Outcome, error) {
 	where := "output in " + out.log.Name()
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		number := status.Signal()
@@ -303,6 +303,10 @@ func ended(a action, state *os.ProcessState, out *output) (strategy.Outcome, err
 		said = string(a) + " failed and printed nothing"
 	}
 	err = fmt.Errorf("%s: exit status %d, %s", said, status, where)
+	if s.program != nil && out.tail.last != "" && (status == statusFailed || status == statusTransient) {
+		// It ended in order, see Serve: its last line is the whole error, made for people.
+		err = errors.New(said)
+	}
 	switch {
 	case out.tail.class != "":
 		return 0, strategy.Fail(out.tail.class, err)
