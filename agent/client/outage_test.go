@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,10 +16,12 @@ import (
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		asked, dead := 0, true
+		var asked atomic.Int64
+		var dead atomic.Bool
+		dead.Store(true)
 		c := piped(t, func(w http.ResponseWriter, r *http.Request) {
-			asked++
-			if dead {
+			asked.Add(1)
+			if dead.Load() {
 				<-r.Context().Done()
 				return
 			}
@@ -30,22 +33,22 @@ func TestOutage(t *testing.T) {
 		}
 		for range 3 {
 			begin := time.Now()
-			if err := ask(); err == nil || asked != 1 || time.Since(begin) > 5*time.Second {
-				t.Fatalf("got %v after %d requests and %s", err, asked, time.Since(begin))
+			if err := ask(); err == nil || asked.Load() != 1 || time.Since(begin) > 5*time.Second {
+				t.Fatalf("got %v after %d requests and %s", err, asked.Load(), time.Since(begin))
 			}
 		}
 		if err := ask(); !strings.Contains(err.Error(), "not sent, because an earlier request had no answer") {
 			t.Errorf("got %v", err)
 		}
-		dead = false
+		dead.Store(false)
 		time.Sleep(time.Minute)
 		for range 2 {
 			if err := ask(); !HasStatus(err, http.StatusNotFound) {
 				t.Errorf("got %v", err)
 			}
 		}
-		if asked != 3 {
-			t.Errorf("%d requests, want 3", asked)
+		if asked.Load() != 3 {
+			t.Errorf("%d requests, want 3", asked.Load())
 		}
 	})
 }
@@ -55,28 +58,28 @@ func TestOutage(t *testing.T) {
 func TestOutage_aCallerWithoutPatience(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		asked := 0
+		var asked atomic.Int64
 		c := piped(t, func(_ http.ResponseWriter, r *http.Request) {
-			asked++
+			asked.Add(1)
 			<-r.Context().Done()
 		}, retries(-1), func(o *Options) { o.Outage = time.Minute })
 		for want, patience := range map[int]time.Duration{1: time.Second} {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
-			if _, err := c.Run(ctx, "acme", 1); !errors.Is(err, context.DeadlineExceeded) || asked != want {
-				t.Errorf("got %v after %d requests", err, asked)
+			if _, err := c.Run(ctx, "acme", 1); !errors.Is(err, context.DeadlineExceeded) || asked.Load() != int64(want) {
+				t.Errorf("got %v after %d requests", err, asked.Load())
 			}
 			cancel()
 		}
 		stopped, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(20*time.Second, cancel)
-		if _, err := c.Run(stopped, "acme", 1); err == nil || asked != 2 {
-			t.Errorf("got %v after %d requests", err, asked)
+		if _, err := c.Run(stopped, "acme", 1); err == nil || asked.Load() != 2 {
+			t.Errorf("got %v after %d requests", err, asked.Load())
 		}
 		patient, cancel := context.WithTimeout(t.Context(), hungAfter)
 		defer cancel()
 		for range 2 {
-			if _, err := c.Run(patient, "acme", 1); err == nil || asked != 3 {
-				t.Errorf("got %v after %d requests", err, asked)
+			if _, err := c.Run(patient, "acme", 1); err == nil || asked.Load() != 3 {
+				t.Errorf("got %v after %d requests", err, asked.Load())
 			}
 		}
 	})

@@ -53,10 +53,10 @@ func (w *hostWriter) run(ctx context.Context, last func() bool) {
 	}
 }
 
-// write writes all queued hosts. After a write that failed, the rest waits for the
-// next round: each failing write takes long.
+// write writes each queued host once: one that changes meanwhile waits for the next
+// round. After a write that failed the rest waits, too: each failing write takes long.
 func (w *hostWriter) write(ctx context.Context) {
-	for {
+	for range w.queue.Len() {
 		h, found, err := w.writeFirst(ctx)
 		if !found {
 			return
@@ -76,11 +76,12 @@ func (w *hostWriter) writeFirst(ctx context.Context) (h store.Host, found bool, 
 	if !found {
 		return h, false, nil
 	}
-	if err = w.store.PutHost(ctx, log.Token(first.Key), first.Value); err != nil {
-		w.queue.Defer(first) // The fault may concern this host alone.
-	} else {
+	if err = w.store.PutHost(ctx, log.Token(first.Key), first.Value); err == nil {
 		w.queue.Done(first)
 	}
+	// What is still queued has changed, or cannot be written: the fault may concern
+	// this host alone.
+	w.queue.Defer(first)
 	return first.Value, true, err
 }
 

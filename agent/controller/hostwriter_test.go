@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 )
 
 // TestFlood checks that a host which says something new with each heartbeat
@@ -34,6 +35,38 @@ func TestFlood(t *testing.T) {
 			t.Errorf("%d items of telemetry are left", n)
 		}
 	})
+}
+
+// changing is a store to which a host says something new with each write.
+type changing struct {
+	*memory
+	w *hostWriter
+}
+
+func (c *changing) PutHost(ctx context.Context, key string, h store.Host) error {
+	err := c.memory.PutHost(ctx, key, h)
+	h.AgentVersion += "+"
+	c.w.put(h)
+	return err
+}
+
+// TestHostChangesWhileItIsWritten: a round writes each host once, also one that says
+// something new during the write, and the others do not wait for it.
+func TestHostChangesWhileItIsWritten(t *testing.T) {
+	t.Parallel()
+	m := &changing{memory: newMemory()}
+	o := m.options(t)
+	o.Store = m
+	m.w = newHostWriter(o)
+	for _, name := range []string{"h01", "h02"} {
+		m.w.put(store.Host{Name: name, AgentVersion: "1"})
+	}
+	m.w.write(t.Context())
+	for _, name := range []string{"h01", "h02"} {
+		if h, puts := m.kept(name); puts != 2 || h.AgentVersion != "1" {
+			t.Errorf("%s has version %s after %d writes of two hosts", name, h.AgentVersion, puts)
+		}
+	}
 }
 
 // TestTheLatestTelemetryCounts checks that what waits for the loop does not grow with

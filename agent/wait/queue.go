@@ -71,7 +71,7 @@ func (q *Queue[K, V]) Done(item Item[K, V]) {
 	}
 }
 
-// Defer puts an item that First has returned behind all others.
+// Defer puts an item that First has returned behind all others, if it is still queued.
 func (q *Queue[K, V]) Defer(item Item[K, V]) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -87,6 +87,13 @@ func (q *Queue[K, V]) Drop(key K) {
 	if element, queued := q.items[key]; queued {
 		q.remove(element)
 	}
+}
+
+// Len returns how many keys are queued.
+func (q *Queue[K, V]) Len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.order.Len()
 }
 
 // Items returns all items, and leaves them there.
