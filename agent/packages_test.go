@@ -60,7 +60,7 @@ func TestPackages(t *testing.T) {
 	}
 	for _, path := range []string{
 		"/etc/osupgrade/serve.yaml", "/usr/bin/osupgrade-agent", "/usr/bin/osupgrade-worker", "/usr/lib/systemd/system/osupgrade-agent.service", "/usr/lib/systemd/system/osupgrade-worker.service",
-		"/usr/lib/sysusers.d/osupgrade.conf", "/usr/lib/tmpfiles.d/osupgrade.conf", "/usr/share/man/man1/osupgrade-agent.1.gz",
+		"/usr/lib/sysusers.d/osupgrade.conf", "/usr/lib/tmpfiles.d/osupgrade.conf", "/usr/share/man/man1/osupgrade-agent.1.gz", "/usr/share/man/man1/osupgrade-worker.1.gz",
 		"/usr/share/man/man1/osupgrade-agent-worker-join.1.gz", "/usr/share/bash-completion/completions/osupgrade-agent",
 		"/usr/share/zsh/vendor-completions/_osupgrade-agent", "/usr/share/fish/vendor_completions.d/osupgrade-agent.fish",
 		"/usr/share/doc/osupgrade-agent/copyright", "/usr/share/doc/osupgrade-agent/examples/worker.yaml",

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"os/exec"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -51,5 +54,28 @@ func TestWorkerProgram(t *testing.T) {
 	}
 	if out, code := run(`{"format":1,"action":"versions"}`, "strategy", "nonesuch", "versions"); code == 0 || !strings.Contains(out, "is not a strategy; use one of exec, apt") {
 		t.Errorf("an unknown strategy ends with %d: %s", code, out)
+	}
+}
+
+// TestWorkerMemory checks what a worker that has nothing to do takes of the memory of
+// its host, as it is packaged: static.
+func TestWorkerMemory(t *testing.T) {
+	t.Parallel()
+	f := newProgram(t)
+	f.record()
+	f.startSite()
+	f.writeHost("h01")
+	f.command("credentials", "host", "--data", f.dir+"/site", "--tenant", "acme", "--host", "h01", "--out", f.path("h01", "key"))
+	f.bin = buildAgent(t, "-tags", "worker,netgo,osusergo")
+	// Its first line says that the site has answered it.
+	worker := f.startWorker("h01")
+	status := read(t, fmt.Sprintf("/proc/%d/status", worker.Process.Pid))
+	found := regexp.MustCompile(`VmRSS:\s+(\d+) kB`).FindStringSubmatch(status)
+	if found == nil {
+		t.Fatalf("the kernel says\n%s", status)
+	}
+	const most = 20 << 10
+	if kib, err := strconv.Atoi(found[1]); err != nil || kib > most {
+		t.Errorf("the worker takes %s KiB, more than %d", found[1], most)
 	}
 }

@@ -9,6 +9,7 @@ rm -rf "$out" && mkdir -p "$out/man" "$out/systemd"
 agent=${2:-$out/agent}
 [ $# -gt 1 ] || CGO_ENABLED=0 go build -trimpath -o "$agent" ./agent
 "$agent" man --out "$out/man" >/dev/null
+echo ".so man1/osupgrade-agent.1" >"$out/man/osupgrade-worker.1"
 gzip -9n "$out"/man/*
 for shell in bash zsh fish; do "$agent" completion "$shell" >"$out/$shell"; done
 for unit in examples/systemd/*.service; do
