@@ -32,3 +32,6 @@ func kernel(version string) realhost.Deb {
 `,
 	}}
 }
+
+// held is a package that a test puts on hold.
+func held(version string) realhost.Deb { return realhost.Deb{Name: "appliance-held", Version: version} }

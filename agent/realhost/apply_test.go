@@ -2,10 +2,13 @@ package realhost_test
 
 import (
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/realhost"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/recording"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
@@ -36,24 +39,27 @@ data "osupgrade_hosts" "all" {
   depends_on = [osupgrade_run.appliance]
 }
 
-output "versions" {
-  value = { for h in data.osupgrade_hosts.all.hosts : h.hostname => h.versions }
+output "appliance" {
+  value = { for h in data.osupgrade_hosts.all.hosts : h.hostname => h.versions["appliance"] }
 }
 `
 
 // TestRealApply is the whole way: terraform apply starts a run, a Debian machine is
-// upgraded by apt and reboots, and Terraform reads the new versions.
+// upgraded by apt and reboots, and Terraform reads the new versions. The README shows it.
 func TestRealApply(t *testing.T) {
 	realhost.Need(t, realhost.Quick)
 	t.Parallel()
-	r := newRig(t, realhost.ContainerOptions{}, appliance("1.0"), kernel("1.0"))
+	r := newRig(t, realhost.ContainerOptions{}, appliance("1.0"), kernel("1.0"), held("1.0"))
 	first := r.c.BootID()
-	r.repository.Add(appliance("2.0"), kernel("2.0"))
+	r.c.Must("apt-mark hold appliance-held")
+	r.repository.Add(appliance("2.0"), kernel("2.0"), held("2.0"))
 
 	server := acctest.Server{Endpoint: r.Endpoint, Token: r.Token, Tenant: realhost.Tenant}
 	terraform := acctest.NewWorkspace(t, server.Env()...)
 	terraform.Write(t, "main.tf", configuration)
-	terraform.Run(t, 0, "apply", "-auto-approve", "-no-color", "-var", "release=2.0")
+	recording.Check(t, "../../README.md", "This session is recorded by make record on a real machine.", func(commands []recording.Command) []string {
+		return r.play(terraform, commands)
+	})
 	runs, err := r.Client.Runs(t.Context(), realhost.Tenant, v1.RunFilter{})
 	if err != nil || len(runs) != 1 {
 		t.Fatal(runs, err)
@@ -67,7 +73,36 @@ func TestRealApply(t *testing.T) {
 		t.Errorf("appliance is %q", said)
 	}
 	out := terraform.Run(t, 0, "apply", "-auto-approve", "-no-color", "-var", "release=2.0")
-	if !strings.Contains(out, `"appliance" = "2.0"`) || !strings.Contains(out, "0 added, 0 changed, 0 destroyed") {
+	if !strings.Contains(out, `"h01" = "2.0"`) || !strings.Contains(out, "0 added, 0 changed, 0 destroyed") {
 		t.Errorf("Terraform tells\n%s", out)
 	}
+}
+
+// play executes the commands of a session: those of the operator here, and those of h01
+// on that machine.
+func (r *rig) play(terraform *acctest.Workspace, commands []recording.Command) (printed []string) {
+	r.t.Helper()
+	programs := filepath.Dir(realhost.Program(r.t, "0.0.1"))
+	cli, err := acctest.CLI()
+	if err == nil {
+		err = os.Symlink(cli, filepath.Join(programs, "terraform"))
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, command := range commands {
+		if command.Prompt != "$ " {
+			printed = append(printed, r.c.Must(command.Text))
+			continue
+		}
+		shell := exec.CommandContext(r.t.Context(), "bash", "-o", "pipefail", "-c", command.Text) //nolint:gosec // our own README
+		shell.Dir, shell.Env = terraform.Dir, append(os.Environ(), terraform.Env...)
+		shell.Env = append(shell.Env, "TF_CLI_ARGS=-no-color", "PATH="+programs+":"+os.Getenv("PATH"))
+		out, err := shell.CombinedOutput()
+		if err != nil {
+			r.t.Fatalf("%s: %v\n%s", command.Text, err, out)
+		}
+		printed = append(printed, string(out))
+	}
+	return printed
 }

@@ -56,7 +56,6 @@ func TestRealRepositoryDown(t *testing.T) {
 func TestRealHeld(t *testing.T) {
 	realhost.Need(t, realhost.Quick)
 	t.Parallel()
-	held := func(version string) realhost.Deb { return realhost.Deb{Name: "appliance-held", Version: version} }
 	r := newRig(t, realhost.ContainerOptions{}, appliance("1.0"), held("1.0"))
 	r.c.Must("apt-mark hold appliance-held; echo setting=mine >/etc/appliance.conf")
 	r.repository.Add(appliance("2.0"), held("2.0"))
