@@ -61,7 +61,12 @@ func OpenHosts(dir string) (*Hosts, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Hosts{keys: keys, owners: map[string]Identity{}}, nil
+	return NewHosts(keys), nil
+}
+
+// NewHosts returns the hosts whose keys a store has.
+func NewHosts(keys credential.Store) *Hosts {
+	return &Hosts{keys: keys, owners: map[string]Identity{}}
 }
 
 // ErrSecondKey means that a host has a key already, and that nobody said that the

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/credential"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -45,15 +46,24 @@ type fleet struct {
 	parts sync.WaitGroup
 }
 
+// unwatched is a store of keys that no file event reports on. Who waits for the kernel
+// holds the time of a bubble.
+type unwatched struct{ credential.Store }
+
+func (unwatched) Watch(ctx context.Context, _ func()) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
 // newFleet starts all of it an hour before the first window.
 func newFleet(t *testing.T, dir string) *fleet {
 	t.Helper()
 	// A bubble begins at midnight on a Saturday.
 	f := &fleet{t: t, window: time.Now().Add(4*24*time.Hour + 2*time.Hour)}
 	time.Sleep(time.Until(f.window) - time.Hour)
-	known, err := natsd.OpenHosts(filepath.Join(dir, "credentials"))
+	keys, err := credential.OpenFolder(filepath.Join(dir, "credentials"))
 	f.must(err)
-	f.site = &realSite{dir: dir, hosts: known, log: slog.New(&f.alarms)}
+	f.site = &realSite{dir: dir, hosts: natsd.NewHosts(unwatched{keys}), log: slog.New(&f.alarms)}
 	t.Cleanup(f.close)
 	f.must(f.site.open(t.Context()))
 	_, err = f.site.store.PutConfig(t.Context(), realTenant, v1.OSUpgrade{
