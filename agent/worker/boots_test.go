@@ -230,10 +230,10 @@ func TestRejectedVersion(t *testing.T) {
 			t.Helper()
 			time.Sleep(time.Second)
 			*calls = nil
-			r.hostLog.answered = map[string]bool{}
+			r.hostLog.forget()
 			c := message.Command{Action: message.Prepare, Hosts: []string{"h01"}, NotAfter: time.Now().Add(time.Hour)}
 			r.hostLog.send(message.Record{Seq: seq, Kind: message.CommandAll, Body: c.Encode()})
-			for r.life(func() bool { return r.hostLog.answered["prepare"] }) {
+			for r.life(func() bool { return r.hostLog.hasAnswered(message.Prepare) }) {
 			}
 			if !slices.Contains(*calls, want) {
 				t.Errorf("the calls are %q, not %q", *calls, want)

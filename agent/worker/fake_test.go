@@ -231,6 +231,26 @@ func (s *fakeLog) reports() [][]byte {
 	return slices.Clone(s.versions)
 }
 
+// forget has each action answered anew.
+func (s *fakeLog) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answered = map[string]bool{}
+}
+
+func (s *fakeLog) hasAnswered(action message.Action) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.answered[string(action)]
+}
+
+// told are the offers that were told.
+func (s *fakeLog) told() [][]byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.offers)
+}
+
 func (s *fakeLog) Progress(p message.Progress) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -92,7 +92,7 @@ func TestOfferIsToldOnce(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		told := func(want int, when string) {
 			r.t.Helper()
-			if n := len(r.hostLog.offers); n != want {
+			if n := len(r.hostLog.told()); n != want {
 				r.t.Errorf("%s the host has told %d offers, not %d", when, n, want)
 			}
 		}
@@ -107,7 +107,7 @@ func TestOfferIsToldOnce(t *testing.T) {
 			o.version.Store(2)
 			time.Sleep(10*time.Minute + time.Second)
 			told(2, "after a change")
-			if got, err := message.UnpackPlan(r.hostLog.offers[1]); err != nil || len(got.Changes) != 1 || got.Changes[0].To != "2" {
+			if got, err := message.UnpackPlan(r.hostLog.told()[1]); err != nil || len(got.Changes) != 1 || got.Changes[0].To != "2" {
 				r.t.Errorf("the offer is %+v, %v", got, err)
 			}
 		})
@@ -154,12 +154,12 @@ func TestNoOffer(t *testing.T) {
 				o.fail(c.err)
 				r.offer(o, func() {
 					time.Sleep(time.Hour)
-					if n := r.log.lines("level=WARN", "cannot tell what an upgrade would change"); n != c.warns || len(r.hostLog.offers) != 0 || len(r.hostLog.reports()) != 1 {
-						r.t.Errorf("%d warnings, %d offers, %d reports", n, len(r.hostLog.offers), len(r.hostLog.reports()))
+					if n := r.log.lines("level=WARN", "cannot tell what an upgrade would change"); n != c.warns || len(r.hostLog.told()) != 0 || len(r.hostLog.reports()) != 1 {
+						r.t.Errorf("%d warnings, %d offers, %d reports", n, len(r.hostLog.told()), len(r.hostLog.reports()))
 					}
 					o.fail(nil)
 					time.Sleep(10*time.Minute + time.Second)
-					if n := len(r.hostLog.offers); n != 1 {
+					if n := len(r.hostLog.told()); n != 1 {
 						r.t.Errorf("%d offers once there is a plan", n)
 					}
 				})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -72,6 +73,7 @@ func TestRetry(t *testing.T) {
 type busyHost struct {
 	strategy.Strategy
 	class message.Class
+	mu    sync.Mutex
 	// left are the failures to come of each step, called its calls.
 	left, called map[string]int
 }
@@ -81,11 +83,20 @@ func newBusyHost(class message.Class, left map[string]int) *busyHost {
 }
 
 func (b *busyHost) busy(step string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.called[step]++; b.left[step] > 0 {
 		b.left[step]--
 		return strategy.Fail(b.class, errors.New("apt-get (104) holds the lock"))
 	}
 	return nil
+}
+
+// calls are the calls of a step so far.
+func (b *busyHost) calls(step string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.called[step]
 }
 
 func (b *busyHost) Prepare(ctx context.Context, job strategy.Job) (message.Plan, error) {
@@ -103,7 +114,7 @@ func (b *busyHost) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outc
 }
 
 func (b *busyHost) Resume(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
-	b.called["resume"]++
+	_ = b.busy("resume") // No failures of it are to come.
 	return b.Strategy.Resume(ctx, job)
 }
 
@@ -158,8 +169,8 @@ func TestLockIsWaitedForOverRestarts(t *testing.T) {
 		began := time.Now()
 		r.prepare()
 		for range 3 { // It is stopped in the middle of each of the first pauses.
-			calls := b.called["prepare"]
-			for r.life(func() bool { return b.called["prepare"] > calls }) {
+			calls := b.calls("prepare")
+			for r.life(func() bool { return b.calls("prepare") > calls }) {
 			}
 		}
 		got := r.until(message.Prepare)
