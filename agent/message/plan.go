@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -191,10 +192,15 @@ func DecodePlan(body []byte) (Plan, error) {
 // names and versions as they are fits in.
 const MaxPackedPlan = MaxVersionsBody
 
+// packers are used again: a new one clears 800 KiB, more than all else that a plan costs.
+var packers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+
 // PackPlan returns a plan as it travels and is kept: its JSON, compressed.
 func PackPlan(p Plan) ([]byte, error) {
 	var packed bytes.Buffer
-	writer := gzip.NewWriter(&packed)
+	writer := packers.Get().(*gzip.Writer)
+	defer packers.Put(writer)
+	writer.Reset(&packed)
 	if _, err := writer.Write(EncodePlan(p)); err != nil {
 		return nil, err
 	}
