@@ -71,6 +71,7 @@ type commands struct {
 	Site siteCommands `embed:""`
 
 	Worker     workerCommands       `cmd:"" help:"Upgrade this host when the controller commands it; join a site."`
+	Busy       busyCommand          `cmd:"" help:"Say on a host that it is not to be upgraded now, for a while or while a command runs."`
 	Status     statusCommand        `cmd:"" help:"Show the state of a tenant and its newest run."`
 	Windows    windowsCommand       `cmd:"" help:"Show when runs may be under way, as a table or a picture."`
 	Hosts      hostsCommand         `cmd:"" help:"List the hosts, or show one with its versions and reports."`
@@ -124,7 +125,7 @@ func execute(ctx context.Context, program string, args []string, stdin io.Reader
 		return exitUsage
 	}
 	err = parsed.Run(newLog(stderr, c.LogLevel))
-	if err != nil && ctx.Err() != nil {
+	if _, ends := errors.AsType[exitStatus](err); err != nil && !ends && ctx.Err() != nil {
 		// The end by a signal needs no message, an error after it does.
 		if !errors.Is(err, context.Canceled) {
 			_, _ = fmt.Fprintln(stderr, "osupgrade-agent:", explain(err))

@@ -131,7 +131,7 @@ func (c *hostsCommand) list(to *terminal, at timeFormat, hosts []v1.Host) {
 		if !h.Online {
 			colours[2] = red
 		}
-		t.addIn(colours, h.Hostname, h.Application, yesNo(h.Online), lastRun(at, h), versionsLine(h.Versions))
+		t.addIn(colours, h.Hostname, h.Application, onlineCell(h), lastRun(at, h), versionsLine(h.Versions))
 	}
 	t.print(to)
 	if hidden := len(hosts) - len(shown); hidden > 0 && !c.Unhealthy {
@@ -162,6 +162,14 @@ func showWarnings(to *terminal, at timeFormat, state v1.State) {
 	}
 }
 
+// onlineCell is a cell of the table: whether a host is online, and busy.
+func onlineCell(h v1.Host) string {
+	if h.Busy != nil {
+		return "yes, busy"
+	}
+	return yesNo(h.Online)
+}
+
 func yesNo(yes bool) string {
 	if yes {
 		return "yes"
@@ -187,6 +195,9 @@ func showHost(to *terminal, at timeFormat, h v1.Host, offer v1.OfferSummary) {
 	f.add("host", h.Hostname)
 	f.add("application", h.Application)
 	f.add("online", yesNo(h.Online)+lastSeen(at, h))
+	if h.Busy != nil {
+		f.add("busy", at.text(h.Busy.Reason)+", until "+at.at(h.Busy.Until)+": no upgrade begins before it is idle")
+	}
 	f.add("role", cmp.Or(h.Role, "none"))
 	f.add("labels", labelsLine(h.Labels))
 	f.add("agent version", cmp.Or(h.AgentVersion, "unknown")+protocolText(h.Protocol))

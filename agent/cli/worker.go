@@ -18,6 +18,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/busy"
 )
 
 // workerCommand runs the worker of this host. Each of its flags is also a key
@@ -44,8 +45,10 @@ type workerCommand struct {
 	Role             string   `help:"Role of this host, by which a rollout may choose it." env:"OSUPGRADE_ROLE"`
 	Label            []string `help:"Label of this host, by which a rollout may choose it; repeatable." env:"OSUPGRADE_LABEL" placeholder:"KEY=VALUE"`
 	Checks           string   `help:"Folder of the scripts that a rollout's checks and hooks of type exec may name (default: none may be named)." type:"path" env:"OSUPGRADE_CHECKS" placeholder:"DIR"`
+	BusyLimit        length   `help:"Longest time that a busy lease counts from when the worker saw it first, whatever it says, such as 4h." default:"4h" env:"OSUPGRADE_BUSY_LIMIT"`
 	RebootLimit      length   `help:"Longest time from the reboot command to the reboot, such as 15m." default:"15m" env:"OSUPGRADE_REBOOT_LIMIT"`
 
+	busyFolder
 	Options strategyOptions `embed:""`
 
 	labels     map[string]string
@@ -137,6 +140,8 @@ func (c *workerCommand) check() (err error) {
 		return fmt.Errorf("step-limit: %s is invalid; use a time above 0s, such as 1h", c.StepLimit)
 	case c.RebootLimit <= 0:
 		return fmt.Errorf("reboot-limit: %s is invalid; use a time above 0s, such as 15m", c.RebootLimit)
+	case c.BusyLimit <= 0:
+		return fmt.Errorf("busy-limit: %s is invalid; use a time above 0s, such as 4h", c.BusyLimit)
 	case c.VersionsInterval < length(shortestVersionsInterval):
 		return fmt.Errorf("versions-interval: %s is invalid; use %s or more, such as 10m", c.VersionsInterval, shortestVersionsInterval)
 	}
@@ -164,7 +169,7 @@ func (c *workerCommand) open(ctx context.Context, hostLog *jetstream.HostLog, ou
 		SelfCheck: func(ctx context.Context) message.SelfReport {
 			return message.NewSelfReport(checks.Installed(), system.Detect(ctx))
 		},
-		Leased: func(held bool) { c.sayReady(out, held) }, Supervisor: c.supervised.worker(ctx), At: crashPoint(c.Host),
+		Leased: func(held bool) { c.sayReady(out, held) }, Supervisor: c.supervised.worker(ctx), Busy: &busy.Folder{Dir: c.BusyDir, Limit: time.Duration(c.BusyLimit), Log: log}, At: crashPoint(c.Host),
 	})
 }
 

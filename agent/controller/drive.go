@@ -51,6 +51,7 @@ func (s *state) seen(now time.Time, q *request) run.Seen {
 		seen.Freeze = &message.Frozen{Freeze: message.CleanText(freezeName(freeze)), NotAfter: freeze.Start, Until: freeze.End}
 	}
 	seen.Hold = cmp.Or(s.intent.hold(), s.witnesses.hold(s.hosts.present.online))
+	seen.Busy = s.hosts.busy
 	seen.Outcomes = s.tasks.news(current)
 	return seen
 }

@@ -27,7 +27,10 @@ type hosts struct {
 	// written yet when the controller before this one died.
 	deleted map[string]run.Deletion
 	present presence
-	pace    pace
+	// busy is what the hosts that are online have said in their last heartbeat: why they
+	// are not to be upgraded now, or nil.
+	busy map[string]*message.NotNow
+	pace pace
 	// unreported are the hosts of which the run may not know whether they are
 	// online.
 	unreported map[string]bool
@@ -88,7 +91,7 @@ type telemetry struct {
 func newHosts(o Options) hosts {
 	return hosts{
 		tenant: o.Tenant, logger: o.Logger, known: map[string]*host{}, deleted: map[string]run.Deletion{}, present: newPresence(),
-		unreported: map[string]bool{}, versions: map[string]reported{},
+		unreported: map[string]bool{}, versions: map[string]reported{}, busy: map[string]*message.NotNow{},
 	}
 }
 
@@ -115,7 +118,10 @@ func (h *hosts) heard(name string, a message.Alive, at time.Time) (described, ch
 		h.logger.Info("host is online", "tenant", h.tenant, "host", name, "application", a.Application)
 		h.unreported[name] = true
 	}
-	return described, described || !wasOnline
+	before := h.busy[name]
+	h.busy[name] = a.Busy
+	told := (before == nil) != (a.Busy == nil) || before != nil && !before.Equal(*a.Busy)
+	return described, described || !wasOnline || told
 }
 
 // says reports whether a heartbeat describes its host as it is known.
@@ -144,6 +150,7 @@ func (h *hosts) expire(now time.Time) {
 	}
 	for _, name := range h.present.expire(now) {
 		h.logger.Warn("host is silent", "tenant", h.tenant, "host", name, "for", message.Silence)
+		delete(h.busy, name)
 		h.unreported[name] = true
 	}
 }
@@ -169,6 +176,7 @@ func (h *hosts) delete(name string, d run.Deletion) {
 	delete(h.versions, name)
 	h.deleted[name] = d
 	h.present.forget(name)
+	delete(h.busy, name)
 	h.unreported[name] = true
 }
 
@@ -332,6 +340,9 @@ func (h *hosts) viewOf(host *host, newest *run.State) v1.Host {
 		Hostname: host.Name, Application: host.Application, Online: h.present.online(host.Name), LastSeen: view.OptionalTime(host.seen),
 		Role: host.Role, Labels: host.Labels, AgentVersion: host.AgentVersion, Protocol: host.Protocol,
 		Versions: r.versions, VersionsAt: view.OptionalTime(r.at), OutdatedSince: view.OptionalTime(host.OutdatedSince),
+	}
+	if said := h.busy[host.Name]; said != nil {
+		shown.Busy = &v1.HostBusy{Reason: said.Reason, Until: said.Until}
 	}
 	last := host.LastRun
 	if newest != nil {

@@ -88,6 +88,8 @@ var (
 	Baseline = Kind{"baseline", 1}
 	// Download says what a strategy has downloaded, and how much of it is on disk.
 	Download = Kind{"download", 1}
+	// Busy is a busy lease, by which a program says that its host is not to be upgraded now.
+	Busy = Kind{"busy lease", 1}
 	// Step is the request to a program that carries out a step of a host.
 	Step = Kind{"request of a step", 1}
 	// Simulated is a file of a simulated host.

@@ -53,6 +53,8 @@ type Alive struct {
 	At time.Time `json:"at,omitzero"`
 	// RolledBack are versions that the machine gave up by itself.
 	RolledBack []RolledBackVersion `json:"rolled-back,omitempty"`
+	// Busy says why the host is not to be upgraded now; nil while it may be.
+	Busy *NotNow `json:"busy,omitempty"`
 	SelfReport
 }
 
@@ -146,6 +148,7 @@ func DecodeAlive(data []byte) (Alive, error) {
 	for i, r := range alive.RolledBack {
 		alive.RolledBack[i].Version, alive.RolledBack[i].Running = text.Cut(CleanText(r.Version), MaxPlanName, ""), text.Cut(CleanText(r.Running), MaxPlanName, "")
 	}
+	alive.Busy = alive.Busy.clean()
 	alive.AgentVersion = text.Cut(CleanText(alive.AgentVersion), maxVersion, "")
 	alive.Worker = text.Cut(CleanText(alive.Worker), names.MaxLength, "")
 	alive.Role = text.Cut(CleanText(alive.Role), names.MaxLength, "")

@@ -80,6 +80,17 @@ type Recovered struct {
 	Hosts []string `json:"hosts"`
 }
 
+// Busy tells that the run passes a host over, because a program on it says "not now".
+type Busy struct {
+	Host string `json:"host"`
+	NotNow
+}
+
+// Idle tells that a host which was busy is so no more.
+type Idle struct {
+	Host string `json:"host"`
+}
+
 // Deleted tells that somebody deleted hosts, so that nobody waits for them.
 type Deleted struct {
 	Hosts []string `json:"hosts"`
@@ -193,6 +204,8 @@ type Finished struct {
 func (Opened) name() string    { return "opened" }
 func (Silent) name() string    { return "silent" }
 func (Recovered) name() string { return "recovered" }
+func (Busy) name() string      { return "busy" }
+func (Idle) name() string      { return "idle" }
 func (Deleted) name() string   { return "deleted" }
 func (Released) name() string  { return "released" }
 func (Admitted) name() string  { return "admitted" }
@@ -211,7 +224,7 @@ func (Finished) name() string  { return "finished" }
 
 // readers read the members of each event, by its name.
 var readers = map[string]func([]byte) (Event, error){
-	"opened": read[Opened], "silent": read[Silent], "recovered": read[Recovered], "deleted": read[Deleted], "released": read[Released],
+	"opened": read[Opened], "silent": read[Silent], "recovered": read[Recovered], "busy": read[Busy], "idle": read[Idle], "deleted": read[Deleted], "released": read[Released],
 	"admitted": read[Admitted], "slot": read[Slot], "ran": read[Ran], "overdue": read[Overdue], "cancelled": read[Cancelled],
 	"approved": read[Approved], "paused": read[Paused], "resumed": read[Resumed], "aborted": read[Aborted],
 	"frozen": read[Frozen], "missed": read[Missed], "skipped": read[Skipped], "finished": read[Finished],
@@ -243,6 +256,10 @@ func Hosts(e Event) []string {
 		return e.Hosts
 	case Cancelled:
 		return e.Hosts
+	case Busy:
+		return []string{e.Host}
+	case Idle:
+		return []string{e.Host}
 	case Released:
 		return []string{e.Host}
 	case Admitted:
@@ -312,7 +329,9 @@ func check(e Event) error {
 		return checkAwaited(e.Hosts, e.Awaited)
 	case Cancelled:
 		return checkAwaited(e.Hosts, e.Awaited)
-	case Silent, Recovered, Deleted, Released, Admitted, Slot:
+	case Busy:
+		return cmp.Or(checkHosts(Hosts(e)), present("reason", e.Reason != ""), present("until", !e.Until.IsZero()))
+	case Silent, Recovered, Idle, Deleted, Released, Admitted, Slot:
 		return checkHosts(Hosts(e))
 	case Approved:
 		return present("stage", e.Stage != "")

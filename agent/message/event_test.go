@@ -45,6 +45,8 @@ func TestEventBodies(t *testing.T) {
 		`{"event":"aborted","by":"ann","why":"wrong release"}`:                                                      Aborted{By: "ann", Why: "wrong release"},
 		`{"event":"frozen","freeze":"christmas","not-after":"2026-11-21T01:00:00Z","until":"2026-11-21T05:00:00Z"}`: Frozen{Freeze: "christmas", NotAfter: opens, Until: end},
 		`{"event":"missed","window":"2026-11-21T01:00:00Z","window-end":"2026-11-21T05:00:00Z","reason":"away"}`:    Missed{Window: opens, WindowEnd: end, Reason: "away"},
+		`{"event":"busy","host":"h01","reason":"backup","until":"2026-01-05T03:30:00Z"}`:                            Busy{Host: "h01", NotNow: NotNow{Reason: "backup", Until: time.Date(2026, 1, 5, 3, 30, 0, 0, time.UTC)}},
+		`{"event":"idle","host":"h01"}`:                                                                             Idle{Host: "h01"},
 		`{"event":"skipped","to":1061}`:                                                                             Skipped{To: 1061},
 		`{"event":"finished","result":"partial"}`:                                                                   Finished{Result: "partial"},
 	} {

@@ -22,6 +22,7 @@ func (s *State) edit(i int, at time.Time, change func(*member)) {
 	s.counts.add(m, 1)
 	g.add(m, 1)
 	s.counts.change(status, m.status())
+	s.noteBusy(i)
 	s.changed = at
 	if candidate != m.isCandidate() || held != m.Held() {
 		g.candidates.update(s.members, i)

@@ -251,6 +251,10 @@ func (s *State) foldEvent(r message.Decoded) error {
 	switch e := event.(type) {
 	case message.Silent:
 		return s.each(e, r.Time, s.fallSilent)
+	case message.Busy:
+		return s.each(e, r.Time, func(i int, at time.Time) bool { return s.becomeBusy(i, e.NotNow, at) })
+	case message.Idle:
+		return s.each(e, r.Time, s.becomeIdle)
 	case message.Admitted:
 		return s.each(e, r.Time, s.admit)
 	case message.Slot:
@@ -382,7 +386,7 @@ func (s *State) slot(i int, at time.Time) bool {
 
 // mayBeAdmitted reports whether a host is a member that may be admitted.
 func (s *State) mayBeAdmitted(i int) bool {
-	return s.isMember(i) && s.counts.unprepared == 0 && s.members[i].Group == s.stages.index && !s.members[i].IsSilent()
+	return s.isMember(i) && s.counts.unprepared == 0 && s.members[i].Group == s.stages.index && !s.members[i].IsSilent() && s.members[i].busy == nil
 }
 
 func (s *State) approve(e message.Approved, at time.Time) error {
@@ -468,6 +472,8 @@ func (s *State) close(i int, at time.Time) {
 		to, text = HostFailed, "the run ended while it was "+string(m.status())
 	case m.IsSilent():
 		to, text = Unreachable, "it was silent until the run ended"
+	case m.busy != nil:
+		text = "it was busy until the run ended: " + m.busy.Reason
 	case m.step == preparing:
 		text = "it had not answered prepare when the run ended"
 	}

@@ -162,6 +162,6 @@ func (s *State) clone() *State {
 	for i := range c.members {
 		c.members[i].Host = c.roster.Host(i)
 	}
-	c.stages, c.queues, c.counts = s.stages.clone(), s.queues.clone(), s.counts.clone()
+	c.stages, c.queues, c.counts, c.busyHosts = s.stages.clone(), s.queues.clone(), s.counts.clone(), s.busyHosts.clone()
 	return &c
 }

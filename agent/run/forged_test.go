@@ -71,6 +71,8 @@ func (p *player) forgedEvent(rt *rapid.T, opened message.Opened, run uint64) mes
 	return rapid.SampledFrom([]message.Event{
 		message.Silent{Hosts: hosts},
 		message.Recovered{Hosts: hosts},
+		message.Busy{Host: hosts[0], NotNow: message.NewNotNow("eve", opened.NotAfter)},
+		message.Idle{Host: hosts[0]},
 		message.Deleted{Hosts: hosts},
 		message.Released{Host: hosts[0], By: "eve"},
 		message.Admitted{Host: hosts[0]},

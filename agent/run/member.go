@@ -150,6 +150,11 @@ type member struct {
 	attempt int
 	ranAt   time.Time
 	trouble string
+	// busy is why the host is passed over; nil while it is not. busySince is since when
+	// it is, and timesBusy counts how often the run was told so.
+	busy      *message.NotNow
+	busySince time.Time
+	timesBusy int
 	// passedAt is when the checks before the host passed; zero when they have to
 	// pass again.
 	passedAt time.Time
@@ -173,8 +178,11 @@ func (m *member) status() Status {
 
 // isCandidate reports whether the host may be admitted: it is prepared and was not
 // admitted yet. A silent host keeps its position until it is heard of again. A host of
-// which nobody knows what it did is no candidate before somebody releases it.
-func (m *member) isCandidate() bool { return m.step == idle && !m.IsSilent() && !m.Owes.Look }
+// which nobody knows what it did is no candidate before somebody releases it, and a
+// host that is busy none before it is idle.
+func (m *member) isCandidate() bool {
+	return m.step == idle && !m.IsSilent() && !m.Owes.Look && m.busy == nil
+}
 
 // isAwaited reports whether the run waits for the host's answer to prepare, sent or not.
 // It does not wait for a host that has not answered a command of an earlier run: that
@@ -225,7 +233,7 @@ func (m *member) ends(status Status, text string, at time.Time) {
 
 // setBack follows the log's clock that was set back.
 func (m *member) setBack(now time.Time) {
-	for _, t := range []*time.Time{&m.since, &m.takenAt, &m.ranAt, &m.passedAt} {
+	for _, t := range []*time.Time{&m.since, &m.takenAt, &m.ranAt, &m.passedAt, &m.busySince} {
 		*t = earlier(*t, now)
 	}
 }
@@ -258,8 +266,12 @@ func (m *member) view(stage string) Host {
 	if reason != "" && m.final != "" && !strings.Contains(m.text, m.trouble) {
 		reason += ": " + m.trouble
 	}
+	note := m.note
+	if m.isBusy() {
+		note = "it is busy: " + m.busy.String()
+	}
 	return Host{
-		Name: m.Name, Stage: stage, Status: m.status(), Since: m.since, Error: m.text, Class: m.class, Note: m.note,
+		Name: m.Name, Stage: stage, Status: m.status(), Since: m.since, Error: m.text, Class: m.class, Note: note,
 		Slot: m.OutSince(), SlotReason: reason, Took: m.took,
 	}
 }

@@ -55,6 +55,9 @@ type Seen struct {
 	Silent, Heard []string
 	// Freeze is the freeze that is in force or comes next; nil when there is none.
 	Freeze *message.Frozen
+	// Busy is what hosts have said in their last heartbeat: why they are not to be upgraded
+	// now, or nil. A host that was not heard of is not in it.
+	Busy map[string]*message.NotNow
 	// Hold is why no run may start a host now; nil when each may.
 	Hold *message.Paused
 	// Outcomes are those of tasks.
@@ -101,12 +104,12 @@ func (s *State) Next(now time.Time, seen Seen) Step {
 	case now.Before(seen.JudgeAt):
 		return Step{Until: seen.JudgeAt}
 	}
-	for _, news := range []func(Seen) message.Event{s.tellPresence, s.tellFreeze, s.tellHold, s.tellOutcome} {
+	for _, news := range []func(Seen) message.Event{s.tellPresence, s.tellFreeze, s.tellHold, s.tellOutcome, s.tellBusy} {
 		if e := news(seen); e != nil {
 			return note(e)
 		}
 	}
-	return s.proceed(now)
+	return s.proceed(now, seen)
 }
 
 // Deletion is who has deleted a host, and why.
@@ -180,7 +183,7 @@ func (s *State) tellOutcome(seen Seen) message.Event {
 // proceed returns the next step of a run that knows all (AV-59 to AV-68): prepare
 // everybody; then stage by stage take hosts out of service, as many at once as
 // the stage allows, upgrade and reboot them, and put them back; and end.
-func (s *State) proceed(now time.Time) Step {
+func (s *State) proceed(now time.Time, seen Seen) Step {
 	result, ends := s.ending(now)
 	if s.Phase == Open {
 		return s.prepare(now, result, ends)
@@ -197,7 +200,7 @@ func (s *State) proceed(now time.Time) Step {
 	if step, some := s.nextCommand(); some {
 		return step
 	}
-	step := s.begin(now)
+	step := s.begin(now, seen)
 	step.Until = sooner(sooner(step.Until, until), s.NotAfter)
 	return step
 }
@@ -236,7 +239,7 @@ func (s *State) nextCommand() (Step, bool) {
 }
 
 // begin starts the next host, or says until when none may start.
-func (s *State) begin(now time.Time) Step {
+func (s *State) begin(now time.Time, seen Seen) Step {
 	if s.blocker(now) != nothing {
 		return Step{Until: s.unblocks(now)}
 	}
@@ -248,6 +251,9 @@ func (s *State) begin(now time.Time) Step {
 		return step
 	}
 	i := s.next()
+	if e := s.passOver(i, seen); e != nil {
+		return note(e)
+	}
 	if s.unchecked(i, now) {
 		return note(message.Admitted{Host: s.members[i].Name})
 	}

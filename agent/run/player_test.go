@@ -203,6 +203,10 @@ func (p *player) see(words []string, line string) {
 	switch words[0] {
 	case "silent":
 		p.seen.Silent, p.seen.Heard = union(p.seen.Silent, words[1:]), without(p.seen.Heard, words[1:])
+	case "busy": // seen busy h01 +30m backup
+		p.hear(words[1], &message.NotNow{Reason: strings.Join(words[3:], " "), Until: epoch.Add(p.span(words[2]))})
+	case "idle":
+		p.hear(words[1], nil)
 	case "heard":
 		p.seen.Heard, p.seen.Silent = union(p.seen.Heard, words[1:]), without(p.seen.Silent, words[1:])
 	case "deleted":
@@ -233,6 +237,15 @@ func (p *player) see(words []string, line string) {
 	default:
 		p.t.Fatalf("the controller cannot see %q", line)
 	}
+}
+
+// hear has a heartbeat of a host say whether it is busy.
+func (p *player) hear(host string, said *message.NotNow) {
+	p.seen.Busy = maps.Clone(p.seen.Busy)
+	if p.seen.Busy == nil {
+		p.seen.Busy = map[string]*message.NotNow{}
+	}
+	p.seen.Busy[host] = said
 }
 
 func union(a, b []string) []string { return append(without(a, b), b...) }

@@ -304,8 +304,13 @@ func (p *property) hostChanges() {
 	switch rapid.IntRange(0, 9).Draw(p.rt, "change") {
 	case 0:
 		p.fact(message.Deleted{Hosts: hosts})
-	case 1, 2, 3, 4:
+	case 1, 2, 3:
 		p.fact(message.Silent{Hosts: hosts})
+	case 4:
+		said := message.NewNotNow(rapid.SampledFrom([]string{"backup", "batch"}).Draw(p.rt, "reason"), p.now.Add(time.Hour))
+		p.hear(hosts[0], &said)
+	case 5:
+		p.hear(hosts[0], nil)
 	default:
 		p.fact(message.Recovered{Hosts: hosts})
 	}
@@ -437,7 +442,7 @@ func foreseen(s *State, now time.Time) error {
 		switch m := &s.members[s.indexOf(name)]; {
 		case at.Before(now) || !f.End.IsZero() && at.After(f.End):
 			return fmt.Errorf("%s is done at %s, and the run at %s", name, at, f.End)
-		case h.Status.Final() || !m.underWay() && (m.IsSilent() || m.Owes.Look):
+		case h.Status.Final() || !m.underWay() && (m.IsSilent() || m.Owes.Look || m.isBusy()):
 			return fmt.Errorf("%s has one, and is %+v", name, h)
 		}
 	}

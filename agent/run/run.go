@@ -16,7 +16,7 @@
 // The parts know nothing of State and can be read alone: rules.go is the policy and
 // what follows from it, deadline.go the end at the latest, control.go who paused or
 // aborted the run, failures.go the failures against max-failures, fleet.go the checks
-// of the fleet, stage.go the stages, candidates.go the order of their hosts, queue.go
+// of the fleet, stage.go the stages, candidates.go the order of their hosts, busy.go hosts that say "not now", queue.go
 // the hosts at each step, counts.go the numbers of hosts, member.go is one host.
 //
 // # What holds
@@ -159,6 +159,8 @@ type State struct {
 	pace     pace
 	// touched tells that the run has taken a host out of service.
 	touched bool
+	// busyHosts are the members that are passed over because they are busy.
+	busyHosts busyHosts
 	// changed is the time of the last record that changed the run, newest the time
 	// of the last record.
 	changed, newest time.Time
@@ -173,7 +175,7 @@ func open(r message.Record, e message.Opened) *State {
 		},
 		Deadline: newDeadline(e.NotAfter, e.Policy.OverrunLimit.Duration()), Phase: Open, LastSeq: r.Seq, changed: r.Time, newest: r.Time,
 		policy: newRules(e.Policy, len(e.Members)), failures: failures{most: e.Policy.MaxFailures},
-		counts: newCounts(len(e.Members)), queues: queues{},
+		counts: newCounts(len(e.Members)), queues: queues{}, busyHosts: busyHosts{},
 	}
 	if s.policy.Paused {
 		s.Paused = &Pausing{By: message.ByRollout, At: r.Time}

@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -103,26 +104,46 @@ func (s *State) noSlot(g *stage) (Waiting, bool) {
 
 // waitingHosts returns which hosts the stage waits for while no host can start.
 func (s *State) waitingHosts(g *stage) (Waiting, bool) {
-	var names, silent []string
+	var names, waits []string
 	var since time.Time
-	until := " to be released or to be deleted"
+	busy, silent, look := false, false, false
 	hosts := s.members.of(g)
 	for i := range hosts {
 		m := &hosts[i]
-		if w, busy := s.busyWith(m); busy {
+		if w, works := s.busyWith(m); works {
 			return w, true
 		}
 		switch {
 		case m.step == idle && m.IsSilent():
-			names, silent = append(names, m.Name), append(silent, m.Name)
-			since = sooner(since, m.Silent)
-			until = " to come back, to be released or to be deleted"
+			names, waits = append(names, m.Name), append(waits, m.Name)
+			since, silent = sooner(since, m.Silent), true
 		case m.step == idle && m.Owes.Look:
-			names, silent = append(names, m.Name), append(silent, m.Name+" ("+m.Reason()+")")
-			since = sooner(since, m.Since)
+			names, waits = append(names, m.Name), append(waits, m.Name+" ("+m.Reason()+")")
+			since, look = sooner(since, m.Since), true
+		case m.step == idle && m.isBusy():
+			names, waits = append(names, m.Name), append(waits, m.Name+" (busy: "+m.busy.String()+")")
+			since, busy = sooner(since, m.busySince), true
 		}
 	}
-	return Waiting{What: ForHost, Detail: list(silent) + until, Since: since, Hosts: names}, true
+	return Waiting{What: ForHost, Detail: list(waits) + " " + ways(busy, silent, look), Since: since, Hosts: names}, true
+}
+
+// ways says what ends the wait for hosts that are busy, silent, or have to be looked at.
+func ways(busy, silent, look bool) string {
+	var all []string
+	if busy {
+		all = append(all, "to be idle")
+	}
+	if silent {
+		all = append(all, "to come back")
+	}
+	if silent || look {
+		all = append(all, "to be released", "to be deleted")
+	}
+	if len(all) < 2 {
+		return strings.Join(all, "")
+	}
+	return strings.Join(all[:len(all)-1], ", ") + " or " + all[len(all)-1]
 }
 
 // busy returns what the first host under way waits for; false when no host is.

@@ -97,6 +97,7 @@ var faults = map[string]fault{
 	"strategy does not fit":    {"host", 0.01},
 	"task fails":               {"task", 0.1},
 	"task hangs":               {"task", 0.03},
+	"busy: watch breaks":       {"host", 0.02},
 	"journal: disk full":       {"disk", 0.02},
 	"journal: lost":            {"disk", 0.05},
 	"journal: damaged":         {"disk", 0.01},
@@ -141,6 +142,11 @@ func (w *World) startOutages(running *sync.WaitGroup) {
 			s := w.sites[n%len(w.sites)]
 			if s.link.set(on && !w.quiet.Load()); !on {
 				s.reconnected()
+			}
+		},
+		"a host becomes busy": func(on bool, n int) {
+			if m := w.inOrder[n%len(w.inOrder)]; on && !m.traits.byzantine {
+				m.becomeBusy()
 			}
 		},
 		"a machine loses power": func(on bool, n int) {
@@ -224,12 +230,12 @@ func Expected() []string {
 	return []string{
 		"result completed", "result partial", "result failed", "result aborted", "result timed-out",
 		"command prepare", "command upgrade", "command reboot",
-		"event opened", "event silent", "event recovered", "event released", "event admitted", "event slot", "event ran", "event overdue", "event cancelled", "event deleted",
+		"event opened", "event silent", "event recovered", "event busy", "event idle", "journal: deferred", "event released", "event admitted", "event slot", "event ran", "event overdue", "event cancelled", "event deleted",
 		"event approved", "event paused", "event resumed", "event aborted", "event finished",
 		"outcome of before-host: false", "outcome of drain: false", "outcome of after-host: false", "outcome of undrain: false", "outcome of fleet: false",
 		"runs opened by window", "runs opened by manual", "runs that retry", "runs kept in the history",
 		"append refused: behind", "reply refused: answered", "reply refused: of another run", "versions refused", "outcome of another host dropped",
-		"the log's disk is full", "a host is cut off", "a controller is cut off", "a controller is passive", "a machine loses power", "crashes of the log",
+		"the log's disk is full", "a host is cut off", "a host becomes busy", "a controller is cut off", "a controller is passive", "a machine loses power", "crashes of the log",
 		"a clock is set by seconds", "a clock is set by hours", "a clock is set by years",
 		"upgrades resumed", "upgrades that outlived their worker", "upgrades rolled back", "reboots inside upgrades", "reboots asked for again",
 		"leases taken over", "leases given back", "leases given back late", "leases that come back to the worker that gave them back",

@@ -65,6 +65,12 @@ type machine struct {
 	// full tells that its disk has no space, stuck that it stays down until the
 	// quiet phase.
 	full, stuck bool
+	// busy are the ends of the busy leases on it, by their reason; busyChanged is closed
+	// when they change.
+	busy        map[string]time.Time
+	busyChanged chan struct{}
+	// busySince is since when there is one; zero while there is none.
+	busySince time.Time
 }
 
 // traits are what does not change in a machine.
@@ -141,6 +147,9 @@ func (m *machine) start() {
 	}
 	m.boot++
 	m.pending, m.stuck = 0, false
+	for reason := range m.busy { // Busy leases do not outlive a boot.
+		m.setBusy(reason, time.Time{})
+	}
 	m.w.oracle.Booted(m.name)
 	m.w.note("%s has booted, boot %d", m.name, m.boot)
 	m.setPower(true)

@@ -125,6 +125,7 @@ func (w *World) addMachine(name string) {
 		w: w, name: name, host: name, clock: &clock{}, link: newLink(), up: true, powered: make(chan struct{}), boot: 1,
 		role: one(d, "role of "+name, "web", "db"), labels: map[string]string{"ring": one(d, "ring of "+name, "0", "1", "2")},
 		installed: map[uint64]int{}, undone: map[uint64]bool{},
+		busy: map[string]time.Time{}, busyChanged: make(chan struct{}),
 		traits: traits{
 			reboots: d.chance("reboots/"+name, 0.6), inside: d.chance("inside/"+name, 0.25), survives: d.chance("survives/"+name, 0.4),
 			rollsBack: d.chance("rolls back/"+name, 0.5), bootsBack: d.chance("boots back/"+name, 0.5), second: d.chance("second/"+name, 0.15), byzantine: d.chance("byzantine/"+name, 0.1),

@@ -121,6 +121,9 @@ func (s system) begin(run uint64) *job {
 	s.m.w.mu.Lock()
 	defer s.m.w.mu.Unlock()
 	s.m.w.note("%s begins to upgrade for run %d", s.m.name, run)
+	if since := s.m.busySince; !since.IsZero() && time.Since(since) > inFlight {
+		s.m.w.violated("%s upgrades for run %d, and is busy since %s", s.m.name, run, since)
+	}
 	s.m.w.oracle.UpgradeBegins(s.m.name, s.p.name, run)
 	j := &job{run: run, done: make(chan struct{})}
 	ctx, cancel := context.WithCancel(s.m.w.ctx)

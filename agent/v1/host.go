@@ -32,6 +32,8 @@ type Host struct {
 	// OutdatedSince is when the first run ended that should have upgraded the host and
 	// did not; absent when the last such run upgraded it.
 	OutdatedSince *time.Time `json:"outdated-since,omitempty"`
+	// Busy is why the host is not to be upgraded now; absent while it may be.
+	Busy *HostBusy `json:"busy,omitempty"`
 	// Warnings are what is wrong with the host beside its runs.
 	Warnings []Warning `json:"warnings,omitempty"`
 	// Lease says which worker works for the host; only where one host is asked for.
@@ -49,6 +51,13 @@ type Warning struct {
 	Text string `json:"text"`
 	// Since is when it was noticed first.
 	Since time.Time `json:"since"`
+}
+
+// HostBusy says that a program on a host says "not now".
+type HostBusy struct {
+	Reason string `json:"reason"`
+	// Until is when the host is idle at the latest, by its own clock.
+	Until time.Time `json:"until"`
 }
 
 // HostRun is how a host fares in a run, or has fared.

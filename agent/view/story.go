@@ -92,6 +92,8 @@ func tellEvent(e v1.RunEvent, event message.Event) v1.RunEvent {
 		if event.Now {
 			texts = []string{"at once", event.Why}
 		}
+	case message.Busy:
+		texts = []string{event.NotNow.String()}
 	case message.Deleted:
 		e.By, texts = event.By, []string{event.Why}
 	case message.Frozen:

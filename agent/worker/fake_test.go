@@ -219,6 +219,13 @@ func (s *fakeLog) Alive(a message.Alive) error {
 	return nil
 }
 
+// told is what the last heartbeat said.
+func (s *fakeLog) told() message.Alive {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
 func (s *fakeLog) heartbeats() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,6 +23,8 @@ const (
 	Upgrading   Phase = "upgrading"
 	Verifying   Phase = "verifying"
 	RollingBack Phase = "rolling-back"
+	// Deferred means that the upgrade was accepted and is not begun: the host is busy.
+	Deferred Phase = "deferred"
 	// Rebooting lasts from the decision to reboot to the next boot.
 	Rebooting Phase = "rebooting"
 	// Answering means that the result is known and the reply may not be on
@@ -160,7 +162,7 @@ func (j Journal) check() error {
 			return fmt.Errorf("command %q of run %d has no phase", j.Action, j.Run)
 		}
 		return nil
-	case Preparing, Upgrading, Verifying, RollingBack, Rebooting, Answering, Answered:
+	case Preparing, Deferred, Upgrading, Verifying, RollingBack, Rebooting, Answering, Answered:
 	default:
 		return fmt.Errorf("phase %q is unknown", j.Phase)
 	}

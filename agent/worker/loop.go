@@ -72,6 +72,13 @@ func (w *Worker) do(ctx context.Context, now leaseTerm, do Do) error {
 		return w.awaitReboot(ctx)
 	case DoAwaitRetry:
 		return w.awaitRetry(ctx, now)
+	case DoAwaitIdle:
+		return w.awaitIdle(ctx, now)
+	case DoUpgrade:
+		if next, deferred := w.journal.deferred(w.notNow()); deferred {
+			return w.save(ctx, next)
+		}
+		return w.step(ctx, now, do)
 	default:
 		return w.step(ctx, now, do)
 	}
@@ -121,6 +128,8 @@ func (w *Worker) receive(ctx context.Context, now leaseTerm) error {
 		return nil
 	}
 	w.Log.Info("command accepted", "host", w.Host, "run", next.Run, "action", next.Action)
+	// What is interrupted once it may have begun has to be resumed: it is deferred before.
+	next, _ = next.deferred(w.notNow())
 	return w.save(ctx, next)
 }
 

@@ -31,7 +31,9 @@ const (
 	DoBooted Do = "booted"
 	// DoAwaitRetry waits until a step that failed is taken again.
 	DoAwaitRetry Do = "await retry"
-	DoReply      Do = "reply"
+	// DoAwaitIdle waits until a host that is busy may be upgraded.
+	DoAwaitIdle Do = "await idle"
+	DoReply     Do = "reply"
 )
 
 // The reasons to ignore a command for which nobody waits.
@@ -153,6 +155,8 @@ func (j Journal) Next(fresh bool, bootID string, now time.Time) Do {
 			return DoUpgrade
 		}
 		return DoResume
+	case Deferred:
+		return DoAwaitIdle
 	case Verifying:
 		return DoVerify
 	case RollingBack:

@@ -76,6 +76,8 @@ type Options struct {
 	// say. It is called at the start and about once per heartbeat, beside everything
 	// else.
 	SelfCheck func(ctx context.Context) message.SelfReport
+	// Busy tells when the host is not to be upgraded; nil means that it always may be.
+	Busy Busy
 	// Leased is called when this worker gets the lease of the host, and when
 	// another worker has it (AV-15); it may be nil.
 	Leased func(held bool)
@@ -103,6 +105,8 @@ type Worker struct {
 	run atomic.Uint64
 	// prepared is the plan that the strategy has just made, until it is on disk.
 	prepared message.Plan
+	// idle is signalled when it has changed whether the host is busy.
+	idle wait.Signal
 	// planKept is signalled when the plan of a run is on disk.
 	planKept wait.Signal
 	// boots is what is remembered of the starts of the machine. confirms reports that
@@ -182,7 +186,7 @@ func Open(ctx context.Context, o Options) (*Worker, error) {
 	}
 	w := &Worker{
 		Options: o, lock: lock, journaled: make(chan struct{}), commands: newCommandQueue(), reports: wait.NewQueue[chan struct{}, struct{}](),
-		changed: wait.NewSignal(), planKept: wait.NewSignal(), offerDue: wait.NewSignal(), atHost: make(chan struct{}, 1), outputs: wait.NewQueue[stepOf, struct{}](), tasks: newTasks(), ignored: map[message.Kind]position{},
+		changed: wait.NewSignal(), planKept: wait.NewSignal(), idle: wait.NewSignal(), offerDue: wait.NewSignal(), atHost: make(chan struct{}, 1), outputs: wait.NewQueue[stepOf, struct{}](), tasks: newTasks(), ignored: map[message.Kind]position{},
 	}
 	if err := w.prepare(ctx); err != nil {
 		return nil, errors.Join(err, lock.Close())
@@ -257,6 +261,7 @@ func (w *Worker) work(parent context.Context) error {
 			cancel(err)
 		}
 	})
+	background.Go(func() { w.watchBusy(ctx) })
 	err := w.loop(ctx)
 	cause := context.Cause(ctx)
 	switch {
@@ -295,6 +300,7 @@ func (w *Worker) sendAlive() {
 	alive := message.Alive{
 		Application: w.Application, AgentVersion: w.Version, Worker: w.identity, Role: w.Role, Labels: w.Labels,
 		At: w.Now().UTC(), SelfReport: w.self.last(), Seen: w.seen.Load(), RolledBack: w.toldRejected(),
+		Busy: w.notNow(),
 	}
 	if err := w.HostLog.Alive(alive); err != nil {
 		w.Log.Warn("cannot send heartbeat", "host", w.Host, "error", err)

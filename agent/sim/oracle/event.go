@@ -71,12 +71,17 @@ func (o *Oracle) releasable(name string) bool {
 
 // changesMember reports whether an event of hosts changes a member.
 func (p *run) changesMember(m *member, e message.Event) bool {
-	mayBegin := p.allAnswered() && m.stage == p.current() && !m.silent
+	mayBegin := p.allAnswered() && m.stage == p.current() && !m.silent && m.notNow == nil
 	switch e := e.(type) {
 	case message.Silent:
 		return !m.silent && !m.absent && !m.removed
 	case message.Recovered:
 		return m.silent
+	case message.Busy:
+		waits := !m.ended && (m.phase == prepared || m.phase == checking || m.phase == checked)
+		return waits && m.toldBusy < maxBusy && (m.notNow == nil || m.notNow.Reason != e.Reason || !m.notNow.Until.Equal(e.Until))
+	case message.Idle:
+		return m.notNow != nil && m.phase == prepared
 	case message.Deleted:
 		return !m.ended || m.phase != over || m.out()
 	case message.Released:
@@ -258,6 +263,11 @@ func (o *Oracle) hostEvent(r message.Decoded, e message.Event, name string, sent
 			o.count("recovered after the end of a run")
 		}
 		h.silent, h.absent = false, false
+	case message.Busy:
+		m.notNow, m.toldBusy = &e.NotNow, m.toldBusy+1
+		m.phase, m.keeps = prepared, false
+	case message.Idle:
+		m.notNow = nil
 	case message.Deleted, message.Released:
 		if o.run.finished {
 			o.count(message.Name(e) + " after the end of a run")

@@ -96,6 +96,8 @@ func (o *Oracle) mayBegin(m *member, r message.Decoded, sent time.Time) {
 		o.violated("%s, record %d, and it does not know what it did before", what, r.Seq)
 	case m.silent:
 		o.violated("%s, record %d, and it is silent", what, r.Seq)
+	case m.notNow != nil:
+		o.violated("%s, record %d, and it is busy: %s", what, r.Seq, m.notNow.Reason)
 	case p.aborted:
 		o.violated("invariant 3: %s, record %d, after an abort", what, r.Seq)
 	case p.halted != 0 && o.known(p.halted):

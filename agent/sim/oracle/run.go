@@ -127,11 +127,18 @@ type member struct {
 	// passedAt is when the checks before the upgrade passed; zero when they have to
 	// pass again.
 	passedAt time.Time
+	// notNow is why the run passes the member over; nil while it does not. toldBusy
+	// counts how often the log says so.
+	notNow   *message.NotNow
+	toldBusy int
 	// upgrade and reboot are the commands to the member; 0 for none.
 	upgrade, reboot uint64
 	// rebootAnswered means that the member answered reboot.
 	rebootAnswered bool
 }
+
+// maxBusy is how often in a run a host may be passed over because it is busy.
+const maxBusy = 20
 
 // inHand reports whether the run has taken a member out of service and has not put it
 // back.
