@@ -82,7 +82,7 @@ func TestRunningGuide(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), "bash", "-xeuo", "pipefail", "-c", place.Replace(script.String())) //nolint:gosec // our own guide
 	cmd.Dir = root + "/clone"
-	cmd.Env = append(os.Environ(), "ROOT="+root, "OSUPGRADE_DATA="+root+"/var/lib/osupgrade", "LOGNAME=ann", "PATH="+root+"/shims:"+root+"/usr/local/bin:"+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), "ROOT="+root, "OSUPGRADE_DATA="+root+"/var/lib/osupgrade", "LOGNAME=ann", "OSUPGRADE_BUSY_DIR="+root+"/run/osupgrade/busy", "PATH="+root+"/shims:"+root+"/usr/local/bin:"+os.Getenv("PATH"))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	// What the guide leaves in the background must not keep the pipe open.
 	output, err := os.Create(filepath.Join(root, "output"))
@@ -98,7 +98,7 @@ func TestRunningGuide(t *testing.T) {
 		t.Fatalf("the guide ends with %v:\n%s\nsite:\n%s", err, out, read(t, root+"/osupgrade-agent.journal"))
 	}
 	for _, part := range []string{
-		`"days-left":39`, "ann ", "Host h01 has joined", "Connected to the log", "Host h01 has another key", "status:", "and checked it", "Restored ", "Recovered ", "man pages to",
+		`"days-left":39`, "ann ", "Host h01 has joined", "Connected to the log", "Host h01 has another key", "\nthe backup runs\n", "status:", "and checked it", "Restored ", "Recovered ", "man pages to",
 	} {
 		if !strings.Contains(out, part) {
 			t.Errorf("the guide does not show %q:\n%s", part, out)

@@ -8,9 +8,9 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// says has a host tell in a heartbeat whether it is busy.
-func (m *memory) says(host string, said *message.NotNow) {
-	m.Alive(host, message.Alive{Application: "app", Busy: said})
+// says has h01 tell in a heartbeat whether it is busy.
+func (m *memory) says(said *message.NotNow) {
+	m.Alive("h01", message.Alive{Application: "app", Busy: said})
 	synctest.Wait()
 }
 
@@ -28,12 +28,12 @@ func TestBusyHostIsPassedOver(t *testing.T) {
 		}
 		said := message.NewNotNow("backup", time.Now().Add(time.Hour))
 		m.reply("h02", r.ID, message.Prepare)
-		m.says("h01", &said)
+		m.says(&said)
 		m.reply("h01", r.ID, message.Prepare)
 		if want := `{"action":"upgrade","host":"h02"}`; m.last() != want || len(m.events(`"busy"`)) != 1 {
 			t.Fatalf("the log ends with %s, not %s", m.last(), want)
 		}
-		m.says("h01", &said)
+		m.says(&said)
 		m.reply("h02", r.ID, message.Upgrade)
 		if w, want := m.waiting(t, c, r.ID), "h01 (busy: "+said.String()+") to be idle"; w.What != "host" || w.Detail != want {
 			t.Errorf("the run waits for %+v", w)
@@ -42,7 +42,7 @@ func TestBusyHostIsPassedOver(t *testing.T) {
 		if err != nil || hosts[0].Busy == nil || hosts[0].Busy.Reason != "backup" || hosts[1].Busy != nil {
 			t.Errorf("the hosts are %+v, %v", hosts, err)
 		}
-		m.says("h01", nil)
+		m.says(nil)
 		if want := `{"action":"upgrade","host":"h01"}`; m.last() != want || len(m.events(`"idle"`)) != 1 {
 			t.Errorf("the log ends with %s, not %s", m.last(), want)
 		}
@@ -62,7 +62,7 @@ func TestBusyOverRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		said := message.NewNotNow("backup", time.Now().Add(time.Hour))
-		m.says("h01", &said)
+		m.says(&said)
 		m.reply("h01", r.ID, message.Prepare)
 		stop()
 		m.control(t)
@@ -70,12 +70,12 @@ func TestBusyOverRestart(t *testing.T) {
 		if got := len(m.upgrades()); got != 0 {
 			t.Fatalf("%d upgrades are sent before the host is heard of", got)
 		}
-		m.says("h01", &said)
+		m.says(&said)
 		m.pass(time.Second)
 		if got := len(m.upgrades()); got != 0 {
 			t.Fatalf("%d upgrades are sent to a busy host", got)
 		}
-		m.says("h01", nil)
+		m.says(nil)
 		if got := len(m.upgrades()); got != 1 {
 			t.Errorf("%d upgrades are sent to an idle host", got)
 		}

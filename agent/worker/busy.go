@@ -66,12 +66,13 @@ func (w *Worker) watchBusy(ctx context.Context) {
 }
 
 // deferred returns the journal of an upgrade that has not begun and waits until the host
-// is idle; false if it need not. One that was tried already is not held up any more.
+// is idle; false if it need not. One that failed for a reason that passes has to be resumed
+// first; if that finds that nothing was done, it waits as well, and is tried anew.
 func (j Journal) deferred(busy *message.NotNow) (Journal, bool) {
-	if busy == nil || j.Phase != Upgrading || j.Retry.Tries > 0 {
+	if busy == nil || j.Phase != Upgrading || j.Retry.Resume {
 		return j, false
 	}
-	j.Phase = Deferred
+	j.Phase, j.Retry = Deferred, Retry{}
 	return j, true
 }
 

@@ -62,10 +62,15 @@ func TestDeferred(t *testing.T) {
 		t.Fatalf("an upgrade of a busy host: %+v, %v", waits, waits.check())
 	}
 	tried := upgrading
-	tried.Retry.Tries = 1
+	tried.Retry = Retry{Tries: 1, Since: now, Due: now, Resume: true}
+	undone := tried
+	undone.Retry.Resume = false
+	if next, is := undone.deferred(busy); !is || next.Retry != (Retry{}) {
+		t.Errorf("an upgrade of which nothing was done: %+v", next)
+	}
 	prepares := upgrading
 	prepares.Phase = Preparing
-	for name, j := range map[string]Journal{"an upgrade that was tried": tried, "a prepare": prepares} {
+	for name, j := range map[string]Journal{"an upgrade that is to be resumed": tried, "a prepare": prepares} {
 		if _, is := j.deferred(busy); is {
 			t.Errorf("%s is held up", name)
 		}

@@ -3,6 +3,16 @@ package main
 // hostFaults are faults in the worker, and in how it writes files.
 var hostFaults = []fault{
 	{
+		name: "busy-host-upgrades", in: "agent/worker.Journal.deferred",
+		body: `return j, false`,
+		by:   tests("agent/worker", "TestDeferred|TestUpgradeWaitsForIdle"),
+	},
+	{
+		name: "busy-lease-has-no-limit", in: "agent/worker/busy.judge",
+		old: `found.Ends = earlier(found.Until, last)`, new: `found.Ends = found.Until`,
+		by: tests("agent/worker/busy", "TestJudge|TestFirstSeen"),
+	},
+	{
 		name: "file-is-not-synced", in: "agent/durable.disk.fill",
 		old: `return d.sync(f)`, new: `return nil`,
 		by: tests("agent/durable", "TestWriteFile"),

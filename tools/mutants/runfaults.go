@@ -3,6 +3,16 @@ package main
 // runFaults are faults in what a run decides.
 var runFaults = []fault{
 	{
+		name: "busy-host-is-sent-upgrade", in: "agent/run.State.passOver",
+		body: `return nil`,
+		by:   []suite{scripts},
+	},
+	{
+		name: "busy-host-is-admitted", in: "agent/run.member.isCandidate",
+		old: ` && m.busy == nil`, new: ``,
+		by: []suite{scripts},
+	},
+	{
 		name: "slot-freed-while-unhealthy", in: "agent/message.Debt.Any",
 		old: `return d != Debt{}`, new: `d.Checks = ""; return d != Debt{}`,
 		by: simulated(scripts, invariants),
