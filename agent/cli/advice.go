@@ -83,6 +83,8 @@ func adviseWaiting(r v1.Run) []advice {
 		return adviseResume(r)
 	case (w.What == run.ForSlot || w.What == run.ForHost) && w.Until == nil && len(w.Hosts) > 0:
 		return adviseHosts(w.Hosts)
+	case w.What == run.ForIdle && len(w.Hosts) > 0:
+		return []advice{{"nothing, or see on " + someOf(w.Hosts) + " what keeps it busy", command("busy", "--list")}}
 	case w.What == run.ForCheck && w.Until == nil && len(w.Hosts) == 0 && strings.Contains(w.Detail, "failed"):
 		return []advice{{"look at " + w.Detail, ""}}
 	}

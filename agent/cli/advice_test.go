@@ -38,6 +38,7 @@ func TestAdvice(t *testing.T) {
 		"a stage soaks":         {idle, under(v1.WaitingFor{What: "soak", Until: &until, Stage: "canary"}, ""), ""},
 		"an approval":           {idle, under(v1.WaitingFor{What: "approval", Until: &until, Stage: "rest"}, ""), "let stage rest begin: osupgrade-agent approve rest --reason …\nor end the run: osupgrade-agent abort --reason …"},
 		"slots are held":        {idle, under(v1.WaitingFor{What: "slot", Hosts: []string{"h01"}}, ""), "release h01 --reason …\nor delete h01 if it is gone for good: osupgrade-agent forget h01 --reason …"},
+		"a host is busy":        {idle, under(v1.WaitingFor{What: "idle", Hosts: []string{"h01"}}, ""), "nothing, or see on h01 what keeps it busy: osupgrade-agent busy --list"},
 		"paused by ann":         {idle, under(v1.WaitingFor{What: "resume"}, "by ann: lunch"), "let the run go on: osupgrade-agent resume --reason …"},
 		"paused by the rollout": {idle, under(v1.WaitingFor{What: "resume"}, "by rollout"), `set "paused" to false in the rollout: osupgrade-agent edit rollout`},
 		"paused by the agent":   {idle, under(v1.WaitingFor{What: "resume", Detail: "somebody to repair a calendar"}, "by the agent itself: x"), "repair what cannot be read: somebody to repair a calendar"},
@@ -72,7 +73,7 @@ func canBeTyped(t *testing.T, command string) {
 		t.Fatal(err)
 	}
 	words := strings.Fields(strings.ReplaceAll(command, "…", "why"))
-	if words[1] != "recover" && words[1] != "restore" { // These are about a folder.
+	if words[1] != "recover" && words[1] != "restore" && words[1] != "busy" { // These are about a folder.
 		words = append(words, "--tenant", "acme")
 	}
 	if _, err := parser.Parse(words[1:]); err != nil {

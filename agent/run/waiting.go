@@ -12,6 +12,8 @@ import (
 const (
 	// ForHost means that a host has yet to answer, or to come back.
 	ForHost = "host"
+	// ForIdle means that hosts which are busy have yet to be idle.
+	ForIdle = "idle"
 	// ForSlot means that hosts which count as out of service hold all slots.
 	ForSlot = "slot"
 	// ForCheck and ForHook mean that a task has yet to come out.
@@ -125,7 +127,11 @@ func (s *State) waitingHosts(g *stage) (Waiting, bool) {
 			since, busy = sooner(since, m.busySince), true
 		}
 	}
-	return Waiting{What: ForHost, Detail: list(waits) + " " + ways(busy, silent, look), Since: since, Hosts: names}, true
+	what := ForHost
+	if busy && !silent && !look {
+		what = ForIdle
+	}
+	return Waiting{What: what, Detail: list(waits) + " " + ways(busy, silent, look), Since: since, Hosts: names}, true
 }
 
 // ways says what ends the wait for hosts that are busy, silent, or have to be looked at.
