@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -35,7 +34,7 @@ type busyCommand struct {
 }
 
 // Run implements the command.
-func (c *busyCommand) Run(ctx context.Context, streams *console, in io.Reader, out io.Writer) error {
+func (c *busyCommand) Run(streams *console, in io.Reader, out io.Writer) error {
 	if len(c.Command) > 0 && c.Command[0] == "--" {
 		c.Command = c.Command[1:]
 	}
@@ -64,7 +63,7 @@ func (c *busyCommand) Run(ctx context.Context, streams *console, in io.Reader, o
 		_, err = fmt.Fprintln(out, name)
 		return err
 	}
-	return c.run(ctx, reason, in, out, streams.err)
+	return c.run(reason, in, out, streams.err)
 }
 
 func (c *busyCommand) create(reason string, pid int) (name string, err error) {
@@ -77,8 +76,9 @@ func (c *busyCommand) create(reason string, pid int) (name string, err error) {
 }
 
 // run runs the command while a lease is there. The lease is there before the command
-// begins, and is given back when it has ended, however that was.
-func (c *busyCommand) run(ctx context.Context, reason string, in io.Reader, out, errs io.Writer) (err error) {
+// begins, and is given back when it has ended, however that was: signals to this program
+// are passed on, and the command decides what it does then.
+func (c *busyCommand) run(reason string, in io.Reader, out, errs io.Writer) (err error) {
 	name, err := c.create(reason, os.Getpid())
 	if err != nil {
 		return err
@@ -91,23 +91,17 @@ func (c *busyCommand) run(ctx context.Context, reason string, in io.Reader, out,
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
 	defer signal.Stop(signals)
-	child := exec.Command(c.Command[0], c.Command[1:]...) //nolint:noctx // a signal is passed on, and the command decides what it does then
+	child := exec.Command(c.Command[0], c.Command[1:]...) //nolint:noctx // a signal is passed on, and ends nothing by itself
 	child.Stdin, child.Stdout, child.Stderr = in, out, errs
 	if err := child.Start(); err != nil {
 		return fmt.Errorf("cannot run the command: %w", err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- child.Wait() }()
-	stopped := ctx.Done()
 	for {
 		select {
 		case s := <-signals:
 			_ = child.Process.Signal(s) // One that has ended needs none.
-		case <-stopped:
-			stopped = nil
-			if len(signals) == 0 { // Not by a signal to this process, which is passed on above.
-				_ = child.Process.Signal(syscall.SIGTERM)
-			}
 		case err := <-ended:
 			return exitOf(err)
 		}

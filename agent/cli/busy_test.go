@@ -37,6 +37,9 @@ func TestBusy(t *testing.T) {
 	if status, _, _ = busyRun(t, dir, "--", "sh", "-c", "kill -9 $$"); status != 128+9 {
 		t.Errorf("a command that is killed: exit status %d", status)
 	}
+	if status, _, _ = busyRun(t, dir, "--", "sh", "-c", `trap 'exit 5' USR1; kill -USR1 $PPID; while :; do sleep 0.01; done`); status != 5 {
+		t.Errorf("a command to which a signal is passed on: exit status %d", status)
+	}
 	status, out, _ = busyRun(t, dir, "--reason", "a person works here")
 	name := strings.TrimSpace(out)
 	if status != exitOK || !strings.HasPrefix(name, "a-person-works-here-") {

@@ -119,7 +119,7 @@ func TestUpgradeWaitsForIdle(t *testing.T) {
 				began := time.Now()
 				l.say(backup(began.Add(time.Hour)))
 				time.AfterFunc(90*time.Second, func() {
-					if a := r.hostLog.told(); a.Busy == nil || a.Busy.Reason != "backup" {
+					if a := r.hostLog.lastAlive(); a.Busy == nil || a.Busy.Reason != "backup" {
 						r.t.Errorf("the site was told %+v", a.Busy)
 					}
 					if r.effects("upgrade") != 0 {
@@ -139,7 +139,7 @@ func TestUpgradeWaitsForIdle(t *testing.T) {
 				if r.effects("upgrade") != 1 {
 					t.Errorf("the host was upgraded %d times", r.effects("upgrade"))
 				}
-				if a := r.hostLog.told(); a.Busy != nil {
+				if a := r.hostLog.lastAlive(); a.Busy != nil {
 					t.Errorf("the site is told that the host is busy: %+v", a.Busy)
 				}
 				told := 0

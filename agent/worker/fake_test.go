@@ -219,8 +219,8 @@ func (s *fakeLog) Alive(a message.Alive) error {
 	return nil
 }
 
-// told is what the last heartbeat said.
-func (s *fakeLog) told() message.Alive {
+// lastAlive is what the last heartbeat said.
+func (s *fakeLog) lastAlive() message.Alive {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last

@@ -90,11 +90,24 @@ func open(path string) (file, bool) {
 		return found, false
 	}
 	if err == nil {
-		found.body, err = io.ReadAll(io.LimitReader(opened, maxSize+1))
-		err = errors.Join(err, opened.Close())
+		found.body, err = readSame(opened, info)
 	}
 	found.size, found.err = max(found.size, int64(len(found.body))), err
 	return found, true
+}
+
+// readSame reads a file and closes it, unless it is another one than that whose owner was
+// looked at.
+func readSame(opened *os.File, looked fs.FileInfo) (body []byte, err error) {
+	defer func() { err = errors.Join(err, opened.Close()) }()
+	is, err := opened.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !os.SameFile(is, looked):
+		return nil, errors.New("it is being replaced")
+	}
+	return io.ReadAll(io.LimitReader(opened, maxSize+1))
 }
 
 // Now returns why the host is not to be upgraded now; nil when it may be. Each problem is
