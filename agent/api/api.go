@@ -8,13 +8,10 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
@@ -97,6 +94,8 @@ type Options struct {
 // server answers requests.
 type server struct {
 	Options
+	// attempts limits those to join.
+	attempts attempts
 	// windowSlots limits the concurrent computations of windows of each tenant.
 	windowSlots map[string]chan struct{}
 }
@@ -107,34 +106,7 @@ func New(o Options) http.Handler {
 	for tenant := range o.Tenants {
 		s.windowSlots[tenant] = make(chan struct{}, windowsPerTenant)
 	}
-	mux := http.NewServeMux()
-	for _, tenant := range []string{"/tenants/{tenant}", ""} {
-		config, state := "/v1/config"+tenant+"/os-upgrade", "/v1/state"+tenant+"/os-upgrade"
-		register(s, mux, config, only(s.configs()))
-		register(s, mux, config+"/rollout", only(s.rollouts()))
-		s.handle(mux, "GET "+config+"/calendars", Read, s.getCalendars)
-		register(s, mux, config+"/calendars/{name}", s.calendar)
-		s.handle(mux, "GET "+state, Read, s.getState)
-		s.handle(mux, "GET "+state+"/hosts", Read, s.getHosts)
-		s.handle(mux, "GET "+state+"/hosts/{host}", Read, s.getHost)
-		s.handle(mux, "GET "+state+"/hosts/{host}/offer", Read, s.getOffer)
-		s.handle(mux, "DELETE "+state+"/hosts/{host}", Write, s.deleteHost)
-		s.handle(mux, "GET "+state+"/runs", Read, s.getRuns)
-		s.handle(mux, "GET "+state+"/runs/{id}", Read, s.getRun)
-		s.handle(mux, "GET "+state+"/runs/{id}/hosts/{host}/output", Read, s.getOutput)
-		s.handle(mux, "GET "+state+"/runs/{id}/hosts/{host}/plan", Read, s.getPlan)
-		s.handle(mux, "GET "+state+"/windows", Read, s.getWindows)
-		s.handle(mux, "GET "+state+"/windows.ics", Read, s.getFeed)
-		s.handle(mux, "GET "+state+"/events", Read, s.getEvents)
-		s.handle(mux, "POST "+state+"/start", Start, s.postStart)
-		for _, ask := range []run.Ask{run.Pause, run.Resume, run.Abort, run.Approve, run.Release} {
-			s.handle(mux, "POST "+state+"/"+string(ask), Start, s.postAsk(ask))
-		}
-	}
-	s.registerJoin(mux)
-	mux.HandleFunc("GET /healthz", s.healthz)
-	mux.HandleFunc("GET /readyz", s.readyz)
-	return s.around(&unmatched{mux: mux, log: s.Log})
+	return s.around(s.mux(routes()))
 }
 
 // call is a request in a handler.
@@ -158,26 +130,11 @@ func (c *call) body() ([]byte, error) {
 	return body, err
 }
 
-// handle registers a handler that needs a right.
-func (s *server) handle(mux *http.ServeMux, pattern string, needs Right, f func(*call) error) {
-	mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-		c := &call{Request: r, w: w}
-		if err := s.admit(c, needs); err != nil {
-			s.fail(w, r, err)
-			return
-		}
-		if err := c.readQuery(); err != nil {
-			s.fail(w, r, err)
-			return
-		}
-		if err := f(c); err != nil {
-			s.fail(w, r, err)
-		}
-	})
-}
-
 // admit determines the token and the tenant of a request and checks the right.
 func (s *server) admit(c *call, needs Right) error {
+	if needs == Public {
+		return nil
+	}
 	token, err := s.Tokens.Bearer(c.Request)
 	if err != nil {
 		return err
@@ -211,72 +168,4 @@ func (s *server) around(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 		s.Log.Debug("request", "method", r.Method, "path", r.URL.Path, "from", r.RemoteAddr, "took", time.Since(begun))
 	})
-}
-
-// unmatched answers requests that match no pattern with an error in the API's
-// form.
-type unmatched struct {
-	mux *http.ServeMux
-	log *slog.Logger
-}
-
-// ServeHTTP implements http.Handler.
-func (u *unmatched) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if _, pattern := u.mux.Handler(r); pattern != "" {
-		u.mux.ServeHTTP(w, r)
-		return
-	}
-	s := &server{Options: Options{Log: u.log}}
-	if allowed := u.allowed(r); len(allowed) > 0 {
-		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		s.fail(w, r, problem(http.StatusMethodNotAllowed, "", "", "method %s is not supported here; use %s", r.Method, strings.Join(allowed, ", ")))
-		return
-	}
-	s.fail(w, r, problem(http.StatusNotFound, "", "", "there is nothing at %q", r.URL.Path))
-}
-
-func (u *unmatched) allowed(r *http.Request) []string {
-	var allowed []string
-	for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodPost} {
-		other := &http.Request{Method: method, URL: r.URL, Host: r.Host}
-		if _, pattern := u.mux.Handler(other); pattern != "" {
-			allowed = append(allowed, method)
-		}
-	}
-	return allowed
-}
-
-// readQuery parses the query. A malformed query is an error: URL.Query would
-// ignore it, so that "validate=true;" would write instead of validate.
-func (c *call) readQuery() (err error) {
-	if c.query, err = url.ParseQuery(c.URL.RawQuery); err != nil {
-		return problem(http.StatusBadRequest, "", c.URL.RawQuery,
-			"cannot parse query %q: %v; use NAME=VALUE joined by \"&\", each percent-encoded", c.URL.RawQuery, err)
-	}
-	return nil
-}
-
-// query refuses query parameters other than the known ones.
-func query(c *call, known ...string) error {
-	for name, values := range c.query {
-		switch {
-		case !slices.Contains(known, name):
-			return badRequest(name, "", fmt.Sprintf("is not a query parameter here; use %s", strings.Join(known, ", ")))
-		case len(values) > 1:
-			return badRequest(name, values[1], "is given more than once")
-		}
-	}
-	return nil
-}
-
-// flag parses a query parameter that must be "true" or absent.
-func flag(c *call, name string) (bool, error) {
-	switch value := c.query.Get(name); {
-	case !c.query.Has(name):
-		return false, nil
-	case value == "true":
-		return true, nil
-	default:
-		return false, badRequest(name, value, `is invalid; use "true" or omit the parameter`)
-	}
 }

@@ -189,7 +189,7 @@ func TestBadRequests(t *testing.T) {
 		"unknown host":          {"GET", statePath + "/hosts/h77", "", 404, []string{`host \"h77\" is not known`}},
 		"start with no config":  {"POST", statePath + "/start", "", 404, []string{"no os-upgrade configuration"}},
 		"override, no reason":   {"POST", statePath + "/start", `{"override-window":true}`, 400, []string{"reason"}},
-		"wrong method":          {"POST", configPath, "{}", 405, []string{"GET, PUT, PATCH, DELETE"}},
+		"wrong method":          {"POST", configPath, "{}", 405, []string{"GET, HEAD, PUT, PATCH, DELETE, OPTIONS"}},
 		"nothing there":         {"GET", "/v1/config/tenants/demo/os-upgrades", "", 404, []string{"there is nothing at"}},
 	} {
 		t.Run(name, func(t *testing.T) {

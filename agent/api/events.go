@@ -64,12 +64,6 @@ type stream struct {
 // hosts, and then ("changes") with those that have changed: ten thousand hosts are
 // megabytes. Each report of versions from now on is an event, too ("versions").
 func (s *server) getEvents(c *call) error {
-	if err := s.onSite(c, "hosts"); err != nil {
-		return err
-	}
-	if hosts := c.query.Get("hosts"); c.query.Has("hosts") && hosts != "changed" {
-		return badRequest("hosts", hosts, `is invalid; use "changed" or omit the parameter`)
-	}
 	changed, stop, err := c.controller.Watch(c.Context())
 	if err != nil {
 		return err
@@ -78,7 +72,7 @@ func (s *server) getEvents(c *call) error {
 	c.w.Header().Set("Content-Type", "text/event-stream")
 	tokens, leave := s.Tokens.streams.Add()
 	defer leave()
-	out := &stream{call: c, out: http.NewResponseController(c.w), changes: c.query.Has("hosts"), allowed: s.stillAllowed(c)}
+	out := &stream{call: c, out: http.NewResponseController(c.w), changes: c.has("hosts"), allowed: s.stillAllowed(c)}
 	out.follow(changed, tokens)
 	return nil
 }

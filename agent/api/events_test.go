@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -140,9 +139,6 @@ func TestStreamOfChanges(t *testing.T) {
 // TestStreamParameter checks what may be asked of a stream.
 func TestStreamParameter(t *testing.T) {
 	t.Parallel()
-	s := &server{}
-	err := s.getEvents(&call{Request: httptest.NewRequest("GET", "/", http.NoBody), query: url.Values{"hosts": {"all"}}, controller: &scripted{}})
-	if err == nil || !strings.Contains(err.Error(), `use "changed" or omit the parameter`) {
-		t.Errorf("hosts=all is answered %v", err)
-	}
+	s := serve(t, &memory{}, Read)
+	s.want("GET", acmeState+"/events?hosts=all", "", 400, `use \"changed\" or omit the parameter`)
 }

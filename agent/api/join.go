@@ -28,35 +28,16 @@ type Joining struct {
 	NATSURL func(apiHost string) (string, error)
 }
 
-// registerJoin registers the handlers for hosts that join, and for join tokens.
-func (s *server) registerJoin(mux *http.ServeMux) {
-	if s.Joining == nil {
-		return
-	}
-	attempts := &attempts{}
-	for pattern, f := range map[string]func(*call) error{
-		"GET /v1/join/ca": s.getAuthority,
-		"POST /v1/join":   func(c *call) error { return s.postJoin(c, attempts) },
-	} {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			c := &call{Request: r, w: w}
-			err := c.readQuery()
-			if err == nil {
-				err = query(c)
-			}
-			if err == nil {
-				err = f(c)
-			}
-			if err != nil {
-				s.fail(w, r, err)
-			}
-		})
-	}
-	for _, tenant := range []string{"/tenants/{tenant}", ""} {
-		path := "/v1/state" + tenant + "/os-upgrade/join-tokens"
-		s.handle(mux, "GET "+path, Join, s.getJoinTokens)
-		s.handle(mux, "POST "+path, Join, s.postJoinToken)
-		s.handle(mux, "DELETE "+path+"/{id}", Join, s.deleteJoinToken)
+// errNoJoining is the answer where no host may join.
+var errNoJoining = problem(http.StatusNotFound, "", "", "this site lets no host join")
+
+// joining returns the handler of an operation of a site that lets hosts join.
+func joining(f func(*server, *call) error) func(*server, *call) error {
+	return func(s *server, c *call) error {
+		if s.Joining == nil {
+			return errNoJoining
+		}
+		return f(s, c)
 	}
 }
 
@@ -75,9 +56,9 @@ func (s *server) getAuthority(c *call) error {
 }
 
 // postJoin lets a host join.
-func (s *server) postJoin(c *call, attempts *attempts) error {
+func (s *server) postJoin(c *call) error {
 	from := source(c.RemoteAddr)
-	if left := attempts.blocked(from, time.Now()); left > 0 {
+	if left := s.attempts.blocked(from, time.Now()); left > 0 {
 		return problem(http.StatusTooManyRequests, "", "", "too many attempts to join have failed from %s; try again in %s", from, left.Round(time.Second))
 	}
 	joined, err := s.join(c)
@@ -88,7 +69,7 @@ func (s *server) postJoin(c *call, attempts *attempts) error {
 	}
 	err = joinProblem(err)
 	if a := s.classify(c.Request, err); a.status < http.StatusInternalServerError {
-		attempts.failed(from, time.Now())
+		s.attempts.failed(from, time.Now())
 		s.Log.Warn("a host was not let join", "from", from, "error", a.body.Errors[0].Message)
 	}
 	return err
@@ -223,9 +204,6 @@ func joinToken(k join.Kept, now time.Time) v1.JoinToken {
 
 // getJoinTokens lists the join tokens of a tenant, without their secrets.
 func (s *server) getJoinTokens(c *call) error {
-	if err := s.onSite(c, "fields"); err != nil {
-		return err
-	}
 	all, err := s.Joining.Tokens.List()
 	if err != nil {
 		return err
@@ -241,9 +219,6 @@ func (s *server) getJoinTokens(c *call) error {
 
 // postJoinToken makes a join token.
 func (s *server) postJoinToken(c *call) error {
-	if err := s.onSite(c); err != nil {
-		return err
-	}
 	body, err := c.body()
 	if err != nil {
 		return err
@@ -285,9 +260,6 @@ func (s *server) postJoinToken(c *call) error {
 
 // deleteJoinToken removes a join token. One of another tenant is not there.
 func (s *server) deleteJoinToken(c *call) error {
-	if err := s.onSite(c); err != nil {
-		return err
-	}
 	all, err := s.Joining.Tokens.List()
 	if err != nil {
 		return err

@@ -48,31 +48,21 @@ type stored[T any] struct {
 
 func (st stored[T]) tag() string { return etag(st.revision) }
 
-// register registers the handlers of an object at a path; of returns the object of
-// a request.
-func register[T any](s *server, mux *http.ServeMux, path string, of func(*call) (*object[T], error)) {
-	for method, route := range map[string]struct {
-		needs  Right
-		answer func(*object[T], *call) error
-	}{
-		http.MethodGet:    {Read, (*object[T]).answerGet},
-		http.MethodPut:    {Write, (*object[T]).answerPut},
-		http.MethodPatch:  {Write, (*object[T]).answerPatch},
-		http.MethodDelete: {Write, (*object[T]).answerDelete},
-	} {
-		s.handle(mux, method+" "+path, route.needs, func(c *call) error {
-			o, err := of(c)
-			if err != nil {
-				return err
-			}
-			return route.answer(o, c)
-		})
-	}
+// only returns the object of a kind of which a tenant has one.
+func only[T any](of func(*server) *object[T]) func(*server, *call) (*object[T], error) {
+	return func(s *server, _ *call) (*object[T], error) { return of(s), nil }
 }
 
-// only returns the object of a kind of which a tenant has one.
-func only[T any](o *object[T]) func(*call) (*object[T], error) {
-	return func(*call) (*object[T], error) { return o, nil }
+// answering returns the handler of a method of an object; of returns the object of a
+// request.
+func answering[T any](of func(*server, *call) (*object[T], error), answer func(*object[T], *call) error) func(*server, *call) error {
+	return func(s *server, c *call) error {
+		o, err := of(s, c)
+		if err != nil {
+			return err
+		}
+		return answer(o, c)
+	}
 }
 
 func (o *object[T]) stored(ctx context.Context, tenant string) (stored[T], error) {
@@ -104,12 +94,6 @@ func (o *object[T]) unreadable(now stored[T]) error {
 
 // answerGet handles GET (AV-6, AV-8, AV-9).
 func (o *object[T]) answerGet(c *call) error {
-	if err := query(c, "fields", "validate"); err != nil {
-		return err
-	}
-	if _, err := flag(c, "validate"); err != nil {
-		return err
-	}
 	now, err := o.stored(c.Context(), c.tenant)
 	if err != nil {
 		return err
@@ -157,13 +141,6 @@ func (o *object[T]) answerPatch(c *call) error {
 // write stores the result of next in canonical form (AV-16). The write is based on
 // the revision that next got (design.md 5, invariant 6).
 func (o *object[T]) write(c *call, next func(body []byte, now stored[T]) (T, error)) error {
-	if err := query(c, "validate"); err != nil {
-		return err
-	}
-	validate, err := flag(c, "validate")
-	if err != nil {
-		return err
-	}
 	body, err := c.body()
 	if err != nil {
 		return err
@@ -185,7 +162,7 @@ func (o *object[T]) write(c *call, next func(body []byte, now stored[T]) (T, err
 				return err
 			}
 		}
-		if validate {
+		if c.has("validate") {
 			c.w.WriteHeader(http.StatusNoContent)
 			return nil
 		}
@@ -228,26 +205,11 @@ func (o *object[T]) written(c *call, existed bool, revision store.Revision) {
 
 // answerDelete handles DELETE; an object in use needs force (AV-5).
 func (o *object[T]) answerDelete(c *call) error {
-	known := []string{"validate"}
-	if o.inUse != nil {
-		known = append(known, "force")
-	}
-	if err := query(c, known...); err != nil {
-		return err
-	}
-	validate, err := flag(c, "validate")
+	now, err := o.deletable(c, c.has("force"))
 	if err != nil {
 		return err
 	}
-	force, err := flag(c, "force")
-	if err != nil {
-		return err
-	}
-	now, err := o.deletable(c, force)
-	if err != nil {
-		return err
-	}
-	if !validate {
+	if !c.has("validate") {
 		deletion, err := o.remove(c.Context(), c.tenant, now.revision)
 		if err != nil {
 			return err

@@ -65,13 +65,6 @@ func (s *server) calendar(c *call) (*object[v1.Calendar], error) {
 // getCalendars lists the tenant's calendars by name, with content=true also their
 // content.
 func (s *server) getCalendars(c *call) error {
-	if err := query(c, "fields", "content"); err != nil {
-		return err
-	}
-	content, err := flag(c, "content")
-	if err != nil {
-		return err
-	}
 	all, err := s.Store.Calendars(c.Context(), c.tenant)
 	if err != nil {
 		return err
@@ -79,7 +72,7 @@ func (s *server) getCalendars(c *call) error {
 	list := make([]v1.CalendarInfo, len(all))
 	for i, named := range all {
 		list[i] = named.Calendar.Info(named.Name, etag(named.Revision))
-		if content {
+		if c.has("content") {
 			list[i].Calendar = &all[i].Calendar
 		}
 	}

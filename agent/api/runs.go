@@ -12,9 +12,6 @@ import (
 
 // getRuns lists the runs in the history that match the query, newest first.
 func (s *server) getRuns(c *call) error {
-	if err := s.onSite(c, "fields", "result", "host", "since", "until", "limit"); err != nil {
-		return err
-	}
 	filter, err := readFilter(c)
 	if err != nil {
 		return err
@@ -78,9 +75,6 @@ func (s *server) getRun(c *call) error {
 
 // runID returns the id in the path of a GET.
 func (s *server) runID(c *call) (uint64, error) {
-	if err := s.onSite(c, "fields"); err != nil {
-		return 0, err
-	}
 	id, err := strconv.ParseUint(c.PathValue("id"), 10, 64)
 	if err != nil {
 		return 0, badRequest("id", c.PathValue("id"), "is not the id of a run; use a number")
@@ -126,13 +120,6 @@ func (s *server) getPlan(c *call) error {
 // postStart handles POST start and returns the new run (AV-81), or with
 // validate=true what a start would do.
 func (s *server) postStart(c *call) error {
-	if err := s.onSite(c, "validate"); err != nil {
-		return err
-	}
-	validate, err := flag(c, "validate")
-	if err != nil {
-		return err
-	}
 	body, err := c.body()
 	if err != nil {
 		return err
@@ -141,7 +128,7 @@ func (s *server) postStart(c *call) error {
 	if err != nil {
 		return err
 	}
-	if validate {
+	if c.has("validate") {
 		preflight, err := c.controller.Preflight(c.Context(), c.by, request)
 		if err != nil {
 			return err
@@ -159,11 +146,8 @@ func (s *server) postStart(c *call) error {
 
 // postAsk handles POST of an operator's request on the run under way and returns
 // the run.
-func (s *server) postAsk(ask run.Ask) func(*call) error {
-	return func(c *call) error {
-		if err := s.onSite(c); err != nil {
-			return err
-		}
+func postAsk(ask run.Ask) func(*server, *call) error {
+	return func(s *server, c *call) error {
 		body, err := c.body()
 		if err != nil {
 			return err

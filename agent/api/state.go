@@ -12,11 +12,8 @@ import (
 )
 
 // onSite refuses a request for another site (AV-31).
-func (s *server) onSite(c *call, known ...string) error {
-	if err := query(c, append(known, "site")...); err != nil {
-		return err
-	}
-	if site := c.query.Get("site"); c.query.Has("site") && site != s.Site {
+func (s *server) onSite(c *call) error {
+	if site := c.query.Get("site"); c.has("site") && site != s.Site {
 		return problem(http.StatusNotFound, "site", site, "site %q does not exist; this is %q", site, s.Site)
 	}
 	return nil
@@ -24,9 +21,6 @@ func (s *server) onSite(c *call, known ...string) error {
 
 // getState returns Avassa's state object (AV-30 to AV-39).
 func (s *server) getState(c *call) error {
-	if err := s.onSite(c, "fields", "content"); err != nil {
-		return err
-	}
 	state, err := c.controller.State(c.Context())
 	if err != nil {
 		return err
@@ -34,23 +28,17 @@ func (s *server) getState(c *call) error {
 	if s.Certificates != nil {
 		state.Certificates = s.Certificates(time.Now())
 	}
-	content := c.query.Get("content")
-	switch {
-	case content == "config":
+	switch c.query.Get("content") {
+	case "config":
 		return s.sendFields(c, state.OSUpgrade)
-	case content == "nonconfig":
+	case "nonconfig":
 		state.OSUpgrade = v1.OSUpgrade{}
-	case c.query.Has("content"):
-		return badRequest("content", content, `is invalid; use "config" or "nonconfig"`)
 	}
 	return s.sendFields(c, state)
 }
 
 // getHosts lists the known hosts (AV-40).
 func (s *server) getHosts(c *call) error {
-	if err := s.onSite(c, "fields"); err != nil {
-		return err
-	}
 	hosts, err := c.controller.Hosts(c.Context())
 	if err != nil {
 		return err
@@ -60,9 +48,6 @@ func (s *server) getHosts(c *call) error {
 
 // getHost shows one host with its last reports of versions.
 func (s *server) getHost(c *call) error {
-	if err := s.onSite(c, "fields"); err != nil {
-		return err
-	}
 	name := c.PathValue("host")
 	host, err := c.controller.Host(c.Context(), name)
 	if errors.Is(err, run.ErrNoHost) {
@@ -75,9 +60,6 @@ func (s *server) getHost(c *call) error {
 
 // getOffer shows what an upgrade of a host would change if it began now.
 func (s *server) getOffer(c *call) error {
-	if err := s.onSite(c, "fields"); err != nil {
-		return err
-	}
 	name := c.PathValue("host")
 	offer, err := c.controller.Offer(c.Context(), name)
 	switch {
@@ -93,38 +75,33 @@ func (s *server) getOffer(c *call) error {
 
 // healthz reports whether the process works, readyz whether every controller may
 // send commands. Neither needs a token, and neither reveals a secret.
-func (s *server) healthz(w http.ResponseWriter, r *http.Request) {
+func (s *server) healthz(c *call) error {
 	if err := s.Healthy(); err != nil {
-		s.fail(w, r, err)
-		return
+		return err
 	}
-	s.send(w, r, http.StatusOK, map[string]string{"status": "ok"})
+	s.send(c.w, c.Request, http.StatusOK, v1.Health{Status: "ok"})
+	return nil
 }
 
-func (s *server) readyz(w http.ResponseWriter, r *http.Request) {
+func (s *server) readyz(c *call) error {
 	if s.Reaches != nil {
-		if err := s.Reaches(r.Context()); err != nil {
-			s.fail(w, r, err)
-			return
+		if err := s.Reaches(c.Context()); err != nil {
+			return err
 		}
 	}
 	for _, controller := range s.Tenants {
-		if err := controller.Ready(r.Context()); err != nil {
-			s.fail(w, r, err)
-			return
+		if err := controller.Ready(c.Context()); err != nil {
+			return err
 		}
 	}
-	s.healthz(w, r)
+	return s.healthz(c)
 }
 
 // deleteHost deletes a host that will not come back. Otherwise it would hold its
 // slot until it comes back (design.md 5, invariant 1).
 func (s *server) deleteHost(c *call) error {
-	if err := s.onSite(c, "reason"); err != nil {
-		return err
-	}
 	name, why := c.PathValue("host"), c.query.Get("reason")
-	if c.query.Has("reason") {
+	if c.has("reason") {
 		if wrong := (v1.Ask{Reason: why}).Validate("forget"); len(wrong) > 0 {
 			return wrong
 		}
@@ -166,9 +143,6 @@ func (s *server) windows(c *call, from, to time.Time, count int) ([]v1.Window, e
 
 // getWindows lists the next windows, or the windows between two times.
 func (s *server) getWindows(c *call) error {
-	if err := s.onSite(c, "fields", "from", "to", "count"); err != nil {
-		return err
-	}
 	filter, err := readWindowFilter(c)
 	if err != nil {
 		return err
@@ -202,9 +176,6 @@ func readWindowFilter(c *call) (filter v1.WindowFilter, err error) {
 // getFeed returns the windows of the next twelve months as an iCalendar text, for
 // programs that subscribe to it.
 func (s *server) getFeed(c *call) error {
-	if err := s.onSite(c); err != nil {
-		return err
-	}
 	now := time.Now()
 	windows, err := s.windows(c, now, now.AddDate(1, 0, 0), maxFeed)
 	if err != nil {

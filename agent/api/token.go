@@ -26,9 +26,11 @@ type Right string
 
 // The rights of a token.
 const (
-	Read  Right = "read"
-	Write Right = "write"
-	Start Right = "start"
+	// Public is what an operation needs that needs no token.
+	Public Right = ""
+	Read   Right = "read"
+	Write  Right = "write"
+	Start  Right = "start"
 	// Join is the right to make, list and remove join tokens: to say which hosts are
 	// let in.
 	Join Right = "join"

@@ -1,11 +1,13 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -119,30 +121,29 @@ func TestUnready(t *testing.T) {
 		Site: "test", Tenants: map[string]Controller{"acme": b}, Store: b, Tokens: tokens,
 		Healthy: func() error { return b.err }, Log: slog.New(slog.DiscardHandler),
 	})
+	bodies := map[string]string{"approve": `{"reason":"r","stage":"s"}`, "release": `{"reason":"r","host":"h01"}`}
 	ask := func(method, target string) *httptest.ResponseRecorder {
-		r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(`{"reason":"r"}`))
+		body := cmp.Or(bodies[path.Base(target)], `{"reason":"r"}`)
+		r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
 		r.Header.Set("Authorization", "Bearer "+token)
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
 		return w
 	}
-	for _, request := range []string{
-		"GET /v1/config/os-upgrade", "PUT /v1/config/os-upgrade", "PATCH /v1/config/os-upgrade", "DELETE /v1/config/os-upgrade",
-		"GET /v1/config/os-upgrade/rollout", "PUT /v1/config/os-upgrade/rollout", "PATCH /v1/config/os-upgrade/rollout", "DELETE /v1/config/os-upgrade/rollout",
-		"GET /v1/config/os-upgrade/calendars", "GET /v1/config/os-upgrade/calendars/x", "PUT /v1/config/os-upgrade/calendars/x",
-		"PATCH /v1/config/os-upgrade/calendars/x", "DELETE /v1/config/os-upgrade/calendars/x",
-		"GET /v1/state/os-upgrade/windows", "GET /v1/state/os-upgrade/windows.ics",
-		"POST /v1/state/os-upgrade/pause",
-		"GET /v1/state/os-upgrade", "GET /v1/state/os-upgrade/hosts", "GET /v1/state/os-upgrade/hosts/h01", "DELETE /v1/state/os-upgrade/hosts/h01", "GET /v1/state/os-upgrade/runs",
-		"GET /v1/state/os-upgrade/runs/1", "GET /v1/state/os-upgrade/runs/1/hosts/h01/output", "GET /v1/state/os-upgrade/events", "POST /v1/state/os-upgrade/start", "GET /healthz", "GET /readyz",
-	} {
-		method, path, _ := strings.Cut(request, " ")
-		w := ask(method, path)
-		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "the log is damaged") {
-			t.Errorf("%s is answered %d: %s", request, w.Code, w.Body)
+	fill := strings.NewReplacer("{tenant}", "acme", "{host}", "h01", "{id}", "1", "{name}", "x")
+	for _, r := range routes() {
+		if r.group == groupJoin {
+			continue // They need no controller.
 		}
-		if w := ask(method, path+"?a=b;"); strings.HasPrefix(path, "/v1/") && w.Code != http.StatusBadRequest {
-			t.Errorf("%s with a broken query is answered %d: %s", request, w.Code, w.Body)
+		for _, pattern := range r.paths() {
+			target := fill.Replace(pattern)
+			request, w := r.method+" "+target, ask(r.method, target)
+			if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "the log is damaged") {
+				t.Errorf("%s is answered %d: %s", request, w.Code, w.Body)
+			}
+			if w := ask(r.method, target+"?a=b;"); w.Code != http.StatusBadRequest {
+				t.Errorf("%s with a broken query is answered %d: %s", request, w.Code, w.Body)
+			}
 		}
 	}
 }

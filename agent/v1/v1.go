@@ -12,6 +12,16 @@ import "github.com/osupgrade/terraform-provider-osupgrade/agent/document"
 // one is answered with 413.
 const MaxBody = 1 << 20
 
+// BodyTypes returns the content types of a request body.
+func BodyTypes() []string {
+	return []string{document.JSON, document.YAML, document.XYAML, document.TextYAML}
+}
+
+// Health is the answer of /healthz and /readyz when all is well.
+type Health struct {
+	Status string `json:"status"`
+}
+
 // ErrorBody is the body of every answer with a status of 400 and above.
 type ErrorBody struct {
 	Errors []Error `json:"errors"`

@@ -1,0 +1,199 @@
+package api
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// route is one operation of the API. The server's mux and the OpenAPI text are both
+// made of the table of routes: nothing is served that is not described.
+type route struct {
+	method string
+	// path has parameters as http.ServeMux has them, such as {host}.
+	path string
+	// own tells that the operation is also at the path without "/tenants/{tenant}", for
+	// the tenant of the token.
+	own bool
+	// needs is the right that it needs; Public needs no token.
+	needs Right
+	// group is the chapter of the reference, summary its line there, and about what else
+	// a caller has to know.
+	group, summary, about string
+	// query are the query parameters. Any other is refused.
+	query []parameter
+	// headers are the request headers that it looks at, beside those of all.
+	headers []parameter
+	// takes is a value of the type of the request body; nil when there is none.
+	takes any
+	// optional tells that the body may be left out.
+	optional bool
+	// returns are the statuses of success, errors those of failure beside the ones that
+	// each operation has.
+	returns []response
+	errors  []int
+
+	handle func(*server, *call) error
+}
+
+// response is an answer of success.
+type response struct {
+	status int
+	about  string
+	// body is a value of the type of the body; nil when there is none.
+	body any
+	// contentType is that of the body, when it is neither JSON nor YAML.
+	contentType string
+	// headers are the response headers by name, with what each says.
+	headers map[string]string
+}
+
+// parameter is a query parameter or a header.
+type parameter struct {
+	name, about string
+	schema      schema
+	// check returns why a value is wrong; nil means that the handler reads it.
+	check func(value string) error
+}
+
+// schema is a JSON Schema (2020-12), as OpenAPI 3.1 has them.
+type schema map[string]any
+
+// mux returns the handler of a table of routes. The methods of a path that are in no
+// route are answered with 405, and OPTIONS with those that are.
+func (s *server) mux(table []route) http.Handler {
+	mux, methods := http.NewServeMux(), map[string][]string{}
+	for _, r := range table {
+		for _, path := range r.paths() {
+			mux.HandleFunc(r.method+" "+path, s.serving(r))
+			methods[path] = append(methods[path], r.method)
+		}
+	}
+	for path, allowed := range methods {
+		mux.HandleFunc(path, s.otherMethod(allowed))
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.fail(w, r, problem(http.StatusNotFound, "", "", "there is nothing at %q", r.URL.Path))
+	})
+	return mux
+}
+
+// ofTenant is the part of a path that names the tenant.
+const ofTenant = "/tenants/{tenant}"
+
+// paths returns the paths of the operation.
+func (r route) paths() []string {
+	if r.own {
+		return []string{r.path, strings.Replace(r.path, ofTenant, "", 1)}
+	}
+	return []string{r.path}
+}
+
+// serving returns the handler of a route: it admits the request, checks its query and
+// answers its error.
+func (s *server) serving(route route) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		c := &call{Request: r, w: w}
+		err := s.admit(c, route.needs)
+		if err == nil {
+			err = c.readQuery(route.query)
+		}
+		if err == nil {
+			err = s.onSite(c)
+		}
+		if err == nil {
+			err = route.handle(s, c)
+		}
+		if err != nil {
+			s.fail(w, r, err)
+		}
+	}
+}
+
+// otherMethod answers OPTIONS with the methods of a path, and any other method with
+// 405. Neither needs a token: the OpenAPI text tells as much.
+func (s *server) otherMethod(methods []string) http.HandlerFunc {
+	allowed := slices.Clone(methods)
+	if slices.Contains(methods, http.MethodGet) {
+		allowed = append(allowed, http.MethodHead)
+	}
+	allowed = append(allowed, http.MethodOptions)
+	slices.SortFunc(allowed, func(a, b string) int { return slices.Index(inOrder, a) - slices.Index(inOrder, b) })
+	list := strings.Join(allowed, ", ")
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Allow", list)
+		if slices.Contains(methods, http.MethodPatch) {
+			w.Header().Set("Accept-Patch", strings.Join(v1.BodyTypes(), ", "))
+		}
+		if r.Method == http.MethodOptions {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		s.fail(w, r, problem(http.StatusMethodNotAllowed, "", "", "method %s is not supported here; use %s", r.Method, list))
+	}
+}
+
+// inOrder is the order in which methods are listed.
+var inOrder = []string{
+	http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodPost, http.MethodOptions,
+}
+
+// readQuery parses the query and refuses parameters other than the known ones. A
+// malformed query is an error: URL.Query would ignore it, so that "validate=true;"
+// would write instead of validate.
+func (c *call) readQuery(known []parameter) (err error) {
+	if c.query, err = url.ParseQuery(c.URL.RawQuery); err != nil {
+		return problem(http.StatusBadRequest, "", c.URL.RawQuery,
+			"cannot parse query %q: %v; use NAME=VALUE joined by \"&\", each percent-encoded", c.URL.RawQuery, err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.query)) {
+		i := slices.IndexFunc(known, func(p parameter) bool { return p.name == name })
+		switch values := c.query[name]; {
+		case i < 0 && len(known) == 0:
+			return badRequest(name, "", "is not a query parameter here; this operation has none")
+		case i < 0:
+			return badRequest(name, "", fmt.Sprintf("is not a query parameter here; use %s", strings.Join(parameterNames(known), ", ")))
+		case len(values) > 1:
+			return badRequest(name, values[1], "is given more than once")
+		case known[i].check != nil:
+			if err := known[i].check(values[0]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func parameterNames(all []parameter) []string {
+	list := make([]string, len(all))
+	for i, p := range all {
+		list[i] = p.name
+	}
+	return list
+}
+
+// flag is a query parameter that is "true" or absent.
+func flag(name, about string) parameter {
+	return oneOf(name, about, "true")
+}
+
+// oneOf is a query parameter that has one of some values.
+func oneOf(name, about string, values ...string) parameter {
+	return parameter{
+		name: name, about: about, schema: schema{"type": "string", "enum": values},
+		check: func(value string) error {
+			if slices.Contains(values, value) {
+				return nil
+			}
+			return badRequest(name, value, fmt.Sprintf(`is invalid; use "%s" or omit the parameter`, strings.Join(values, `" or "`)))
+		},
+	}
+}
+
+// has reports whether a flag or another parameter is in the query.
+func (c *call) has(name string) bool { return c.query.Has(name) }

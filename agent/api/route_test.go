@@ -1,0 +1,55 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestRoutes checks that each operation is described, and that none is there twice.
+func TestRoutes(t *testing.T) {
+	t.Parallel()
+	there := map[string]bool{}
+	for _, r := range routes() {
+		for _, path := range r.paths() {
+			if there[r.method+" "+path] {
+				t.Errorf("%s %s is there twice", r.method, path)
+			}
+			there[r.method+" "+path] = true
+		}
+		if r.summary == "" || r.group == "" || len(r.returns) == 0 || r.handle == nil {
+			t.Errorf("%s %s lacks a summary, a group, what it returns or its handler", r.method, r.path)
+		}
+		if r.own && !strings.Contains(r.path, ofTenant) {
+			t.Errorf("%s %s is of the own tenant, but names none", r.method, r.path)
+		}
+		for _, p := range r.query {
+			if p.about == "" || p.schema == nil {
+				t.Errorf("%s %s: parameter %s is not described", r.method, r.path, p.name)
+			}
+		}
+	}
+	for _, own := range []string{"GET /v1/state/os-upgrade/hosts", "PUT /v1/config/os-upgrade", "POST /v1/state/os-upgrade/start"} {
+		if !there[own] {
+			t.Errorf("%s is missing", own)
+		}
+	}
+}
+
+// TestOtherMethods checks OPTIONS, HEAD and 405 (RFC 9110 9.3.2, 9.3.7 and 15.5.6).
+func TestOtherMethods(t *testing.T) {
+	t.Parallel()
+	s := serve(t, &memory{}, Read)
+	const path = "/v1/config/tenants/acme/os-upgrade"
+	const allow = "GET, HEAD, PUT, PATCH, DELETE, OPTIONS"
+	options := s.want("OPTIONS", path, "", http.StatusNoContent, "")
+	if options.Get("Allow") != allow || !strings.Contains(options.Get("Accept-Patch"), "application/json") {
+		t.Errorf("OPTIONS answers Allow %q and Accept-Patch %q", options.Get("Allow"), options.Get("Accept-Patch"))
+	}
+	if got := s.want("POST", path, "{}", http.StatusMethodNotAllowed, "use "+allow).Get("Allow"); got != allow {
+		t.Errorf("405 has Allow %q", got)
+	}
+	s.want("OPTIONS", "/v1/config/nothing", "", http.StatusNotFound, "there is nothing at")
+	s.want("HEAD", "/healthz", "", http.StatusOK, "")
+	s.want("HEAD", "/v1/state/os-upgrade/start", "", http.StatusMethodNotAllowed, "")
+}

@@ -1,0 +1,244 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// The paths that most operations begin with.
+const (
+	configPath = "/v1/config" + ofTenant + "/os-upgrade"
+	statePath  = "/v1/state" + ofTenant + "/os-upgrade"
+)
+
+// The chapters of the reference, in their order.
+const (
+	groupConfig  = "Configuration"
+	groupState   = "State"
+	groupRuns    = "Runs"
+	groupHosts   = "Hosts"
+	groupWindows = "Windows"
+	groupJoin    = "Hosts that join"
+	groupSite    = "Site"
+)
+
+// The parameters that several operations have.
+var (
+	fieldsParameter = parameter{
+		name: "fields", schema: schema{"type": "string"},
+		about: "The members to return, such as a,b or a/b or a/[b,c]. A list is restricted in each of its entries.",
+	}
+	siteParameter = parameter{
+		name: "site", schema: schema{"type": "string"},
+		about: "The name of the site that is asked. A site answers for itself alone.",
+	}
+	validateParameter = flag("validate", "Check the request and change nothing.")
+	ifMatch           = parameter{
+		name: "If-Match", schema: schema{"type": "string"},
+		about: "The ETag of the revision that the request is based on. The request fails with 412 when the object has another one.",
+	}
+	ifNoneMatch = parameter{
+		name: "If-None-Match", schema: schema{"type": "string"},
+		about: "* creates the object only if there is none. With GET, an ETag answers 304 while the object still has it.",
+	}
+)
+
+// instantParameter is a query parameter with a time.
+func instantParameter(name, about string) parameter {
+	return parameter{name: name, about: about, schema: schema{"type": "string", "format": "date-time"}}
+}
+
+// reading are the query parameters of an operation that reads state.
+func reading(more ...parameter) []parameter {
+	return append([]parameter{fieldsParameter, siteParameter}, more...)
+}
+
+func ok(about string, body any) []response {
+	return []response{{status: http.StatusOK, about: about, body: body}}
+}
+
+// routes returns the table of all operations.
+func routes() []route {
+	return slices.Concat(
+		objectRoutes(objectPath{path: configPath, noun: "os-upgrade configuration", inUse: true}, only((*server).configs)),
+		objectRoutes(objectPath{path: configPath + "/rollout", noun: "rollout"}, only((*server).rollouts)),
+		objectRoutes(objectPath{path: configPath + "/calendars/{name}", noun: "calendar", several: true}, (*server).calendar),
+		configRoutes(), stateRoutes(), runRoutes(), joinRoutes(), siteRoutes(),
+	)
+}
+
+// objectPath describes the operations of an object of the configuration.
+type objectPath struct {
+	path, noun string
+	// inUse tells that a deletion may need force, several that a tenant has many.
+	inUse, several bool
+}
+
+// objectRoutes are the operations of an object of the configuration.
+func objectRoutes[T any](d objectPath, of func(*server, *call) (*object[T], error)) []route {
+	var value T
+	tag := map[string]string{"ETag": "The revision of the object."}
+	written := []response{{status: http.StatusNoContent, about: "The object is replaced, or with validate=true the request is right.", headers: tag}}
+	created := response{
+		status: http.StatusCreated, about: "The object is created.",
+		headers: map[string]string{"ETag": tag["ETag"], "Location": "The path of the object."},
+	}
+	deletion := []parameter{validateParameter}
+	if d.inUse {
+		deletion = append(deletion, flag("force", "Delete it though a run is under way, which goes on."))
+	}
+	base := route{
+		path: d.path, own: true, needs: Write, group: groupConfig, query: []parameter{validateParameter},
+		headers: []parameter{ifMatch, ifNoneMatch}, errors: []int{http.StatusPreconditionFailed, http.StatusInternalServerError},
+	}
+	get, put, patch, remove := base, base, base, base
+
+	get.method, get.needs, get.handle = http.MethodGet, Read, answering(of, (*object[T]).answerGet)
+	get.summary, get.query = "Read the "+d.noun, []parameter{fieldsParameter, validateParameter}
+	get.returns = []response{
+		{status: http.StatusOK, about: "The object.", body: value, headers: tag},
+		{status: http.StatusNotModified, about: "The object still has the ETag of If-None-Match.", headers: tag},
+	}
+
+	put.method, put.handle, put.summary = http.MethodPut, answering(of, (*object[T]).answerPut), "Create or replace the "+d.noun
+	put.takes, put.returns = value, append([]response{created}, written...)
+
+	patch.method, patch.handle, patch.summary = http.MethodPatch, answering(of, (*object[T]).answerPatch), "Change members of the "+d.noun
+	patch.takes, patch.returns = value, written
+
+	remove.method, remove.handle, remove.summary = http.MethodDelete, answering(of, (*object[T]).answerDelete), "Delete the "+d.noun
+	remove.query, remove.returns = deletion, []response{{status: http.StatusNoContent, about: "The object is deleted, or with validate=true could be."}}
+	return []route{get, put, patch, remove}
+}
+
+func configRoutes() []route {
+	return []route{{
+		method: http.MethodGet, path: configPath + "/calendars", own: true, needs: Read, group: groupConfig, handle: (*server).getCalendars,
+		summary: "List the calendars",
+		query:   []parameter{fieldsParameter, flag("content", "Return each calendar with its content.")},
+		returns: ok("The calendars by name.", []v1.CalendarInfo{}),
+	}}
+}
+
+func stateRoutes() []route {
+	get := func(path, group, summary string, handle func(*server, *call) error, body any, query ...parameter) route {
+		return route{
+			method: http.MethodGet, path: statePath + path, own: true, needs: Read, group: group, handle: handle,
+			summary: summary, query: reading(query...), returns: ok("The answer.", body),
+		}
+	}
+	feed := get("/windows.ics", groupWindows, "Subscribe to the windows of the next twelve months", (*server).getFeed, nil)
+	feed.query = []parameter{siteParameter}
+	feed.returns = []response{{status: http.StatusOK, about: "An iCalendar text (RFC 5545).", contentType: "text/calendar", headers: map[string]string{"Content-Disposition": "The name of the file."}}}
+	events := get("/events", groupState, "Follow what happens, as server-sent events", (*server).getEvents, nil)
+	events.query = []parameter{siteParameter, oneOf("hosts", "Send all hosts of a run once, and then those that have changed.", "changed")}
+	events.returns = []response{{status: http.StatusOK, about: "Events until the client goes. Their names are situation, run, changes and versions.", contentType: "text/event-stream"}}
+	return []route{
+		get("", groupState, "Read the state", (*server).getState, v1.State{},
+			oneOf("content", "Return what is configured alone, or all but that.", "config", "nonconfig")),
+		events,
+		get("/hosts", groupHosts, "List the hosts", (*server).getHosts, []v1.Host{}),
+		get("/hosts/{host}", groupHosts, "Read a host with its last reports of versions", (*server).getHost, v1.Host{}),
+		get("/hosts/{host}/offer", groupHosts, "Read what an upgrade of a host would change now", (*server).getOffer, v1.HostPlan{}),
+		{
+			method: http.MethodDelete, path: statePath + "/hosts/{host}", own: true, needs: Write, group: groupHosts, handle: (*server).deleteHost,
+			summary: "Forget a host that will not come back", errors: []int{http.StatusPreconditionFailed},
+			query:   []parameter{siteParameter, {name: "reason", about: "Why; it is stored with the run under way.", schema: schema{"type": "string", "maxLength": v1.MaxReason}}},
+			returns: []response{{status: http.StatusNoContent, about: "The host is deleted."}},
+		},
+		get("/windows", groupWindows, "List the windows ahead", (*server).getWindows, []v1.Window{},
+			instantParameter("from", "Windows that end after this time; now if absent."),
+			instantParameter("to", "Windows that begin before this time."),
+			parameter{name: "count", about: "How many windows at most.", schema: schema{"type": "integer", "minimum": 1, "maximum": v1.MaxWindowsListed, "default": v1.DefaultWindows}}),
+		feed,
+	}
+}
+
+func runRoutes() []route {
+	get := func(path, summary string, handle func(*server, *call) error, body any, query ...parameter) route {
+		return route{
+			method: http.MethodGet, path: statePath + "/runs" + path, own: true, needs: Read, group: groupRuns, handle: handle,
+			summary: summary, query: reading(query...), returns: ok("The answer.", body),
+		}
+	}
+	post := func(operation, summary string, handle func(*server, *call) error, takes any) route {
+		return route{
+			method: http.MethodPost, path: statePath + "/" + operation, own: true, needs: Start, group: groupRuns, handle: handle,
+			summary: summary, query: []parameter{siteParameter}, takes: takes, returns: ok("The run.", v1.Run{}), errors: []int{http.StatusPreconditionFailed},
+		}
+	}
+	start := post("start", "Start a run", (*server).postStart, v1.Start{})
+	start.optional = true
+	start.query = append(start.query, flag("validate", "Start nothing, and return what a start would do."))
+	start.returns = []response{{status: http.StatusOK, about: "The run, or with validate=true what a start would do.", body: anyOf{v1.Run{}, v1.Preflight{}}}}
+	list := []route{
+		get("", "List runs, newest first", (*server).getRuns, []v1.Run{},
+			parameter{name: "result", about: "Runs with this result.", schema: schema{"type": "string"}},
+			parameter{name: "host", about: "Runs of this host.", schema: schema{"type": "string"}},
+			instantParameter("since", "Runs that were opened at this time or later."),
+			instantParameter("until", "Runs that were opened before this time."),
+			parameter{name: "limit", about: "How many runs at most.", schema: schema{"type": "integer", "minimum": 1, "maximum": v1.MaxRuns, "default": v1.DefaultRuns}}),
+		get("/{id}", "Read a run", (*server).getRun, v1.Run{}),
+		get("/{id}/hosts/{host}/output", "Read what the steps of a host have printed", (*server).getOutput, []v1.StepOutput{}),
+		get("/{id}/hosts/{host}/plan", "Read what a run changes on a host", (*server).getPlan, v1.HostPlan{}),
+		start,
+	}
+	for _, o := range []struct {
+		ask     run.Ask
+		summary string
+	}{
+		{run.Pause, "Pause the run under way"},
+		{run.Resume, "Resume the run under way"},
+		{run.Abort, "Abort the run under way"},
+		{run.Approve, "Approve a stage"},
+		{run.Release, "Free the slot of a host by force"},
+	} {
+		list = append(list, post(string(o.ask), o.summary, postAsk(o.ask), v1.Ask{}))
+	}
+	return list
+}
+
+func joinRoutes() []route {
+	const tokens = statePath + "/join-tokens"
+	base := route{own: true, needs: Join, group: groupJoin, query: []parameter{siteParameter}}
+	list, create, remove := base, base, base
+	list.method, list.path, list.handle, list.query = http.MethodGet, tokens, joining((*server).getJoinTokens), reading()
+	list.summary, list.returns = "List join tokens, without their secrets", ok("The tokens.", []v1.JoinToken{})
+	create.method, create.path, create.handle, create.takes = http.MethodPost, tokens, joining((*server).postJoinToken), v1.NewJoinToken{}
+	create.summary = "Make a join token"
+	create.returns = []response{{status: http.StatusCreated, about: "The token, whose text is in this answer alone.", body: v1.JoinToken{}, headers: map[string]string{"Location": "The path of the token."}}}
+	remove.method, remove.path, remove.handle = http.MethodDelete, tokens+"/{id}", joining((*server).deleteJoinToken)
+	remove.summary, remove.returns = "Withdraw a join token", []response{{status: http.StatusNoContent, about: "The token is withdrawn."}}
+	return []route{
+		{
+			method: http.MethodGet, path: "/v1/join/ca", needs: Public, group: groupJoin, handle: joining((*server).getAuthority),
+			summary: "Read the certificates to trust for the site", returns: ok("The certificates.", v1.Authority{}), errors: []int{http.StatusNotFound},
+		},
+		{
+			method: http.MethodPost, path: "/v1/join", needs: Public, group: groupJoin, handle: joining((*server).postJoin),
+			summary: "Join the site as a host", about: "The Authorization header has a join token.",
+			takes: v1.Join{}, returns: ok("All that the worker of the host needs.", v1.Joined{}),
+			errors: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusTooManyRequests},
+		},
+		list, create, remove,
+	}
+}
+
+func siteRoutes() []route {
+	return []route{
+		{
+			method: http.MethodGet, path: "/healthz", needs: Public, group: groupSite, handle: (*server).healthz,
+			summary: "Ask whether the process works", returns: ok("It does.", v1.Health{}),
+		},
+		{
+			method: http.MethodGet, path: "/readyz", needs: Public, group: groupSite, handle: (*server).readyz,
+			summary: "Ask whether each controller may send commands", returns: ok("Each may.", v1.Health{}),
+		},
+	}
+}
+
+// anyOf is a body of one of several types.
+type anyOf []any
