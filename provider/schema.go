@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/providervalidator"
@@ -12,7 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/validators"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
 )
 
 // Schema defines the provider's configuration.
@@ -25,7 +24,7 @@ func (*Osupgrade) Schema(_ context.Context, _ provider.SchemaRequest, resp *prov
 			"tenant": schema.StringAttribute{
 				Optional:            true,
 				MarkdownDescription: "The tenant of resources and data sources without `tenant`. Environment: `OSUPGRADE_TENANT`.",
-				Validators:          []validator.String{validators.Name()},
+				Validators:          []validator.String{attribute.Name()},
 			},
 			"token": schema.StringAttribute{
 				Optional: true, Sensitive: true,
@@ -47,7 +46,7 @@ func (*Osupgrade) Schema(_ context.Context, _ provider.SchemaRequest, resp *prov
 			"timeout": schema.StringAttribute{
 				Optional:            true,
 				MarkdownDescription: "How long one try of a request may take, from `1s` to `1h`; `30s` by default. Environment: `OSUPGRADE_TIMEOUT`.",
-				Validators:          []validator.String{validators.Duration(time.Second, time.Hour)},
+				Validators:          []validator.String{attribute.Rule("a duration from 1s to 1h, such as 30s", timeoutRule)},
 			},
 			"validate_at_plan": schema.BoolAttribute{
 				Optional: true,

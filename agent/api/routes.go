@@ -140,8 +140,9 @@ func stateRoutes() []route {
 		get("", groupState, "Read the state", (*server).getState, v1.State{},
 			oneOf("content", "Return what is configured alone, or all but that.", "config", "nonconfig")),
 		events,
-		get("/hosts", groupHosts, "List the hosts", (*server).getHosts, []v1.Host{}),
-		get("/hosts/{host}", groupHosts, "Read a host with its last reports of versions", (*server).getHost, v1.Host{}),
+		get("/hosts", groupHosts, "List the hosts", (*server).getHosts, []v1.Host{},
+			flag("inventory", "Return each host with its inventory: what its machine consists of.")),
+		get("/hosts/{host}", groupHosts, "Read a host with its inventory and its last reports of versions", (*server).getHost, v1.Host{}),
 		get("/hosts/{host}/offer", groupHosts, "Read what an upgrade of a host would change now", (*server).getOffer, v1.HostPlan{}),
 		{
 			method: http.MethodDelete, path: statePath + "/hosts/{host}", own: true, needs: Write, group: groupHosts, handle: (*server).deleteHost,

@@ -37,9 +37,13 @@ func (s *server) getState(c *call) error {
 	return s.sendFields(c, state)
 }
 
-// getHosts lists the known hosts (AV-40).
+// getHosts lists the known hosts (AV-40), on request each with its inventory.
 func (s *server) getHosts(c *call) error {
-	hosts, err := c.controller.Hosts(c.Context())
+	list := c.controller.Hosts
+	if c.has("inventory") {
+		list = c.controller.HostsWithInventories
+	}
+	hosts, err := list(c.Context())
 	if err != nil {
 		return err
 	}

@@ -207,6 +207,7 @@ func showHost(to *terminal, at timeFormat, h v1.Host, offer v1.OfferSummary) {
 		f.add("outdated since", at.at(*h.OutdatedSince)+": no run has upgraded it since")
 	}
 	f.add("next upgrade", offerLine(at, offer))
+	addInventory(&f, at, h.Inventory)
 	for _, w := range h.Warnings {
 		f.add("warning", at.text(w.Text)+" (since "+at.at(w.Since)+")")
 	}

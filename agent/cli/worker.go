@@ -19,6 +19,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/busy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/hardware"
 )
 
 // workerCommand runs the worker of this host. Each of its flags is also a key
@@ -169,7 +170,7 @@ func (c *workerCommand) open(ctx context.Context, hostLog *jetstream.HostLog, ou
 		SelfCheck: func(ctx context.Context) message.SelfReport {
 			return message.NewSelfReport(checks.Installed(), system.Detect(ctx))
 		},
-		Leased: func(held bool) { c.sayReady(out, held) }, Supervisor: c.supervised.worker(ctx), Busy: &busy.Folder{Dir: c.BusyDir, Limit: time.Duration(c.BusyLimit), Log: log}, At: crashPoint(c.Host),
+		Leased: func(held bool) { c.sayReady(out, held) }, Supervisor: c.supervised.worker(ctx), Inventory: hardware.Machine{Root: "/"}, Busy: &busy.Folder{Dir: c.BusyDir, Limit: time.Duration(c.BusyLimit), Log: log}, At: crashPoint(c.Host),
 	})
 }
 

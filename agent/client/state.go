@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -27,12 +28,24 @@ func (c *Client) State(ctx context.Context, tenant, site string) (v1.State, erro
 
 // Hosts gets the tenant's hosts; site may be empty.
 func (c *Client) Hosts(ctx context.Context, tenant, site string) ([]v1.Host, error) {
+	return c.hosts(ctx, tenant, atSite(site))
+}
+
+// HostsWithInventories is Hosts with what the machine of each host consists of, which only
+// our own agent knows.
+func (c *Client) HostsWithInventories(ctx context.Context, tenant, site string) ([]v1.Host, error) {
+	query := url.Values{"inventory": {"true"}}
+	maps.Copy(query, atSite(site))
+	return c.hosts(ctx, tenant, query)
+}
+
+func (c *Client) hosts(ctx context.Context, tenant string, query url.Values) ([]v1.Host, error) {
 	path, err := tenantPath("state", tenant, "/hosts")
 	if err != nil {
 		return nil, err
 	}
 	var hosts []v1.Host
-	if err := c.get(ctx, path, atSite(site), &hosts); err != nil {
+	if err := c.get(ctx, path, query, &hosts); err != nil {
 		return nil, err
 	}
 	return hosts, nil

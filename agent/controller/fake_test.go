@@ -279,6 +279,10 @@ func (m *memory) Offers(context.Context, string) (map[string]v1.OfferSummary, er
 	}, nil
 }
 
+func (m *memory) Inventories(context.Context, string, string) (map[string]v1.HostInventory, error) {
+	return nil, nil
+}
+
 func (m *memory) OfferedPlan(_ context.Context, _, key string) (v1.HostPlan, error) {
 	if key != log.Token("h01") {
 		return v1.HostPlan{}, fmt.Errorf("offer %w", store.ErrNotFound)

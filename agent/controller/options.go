@@ -28,6 +28,9 @@ type Store interface {
 	// OfferedPlan all of one; store.ErrNotFound when the host offers nothing.
 	Offers(ctx context.Context, tenant string) (map[string]v1.OfferSummary, error)
 	OfferedPlan(ctx context.Context, tenant, key string) (v1.HostPlan, error)
+	// Inventories returns what the machines of hosts consist of; key is a host, or
+	// store.AllHosts.
+	Inventories(ctx context.Context, tenant, key string) (map[string]v1.HostInventory, error)
 	VersionsNumber(ctx context.Context, tenant string) (uint64, error)
 	PutRun(ctx context.Context, tenant string, r v1.Run, asOf uint64) error
 	Run(ctx context.Context, tenant string, id uint64) (v1.Run, error)

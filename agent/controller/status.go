@@ -184,6 +184,29 @@ func (c *Controller) Hosts(ctx context.Context) ([]v1.Host, error) {
 	})
 }
 
+// HostsWithInventories is Hosts with what the machine of each host consists of.
+func (c *Controller) HostsWithInventories(ctx context.Context) ([]v1.Host, error) {
+	hosts, err := c.Hosts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return hosts, c.addInventories(ctx, store.AllHosts, hosts)
+}
+
+func (c *Controller) addInventories(ctx context.Context, key string, hosts []v1.Host) error {
+	found, err := c.o.Store.Inventories(ctx, c.o.Tenant, key)
+	if err != nil {
+		return err
+	}
+	for i, h := range hosts {
+		if told, some := found[log.Token(h.Hostname)]; some {
+			told.At = view.Time(told.At)
+			hosts[i].Inventory = &told
+		}
+	}
+	return nil
+}
+
 // versionsRead returns once all has been read that hosts have reported so far.
 func (c *Controller) versionsRead(ctx context.Context) error {
 	revision, err := c.o.Store.VersionsNumber(ctx, c.o.Tenant)
@@ -193,7 +216,7 @@ func (c *Controller) versionsRead(ctx context.Context) error {
 	return c.reached(ctx, revision, func(s *state) uint64 { return s.hosts.versionsRead })
 }
 
-// Host returns one host with its lease and its last reports. The error is run.ErrNoHost when
+// Host returns one host with its lease, its inventory and its last reports. The error is run.ErrNoHost when
 // none of that name is known.
 func (c *Controller) Host(ctx context.Context, name string) (v1.Host, error) {
 	if err := c.versionsRead(ctx); err != nil {
@@ -225,7 +248,9 @@ func (c *Controller) Host(ctx context.Context, name string) (v1.Host, error) {
 		r.At = view.Time(r.At)
 		shown.Reports = append(shown.Reports, r)
 	}
-	return shown, nil
+	hosts := []v1.Host{shown}
+	err = c.addInventories(ctx, log.Token(name), hosts)
+	return hosts[0], err
 }
 
 // ReportsSince returns what hosts have reported of their versions since a position,

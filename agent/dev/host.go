@@ -120,7 +120,7 @@ func (h *host) up(ctx context.Context) (simulated.Event, error) {
 		HostLog: hostLog, Strategy: h.machine, Machine: h.machine,
 		Limits: worker.Limits{Step: stepLimit, Reboot: rebootLimit}, Log: h.log, Watch: h.watchFiles,
 		Role: "simulated", Labels: map[string]string{"ring": ring(h.name)},
-		Checks: checks,
+		Checks: checks, Inventory: hardware{},
 		SelfCheck: func(ctx context.Context) message.SelfReport {
 			return message.NewSelfReport(checks.Installed(), h.machine.Detect(ctx))
 		},

@@ -62,6 +62,8 @@ var (
 	// Host is what a site keeps of a host, Versions what the host reported.
 	Host     = Kind{"host", 1}
 	Versions = Kind{"versions", 1}
+	// Inventory is what a machine consists of, as its worker tells it.
+	Inventory = Kind{"inventory", 1}
 	// Run is an ended run in the history.
 	Run = Kind{"run", 1}
 	// Output is what a step of a host has printed.

@@ -372,13 +372,28 @@ func (c *Client) Offer(ctx context.Context, packed []byte) error {
 }
 
 // LastOffer implements log.HostLog.
-func (c *Client) LastOffer(ctx context.Context) (told message.OfferTold, err error) {
-	r, err := c.ask(ctx, nil, verbLastOffer)
+func (c *Client) LastOffer(ctx context.Context) (message.Told, error) {
+	return c.told(ctx, verbLastOffer)
+}
+
+// Inventory implements log.HostLog.
+func (c *Client) Inventory(ctx context.Context, body []byte) error {
+	_, err := c.ask(ctx, body, verbInventory)
+	return err
+}
+
+// LastInventory implements log.HostLog.
+func (c *Client) LastInventory(ctx context.Context) (message.Told, error) {
+	return c.told(ctx, verbLastInventory)
+}
+
+func (c *Client) told(ctx context.Context, verb string) (told message.Told, err error) {
+	r, err := c.ask(ctx, nil, verb)
 	if err != nil {
 		return told, err
 	}
 	if err := json.Unmarshal(r.Body, &told); err != nil {
-		return told, fmt.Errorf("cannot read the response to %s: %w", verbLastOffer, err)
+		return told, fmt.Errorf("cannot read the response to %s: %w", verb, err)
 	}
 	return told, nil
 }

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/inventory"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
@@ -62,6 +63,10 @@ type Keeper interface {
 	// Offer returns it and when it was stored; nil when there is none.
 	PutOffer(ctx context.Context, tenant, key string, packed []byte) error
 	Offer(ctx context.Context, tenant, key string) (packed []byte, at time.Time, err error)
+	// PutInventory stores what the machine of a host consists of, in place of an earlier
+	// one, and Inventory returns it and when it was stored; nil when there is none.
+	PutInventory(ctx context.Context, tenant, key string, body []byte) error
+	Inventory(ctx context.Context, tenant, key string) (body []byte, at time.Time, err error)
 	// PutLease writes an entry if its revision is still base (0: there never was an
 	// entry), and returns the new revision. An error means that the write was
 	// refused, or that its result is unknown: the caller reads the entry before it
@@ -185,7 +190,11 @@ func (g *Gate) Answer(ctx context.Context, host string, q Request) Response {
 	case verb == verbOffer && len(q.Verb) == 1:
 		return g.offer(ctx, host, q.Body)
 	case verb == verbLastOffer && len(q.Verb) == 1:
-		return g.lastOffer(ctx, host)
+		return g.lastTold(ctx, host, g.Keeper.Offer)
+	case verb == verbInventory && len(q.Verb) == 1:
+		return g.inventory(ctx, host, q.Body)
+	case verb == verbLastInventory && len(q.Verb) == 1:
+		return g.lastTold(ctx, host, g.Keeper.Inventory)
 	case verb == verbNewest && len(q.Verb) == 1:
 		return Response{Log: g.Log.Identity(), Commands: g.cache.newest(host)}
 	case verb == verbNewest && len(q.Verb) == 2 && q.Verb[1] == current:
@@ -329,15 +338,27 @@ func (g *Gate) offer(ctx context.Context, host string, packed []byte) Response {
 	return Response{}
 }
 
-// lastOffer says which offer is stored. The host does not need the offer itself.
-func (g *Gate) lastOffer(ctx context.Context, host string) Response {
-	packed, at, err := g.Keeper.Offer(ctx, g.Tenant, log.Token(host))
+// inventory stores what the machine of a host consists of.
+func (g *Gate) inventory(ctx context.Context, host string, body []byte) Response {
+	if _, err := inventory.Decode(body); err != nil {
+		return refused("%v", err)
+	}
+	if err := g.Keeper.PutInventory(ctx, g.Tenant, log.Token(host), body); err != nil {
+		return failed(err)
+	}
+	return Response{}
+}
+
+// lastTold says which offer or inventory of a host is stored. The host does not need that
+// itself.
+func (g *Gate) lastTold(ctx context.Context, host string, stored func(ctx context.Context, tenant, key string) ([]byte, time.Time, error)) Response {
+	kept, at, err := stored(ctx, g.Tenant, log.Token(host))
 	if err != nil {
 		return failed(err)
 	}
-	var told message.OfferTold
-	if packed != nil {
-		told = message.OfferTold{Digest: message.OfferDigest(packed), At: at}
+	var told message.Told
+	if kept != nil {
+		told = message.Told{Digest: message.Digest(kept), At: at}
 	}
 	body, err := json.Marshal(told)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/gate"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/inventory"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
@@ -314,7 +315,7 @@ func TestOffer(t *testing.T) {
 		p, other := r.process(g, "h01"), r.process(g, "h02")
 		r.acquire(p, "one")
 		r.acquire(other, "two")
-		if told, err := p.LastOffer(t.Context()); err != nil || told != (message.OfferTold{}) {
+		if told, err := p.LastOffer(t.Context()); err != nil || told != (message.Told{}) {
 			t.Errorf("before the first offer %+v is kept, %v", told, err)
 		}
 		for _, to := range []string{"1.1", "1.2"} {
@@ -327,7 +328,7 @@ func TestOffer(t *testing.T) {
 			if err := p.Offer(t.Context(), packed); err != nil {
 				t.Fatal(err)
 			}
-			if told, err := p.LastOffer(t.Context()); err != nil || told.Digest != message.OfferDigest(packed) || !told.At.Equal(at) {
+			if told, err := p.LastOffer(t.Context()); err != nil || told.Digest != message.Digest(packed) || !told.At.Equal(at) {
 				t.Errorf("%+v is kept, %v", told, err)
 			}
 			if kept, _, err := r.keeper.Offer(t.Context(), "", log.Token("h01")); err != nil || !bytes.Equal(kept, packed) {
@@ -344,6 +345,49 @@ func TestOffer(t *testing.T) {
 			}
 		}
 		q := gate.Request{Verb: []string{"offer"}, Worker: "two", Incarnation: other.Incarnation}
+		if a := g.Answer(t.Context(), "h01", q); !a.Taken {
+			t.Errorf("the worker of another host is answered %+v", a)
+		}
+	})
+}
+
+// TestInventory checks which inventories a gate keeps: those that can be read, the last in
+// place of the one before; and that a host learns which one is kept.
+func TestInventory(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		g := r.gate(r.log)
+		p, other := r.process(g, "h01"), r.process(g, "h02")
+		r.acquire(p, "one")
+		r.acquire(other, "two")
+		if told, err := p.LastInventory(t.Context()); err != nil || told != (message.Told{}) {
+			t.Errorf("before the first inventory %+v is kept, %v", told, err)
+		}
+		for memory := range int64(2) {
+			body, err := inventory.Inventory{MemoryBytes: memory}.Encode()
+			if err == nil {
+				err = p.Inventory(t.Context(), body)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if told, err := p.LastInventory(t.Context()); err != nil || told.Digest != message.Digest(body) || !told.At.Equal(time.Now()) {
+				t.Errorf("%+v is kept, %v", told, err)
+			}
+		}
+		if told, err := other.LastInventory(t.Context()); err != nil || told.Digest != "" {
+			t.Errorf("of another host %+v is kept, %v", told, err)
+		}
+		for _, q := range []gate.Request{
+			{Verb: []string{"inventory"}, Body: []byte("{}")}, {Verb: []string{"inventory"}, Body: []byte(`{"format":1,"machine":{"kind":"\u001b"}}`)},
+			{Verb: []string{"inventory", "h02"}, Body: []byte(`{"format":1}`)}, {Verb: []string{"last-inventory", "h02"}},
+		} {
+			q.Worker, q.Incarnation = "one", p.Incarnation
+			if a := g.Answer(t.Context(), "h01", q); !a.Refused {
+				t.Errorf("%q of %s is answered %+v", q.Verb, q.Body, a)
+			}
+		}
+		q := gate.Request{Verb: []string{"inventory"}, Worker: "two", Incarnation: other.Incarnation, Body: []byte(`{"format":1}`)}
 		if a := g.Answer(t.Context(), "h01", q); !a.Taken {
 			t.Errorf("the worker of another host is answered %+v", a)
 		}

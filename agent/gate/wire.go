@@ -19,6 +19,9 @@ const (
 	verbLastVersions = "last-versions"
 	verbOffer        = "offer"
 	verbLastOffer    = "last-offer"
+	// The inventory of a host, and which one the site has.
+	verbInventory     = "inventory"
+	verbLastInventory = "last-inventory"
 )
 
 // unknown ends the verb of a reply with message.Reply.Unknown.
@@ -72,7 +75,7 @@ type Response struct {
 	Commands []Command `json:"commands,omitempty"`
 	Log      string    `json:"log,omitempty"`
 	// Body is the body of the versions, in the response to last-versions, and a
-	// message.OfferTold, in the response to last-offer.
+	// message.Told, in the response to last-offer and last-inventory.
 	Body json.RawMessage `json:"body,omitempty"`
 }
 

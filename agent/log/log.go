@@ -104,7 +104,12 @@ type HostLog interface {
 	// run, in place of an earlier one.
 	Offer(ctx context.Context, packed []byte) error
 	// LastOffer says what Offer has stored last.
-	LastOffer(ctx context.Context) (message.OfferTold, error)
+	LastOffer(ctx context.Context) (message.Told, error)
+	// Inventory stores what the machine consists of, as package inventory encodes it, in
+	// place of an earlier one.
+	Inventory(ctx context.Context, body []byte) error
+	// LastInventory says what Inventory has stored last.
+	LastInventory(ctx context.Context) (message.Told, error)
 	// Alive and Progress send telemetry: it is stored nowhere and may be lost.
 	Alive(a message.Alive) error
 	Progress(p message.Progress) error

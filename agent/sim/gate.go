@@ -306,20 +306,38 @@ func (k siteKeeper) PutPlan(ctx context.Context, _, _ string, _ uint64, _ []byte
 
 // PutOffer implements gate.Keeper.
 func (k siteKeeper) PutOffer(ctx context.Context, _, key string, packed []byte) error {
-	if err := k.l.call(ctx); err != nil {
-		return err
-	}
-	k.putOffer(key, packed)
-	return nil
+	return k.putReport(ctx, k.offers, key, packed)
 }
 
 // Offer implements gate.Keeper.
 func (k siteKeeper) Offer(ctx context.Context, _, key string) ([]byte, time.Time, error) {
+	return k.lastReport(ctx, k.offers, key)
+}
+
+// PutInventory implements gate.Keeper.
+func (k siteKeeper) PutInventory(ctx context.Context, _, key string, body []byte) error {
+	return k.putReport(ctx, k.inventories, key, body)
+}
+
+// Inventory implements gate.Keeper.
+func (k siteKeeper) Inventory(ctx context.Context, _, key string) ([]byte, time.Time, error) {
+	return k.lastReport(ctx, k.inventories, key)
+}
+
+func (k siteKeeper) putReport(ctx context.Context, in map[string]simReport, key string, body []byte) error {
+	if err := k.l.call(ctx); err != nil {
+		return err
+	}
+	k.simStore.putReport(in, key, body)
+	return nil
+}
+
+func (k siteKeeper) lastReport(ctx context.Context, in map[string]simReport, key string) ([]byte, time.Time, error) {
 	if err := k.read(ctx); err != nil {
 		return nil, time.Time{}, err
 	}
-	packed, at := k.lastOffer(key)
-	return packed, at, nil
+	r := k.simStore.lastReport(in, key)
+	return r.body, r.at, nil
 }
 
 // Versions implements gate.Keeper.

@@ -23,14 +23,15 @@ type simStore struct {
 	hosts    map[string]store.Host
 	versions map[string]store.Reported
 	reported uint64
-	offers   map[string]simOffer
+	// offers and inventories are the last of each host.
+	offers, inventories map[string]simReport
 	// runs are the history; runsAsOf is the last record that each run contains.
 	runs     []v1.Run
 	runsAsOf map[uint64]uint64
 }
 
 func newSimStore() *simStore {
-	return &simStore{changed: make(chan struct{}), intent: map[store.Object]store.Seen{}, hosts: map[string]store.Host{}, versions: map[string]store.Reported{}, offers: map[string]simOffer{}, runsAsOf: map[uint64]uint64{}}
+	return &simStore{changed: make(chan struct{}), intent: map[store.Object]store.Seen{}, hosts: map[string]store.Host{}, versions: map[string]store.Reported{}, offers: map[string]simReport{}, inventories: map[string]simReport{}, runsAsOf: map[uint64]uint64{}}
 }
 
 // change changes the content of the store and wakes its watches.
@@ -79,23 +80,22 @@ func (s *simStore) lastVersions(host string) []byte {
 	return s.versions[log.Token(host)].Body
 }
 
-// simOffer is the plan that a host offers.
-type simOffer struct {
-	packed []byte
-	at     time.Time
+// simReport is an offer or an inventory that a host has told. Nobody watches them.
+type simReport struct {
+	body []byte
+	at   time.Time
 }
 
-// putOffer keeps an offer. Nobody watches the offers.
-func (s *simStore) putOffer(key string, packed []byte) {
+func (s *simStore) putReport(in map[string]simReport, key string, body []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.offers[key] = simOffer{packed, time.Now()}
+	in[key] = simReport{body, time.Now()}
 }
 
-func (s *simStore) lastOffer(key string) (packed []byte, at time.Time) {
+func (s *simStore) lastReport(in map[string]simReport, key string) simReport {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.offers[key].packed, s.offers[key].at
+	return in[key]
 }
 
 // siteStore is the store as one controller sees it.
@@ -229,6 +229,11 @@ func (s siteStore) OfferedPlan(context.Context, string, string) (v1.HostPlan, er
 	return v1.HostPlan{}, store.ErrNotFound // Nobody asks for one here.
 }
 
+// Inventories implements controller.Store.
+func (s siteStore) Inventories(context.Context, string, string) (map[string]v1.HostInventory, error) {
+	return nil, nil // Nobody asks for them here.
+}
+
 // VersionsNumber implements controller.Store.
 func (s siteStore) VersionsNumber(ctx context.Context, _ string) (uint64, error) {
 	if err := s.read(ctx); err != nil {
@@ -274,6 +279,7 @@ func (s siteStore) DeleteHost(_ context.Context, _, key string) error {
 	delete(s.hosts, key)
 	delete(s.versions, key)
 	delete(s.offers, key)
+	delete(s.inventories, key)
 	return nil
 }
 

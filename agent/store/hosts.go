@@ -40,10 +40,10 @@ func (s *Store) PutHost(ctx context.Context, key string, host Host) error {
 	return nil
 }
 
-// DeleteHost forgets a host, its versions, its offer and its lease; one that is not there is
-// no error. The host goes last: what fails in between can be done again.
+// DeleteHost forgets a host, its versions, its offer, its inventory and its lease; one that
+// is not there is no error. The host goes last: what fails in between can be done again.
 func (s *Store) DeleteHost(ctx context.Context, tenant, key string) error {
-	for _, bucket := range []jetstream.KeyValue{s.versions, s.offers.kv, s.leases, s.hosts} {
+	for _, bucket := range []jetstream.KeyValue{s.versions, s.offers.kv, s.inventories, s.leases, s.hosts} {
 		if err := bucket.Delete(ctx, tenant+"."+key); err != nil {
 			return fmt.Errorf("cannot delete host %s of tenant %s: %w", key, tenant, err)
 		}

@@ -60,6 +60,8 @@ type Store struct {
 	outputs outputs
 	// offers are the plans that hosts offer.
 	offers offers
+	// inventories are what the machines of hosts consist of.
+	inventories jetstream.KeyValue
 	// versionsLog is the stream of the bucket of versions.
 	versionsLog jetstream.Stream
 }
@@ -99,13 +101,17 @@ func Open(ctx context.Context, nc *nats.Conn) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	inventories, err := bucket(ctx, js, inventoriesBucket, "inventories by tenant and host", maxBucket)
+	if err != nil {
+		return nil, err
+	}
 	versionsLog, err := js.Stream(ctx, "KV_osu-versions")
 	if err != nil {
 		return nil, fmt.Errorf("cannot look at the bucket of versions: %w", err)
 	}
 	s := &Store{
 		intent: intent, hosts: hosts, versions: versions, leases: leases, versionsLog: versionsLog, runs: runs{js: js, streams: map[string]jetstream.Stream{}},
-		outputs: outputs{js: js, streams: map[string]jetstream.Stream{}}, offers: offers,
+		outputs: outputs{js: js, streams: map[string]jetstream.Stream{}}, offers: offers, inventories: inventories,
 	}
 	intent.store = s
 	return s, nil

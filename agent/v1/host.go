@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/inventory"
 )
 
 // Host is a machine that is upgraded, an entry of
@@ -34,6 +36,9 @@ type Host struct {
 	OutdatedSince *time.Time `json:"outdated-since,omitempty"`
 	// Busy is why the host is not to be upgraded now; absent while it may be.
 	Busy *HostBusy `json:"busy,omitempty"`
+	// Inventory is what the machine consists of; only where one host is asked for, or
+	// the inventories are.
+	Inventory *HostInventory `json:"inventory,omitempty"`
 	// Warnings are what is wrong with the host beside its runs.
 	Warnings []Warning `json:"warnings,omitempty"`
 	// Lease says which worker works for the host; only where one host is asked for.
@@ -58,6 +63,12 @@ type HostBusy struct {
 	Reason string `json:"reason"`
 	// Until is when the host is idle at the latest, by its own clock.
 	Until time.Time `json:"until"`
+}
+
+// HostInventory is what the machine of a host consists of, as its worker told it at a time.
+type HostInventory struct {
+	At time.Time `json:"at"`
+	inventory.Inventory
 }
 
 // HostRun is how a host fares in a run, or has fared.

@@ -24,7 +24,10 @@ type fakeLog struct {
 	outputs  []message.Output
 	plans    []message.Plan
 	offers   [][]byte
-	offered  message.OfferTold
+	offered  message.Told
+	// inventories are those that were told, inventoried the last of them.
+	inventories [][]byte
+	inventoried message.Told
 	// alive counts the heartbeats, and last is the last of them.
 	alive int
 	last  message.Alive
@@ -186,13 +189,13 @@ func (s *fakeLog) Offer(ctx context.Context, packed []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.offers = append(s.offers, packed)
-	s.offered = message.OfferTold{Digest: message.OfferDigest(packed), At: time.Now()}
+	s.offered = message.Told{Digest: message.Digest(packed), At: time.Now()}
 	return nil
 }
 
-func (s *fakeLog) LastOffer(ctx context.Context) (message.OfferTold, error) {
+func (s *fakeLog) LastOffer(ctx context.Context) (message.Told, error) {
 	if err := s.try(ctx, "last offer"); err != nil {
-		return message.OfferTold{}, err
+		return message.Told{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -249,6 +252,33 @@ func (s *fakeLog) hasAnswered(action message.Action) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.answered[string(action)]
+}
+
+func (s *fakeLog) Inventory(ctx context.Context, body []byte) error {
+	if err := s.try(ctx, "inventory"); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inventories = append(s.inventories, body)
+	s.inventoried = message.Told{Digest: message.Digest(body), At: time.Now()}
+	return nil
+}
+
+func (s *fakeLog) LastInventory(ctx context.Context) (message.Told, error) {
+	if err := s.try(ctx, "last inventory"); err != nil {
+		return message.Told{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.inventoried, nil
+}
+
+// toldInventories are the inventories that were told.
+func (s *fakeLog) toldInventories() [][]byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.inventories)
 }
 
 // told are the offers that were told.

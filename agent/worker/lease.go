@@ -285,7 +285,7 @@ func (w *Worker) serve(now leaseTerm) error {
 	ctx, cancel := context.WithCancelCause(now.ctx)
 	defer cancel(nil)
 	var background sync.WaitGroup
-	for _, job := range []func(context.Context) error{w.listen, w.heartbeat, w.answerPings, w.reportVersions, w.watchVersions, w.sendOutputs, w.sendPlans, w.sendOffers, w.doTasks} {
+	for _, job := range []func(context.Context) error{w.listen, w.heartbeat, w.answerPings, w.reportVersions, w.watchVersions, w.sendOutputs, w.sendPlans, w.sendOffers, w.sendInventory, w.watchInventory, w.doTasks} {
 		background.Go(func() {
 			if err := job(ctx); err != nil {
 				cancel(err)

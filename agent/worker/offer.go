@@ -10,38 +10,38 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
-// offers is what a worker remembers of the offers that it has told.
-type offers struct {
-	told message.OfferTold
-	// since and sent count the bytes that were told in a day.
-	since time.Time
-	sent  int
+// telling is what a worker remembers of the offers, or of the inventories, that it has told.
+type telling struct {
+	told message.Told
+	// since and sent count the bytes that were told in a day, and most bounds them.
+	since      time.Time
+	sent, most int
 }
 
-// tells reports whether an offer is to be told: it is another one, or the site would take
-// the one that it has for stale. limited reports that it is to be told and must wait, because
-// the host has told too much in this day.
-func (o offers) tells(digest string, size int, now time.Time) (tell, limited bool) {
+// tells reports whether an offer or an inventory is to be told: it is another one, or the
+// site would take the one that it has for stale. limited reports that it is to be told and
+// must wait, because the host has told too much in this day.
+func (o telling) tells(digest string, size int, now time.Time) (tell, limited bool) {
 	if age := now.Sub(o.told.At); digest == o.told.Digest && age >= 0 && age < message.OfferAgain {
 		return false, false
 	}
 	o = o.today(now)
-	if o.sent+size > message.MaxOfferBytes {
+	if o.sent+size > o.most {
 		return false, true
 	}
 	return true, false
 }
 
-// after returns what is remembered after an offer was told.
-func (o offers) after(digest string, size int, now time.Time) offers {
+// after returns what is remembered after it was told.
+func (o telling) after(digest string, size int, now time.Time) telling {
 	o = o.today(now)
 	o.sent += size
-	o.told = message.OfferTold{Digest: digest, At: now}
+	o.told = message.Told{Digest: digest, At: now}
 	return o
 }
 
 // today begins the next day if it is due. A clock that was set back begins one, too.
-func (o offers) today(now time.Time) offers {
+func (o telling) today(now time.Time) telling {
 	if age := now.Sub(o.since); age < 0 || age >= message.OfferAgain {
 		o.since, o.sent = now, 0
 	}
@@ -52,17 +52,11 @@ func (o offers) today(now time.Time) offers {
 // the versions were read and the plan is another one. It runs beside the loop: no step
 // waits until the site has an offer, and nothing depends on it.
 func (w *Worker) sendOffers(ctx context.Context) error {
-	// What the site has already is not told again.
-	told, err := w.HostLog.LastOffer(ctx)
-	switch {
-	case errors.Is(err, log.ErrTaken):
+	told, err := w.lastTold(ctx, "what an upgrade would change", w.HostLog.LastOffer)
+	if err != nil {
 		return err
-	case errors.Is(err, log.ErrRefused): // By an older site.
-		w.Log.Debug("cannot read the offer told before", "host", w.Host, "error", err)
-	case err != nil:
-		w.warn(ctx, "cannot read the offer told before", err)
 	}
-	known, failed := offers{told: told}, ""
+	known, failed := telling{told: told, most: message.MaxOfferBytes}, ""
 	for {
 		select {
 		case <-ctx.Done():
@@ -78,7 +72,7 @@ func (w *Worker) sendOffers(ctx context.Context) error {
 		if packed == nil {
 			continue
 		}
-		if known, err = w.sendOffer(ctx, known, packed); err != nil {
+		if known, err = w.tell(ctx, known, packed, "what an upgrade would change", w.HostLog.Offer); err != nil {
 			return err
 		}
 	}
@@ -91,28 +85,43 @@ func failureText(err error) string {
 	return err.Error()
 }
 
-// sendOffer tells the site an offer if it is due. It returns an error only if the lease is
-// lost.
-func (w *Worker) sendOffer(ctx context.Context, known offers, packed []byte) (offers, error) {
-	digest := message.OfferDigest(packed)
-	tell, limited := known.tells(digest, len(packed), w.Now())
+// tell tells the site an offer or an inventory if that is due. It returns an error only if
+// the lease is lost.
+func (w *Worker) tell(ctx context.Context, known telling, body []byte, what string, send func(context.Context, []byte) error) (telling, error) {
+	digest := message.Digest(body)
+	tell, limited := known.tells(digest, len(body), w.Now())
 	if limited {
-		w.Log.Info("what an upgrade would change is told later: it has changed too often today", "host", w.Host, "bytes", known.sent)
+		w.Log.Info(what+" is told later: it has changed too often today", "host", w.Host, "bytes", known.sent)
 	}
 	if !tell {
 		return known, nil
 	}
-	err := w.HostLog.Offer(ctx, packed)
+	err := send(ctx, body)
 	switch {
 	case errors.Is(err, log.ErrTaken):
 		return known, err
 	case errors.Is(err, log.ErrRefused): // Such as by an older site: it would refuse it again.
-		w.Log.Debug("the offer was refused", "host", w.Host, "error", err)
+		w.Log.Debug(what+" was refused", "host", w.Host, "error", err)
 	case err != nil:
-		w.warn(ctx, "cannot tell what an upgrade would change", err)
+		w.warn(ctx, "cannot tell "+what, err)
 		return known, nil
 	}
-	return known.after(digest, len(packed), w.Now()), nil
+	return known.after(digest, len(body), w.Now()), nil
+}
+
+// lastTold asks the site what it has already, which is not told again. It returns an error
+// only if the lease is lost.
+func (w *Worker) lastTold(ctx context.Context, what string, last func(context.Context) (message.Told, error)) (message.Told, error) {
+	told, err := last(ctx)
+	switch {
+	case errors.Is(err, log.ErrTaken):
+		return told, err
+	case errors.Is(err, log.ErrRefused): // By an older site.
+		w.Log.Debug("cannot read "+what+" as told before", "host", w.Host, "error", err)
+	case err != nil:
+		w.warn(ctx, "cannot read "+what+" as told before", err)
+	}
+	return told, nil
 }
 
 // offer asks the strategy for the plan of an upgrade that would begin now, packed. It is nil

@@ -196,16 +196,16 @@ func TestOfferLeavesOutWhatWasRolledBack(t *testing.T) {
 func TestOffersTell(t *testing.T) {
 	t.Parallel()
 	day := message.OfferAgain
-	same := offers{told: message.OfferTold{Digest: "a", At: now}}
-	full := offers{since: now, sent: message.MaxOfferBytes - 10}
+	same := telling{told: message.Told{Digest: "a", At: now}, most: message.MaxOfferBytes}
+	full := telling{since: now, sent: message.MaxOfferBytes - 10, most: message.MaxOfferBytes}
 	for name, c := range map[string]struct {
-		o             offers
+		o             telling
 		digest        string
 		size          int
 		at            time.Time
 		tell, limited bool
 	}{
-		"the first":                        {offers{}, "a", 10, now, true, false},
+		"the first":                        {telling{most: 10}, "a", 10, now, true, false},
 		"the same":                         {same, "a", 10, now.Add(day - 1), false, false},
 		"the same a day later":             {same, "a", 10, now.Add(day), true, false},
 		"the same, the clock set back":     {same, "a", 10, now.Add(-time.Second), true, false},
@@ -214,14 +214,14 @@ func TestOffersTell(t *testing.T) {
 		"too much for the day":             {full, "b", 11, now.Add(day - 1), false, true},
 		"the next day":                     {full, "b", 11, now.Add(day), true, false},
 		"the day began in the future":      {full, "b", 11, now.Add(-time.Second), true, false},
-		"the same, in a day that has none": {offers{told: same.told, since: now, sent: message.MaxOfferBytes}, "a", 10, now, false, false},
+		"the same, in a day that has none": {telling{told: same.told, since: now, sent: message.MaxOfferBytes, most: message.MaxOfferBytes}, "a", 10, now, false, false},
 	} {
 		if tell, limited := c.o.tells(c.digest, c.size, c.at); tell != c.tell || limited != c.limited {
 			t.Errorf("%s: told %v, limited %v", name, tell, limited)
 		}
 	}
 	// A host whose plan changes with each reading stays within a day's bytes, and goes on.
-	var o offers
+	o := telling{most: message.MaxOfferBytes}
 	sent, most := 0, strings.Repeat("x", message.MaxPackedPlan)
 	for i := range 6 * 24 * 3 {
 		at := now.Add(time.Duration(i) * 10 * time.Minute)

@@ -78,6 +78,8 @@ type Options struct {
 	SelfCheck func(ctx context.Context) message.SelfReport
 	// Busy tells when the host is not to be upgraded; nil means that it always may be.
 	Busy Busy
+	// Inventory reads what the machine consists of; nil means that the site is not told.
+	Inventory Inventory
 	// Leased is called when this worker gets the lease of the host, and when
 	// another worker has it (AV-15); it may be nil.
 	Leased func(held bool)
@@ -135,7 +137,9 @@ type Worker struct {
 	// offerDue is signalled when the versions were read, so that the plan is, too. atHost
 	// is full while a step or a plan is in progress.
 	offerDue wait.Signal
-	atHost   chan struct{}
+	// inventoryDue is signalled when the machine may have changed.
+	inventoryDue wait.Signal
+	atHost       chan struct{}
 	// current is the step of the strategy that is in progress; nil when none is.
 	current atomic.Pointer[stepOf]
 	// outputs are the steps whose output is to be sent.
@@ -186,7 +190,7 @@ func Open(ctx context.Context, o Options) (*Worker, error) {
 	}
 	w := &Worker{
 		Options: o, lock: lock, journaled: make(chan struct{}), commands: newCommandQueue(), reports: wait.NewQueue[chan struct{}, struct{}](),
-		changed: wait.NewSignal(), planKept: wait.NewSignal(), idle: wait.NewSignal(), offerDue: wait.NewSignal(), atHost: make(chan struct{}, 1), outputs: wait.NewQueue[stepOf, struct{}](), tasks: newTasks(), ignored: map[message.Kind]position{},
+		changed: wait.NewSignal(), planKept: wait.NewSignal(), idle: wait.NewSignal(), offerDue: wait.NewSignal(), inventoryDue: wait.NewSignal(), atHost: make(chan struct{}, 1), outputs: wait.NewQueue[stepOf, struct{}](), tasks: newTasks(), ignored: map[message.Kind]position{},
 	}
 	if err := w.prepare(ctx); err != nil {
 		return nil, errors.Join(err, lock.Close())

@@ -1,8 +1,7 @@
 terraform {
   required_providers {
     osupgrade = {
-      source  = "osupgrade/osupgrade"
-      version = "~> 0.1"
+      source = "osupgrade/osupgrade"
     }
   }
 }

@@ -1,8 +1,8 @@
 // Package calendar is the resource osupgrade_calendar: a named calendar of a tenant,
 // which only osupgrade-agent supports (design.md 7).
 //
-// It defines the attributes. Package tenantobject maps them to the members of the API's
-// object, and reads and writes it.
+// It defines the attributes. Package apiobject maps them to the members of the API's
+// object; package tenantresource reads and writes the object.
 package calendar
 
 import (
@@ -13,8 +13,9 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/apiobject"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/nextwindow"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantresource"
 )
 
 // TypeName is the type name of the resource.
@@ -22,7 +23,7 @@ const TypeName = "osupgrade_calendar"
 
 // Resource is osupgrade_calendar.
 type Resource struct {
-	tenantobject.MappedResource[v1.Calendar, model, *model]
+	apiobject.Resource[v1.Calendar, model, *model]
 }
 
 var (
@@ -33,7 +34,7 @@ var (
 	_ resource.ResourceWithValidateConfig = (*Resource)(nil)
 )
 
-var kind = &tenantobject.Mapping[v1.Calendar]{
+var kind = &apiobject.Kind[v1.Calendar]{
 	TypeName: TypeName, Attributes: attributes,
 	Canonical: v1.Calendar.Canonical, Meaning: v1.Calendar.Canonical,
 	Validate: v1.Calendar.Validate, Locate: locate,
@@ -41,10 +42,10 @@ var kind = &tenantobject.Mapping[v1.Calendar]{
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{tenantobject.NewMapped[v1.Calendar, model](kind, "Calendars", tenantobject.Kind[v1.Calendar]{
+	return &Resource{apiobject.New[v1.Calendar, model](kind, "Calendars", tenantresource.Kind[v1.Calendar]{
 		Noun:   "calendar",
-		Warn:   window.WarnOfCalendar,
-		Object: func(at tenantobject.Key) client.Object[v1.Calendar] { return client.CalendarNamed(at.Name) },
+		Warn:   nextwindow.WarnOfCalendar,
+		Object: func(at tenantresource.Key) client.Object[v1.Calendar] { return client.CalendarNamed(at.Name) },
 	})}
 }
 
@@ -54,5 +55,5 @@ func locate(field string) (path.Path, bool) {
 	if strings.HasPrefix(field, "ics.") || strings.HasPrefix(field, "ics[") {
 		field = "ics"
 	}
-	return tenantobject.Locate(attributes(), field)
+	return apiobject.Locate(attributes(), field)
 }

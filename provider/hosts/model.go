@@ -9,15 +9,16 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/conversion"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantdatasource"
 )
 
 // model is the Terraform model of the data source.
 type model struct {
-	tenantobject.Tenanted
-	Site  types.String `tfsdk:"site"`
-	Hosts []host       `tfsdk:"hosts"`
+	tenantdatasource.Common
+	Site        types.String `tfsdk:"site"`
+	Inventories types.Bool   `tfsdk:"inventories"`
+	Hosts       []host       `tfsdk:"hosts"`
 }
 
 type host struct {
@@ -34,11 +35,30 @@ type host struct {
 	Status       types.String      `tfsdk:"last_run_status"`
 	Class        types.String      `tfsdk:"last_run_class"`
 	Outdated     types.String      `tfsdk:"outdated_since"`
+	Busy         *busy             `tfsdk:"busy"`
+	Inventory    *machine          `tfsdk:"inventory"`
+}
+
+// busy says why the host is not to be upgraded now.
+type busy struct {
+	Reason types.String `tfsdk:"reason"`
+	Until  types.String `tfsdk:"until"`
+}
+
+func busyFromAPI(said *v1.HostBusy) *busy {
+	if said == nil {
+		return nil
+	}
+	return &busy{types.StringValue(said.Reason), attribute.Time(&said.Until)}
 }
 
 // Fetch reads the hosts.
 func (m *model) Fetch(ctx context.Context, api *client.Client, tenant string) error {
-	hosts, err := api.Hosts(ctx, tenant, m.Site.ValueString())
+	list := api.Hosts
+	if m.Inventories.ValueBool() {
+		list = api.HostsWithInventories
+	}
+	hosts, err := list(ctx, tenant, m.Site.ValueString())
 	m.fromAPI(hosts)
 	return err
 }
@@ -49,22 +69,24 @@ func (m *model) fromAPI(hosts []v1.Host) {
 	for _, h := range hosts {
 		run, status, class := types.Int64Null(), types.StringNull(), types.StringNull()
 		if h.LastRun != nil {
-			run, status, class = types.Int64Value(int64(h.LastRun.ID)), types.StringValue(h.LastRun.Status), conversion.Text(h.LastRun.Class)
+			run, status, class = types.Int64Value(int64(h.LastRun.ID)), types.StringValue(h.LastRun.Status), attribute.Text(h.LastRun.Class)
 		}
 		m.Hosts = append(m.Hosts, host{
 			Hostname:     types.StringValue(h.Hostname),
-			Application:  conversion.Text(h.Application),
+			Application:  attribute.Text(h.Application),
 			Online:       types.BoolValue(h.Online),
-			LastSeen:     conversion.Time(h.LastSeen),
-			AgentVersion: conversion.Text(h.AgentVersion),
-			Role:         conversion.Text(h.Role),
+			LastSeen:     attribute.Time(h.LastSeen),
+			AgentVersion: attribute.Text(h.AgentVersion),
+			Role:         attribute.Text(h.Role),
 			Labels:       h.Labels,
 			Versions:     h.Versions,
-			VersionsAt:   conversion.Time(h.VersionsAt),
+			VersionsAt:   attribute.Time(h.VersionsAt),
 			LastRun:      run,
 			Status:       status,
 			Class:        class,
-			Outdated:     conversion.Time(h.OutdatedSince),
+			Outdated:     attribute.Time(h.OutdatedSince),
+			Busy:         busyFromAPI(h.Busy),
+			Inventory:    machineFromAPI(h.Inventory),
 		})
 	}
 	slices.SortStableFunc(m.Hosts, func(a, b host) int {

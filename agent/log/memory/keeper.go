@@ -27,14 +27,15 @@ type Keeper struct {
 	leases   map[string]Entry
 	versions map[string][]byte
 	outputs  map[string]message.Output
-	offers   map[string]offer
-	changed  chan struct{}
+	// reports are the last offer and the last inventory of each host.
+	reports map[string]report
+	changed chan struct{}
 }
 
-// offer is the packed plan that a host offers.
-type offer struct {
-	packed []byte
-	at     time.Time
+// report is what a host has told, and when.
+type report struct {
+	body []byte
+	at   time.Time
 }
 
 // ErrConflict means that the lease has another revision.
@@ -44,7 +45,7 @@ var _ gate.Keeper = (*Keeper)(nil)
 
 // NewKeeper makes an empty keeper.
 func NewKeeper() *Keeper {
-	return &Keeper{leases: map[string]Entry{}, versions: map[string][]byte{}, outputs: map[string]message.Output{}, offers: map[string]offer{}, changed: make(chan struct{})}
+	return &Keeper{leases: map[string]Entry{}, versions: map[string][]byte{}, outputs: map[string]message.Output{}, reports: map[string]report{}, changed: make(chan struct{})}
 }
 
 // put writes a lease, with the lock held.
@@ -148,17 +149,38 @@ func (k *Keeper) PutPlan(_ context.Context, _, key string, run uint64, packed []
 
 // PutOffer implements gate.Keeper.
 func (k *Keeper) PutOffer(_ context.Context, _, key string, packed []byte) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.offers[key] = offer{packed, time.Now()}
+	k.putReport("offer/"+key, packed)
 	return nil
 }
 
 // Offer implements gate.Keeper.
 func (k *Keeper) Offer(_ context.Context, _, key string) ([]byte, time.Time, error) {
+	r := k.report("offer/" + key)
+	return r.body, r.at, nil
+}
+
+// PutInventory implements gate.Keeper.
+func (k *Keeper) PutInventory(_ context.Context, _, key string, body []byte) error {
+	k.putReport("inventory/"+key, body)
+	return nil
+}
+
+// Inventory implements gate.Keeper.
+func (k *Keeper) Inventory(_ context.Context, _, key string) ([]byte, time.Time, error) {
+	r := k.report("inventory/" + key)
+	return r.body, r.at, nil
+}
+
+func (k *Keeper) putReport(name string, body []byte) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.offers[key].packed, k.offers[key].at, nil
+	k.reports[name] = report{body, time.Now()}
+}
+
+func (k *Keeper) report(name string) report {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.reports[name]
 }
 
 // Output returns what PutOutput has stored.

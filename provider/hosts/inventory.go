@@ -1,0 +1,109 @@
+package hosts
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantdatasource"
+)
+
+// machine is the Terraform model of an inventory.
+type machine struct {
+	At           types.String `tfsdk:"at"`
+	Vendor       types.String `tfsdk:"vendor"`
+	Product      types.String `tfsdk:"product"`
+	Firmware     types.String `tfsdk:"firmware"`
+	Architecture types.String `tfsdk:"architecture"`
+	Kind         types.String `tfsdk:"kind"`
+	Processor    types.String `tfsdk:"processor"`
+	Sockets      types.Int64  `tfsdk:"sockets"`
+	Cores        types.Int64  `tfsdk:"cores"`
+	Threads      types.Int64  `tfsdk:"threads"`
+	MemoryBytes  types.Int64  `tfsdk:"memory_bytes"`
+	Disks        []disk       `tfsdk:"disks"`
+	Interfaces   []network    `tfsdk:"interfaces"`
+}
+
+type disk struct {
+	Name       types.String `tfsdk:"name"`
+	Model      types.String `tfsdk:"model"`
+	Bytes      types.Int64  `tfsdk:"bytes"`
+	Rotational types.Bool   `tfsdk:"rotational"`
+	Removable  types.Bool   `tfsdk:"removable"`
+}
+
+type network struct {
+	Name      types.String `tfsdk:"name"`
+	MAC       types.String `tfsdk:"mac"`
+	Addresses []string     `tfsdk:"addresses"`
+}
+
+func machineFromAPI(v *v1.HostInventory) *machine {
+	if v == nil {
+		return nil
+	}
+	m := &machine{
+		At: attribute.Time(&v.At), Vendor: attribute.Text(v.Machine.Vendor), Product: attribute.Text(v.Machine.Product), Firmware: attribute.Text(v.Machine.Firmware),
+		Architecture: attribute.Text(v.Machine.Architecture), Kind: attribute.Text(v.Machine.Kind), Processor: attribute.Text(v.Processor.Model),
+		Sockets: number(v.Processor.Sockets), Cores: number(v.Processor.Cores), Threads: number(v.Processor.Threads), MemoryBytes: number(v.MemoryBytes),
+		Disks: []disk{}, Interfaces: []network{},
+	}
+	for _, d := range v.Disks {
+		m.Disks = append(m.Disks, disk{types.StringValue(d.Name), attribute.Text(d.Model), number(d.Bytes), types.BoolValue(d.Rotational), types.BoolValue(d.Removable)})
+	}
+	for _, n := range v.Interfaces {
+		m.Interfaces = append(m.Interfaces, network{types.StringValue(n.Name), attribute.Text(n.MAC), append([]string{}, n.Addresses...)})
+	}
+	return m
+}
+
+// number is null for 0, which stands for what the machine does not tell.
+func number[T int | int64](n T) types.Int64 {
+	if n == 0 {
+		return types.Int64Null()
+	}
+	return types.Int64Value(int64(n))
+}
+
+func inventoryAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"at":           tenantdatasource.Text("When the host told it (RFC 3339)."),
+		"vendor":       tenantdatasource.Text("The vendor of the machine; null if it does not tell."),
+		"product":      tenantdatasource.Text("The product, such as `PowerEdge R640`; null if the machine does not tell."),
+		"firmware":     tenantdatasource.Text("The vendor and version of the firmware; null if the machine does not tell."),
+		"architecture": tenantdatasource.Text("The architecture, such as `amd64` or `arm64`."),
+		"kind":         tenantdatasource.Text("`physical`, `virtual` or `container`."),
+		"processor":    tenantdatasource.Text("The model of the processors; null if they do not tell."),
+		"sockets":      integer("How many processors there are; null if they do not tell."),
+		"cores":        integer("How many cores they have; null if they do not tell."),
+		"threads":      integer("How many processors the kernel can use."),
+		"memory_bytes": integer("The memory that the kernel can use, in bytes."),
+		"disks": schema.ListNestedAttribute{
+			Computed: true, MarkdownDescription: "The disks, sorted by name.",
+			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+				"name":       tenantdatasource.Text("The name, such as `nvme0n1`."),
+				"model":      tenantdatasource.Text("The model; null if the disk does not tell."),
+				"bytes":      integer("The size in bytes."),
+				"rotational": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the kernel takes it for a disk that rotates."},
+				"removable":  schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether it is removable."},
+			}},
+		},
+		"interfaces": schema.ListNestedAttribute{
+			Computed: true, MarkdownDescription: "The network interfaces with a device or an address of their own, sorted by name.",
+			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+				"name": tenantdatasource.Text("The name, such as `eno1`."),
+				"mac":  tenantdatasource.Text("The hardware address; null if there is none."),
+				"addresses": schema.ListAttribute{
+					ElementType: types.StringType, Computed: true,
+					MarkdownDescription: "The global addresses with their prefixes, such as `192.0.2.7/24`, without temporary ones.",
+				},
+			}},
+		},
+	}
+}
+
+func integer(about string) schema.Int64Attribute {
+	return schema.Int64Attribute{Computed: true, MarkdownDescription: about}
+}
