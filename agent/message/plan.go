@@ -213,13 +213,17 @@ func PackPlan(p Plan) ([]byte, error) {
 	return packed.Bytes(), nil
 }
 
+// unpackers are used again: a new one takes 40 KiB.
+var unpackers = sync.Pool{New: func() any { return new(gzip.Reader) }}
+
 // UnpackPlan reads what PackPlan has made.
 func UnpackPlan(packed []byte) (Plan, error) {
 	if len(packed) > MaxPackedPlan {
 		return Plan{}, fmt.Errorf("cannot read plan: it has %d bytes; at most %d", len(packed), MaxPackedPlan)
 	}
-	reader, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
+	reader := unpackers.Get().(*gzip.Reader) //nolint:forcetypeassert // The pool has nothing else.
+	defer unpackers.Put(reader)
+	if err := reader.Reset(bytes.NewReader(packed)); err != nil {
 		return Plan{}, fmt.Errorf("cannot read plan: %w", err)
 	}
 	body, err := io.ReadAll(io.LimitReader(reader, MaxPlanBody+1))

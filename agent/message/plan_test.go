@@ -1,6 +1,7 @@
 package message_test
 
 import (
+	"bytes"
 	"fmt"
 	"reflect"
 	"strings"
@@ -67,6 +68,27 @@ func TestLargePlanTravels(t *testing.T) {
 	}
 	if _, err := message.DecodePlan(make([]byte, message.MaxPlanBody+1)); err == nil || !strings.Contains(err.Error(), "at most") {
 		t.Errorf("a body that is too large: %v", err)
+	}
+}
+
+// TestUnpackAfterDamage checks that a plan is read whole after packed plans that are
+// damaged: what reads them is used again.
+func TestUnpackAfterDamage(t *testing.T) {
+	t.Parallel()
+	want := message.Plan{Changes: []message.Change{{Name: "kernel", From: "6.1", To: "6.2"}}}
+	packed, err := message.PackPlan(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flipped := bytes.Clone(packed)
+	flipped[len(flipped)/2] ^= 0x55
+	for name, damaged := range map[string][]byte{"nothing": nil, "no gzip": []byte("a plan"), "cut off": packed[:len(packed)-5], "flipped": flipped} {
+		if got, err := message.UnpackPlan(damaged); err == nil {
+			t.Errorf("%s: it is read as %+v", name, got)
+		}
+		if got, err := message.UnpackPlan(packed); err != nil || !reflect.DeepEqual(got.Changes, want.Changes) {
+			t.Errorf("after %s, a plan is read as %+v, %v", name, got, err)
+		}
 	}
 }
 

@@ -151,16 +151,17 @@ func (w *World) replay(host string) {
 	if !w.fault("replay: old command", host) {
 		return
 	}
-	var old []message.Record
-	for _, r := range w.log.All() {
-		if r.Kind == message.CommandAll || r.Kind == message.CommandHost && r.Host == host {
-			old = append(old, r)
+	all := w.log.All()
+	var old []int
+	for i := range all {
+		if r := &all[i]; r.Kind == message.CommandAll || r.Kind == message.CommandHost && r.Host == host {
+			old = append(old, i)
 		}
 	}
 	if len(old) == 0 {
 		return
 	}
-	r := old[w.rng.n("replay which/"+host, len(old))]
+	r := all[old[w.rng.n("replay which/"+host, len(old))]]
 	p := gate.Push{Command: &gate.Command{Kind: r.Kind, Seq: r.Seq, Time: r.Time, Run: r.Run, Epoch: r.Epoch, Body: r.Body}}
 	body, err := json.Marshal(p)
 	w.must(err)
