@@ -16,8 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -98,7 +99,7 @@ func (f *crashFleet) open(cells []*victim) error {
 	if err != nil {
 		return err
 	}
-	token, err := tokens.Add(api.Token{Name: "test", Tenant: "acme", Allow: api.Rights()})
+	token, err := tokens.Add(principal.Token{Name: "test", Tenant: "acme", Allow: access.Rights()})
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -79,7 +79,7 @@ type Options struct {
 	// Tenants maps the name of each tenant to its controller.
 	Tenants map[string]Controller
 	Store   Store
-	Tokens  *Tokens
+	Tokens  *principal.Tokens
 	// Healthy returns why the agent cannot work, or nil.
 	Healthy func() error
 	// Reaches returns why the agent cannot reach its own log, or nil. It is nil if
@@ -130,33 +130,6 @@ func (c *call) body() ([]byte, error) {
 		return nil, problem(http.StatusBadRequest, "", "", "the body cannot be read: %v", err)
 	}
 	return body, err
-}
-
-// admit determines the token and the tenant of a request and checks the right.
-func (s *server) admit(c *call, needs Right) error {
-	if needs == Public {
-		return nil
-	}
-	token, err := s.Tokens.Bearer(c.Request)
-	if err != nil {
-		return err
-	}
-	c.by = token.Name
-	if c.tenant = c.PathValue("tenant"); c.tenant == "" {
-		c.tenant = token.Tenant
-	}
-	if err := token.allows(c.tenant, needs); err != nil {
-		return err
-	}
-	if !names.Valid(c.tenant) {
-		return badRequest("tenant", c.tenant, "is not the name of a tenant; "+names.Form)
-	}
-	controller, known := s.Tenants[c.tenant]
-	if !known {
-		return problem(http.StatusNotFound, "tenant", c.tenant, "tenant %q does not exist", c.tenant)
-	}
-	c.controller = controller
-	return nil
 }
 
 // around wraps every request: it limits the body and logs a line, which never

@@ -15,10 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format/formattest"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
 )
 
@@ -217,14 +218,14 @@ func TestTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	add := func(tenant string, allow ...api.Right) string {
-		text, err := tokens.Add(api.Token{Name: "test", Tenant: tenant, Allow: allow})
+	add := func(tenant string, allow ...access.Role) string {
+		text, err := tokens.Add(principal.Token{Name: "test", Tenant: tenant, Allow: allow})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return "Bearer " + text
 	}
-	reader, all, other := add("demo", api.Read), add(api.AnyTenant, api.Rights()...), add("other", api.Rights()...)
+	reader, all, other := add("demo", access.Reads), add(access.AnyTenant, access.Rights()...), add("other", access.Rights()...)
 	c.want(c.call("GET", statePath, "", "Authorization", ""), 401, "has no token")
 	c.want(c.call("GET", statePath, "", "Authorization", "Bearer wrong"), 401, "unknown")
 	c.want(c.call("GET", statePath, "", "Authorization", "Bearer ../../token"), 401, "unknown")
@@ -254,7 +255,7 @@ func TestTokenExpires(t *testing.T) {
 	}
 	for left, want := range map[time.Duration]int{-time.Second: 401, time.Hour: 200} {
 		expires := time.Now().Add(left)
-		text, err := tokens.Add(api.Token{Name: "test", Tenant: "demo", Allow: api.Rights(), Expires: &expires})
+		text, err := tokens.Add(principal.Token{Name: "test", Tenant: "demo", Allow: access.Rights(), Expires: &expires})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -275,9 +276,9 @@ func TestTokenFormat(t *testing.T) {
 	expires := time.Date(2126, 11, 21, 0, 0, 0, 0, time.UTC)
 	sum := sha256.Sum256([]byte(strings.TrimSuffix(name, ".json") + "\n\"test\"\n\"demo\"\n[\"read\" \"write\" \"start\"]\n2126-11-21T00:00:00Z"))
 	body, err := format.Token.Encode(struct {
-		api.Token
+		principal.Token
 		Sum string `json:"sum"`
-	}{api.Token{Name: "test", Tenant: "demo", Allow: []api.Right{api.Read, api.Write, api.Start}, Expires: &expires}, hex.EncodeToString(sum[:])})
+	}{principal.Token{Name: "test", Tenant: "demo", Allow: []access.Role{access.Reads, access.Writes, access.Starts}, Expires: &expires}, hex.EncodeToString(sum[:])})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +309,7 @@ func TestTokenFormat(t *testing.T) {
 // TestTokenNames checks that the name of a token is printable.
 func TestTokenNames(t *testing.T) {
 	t.Parallel()
-	tokens, err := api.OpenTokens(t.TempDir())
+	tokens, err := principal.OpenTokens(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,7 +317,7 @@ func TestTokenNames(t *testing.T) {
 		"me": true, "Åsa from the night shift": true, strings.Repeat("å", 63): true,
 		"": false, " ": false, "a\nb": false, "\x1b[2J": false, "a\u202eb": false, "\xff": false, strings.Repeat("a", 64): false,
 	} {
-		if _, err := tokens.Add(api.Token{Name: name, Tenant: "demo", Allow: api.Rights()}); (err == nil) != possible {
+		if _, err := tokens.Add(principal.Token{Name: name, Tenant: "demo", Allow: access.Rights()}); (err == nil) != possible {
 			t.Errorf("a token with the name %q: %v", name, err)
 		}
 	}

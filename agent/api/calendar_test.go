@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -82,7 +83,7 @@ const calendarsPath = "/v1/config/tenants/acme/os-upgrade/calendars"
 func TestCalendarObject(t *testing.T) {
 	t.Parallel()
 	m := newCalendarStore()
-	s := serve(t, m, Read, Write)
+	s := serve(t, m, access.Reads, access.Writes)
 	const xmas = calendarsPath + "/xmas"
 	const body = `{"kind":"freeze","events":[{"start":"2026-12-24T00:00:00","duration":"1440m","rrule":"FREQ=YEARLY"}]}`
 	const canonical = `{"kind":"freeze","events":[{"start":"2026-12-24T00:00","duration":"1d","timezone":"site-local","rrule":"FREQ=YEARLY"}]}`
@@ -149,7 +150,7 @@ func TestWrongCalendarIsNotStored(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := newCalendarStore()
-			s := serve(t, m, Write)
+			s := serve(t, m, access.Writes)
 			status := 400
 			if name == "too large" {
 				status = 413
@@ -168,7 +169,7 @@ func TestWrongCalendarIsNotStored(t *testing.T) {
 func TestRoomForCalendars(t *testing.T) {
 	t.Parallel()
 	m := newCalendarStore()
-	s := serve(t, m, Write)
+	s := serve(t, m, access.Writes)
 	const body = `{"kind":"freeze"}`
 	for _, name := range []string{"/a", "/b", "/c"} {
 		s.want("PUT", calendarsPath+name, body, 201, "")

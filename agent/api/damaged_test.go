@@ -7,8 +7,9 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
 )
 
@@ -49,7 +50,7 @@ func TestDamagedObject(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	token, err := s.Tokens().Add(api.Token{Name: "test", Tenant: "demo", Allow: api.Rights()})
+	token, err := s.Tokens().Add(principal.Token{Name: "test", Tenant: "demo", Allow: access.Rights()})
 	if err != nil {
 		t.Fatal(err)
 	}

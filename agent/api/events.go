@@ -70,7 +70,7 @@ func (s *server) getEvents(c *call) error {
 	}
 	defer stop()
 	c.w.Header().Set("Content-Type", "text/event-stream")
-	tokens, leave := s.Tokens.streams.Add()
+	tokens, leave := s.Tokens.Watch()
 	defer leave()
 	out := &stream{call: c, out: http.NewResponseController(c.w), changes: c.has("hosts"), allowed: s.stillAllowed(c)}
 	out.follow(changed, tokens)
@@ -81,7 +81,7 @@ func (s *server) getEvents(c *call) error {
 func (s *server) stillAllowed(c *call) func() error {
 	return func() error {
 		again := call{Request: c.Request, w: c.w}
-		err := s.admit(&again, Read)
+		err := s.admit(&again)
 		if err == nil && again.tenant != c.tenant {
 			err = fmt.Errorf("the token is now one of tenant %s", again.tenant)
 		}

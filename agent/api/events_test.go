@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -139,6 +140,6 @@ func TestStreamOfChanges(t *testing.T) {
 // TestStreamParameter checks what may be asked of a stream.
 func TestStreamParameter(t *testing.T) {
 	t.Parallel()
-	s := serve(t, &memory{}, Read)
+	s := serve(t, &memory{}, access.Reads)
 	s.want("GET", acmeState+"/events?hosts=all", "", 400, `use \"changed\" or omit the parameter`)
 }

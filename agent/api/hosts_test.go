@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 )
 
@@ -33,12 +35,12 @@ func (f *forgetter) Forget(_ context.Context, host string, d run.Deletion) error
 // TestDeleteHost checks who may delete which host, and what is answered.
 func TestDeleteHost(t *testing.T) {
 	t.Parallel()
-	tokens, err := OpenTokens(t.TempDir())
+	tokens, err := principal.OpenTokens(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	token := func(allow ...Right) string {
-		text, err := tokens.Add(Token{Name: "test", Tenant: "acme", Allow: allow})
+	token := func(allow ...access.Role) string {
+		text, err := tokens.Add(principal.Token{Name: "test", Tenant: "acme", Allow: allow})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +51,7 @@ func TestDeleteHost(t *testing.T) {
 		Site: "test", Tenants: map[string]Controller{"acme": f}, Store: f, Tokens: tokens,
 		Healthy: func() error { return nil }, Log: slog.New(slog.DiscardHandler),
 	})
-	writer, starter := token(Write), token(Read, Start)
+	writer, starter := token(access.Writes), token(access.Reads, access.Starts)
 	for _, c := range []struct {
 		token, path string
 		status      int

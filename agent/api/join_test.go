@@ -11,8 +11,9 @@ import (
 
 	"github.com/nats-io/nkeys"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/hostkey"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -39,13 +40,13 @@ func newJoining(t *testing.T) *joining {
 		}
 	})
 	j := &joining{t: t, site: s}
-	j.token = j.client("acme", api.Join)
+	j.token = j.client("acme", access.Joins)
 	return j
 }
 
-func (j *joining) client(tenant string, allow ...api.Right) string {
+func (j *joining) client(tenant string, allow ...access.Role) string {
 	j.t.Helper()
-	text, err := j.site.Tokens().Add(api.Token{Name: "ann", Tenant: tenant, Allow: allow})
+	text, err := j.site.Tokens().Add(principal.Token{Name: "ann", Tenant: tenant, Allow: allow})
 	if err != nil {
 		j.t.Fatal(err)
 	}
@@ -121,7 +122,7 @@ func TestJoinTokens(t *testing.T) {
 	if made.Tenant != "acme" || made.By != "ann" || made.State != "open" || time.Until(made.Expires) < time.Hour {
 		t.Errorf("it is %+v", made)
 	}
-	others, weak := j.client("beta", api.Rights()...), j.client("acme", api.Read, api.Write, api.Start)
+	others, weak := j.client("beta", access.Rights()...), j.client("acme", access.Reads, access.Writes, access.Starts)
 	for name, c := range map[string]struct {
 		method, path, token, body string
 		status                    int
@@ -130,9 +131,9 @@ func TestJoinTokens(t *testing.T) {
 		"another tenant's list":       {"GET", joinTokens, others, "", 403, "not valid for tenant"},
 		"another tenant's token":      {"POST", joinTokens, others, `{"host":"h","application":"a"}`, 403, "not valid for tenant"},
 		"removal by another tenant":   {"DELETE", "/v1/state/tenants/beta/os-upgrade/join-tokens/" + made.ID, others, "", 404, "has no join token"},
-		"a list without the right":    {"GET", joinTokens, weak, "", 403, `right \"join\"`},
-		"a token without the right":   {"POST", joinTokens, weak, `{"host":"h","application":"a"}`, 403, `right \"join\"`},
-		"a removal without the right": {"DELETE", joinTokens + "/" + made.ID, weak, "", 403, `right \"join\"`},
+		"a list without the right":    {"GET", joinTokens, weak, "", 403, `use a token with admin or join`},
+		"a token without the right":   {"POST", joinTokens, weak, `{"host":"h","application":"a"}`, 403, `use a token with admin or join`},
+		"a removal without the right": {"DELETE", joinTokens + "/" + made.ID, weak, "", 403, `use a token with admin or join`},
 		"a list without a token":      {"GET", joinTokens, "", "", 401, "no token"},
 		"a list with a join token":    {"GET", joinTokens, made.Token, "", 401, "unknown"},
 		"a token without a host":      {"POST", joinTokens, j.token, `{"application":"a"}`, 400, "host"},

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -112,13 +114,13 @@ type fake interface {
 
 func (m *memory) memoryOf() *memory { return m }
 
-func serve(t *testing.T, m fake, rights ...Right) *served {
+func serve(t *testing.T, m fake, rights ...access.Role) *served {
 	t.Helper()
-	tokens, err := OpenTokens(t.TempDir())
+	tokens, err := principal.OpenTokens(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := tokens.Add(Token{Name: "test", Tenant: "acme", Allow: rights})
+	token, err := tokens.Add(principal.Token{Name: "test", Tenant: "acme", Allow: rights})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +152,7 @@ func (s *served) want(method, path, body string, status int, part string, header
 func TestRolloutObject(t *testing.T) {
 	t.Parallel()
 	m := &memory{}
-	s := serve(t, m, Read, Write)
+	s := serve(t, m, access.Reads, access.Writes)
 	const body = `{"stages":[{"name":"canary","match":{"labels":{"ring":"0"}},"soak":"90m"},{"name":"rest"}],"splay":"60s"}`
 	const canonical = `{"stages":[{"name":"canary","match":{"labels":{"ring":"0"}},"soak":"1h30m"},{"name":"rest"}],"splay":"1m"}`
 	s.want("GET", rolloutPath, "", 404, `tenant \"acme\" has no rollout; create it with PUT","error-info":{"missing":"rollout"}`)
@@ -193,7 +195,7 @@ func TestRolloutObject(t *testing.T) {
 func TestWrongRolloutIsNotStored(t *testing.T) {
 	t.Parallel()
 	m := &memory{}
-	s := serve(t, m, Write)
+	s := serve(t, m, access.Writes)
 	s.want("PUT", rolloutPath, `{"stages":[{"name":"a","max-unavailable":"0"},{"name":"b"}],"on-failure":"stp"}`, 400, `"field":"stages[0].max-unavailable","value":"0"`)
 	s.want("PUT", rolloutPath, `{"on-failure":"stp"}`, 400, "did you mean stop?")
 	s.want("PUT", rolloutPath, ``, 400, "the document is empty")
@@ -208,7 +210,7 @@ func TestWrongRolloutIsNotStored(t *testing.T) {
 func TestPatchIsBasedOnWhatItMerges(t *testing.T) {
 	t.Parallel()
 	m := &memory{rollout: &v1.Rollout{Splay: "1h"}, number: 1}
-	s := serve(t, m, Write)
+	s := serve(t, m, access.Writes)
 	meanwhile := func() { m.rollout, m.number = &v1.Rollout{Splay: "1h", Reserve: "5m"}, m.number+1 }
 	m.between = meanwhile
 	s.want("PATCH", rolloutPath, `{"splay":"2h"}`, 204, "")
@@ -226,7 +228,7 @@ func TestPatchIsBasedOnWhatItMerges(t *testing.T) {
 func TestAsks(t *testing.T) {
 	t.Parallel()
 	m := &memory{}
-	s := serve(t, m, Start)
+	s := serve(t, m, access.Starts)
 	for ask, body := range map[string]string{
 		"pause": `{"reason":"r"}`, "resume": `{"reason":"r"}`, "abort": `{"reason":"r"}`,
 		"approve": `{"reason":"r","stage":"canary"}`, "release": `{"reason":"r","host":"H1.example"}`,
@@ -263,7 +265,7 @@ func TestAsks(t *testing.T) {
 func TestAskNeedsTheRightToStart(t *testing.T) {
 	t.Parallel()
 	m := &memory{}
-	s := serve(t, m, Read, Write)
+	s := serve(t, m, access.Reads, access.Writes)
 	s.want("POST", acmeState+"/abort", `{"reason":"r"}`, 403, "does not have the right")
 	if m.asked != nil {
 		t.Errorf("the controller was asked %q", m.asked)
@@ -282,7 +284,7 @@ func TestRunsFilter(t *testing.T) {
 		t.Run("right: "+query, func(t *testing.T) {
 			t.Parallel()
 			m := &memory{}
-			serve(t, m, Read).want("GET", acmeState+"/runs"+query, "", 200, `"id":41`)
+			serve(t, m, access.Reads).want("GET", acmeState+"/runs"+query, "", 200, `"id":41`)
 			got := m.filter
 			if !got.Since.Equal(want.Since) || !got.Until.Equal(want.Until) || got.Result != want.Result || got.Host != want.Host || got.Limit != want.Limit {
 				t.Errorf("asked for %+v, want %+v", got, want)
@@ -305,7 +307,7 @@ func TestRunsFilter(t *testing.T) {
 		t.Run("wrong: "+query, func(t *testing.T) {
 			t.Parallel()
 			m := &memory{}
-			serve(t, m, Read).want("GET", acmeState+"/runs"+query, "", 400, part)
+			serve(t, m, access.Reads).want("GET", acmeState+"/runs"+query, "", 400, part)
 			if m.filter != (v1.RunFilter{}) {
 				t.Errorf("asked for %+v", m.filter)
 			}

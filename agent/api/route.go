@@ -20,8 +20,9 @@ type route struct {
 	// own tells that the operation is also at the path without "/tenants/{tenant}", for
 	// the tenant of the token.
 	own bool
-	// needs is the right that it needs; Public needs no token.
-	needs Right
+	// public tells that it needs no token. Who may send any other is decided by package
+	// access, by its method and path.
+	public bool
 	// group is the chapter of the reference, summary its line there, and about what else
 	// a caller has to know.
 	group, summary, about string
@@ -99,7 +100,10 @@ func (r route) paths() []string {
 func (s *server) serving(route route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := &call{Request: r, w: w}
-		err := s.admit(c, route.needs)
+		var err error
+		if !route.public {
+			err = s.admit(c)
+		}
 		if err == nil {
 			err = c.readQuery(route.query)
 		}
@@ -148,8 +152,12 @@ var inOrder = []string{
 // would write instead of validate.
 func (c *call) readQuery(known []parameter) (err error) {
 	if c.query, err = url.ParseQuery(c.URL.RawQuery); err != nil {
-		return problem(http.StatusBadRequest, "", c.URL.RawQuery,
-			"cannot parse query %q: %v; use NAME=VALUE joined by \"&\", each percent-encoded", c.URL.RawQuery, err)
+		shown := c.URL.RawQuery
+		if strings.Contains(shown, urlToken) {
+			shown = "?"
+		}
+		return problem(http.StatusBadRequest, "", shown,
+			"cannot parse query %q: %v; use NAME=VALUE joined by \"&\", each percent-encoded", shown, err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.query)) {
 		i := slices.IndexFunc(known, func(p parameter) bool { return p.name == name })

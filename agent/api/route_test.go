@@ -1,9 +1,15 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format/formattest"
 )
 
 // TestRoutes checks that each operation is described, and that none is there twice.
@@ -39,7 +45,7 @@ func TestRoutes(t *testing.T) {
 // TestOtherMethods checks OPTIONS, HEAD and 405 (RFC 9110 9.3.2, 9.3.7 and 15.5.6).
 func TestOtherMethods(t *testing.T) {
 	t.Parallel()
-	s := serve(t, &memory{}, Read)
+	s := serve(t, &memory{}, access.Reads)
 	const path = "/v1/config/tenants/acme/os-upgrade"
 	const allow = "GET, HEAD, PUT, PATCH, DELETE, OPTIONS"
 	options := s.want("OPTIONS", path, "", http.StatusNoContent, "")
@@ -52,4 +58,37 @@ func TestOtherMethods(t *testing.T) {
 	s.want("OPTIONS", "/v1/config/nothing", "", http.StatusNotFound, "there is nothing at")
 	s.want("HEAD", "/healthz", "", http.StatusOK, "")
 	s.want("HEAD", "/v1/state/os-upgrade/start", "", http.StatusMethodNotAllowed, "")
+}
+
+// TestRolesOfRoutes shows for each operation the roles that may send it. Whoever adds an
+// operation decides here who may; the table is printed with -update, and read.
+func TestRolesOfRoutes(t *testing.T) {
+	t.Parallel()
+	var table strings.Builder
+	parameter := regexp.MustCompile(`\{\w+\}`)
+	for _, r := range routes() {
+		who := "everybody"
+		if !r.public {
+			path := parameter.ReplaceAllString(strings.Replace(r.path, "{tenant}", "acme", 1), "x")
+			var may []string
+			for _, tenant := range []string{"acme", access.AnyTenant} {
+				for _, role := range access.Roles() {
+					if access.Decide(access.Principal{Tenant: tenant, Roles: []access.Role{role}}, r.method, path) == nil {
+						may = append(may, role)
+					} else if tenant == access.AnyTenant && slices.Contains(may, role) {
+						t.Errorf("%s %s: %s may with a token of the tenant, and not with one of all", r.method, r.path, role)
+					}
+				}
+				if len(may) > 0 {
+					break
+				}
+				may = append(may, "of all tenants:")
+			}
+			who = strings.Join(may, " ")
+		}
+		_, _ = fmt.Fprintf(&table, "%-6s %s: %s\n", r.method, r.path, who)
+	}
+	lines := strings.SplitAfter(table.String(), "\n")
+	slices.Sort(lines)
+	formattest.Golden(t, "testdata/roles.txt", []byte(strings.Join(lines, "")))
 }

@@ -22,6 +22,7 @@ const (
 	groupHosts   = "Hosts"
 	groupWindows = "Windows"
 	groupJoin    = "Hosts that join"
+	groupTokens  = "Tokens"
 	groupSite    = "Site"
 )
 
@@ -66,7 +67,7 @@ func routes() []route {
 		objectRoutes(objectPath{path: configPath, noun: "os-upgrade configuration", inUse: true}, only((*server).configs)),
 		objectRoutes(objectPath{path: configPath + "/rollout", noun: "rollout"}, only((*server).rollouts)),
 		objectRoutes(objectPath{path: configPath + "/calendars/{name}", noun: "calendar", several: true}, (*server).calendar),
-		configRoutes(), stateRoutes(), runRoutes(), joinRoutes(), siteRoutes(),
+		configRoutes(), stateRoutes(), runRoutes(), joinRoutes(), tokenRoutes(), siteRoutes(),
 	)
 }
 
@@ -91,12 +92,12 @@ func objectRoutes[T any](d objectPath, of func(*server, *call) (*object[T], erro
 		deletion = append(deletion, flag("force", "Delete it though a run is under way, which goes on."))
 	}
 	base := route{
-		path: d.path, own: true, needs: Write, group: groupConfig, query: []parameter{validateParameter},
+		path: d.path, own: true, group: groupConfig, query: []parameter{validateParameter},
 		headers: []parameter{ifMatch, ifNoneMatch}, errors: []int{http.StatusPreconditionFailed, http.StatusInternalServerError},
 	}
 	get, put, patch, remove := base, base, base, base
 
-	get.method, get.needs, get.handle = http.MethodGet, Read, answering(of, (*object[T]).answerGet)
+	get.method, get.handle = http.MethodGet, answering(of, (*object[T]).answerGet)
 	get.summary, get.query = "Read the "+d.noun, []parameter{fieldsParameter, validateParameter}
 	get.returns = []response{
 		{status: http.StatusOK, about: "The object.", body: value, headers: tag},
@@ -116,7 +117,7 @@ func objectRoutes[T any](d objectPath, of func(*server, *call) (*object[T], erro
 
 func configRoutes() []route {
 	return []route{{
-		method: http.MethodGet, path: configPath + "/calendars", own: true, needs: Read, group: groupConfig, handle: (*server).getCalendars,
+		method: http.MethodGet, path: configPath + "/calendars", own: true, group: groupConfig, handle: (*server).getCalendars,
 		summary: "List the calendars",
 		query:   []parameter{fieldsParameter, flag("content", "Return each calendar with its content.")},
 		returns: ok("The calendars by name.", []v1.CalendarInfo{}),
@@ -126,12 +127,15 @@ func configRoutes() []route {
 func stateRoutes() []route {
 	get := func(path, group, summary string, handle func(*server, *call) error, body any, query ...parameter) route {
 		return route{
-			method: http.MethodGet, path: statePath + path, own: true, needs: Read, group: group, handle: handle,
+			method: http.MethodGet, path: statePath + path, own: true, group: group, handle: handle,
 			summary: summary, query: reading(query...), returns: ok("The answer.", body),
 		}
 	}
 	feed := get("/windows.ics", groupWindows, "Subscribe to the windows of the next twelve months", (*server).getFeed, nil)
-	feed.query = []parameter{siteParameter}
+	feed.query = []parameter{siteParameter, {
+		name: urlToken, schema: schema{"type": "string"},
+		about: "A token of the role calendar alone, for programs that send no Authorization header.",
+	}}
 	feed.returns = []response{{status: http.StatusOK, about: "An iCalendar text (RFC 5545).", contentType: "text/calendar", headers: map[string]string{"Content-Disposition": "The name of the file."}}}
 	events := get("/events", groupState, "Follow what happens, as server-sent events", (*server).getEvents, nil)
 	events.query = []parameter{siteParameter, oneOf("hosts", "Send all hosts of a run once, and then those that have changed.", "changed")}
@@ -145,7 +149,7 @@ func stateRoutes() []route {
 		get("/hosts/{host}", groupHosts, "Read a host with its inventory and its last reports of versions", (*server).getHost, v1.Host{}),
 		get("/hosts/{host}/offer", groupHosts, "Read what an upgrade of a host would change now", (*server).getOffer, v1.HostPlan{}),
 		{
-			method: http.MethodDelete, path: statePath + "/hosts/{host}", own: true, needs: Write, group: groupHosts, handle: (*server).deleteHost,
+			method: http.MethodDelete, path: statePath + "/hosts/{host}", own: true, group: groupHosts, handle: (*server).deleteHost,
 			summary: "Forget a host that will not come back", errors: []int{http.StatusPreconditionFailed},
 			query:   []parameter{siteParameter, {name: "reason", about: "Why; it is stored with the run under way.", schema: schema{"type": "string", "maxLength": v1.MaxReason}}},
 			returns: []response{{status: http.StatusNoContent, about: "The host is deleted."}},
@@ -161,13 +165,13 @@ func stateRoutes() []route {
 func runRoutes() []route {
 	get := func(path, summary string, handle func(*server, *call) error, body any, query ...parameter) route {
 		return route{
-			method: http.MethodGet, path: statePath + "/runs" + path, own: true, needs: Read, group: groupRuns, handle: handle,
+			method: http.MethodGet, path: statePath + "/runs" + path, own: true, group: groupRuns, handle: handle,
 			summary: summary, query: reading(query...), returns: ok("The answer.", body),
 		}
 	}
 	post := func(operation, summary string, handle func(*server, *call) error, takes any) route {
 		return route{
-			method: http.MethodPost, path: statePath + "/" + operation, own: true, needs: Start, group: groupRuns, handle: handle,
+			method: http.MethodPost, path: statePath + "/" + operation, own: true, group: groupRuns, handle: handle,
 			summary: summary, query: []parameter{siteParameter}, takes: takes, returns: ok("The run.", v1.Run{}), errors: []int{http.StatusPreconditionFailed},
 		}
 	}
@@ -204,7 +208,7 @@ func runRoutes() []route {
 
 func joinRoutes() []route {
 	const tokens = statePath + "/join-tokens"
-	base := route{own: true, needs: Join, group: groupJoin, query: []parameter{siteParameter}}
+	base := route{own: true, group: groupJoin, query: []parameter{siteParameter}}
 	list, create, remove := base, base, base
 	list.method, list.path, list.handle, list.query = http.MethodGet, tokens, joining((*server).getJoinTokens), reading()
 	list.summary, list.returns = "List join tokens, without their secrets", ok("The tokens.", []v1.JoinToken{})
@@ -215,11 +219,11 @@ func joinRoutes() []route {
 	remove.summary, remove.returns = "Withdraw a join token", []response{{status: http.StatusNoContent, about: "The token is withdrawn."}}
 	return []route{
 		{
-			method: http.MethodGet, path: "/v1/join/ca", needs: Public, group: groupJoin, handle: joining((*server).getAuthority),
+			method: http.MethodGet, path: "/v1/join/ca", public: true, group: groupJoin, handle: joining((*server).getAuthority),
 			summary: "Read the certificates to trust for the site", returns: ok("The certificates.", v1.Authority{}), errors: []int{http.StatusNotFound},
 		},
 		{
-			method: http.MethodPost, path: "/v1/join", needs: Public, group: groupJoin, handle: joining((*server).postJoin),
+			method: http.MethodPost, path: "/v1/join", public: true, group: groupJoin, handle: joining((*server).postJoin),
 			summary: "Join the site as a host", about: "The Authorization header has a join token.",
 			takes: v1.Join{}, returns: ok("All that the worker of the host needs.", v1.Joined{}),
 			errors: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusTooManyRequests},
@@ -228,14 +232,35 @@ func joinRoutes() []route {
 	}
 }
 
+func tokenRoutes() []route {
+	const tokens = "/v1/state" + ofTenant + "/strongbox/tokens"
+	at := map[string]string{"Location": "The path of the token."}
+	base := route{path: tokens + "/{id}", own: true, group: groupTokens, query: []parameter{siteParameter}}
+	list, create, get, remove, rotate := base, base, base, base, base
+	list.method, list.path, list.handle, list.query = http.MethodGet, tokens, (*server).getTokens, reading()
+	list.summary, list.returns = "List the tokens, without their texts", ok("The tokens.", []v1.Token{})
+	create.method, create.path, create.handle, create.takes = http.MethodPost, tokens, (*server).postToken, v1.NewToken{}
+	create.summary = "Make a token"
+	create.returns = []response{{status: http.StatusCreated, about: "The token, whose text is in this answer alone.", body: v1.Token{}, headers: at}}
+	get.method, get.handle, get.query = http.MethodGet, (*server).getToken, reading()
+	get.summary, get.returns = "Read a token, without its text", ok("The token.", v1.Token{})
+	remove.method, remove.handle = http.MethodDelete, (*server).deleteToken
+	remove.summary, remove.returns = "Withdraw a token", []response{{status: http.StatusNoContent, about: "The token is withdrawn: the next request with it is refused, and its event streams end."}}
+	rotate.method, rotate.path, rotate.handle, rotate.takes = http.MethodPost, tokens+"/{id}/rotate", (*server).postRotate, v1.Rotation{}
+	rotate.optional, rotate.errors = true, []int{http.StatusConflict}
+	rotate.summary = "Make a token in place of another"
+	rotate.returns = []response{{status: http.StatusCreated, about: "The new token, with the properties of the old one. Its text is in this answer alone.", body: v1.Token{}, headers: at}}
+	return []route{list, create, get, remove, rotate}
+}
+
 func siteRoutes() []route {
 	return []route{
 		{
-			method: http.MethodGet, path: "/healthz", needs: Public, group: groupSite, handle: (*server).healthz,
+			method: http.MethodGet, path: "/healthz", public: true, group: groupSite, handle: (*server).healthz,
 			summary: "Ask whether the process works", returns: ok("It does.", v1.Health{}),
 		},
 		{
-			method: http.MethodGet, path: "/readyz", needs: Public, group: groupSite, handle: (*server).readyz,
+			method: http.MethodGet, path: "/readyz", public: true, group: groupSite, handle: (*server).readyz,
 			summary: "Ask whether each controller may send commands", returns: ok("Each may.", v1.Health{}),
 		},
 	}

@@ -11,7 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
 )
 
@@ -24,7 +25,7 @@ func TestTokenOfAnotherTenant(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := tokens.Add(api.Token{Name: "other", Tenant: "other", Allow: api.Rights()})
+	text, err := tokens.Add(principal.Token{Name: "other", Tenant: "other", Allow: access.Rights()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +82,7 @@ func TestEventsEndWithTheirToken(t *testing.T) {
 			ended, opened := (<-chan struct{})(nil), false
 			for valid := kind.valid; !opened; valid *= 2 { // On a busy machine it may expire before the stream is open.
 				expires = time.Now().Add(valid)
-				text, err := tokens.Add(api.Token{Name: name, Tenant: "demo", Allow: []api.Right{api.Read}, Expires: &expires})
+				text, err := tokens.Add(principal.Token{Name: name, Tenant: "demo", Allow: []access.Role{access.Reads}, Expires: &expires})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -109,11 +111,11 @@ func (b broken) Start(context.Context, string, v1.Start) (v1.Run, error) { retur
 // the agent is not ready (AV-10), and 400 to a malformed query.
 func TestUnready(t *testing.T) {
 	t.Parallel()
-	tokens, err := OpenTokens(t.TempDir())
+	tokens, err := principal.OpenTokens(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := tokens.Add(Token{Name: "test", Tenant: "acme", Allow: Rights()})
+	token, err := tokens.Add(principal.Token{Name: "test", Tenant: "acme", Allow: access.Rights()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +135,7 @@ func TestUnready(t *testing.T) {
 	}
 	fill := strings.NewReplacer("{tenant}", "acme", "{host}", "h01", "{id}", "1", "{name}", "x")
 	for _, r := range routes() {
-		if r.group == groupJoin {
+		if r.group == groupJoin || r.group == groupTokens {
 			continue // They need no controller.
 		}
 		for _, pattern := range r.paths() {

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
@@ -36,7 +37,7 @@ func (c *clockwork) Windows(_ context.Context, from, to time.Time, count int) ([
 func TestWindows(t *testing.T) {
 	t.Parallel()
 	c := &clockwork{}
-	s := serve(t, c, Read)
+	s := serve(t, c, access.Reads)
 	// Within ten years of now, whenever that is.
 	from := time.Now().UTC().Truncate(time.Hour).AddDate(1, 0, 0)
 	to := from.AddDate(0, 1, 0)
@@ -55,7 +56,7 @@ func TestWindows(t *testing.T) {
 func TestWindowsDefaults(t *testing.T) {
 	t.Parallel()
 	c := &clockwork{}
-	s := serve(t, c, Read)
+	s := serve(t, c, access.Reads)
 	before := time.Now()
 	s.want("GET", "/v1/state/os-upgrade/windows", "", 200, `"length":"4h"`)
 	after := time.Now()
@@ -84,13 +85,13 @@ func TestWrongWindowsQuery(t *testing.T) {
 		t.Run(query, func(t *testing.T) {
 			t.Parallel()
 			c := &clockwork{}
-			serve(t, c, Read).want("GET", acmeState+"/windows?"+query, "", 400, part)
+			serve(t, c, access.Reads).want("GET", acmeState+"/windows?"+query, "", 400, part)
 			if c.count != 0 {
 				t.Error("the controller was asked")
 			}
 		})
 	}
-	serve(t, &clockwork{}, Write).want("GET", acmeState+"/windows", "", 403, "does not have the right")
+	serve(t, &clockwork{}, access.Writes).want("GET", acmeState+"/windows", "", 403, "does not have the right")
 }
 
 // slow is a controller whose Windows returns when its client is gone.
@@ -114,7 +115,7 @@ func TestManyFeeds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := &slow{}
-		s := serve(t, c, Read)
+		s := serve(t, c, access.Reads)
 		var clients sync.WaitGroup
 		var refused atomic.Int32
 		ctx, gone := context.WithCancel(t.Context())
@@ -155,7 +156,7 @@ func TestManyFeeds(t *testing.T) {
 func TestFeed(t *testing.T) {
 	t.Parallel()
 	c := &clockwork{}
-	s := serve(t, c, Read)
+	s := serve(t, c, access.Reads)
 	header := s.want("GET", acmeState+"/windows.ics", "", 200, "\r\nDTSTART:")
 	if got := header.Get("Content-Type"); got != "text/calendar; charset=utf-8" {
 		t.Errorf("content type %q", got)

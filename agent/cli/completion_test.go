@@ -69,7 +69,7 @@ func TestBashCompletion(t *testing.T) {
 		{"commands", []string{"re"}, "recover|release|restore|resume|retry"},
 		{"commands after a flag with a value", []string{"--log-level", "debug", "wat"}, "watch"},
 		{"the value of a flag is no command", []string{"--log-level", "start", "wat"}, "watch"},
-		{"commands of a command", []string{"credentials", ""}, "host|join-token|list|remove|token"},
+		{"commands of a command", []string{"credentials", ""}, "host|join-token|list|remove|rotate|token"},
 		{"flags of a command", []string{"start", "--w"}, "--wait"},
 		{"flags of a command's command", []string{"credentials", "token", "--n"}, "--name|--new-site"},
 		{"flags of the program, at a command", []string{"start", "--log"}, "--log-level"},
@@ -147,7 +147,7 @@ func TestCompletionScripts(t *testing.T) {
 		`'--log-level=[How much to log to standard error\: debug, info, warn or error.]:log-level:(debug info warn error)'`,
 		`'(-o --output)'{-o,--output=}'[Output format\: text or json.]:output:(text json)'`,
 		`'--data=[The site'\''s folder.]:data:_files'`, `:data:_files -/'`, `'*--host=[`, `'*'{-f,--file=}'[`,
-		`'1:shell:(bash zsh fish)'`, `'1:file:_files'`, `:allow:_values -s , allow read write start join'`,
+		`'1:shell:(bash zsh fish)'`, `'1:file:_files'`, `:allow:_values -s , allow admin operator approver viewer calendar read write start join'`,
 	} {
 		if !strings.Contains(zsh, part) {
 			t.Errorf("the script for zsh has no %s", part)

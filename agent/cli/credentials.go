@@ -16,10 +16,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
 )
 
@@ -30,6 +31,7 @@ type credentialsCommand struct {
 	Host      keyCommand              `cmd:"" help:"Make a key for a host and write it to a file."`
 	JoinToken joinTokenCommand        `cmd:"" help:"Make, list and remove tokens with which hosts join."`
 	List      listCredentialsCommand  `cmd:"" help:"List the tokens and host keys, without their secrets."`
+	Rotate    rotateTokenCommand      `cmd:"" help:"Make another token in place of one, and print it. The old one is withdrawn."`
 	Remove    removeCredentialCommand `cmd:"" help:"Withdraw a token or a host key. Whoever is connected with the key is disconnected within a second."`
 }
 
@@ -55,7 +57,7 @@ func (f *siteFolder) check(tenant string) error {
 		return fmt.Errorf("data: no site has run in %s; %s", f.Data, right)
 	case err != nil:
 		return fmt.Errorf("data: %w", err)
-	case tenant == api.AnyTenant:
+	case tenant == access.AnyTenant:
 		return nil
 	}
 	served, err := site.Tenants(f.Data)
@@ -94,16 +96,13 @@ type tokenCommand struct {
 	siteFolder
 	Tenant string   `help:"Tenant that it is valid for; * for all." required:""`
 	Name   string   `help:"Name of its owner; runs that it starts bear this name." required:""`
-	Allow  []string `help:"What it allows: read, write, start, join (make join tokens)." default:"read,write,start" enum:"read,write,start,join"`
+	Allow  []string `help:"What it allows: the roles admin, operator, approver, viewer, calendar (the calendar feed, also in a URL), or the single rights read, write, start, join (make join tokens)." default:"read,write,start" enum:"admin,operator,approver,viewer,calendar,read,write,start,join"`
 	Valid  length   `help:"How long it is valid, such as 90d or 12h (default: until it is removed)." placeholder:"TIME"`
 }
 
 // Run implements the command.
 func (c *tokenCommand) Run(out io.Writer) error {
-	token := api.Token{Name: c.Name, Tenant: c.Tenant}
-	for _, right := range c.Allow {
-		token.Allow = append(token.Allow, api.Right(right))
-	}
+	token := principal.Token{Name: c.Name, Tenant: c.Tenant, Allow: c.Allow}
 	if c.Valid > 0 {
 		end := time.Now().Add(time.Duration(c.Valid)).UTC().Truncate(time.Second)
 		token.Expires = &end
@@ -127,8 +126,8 @@ func (c *tokenCommand) Run(out io.Writer) error {
 }
 
 // misused validates the values of a token.
-func (c *tokenCommand) misused(token api.Token) error {
-	if err := token.Check(); err != nil || token.Tenant == api.AnyTenant {
+func (c *tokenCommand) misused(token principal.Token) error {
+	if err := token.Check(); err != nil || token.Tenant == access.AnyTenant {
 		return err
 	}
 	if err := checkName("tenant", c.Tenant, "a tenant"); err != nil {

@@ -15,12 +15,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/controller"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
 	memlog "github.com/osupgrade/terraform-provider-osupgrade/agent/log/memory"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -119,11 +121,11 @@ func play(t *testing.T, want intended, hosts []string, act func(*scene)) {
 
 // serve serves the API on connections in memory.
 func (s *scene) serve(ctx context.Context, parts *sync.WaitGroup, c *controller.Controller) {
-	tokens, err := api.OpenTokens(s.t.TempDir())
+	tokens, err := principal.OpenTokens(s.t.TempDir())
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	secret, err := tokens.Add(api.Token{Name: "ann", Tenant: "acme", Allow: api.Rights()})
+	secret, err := tokens.Add(principal.Token{Name: "ann", Tenant: "acme", Allow: access.Rights()})
 	if err != nil {
 		s.t.Fatal(err)
 	}

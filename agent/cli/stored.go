@@ -20,7 +20,9 @@ import (
 type storedCredential struct {
 	kind, owner, tenant, note, id string
 	made                          time.Time
-	remove                        func() error
+	// used is when a token was last used; zero means never, or that nobody knows.
+	used   time.Time
+	remove func() error
 	// removed tells what follows from its removal.
 	removed string
 }
@@ -71,11 +73,9 @@ func (f *credentialFolder) tokens() ([]storedCredential, error) {
 	}
 	all := make([]storedCredential, 0, len(tokens))
 	for _, t := range tokens {
-		k := storedCredential{kind: "token", owner: t.Name, tenant: t.Tenant, id: t.ID, made: t.Made, removed: "the next request with it is refused"}
+		k := storedCredential{kind: "token", owner: t.Name, tenant: t.Tenant, id: t.ID, made: t.Since, used: t.Used, removed: "the next request with it is refused"}
 		k.remove = func() error { return opened.Remove(t.ID) }
-		for _, right := range t.Allow {
-			k.note += string(right) + " "
-		}
+		k.note = strings.Join(t.Allow, " ") + " "
 		if t.Expires != nil {
 			k.note += "until " + t.Expires.UTC().Format(time.RFC3339)
 		}
@@ -128,9 +128,13 @@ func (c *listCredentialsCommand) Run(out io.Writer) error {
 		return err
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "ID\tKIND\tTENANT\tOWNER\tMADE\tALLOWS")
+	_, _ = fmt.Fprintln(table, "ID\tKIND\tTENANT\tOWNER\tMADE\tLAST USED\tALLOWS")
 	for _, k := range all {
-		_, _ = fmt.Fprintf(table, "%.*s\t%s\t%s\t%s\t%s\t%s\n", shortID, k.id, k.kind, k.tenant, k.owner, k.made.UTC().Format(time.RFC3339), strings.TrimSpace(k.note))
+		used := "-"
+		if !k.used.IsZero() {
+			used = k.used.UTC().Format("2006-01-02T15:04Z")
+		}
+		_, _ = fmt.Fprintf(table, "%.*s\t%s\t%s\t%s\t%s\t%s\t%s\n", shortID, k.id, k.kind, k.tenant, k.owner, k.made.UTC().Format(time.RFC3339), used, strings.TrimSpace(k.note))
 	}
 	return table.Flush()
 }
@@ -141,26 +145,68 @@ type removeCredentialCommand struct {
 	ID string `arg:"" help:"Id of the token or host key, as credentials list shows it."`
 }
 
+// find returns the one credential whose id begins so.
+func (f *credentialFolder) find(id string) (found storedCredential, err error) {
+	if len(id) < leastID {
+		return found, misusedf("id: %q is too short; use at least %d characters of what credentials list shows", id, leastID)
+	}
+	all, err := f.all()
+	if err != nil {
+		return found, err
+	}
+	all = slices.DeleteFunc(all, func(k storedCredential) bool { return !strings.HasPrefix(k.id, id) })
+	switch {
+	case len(all) == 0:
+		return found, fmt.Errorf("id: %.200q is the id of no token and no host key in %s; see credentials list", id, f.Data)
+	case len(all) > 1:
+		return found, misusedf("id: %q begins the ids of %d credentials; use more of it", id, len(all))
+	}
+	return all[0], nil
+}
+
 // Run implements the command.
 func (c *removeCredentialCommand) Run(out io.Writer) error {
-	if len(c.ID) < leastID {
-		return misusedf("id: %q is too short; use at least %d characters of what credentials list shows", c.ID, leastID)
-	}
-	all, err := c.all()
+	k, err := c.find(c.ID)
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(k storedCredential) bool { return !strings.HasPrefix(k.id, c.ID) })
-	switch {
-	case len(all) == 0:
-		return fmt.Errorf("id: %.200q is the id of no token and no host key in %s; see credentials list", c.ID, c.Data)
-	case len(all) > 1:
-		return misusedf("id: %q begins the ids of %d credentials; use more of it", c.ID, len(all))
-	}
-	k := all[0]
 	if err := k.remove(); err != nil {
 		return fmt.Errorf("cannot remove %s: %w", c.ID, err)
 	}
 	_, err = fmt.Fprintf(out, "Removed the %s of %s of tenant %s: %s.\n", k.kind, k.owner, k.tenant, k.removed)
+	return err
+}
+
+// rotateTokenCommand makes a token in place of another.
+type rotateTokenCommand struct {
+	credentialFolder
+	ID      string `arg:"" help:"Id of the token, as credentials list shows it."`
+	Overlap length `help:"How long the old token stays good, such as 1h, so that who has it can change it in peace (default: not at all)." placeholder:"TIME"`
+}
+
+// Help describes the command.
+func (c *rotateTokenCommand) Help() string {
+	return `The new token has the name, tenant, roles and end of the old one. The key of a host is rotated on the
+host itself: osupgrade-agent worker rotate-key.`
+}
+
+// Run implements the command.
+func (c *rotateTokenCommand) Run(out io.Writer) error {
+	k, err := c.find(c.ID)
+	if err != nil {
+		return err
+	}
+	if k.kind != "token" {
+		return misusedf("id: %q is the id of a %s, which is rotated on its host: osupgrade-agent worker rotate-key", c.ID, k.kind)
+	}
+	tokens, err := site.OpenTokens(c.Data)
+	if err != nil {
+		return err
+	}
+	text, err := tokens.Rotate(k.id, time.Duration(c.Overlap), time.Now())
+	if err != nil {
+		return fmt.Errorf("cannot rotate %s: %w", c.ID, err)
+	}
+	_, err = fmt.Fprintln(out, text)
 	return err
 }

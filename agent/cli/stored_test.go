@@ -40,14 +40,21 @@ func TestKeptCredentials(t *testing.T) {
 	run(exitOK, "token", "--tenant", "*", "--name", "ann")
 	run(exitOK, "host", "--tenant", "acme", "--host", "h01", "--out", filepath.Join(dir, "h01.key"))
 	out := run(exitOK, "list")
-	want := regexp.MustCompile(`^ID +KIND +TENANT +OWNER +MADE +ALLOWS
-(U\w{11}) +key +acme +h01 +\S+Z\s+
-(\w{12}) +token +\* +ann +\S+Z +read write start
-(\w{12}) +token +acme +ci +\S+Z +read until \S+Z
+	want := regexp.MustCompile(`^ID +KIND +TENANT +OWNER +MADE +LAST USED +ALLOWS
+(U\w{11}) +key +acme +h01 +\S+Z +- *
+(\w{12}) +token +\* +ann +\S+Z +- +read write start
+(\w{12}) +token +acme +ci +\S+Z +- +read until \S+Z
 $`)
 	found := want.FindStringSubmatch(out)
 	if found == nil || strings.Contains(out, secret) {
 		t.Fatalf("it lists\n%s", out)
+	}
+	next := strings.TrimSpace(run(exitOK, "rotate", found[3], "--overlap", "1h"))
+	if out := run(exitOK, "list"); !strings.HasPrefix(next, "osu_") || next == secret || strings.Count(out, " ci ") != 2 || strings.Contains(out, next) {
+		t.Errorf("after the rotation to %s it lists\n%s", next, out)
+	}
+	if out := run(exitUsage, "rotate", found[1]); !strings.Contains(out, "is the id of a key, which is rotated on its host") {
+		t.Errorf("it says %s", out)
 	}
 	for id, says := range map[string]string{found[1]: "Removed the key of h01 of tenant acme: a worker", found[3][:leastID]: "Removed the token of ci of tenant acme: the next request"} {
 		if out := run(exitOK, "remove", id); !strings.Contains(out, says) {
@@ -60,7 +67,7 @@ $`)
 	if out := run(exitUsage, "remove", "U"); !strings.Contains(out, "too short") {
 		t.Errorf("it says %s", out)
 	}
-	if out := run(exitOK, "list"); strings.Count(out, "\n") != 2 || !strings.Contains(out, found[2]) {
+	if out := run(exitOK, "list"); strings.Count(out, "\n") != 3 || !strings.Contains(out, found[2]) {
 		t.Errorf("it lists\n%s", out)
 	}
 }

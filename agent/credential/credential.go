@@ -27,6 +27,9 @@ type Store interface {
 	Get(name string) ([]byte, error)
 	// Put makes an entry durable. It counts at once.
 	Put(name string, body []byte) error
+	// Update replaces an entry by what change makes of it, in one step: nobody else
+	// changes or removes it meanwhile. os.ErrNotExist when there is none of that name.
+	Update(name string, change func(body []byte) ([]byte, error)) error
 	// Remove removes an entry durably; os.ErrNotExist when there is none of that name.
 	Remove(name string) error
 	// List returns all entries by name.
@@ -73,8 +76,31 @@ func (f *Folder) Put(name string, body []byte) error {
 	return durable.WriteFile(f.path(name), body, 0o600)
 }
 
-// Remove implements Store.
+// Update implements Store.
+func (f *Folder) Update(name string, change func(body []byte) ([]byte, error)) error {
+	lock, err := durable.WaitForFolder(f.dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }()
+	body, err := f.Get(name)
+	if err != nil {
+		return err
+	}
+	if body, err = change(body); err != nil {
+		return err
+	}
+	return f.Put(name, body)
+}
+
+// Remove implements Store. Without the lock an update under way would bring the entry
+// back that a command of the site's machine has just withdrawn.
 func (f *Folder) Remove(name string) error {
+	lock, err := durable.WaitForFolder(f.dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }()
 	if err := os.Remove(f.path(name)); err != nil {
 		return err
 	}

@@ -39,6 +39,14 @@ func TestFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	same := func(body []byte) ([]byte, error) { return body, nil }
+	if err := again.Update("none", same); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what is not there is updated: %v", err)
+	}
+	refused := errors.New("refused")
+	if err := again.Update("a", func([]byte) ([]byte, error) { return nil, refused }); !errors.Is(err, refused) {
+		t.Errorf("an update that fails: %v", err)
+	}
 	if got, err := again.Get("a"); err != nil || string(got) != "one" {
 		t.Errorf("it is %q, %v", got, err)
 	}

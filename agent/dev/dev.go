@@ -15,8 +15,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
 )
 
@@ -162,11 +163,11 @@ func (d *Dev) gather(ctx context.Context, want int) error {
 }
 
 // ownToken returns the token of this folder, which the first start makes.
-func ownToken(tokens *api.Tokens, path, tenant string) (string, error) {
+func ownToken(tokens *principal.Tokens, path, tenant string) (string, error) {
 	if kept, err := os.ReadFile(path); err == nil {
 		return string(kept), nil
 	}
-	token, err := tokens.Add(api.Token{Name: "dev", Tenant: tenant, Allow: api.Rights()})
+	token, err := tokens.Add(principal.Token{Name: "dev", Tenant: tenant, Allow: []access.Role{access.Admin}})
 	if err != nil {
 		return "", err
 	}

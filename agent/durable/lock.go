@@ -58,3 +58,21 @@ func describe(file *os.File, holder string) error {
 // Close releases the lock. The file stays: removing it would let two processes
 // lock two files of the same name.
 func (l *Lock) Close() error { return l.file.Close() }
+
+// WaitForFolder locks a folder itself, against all others that do, in this process or
+// another. It waits for them: it is for steps that take no time.
+func WaitForFolder(path string) (*Lock, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot lock %s: %w", path, err)
+	}
+	for {
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX)
+		if err == nil {
+			return &Lock{file: file}, nil
+		}
+		if !errors.Is(err, unix.EINTR) {
+			return nil, errors.Join(fmt.Errorf("cannot lock %s: %w", path, err), file.Close())
+		}
+	}
+}

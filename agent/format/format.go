@@ -76,6 +76,8 @@ var (
 	// HostKey and Token let a host and a client in.
 	HostKey = Kind{"host key", 1}
 	Token   = Kind{"token", 1}
+	// TokenUse says when each token was last used.
+	TokenUse = Kind{"last uses of tokens", 1}
 	// JoinToken lets a host join.
 	JoinToken = Kind{"join token", 1}
 	// Journal is what a worker remembers, Plan what it has prepared, Identity what its

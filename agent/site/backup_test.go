@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,9 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -63,7 +63,7 @@ func fill(t *testing.T, s *Site) (store.Revision, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := s.Tokens().Add(api.Token{Name: "ci", Tenant: "acme", Allow: api.Rights()})
+	token, err := s.Tokens().Add(principal.Token{Name: "ci", Tenant: "acme", Allow: access.Rights()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,9 +152,7 @@ func checkRestored(t *testing.T, dir, before, token string, base store.Revision)
 	if _, err := s.Store().PutConfig(t.Context(), "acme", config, revision); err != nil {
 		t.Errorf("the revision of now is not taken: %v", err)
 	}
-	request := httptest.NewRequest("GET", "/", nil)
-	request.Header.Set("Authorization", "Bearer "+token)
-	if _, err := s.Tokens().Bearer(request); err != nil {
+	if _, err := s.Tokens().Find(token, time.Now()); err != nil {
 		t.Errorf("the token is not taken: %v", err)
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -64,7 +65,7 @@ type Site struct {
 	hosts   *natsd.Hosts
 	guards  *guard.File
 	store   *store.Store
-	tokens  *api.Tokens
+	tokens  *principal.Tokens
 	tenants map[string]api.Controller
 	// controllers are those of the tenants.
 	controllers []*controller.Controller
@@ -93,8 +94,8 @@ func OpenHosts(dir string) (*natsd.Hosts, error) {
 
 // OpenTokens opens the folder of the tokens that a site in dir takes, also
 // while it runs.
-func OpenTokens(dir string) (*api.Tokens, error) {
-	return api.OpenTokens(filepath.Join(dir, "credentials", "tokens"))
+func OpenTokens(dir string) (*principal.Tokens, error) {
+	return principal.OpenTokens(filepath.Join(dir, "credentials", "tokens"))
 }
 
 // Open starts a site and returns once it answers requests. It runs until
@@ -151,7 +152,7 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 		}
 	}
 	s.keepCertificates(running, apiPair, natsPair)
-	s.parts.Go(func() { s.tokens.Watch(running, o.Log) })
+	s.parts.Go(func() { s.tokens.Run(running, o.Log) })
 	s.parts.Go(func() { s.renewOwn(running, o.Dir) })
 	joining, err := s.joining(o)
 	if err != nil {
@@ -290,7 +291,7 @@ func (s *Site) Store() *store.Store { return s.store }
 func (s *Site) Hosts() *natsd.Hosts { return s.hosts }
 
 // Tokens are the tokens that this site takes.
-func (s *Site) Tokens() *api.Tokens { return s.tokens }
+func (s *Site) Tokens() *principal.Tokens { return s.tokens }
 
 // Close stops everything, the API first and the store last.
 func (s *Site) Close() error {

@@ -11,12 +11,13 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/certificate/certtest"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 )
 
 // certificates makes a self-signed certificate for 127.0.0.1 and returns its files.
@@ -52,7 +53,7 @@ func TestTLS(t *testing.T) {
 
 func checkAPI(t *testing.T, s *Site, cert string) {
 	t.Helper()
-	token, err := s.Tokens().Add(api.Token{Name: "test", Tenant: "acme", Allow: api.Rights()})
+	token, err := s.Tokens().Add(principal.Token{Name: "test", Tenant: "acme", Allow: access.Rights()})
 	if err != nil {
 		t.Fatal(err)
 	}

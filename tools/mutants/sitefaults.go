@@ -136,18 +136,38 @@ var siteFaults = []fault{
 		by:  tests("agent/api", "TestPatchIsBasedOnWhatItMerges"),
 	},
 	{
-		name: "right-of-a-token-is-not-checked", in: "agent/api.Token.allows",
-		old: `case !slices.Contains(t.Allow, needs):`, new: `case !slices.Contains(t.Allow, needs) && len(t.Allow) == 0:`,
-		by: tests("agent/api", "TestTokens|TestAskNeedsTheRightToStart"),
+		name: "right-of-a-token-is-not-checked", in: "agent/access.Decide",
+		old: `if allows(rules[role], operation, segments) {`, new: `if operation != "" && role != "" {`,
+		by: tests("agent/access", "TestDecide"),
 	},
 	{
-		name: "tenant-of-a-token-is-not-checked", in: "agent/api.Token.allows",
-		old: `case t.Tenant != AnyTenant && t.Tenant != tenant:`, new: `case t.Tenant == "" && t.Tenant != tenant:`,
-		by: tests("agent/api", "TestTokens|TestAskNeedsTheRightToStart"),
+		name: "tenant-of-a-token-is-not-checked", in: "agent/access.Decide",
+		old: `tenant != "" && who.Tenant != AnyTenant && who.Tenant != tenant`, new: `who.Tenant == ""`,
+		by: tests("agent/access", "TestDecide|TestForeign"),
 	},
 	{
-		name: "expiry-of-a-token-is-not-checked", in: "agent/api.Tokens.Bearer",
-		old: `time.Now().After(*token.Expires) {`, new: `token.Expires.IsZero() {`,
-		by: tests("agent/api", "TestTokenExpires"),
+		name: "site-is-open-to-tokens-of-a-tenant", in: "agent/access.Decide",
+		old: `tenant == "" && who.Tenant != AnyTenant`, new: `who.Tenant == ""`,
+		by: tests("agent/access", "TestDecide"),
+	},
+	{
+		name: "rejection-does-not-count", in: "agent/access.allows",
+		old: `most, verdict = pattern, !rejected`, new: `most, verdict = pattern, true`,
+		by: tests("agent/access", "TestDecide|TestAllows"),
+	},
+	{
+		name: "expiry-of-a-token-is-not-checked", in: "agent/principal.Token.expired",
+		old: `!now.Before(*t.Expires)`, new: `t.Expires.IsZero()`,
+		by: tests("agent/principal", "TestRotate"),
+	},
+	{
+		name: "withdrawn-token-comes-back", in: "agent/principal.Tokens.Rotate",
+		old: `errors.Join(err, t.Remove(ID(text)))`, new: `err`,
+		by: tests("agent/principal", "TestRotateAndRemove"),
+	},
+	{
+		name: "strong-token-in-a-url", in: "agent/api.server.token",
+		old: `inURL && !token.ForURL()`, new: `inURL && token.Name == ""`,
+		by: tests("agent/api", "TestCalendarToken"),
 	},
 }

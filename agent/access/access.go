@@ -1,0 +1,252 @@
+// Package access decides who may do what over REST.
+//
+// Decide is the one place of that decision: a principal, a method and a path go in,
+// and nil or the reason why not comes out. What no rule allows is refused. It reads no
+// clock, no file and no request; who a principal is was proved before.
+package access
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Operation is what a request does to that which its path names.
+type Operation string
+
+// The operations (AV-71): PUT and PATCH update, POST creates an entry of the
+// configuration and executes anything else.
+const (
+	Create  Operation = "create"
+	Read    Operation = "read"
+	Update  Operation = "update"
+	Delete  Operation = "delete"
+	Execute Operation = "execute"
+)
+
+// Rule says of the paths that match a pattern which operations on them are allowed
+// and which rejected. It is silent about all others.
+type Rule struct {
+	// Path is a pattern of whole segments: "*" is any one of them, "**" at the end is
+	// any number of them, none included.
+	Path          string
+	Allow, Reject []Operation
+}
+
+// AnyTenant is the tenant of a principal that is valid for all tenants.
+const AnyTenant = "*"
+
+// Principal is who sends a request.
+type Principal struct {
+	Name string
+	// Tenant is the one tenant that it is valid for, or AnyTenant.
+	Tenant string
+	Roles  []Role
+}
+
+// TenantError means that the path must name a tenant: the principal is valid for all.
+type TenantError struct{}
+
+// Error implements error.
+func (TenantError) Error() string {
+	return "the token is valid for all tenants, so the path must name one: use /v1/…/tenants/NAME/os-upgrade"
+}
+
+// ForeignError means that a principal is not valid for what a path belongs to: another
+// tenant, whether that exists or not, or the site.
+type ForeignError struct{ Name, Tenant string }
+
+// Error implements error.
+func (e *ForeignError) Error() string {
+	if e.Tenant == "" {
+		return fmt.Sprintf("token %q is valid for one tenant, and this belongs to the whole site; use a token of all tenants", e.Name)
+	}
+	return fmt.Sprintf("token %q is not valid for tenant %q", e.Name, e.Tenant)
+}
+
+// RefusedError means that none of the roles of a principal allows an operation.
+type RefusedError struct {
+	Name      string
+	Roles     []Role
+	Operation Operation
+	// Allowed are the roles that allow it.
+	Allowed []Role
+}
+
+// Error implements error.
+func (e *RefusedError) Error() string {
+	text := fmt.Sprintf("token %q (%s) does not have the right to %s this", e.Name, list(e.Roles), e.Operation)
+	if len(e.Allowed) == 0 {
+		return text + "; no role has"
+	}
+	return text + "; use a token with " + strings.Join(e.Allowed, " or ")
+}
+
+func list(roles []Role) string {
+	if len(roles) == 0 {
+		return "no role"
+	}
+	return strings.Join(roles, ", ")
+}
+
+// Decide returns nil if a principal may send a request of this method and path, and
+// otherwise a TenantError, a ForeignError or a RefusedError. The path is the escaped
+// one: an escaped slash is part of a segment, for the handlers as well.
+func Decide(who Principal, method, path string) error {
+	segments, ok := split(path)
+	if !ok {
+		return refused(who, method, nil)
+	}
+	segments, tenant := inTenant(segments, who.Tenant)
+	switch {
+	case isOwnToken(segments):
+	case tenant == "" && who.Tenant != AnyTenant:
+		return &ForeignError{Name: who.Name}
+	case tenant == AnyTenant && who.Tenant == AnyTenant && needsTenant(segments):
+		return TenantError{}
+	case tenant != "" && who.Tenant != AnyTenant && who.Tenant != tenant:
+		return &ForeignError{Name: who.Name, Tenant: tenant}
+	}
+	operation := operationOf(method, segments)
+	for _, role := range who.Roles {
+		if allows(rules[role], operation, segments) {
+			return nil
+		}
+	}
+	return refused(who, method, segments)
+}
+
+// refused returns the error that names the roles which would do.
+func refused(who Principal, method string, segments []string) error {
+	e := &RefusedError{Name: who.Name, Roles: who.Roles, Operation: operationOf(method, segments)}
+	for _, role := range Roles() {
+		if segments != nil && allows(rules[role], e.Operation, segments) {
+			e.Allowed = append(e.Allowed, role)
+		}
+	}
+	return e
+}
+
+// Tenant returns the tenant that a path belongs to, for a principal of a tenant; empty
+// if it belongs to the site.
+func Tenant(path, own string) string {
+	segments, _ := split(path)
+	_, tenant := inTenant(segments, own)
+	return tenant
+}
+
+// split returns the segments of an escaped path. A path that is not in its shortest form
+// has none: what would be matched is then not what is served.
+func split(path string) (segments []string, ok bool) {
+	rest, rooted := strings.CutPrefix(path, "/")
+	if !rooted {
+		return nil, false
+	}
+	for segment := range strings.SplitSeq(rest, "/") {
+		plain, err := url.PathUnescape(segment)
+		if err != nil || plain == "" || plain == "." || plain == ".." {
+			return nil, false
+		}
+		segments = append(segments, plain)
+	}
+	return segments, true
+}
+
+// ownTrees are what a tenant has, below /v1/config and /v1/state: a path without a
+// tenant is that of the own one.
+var ownTrees = []string{"os-upgrade", "strongbox"}
+
+// inTenant returns the path with the tenant in it, and the tenant; empty if the path
+// belongs to the site.
+func inTenant(segments []string, own string) (whole []string, tenant string) {
+	switch {
+	case len(segments) < 3 || segments[0] != "v1" || segments[1] != "config" && segments[1] != "state" || isOwnToken(segments):
+		return segments, ""
+	case segments[2] == "tenants" && len(segments) > 3:
+		return segments, segments[3]
+	case slices.Contains(ownTrees, segments[2]):
+		return slices.Concat(segments[:2], []string{"tenants", own}, segments[2:]), own
+	}
+	return segments, ""
+}
+
+// isOwnToken reports whether a path is about the token of the request itself.
+func isOwnToken(segments []string) bool {
+	return len(segments) > 3 && slices.Equal(segments[:4], []string{"v1", "state", "strongbox", "token"})
+}
+
+// needsTenant reports whether a path of all tenants at once means nothing. There are
+// tokens, users and approles of all tenants; there is no upgrade of all.
+func needsTenant(segments []string) bool { return len(segments) < 5 || segments[4] != "strongbox" }
+
+func operationOf(method string, segments []string) Operation {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return Read
+	case http.MethodPut, http.MethodPatch:
+		return Update
+	case http.MethodDelete:
+		return Delete
+	case http.MethodPost:
+		if len(segments) > 1 && segments[1] == "config" {
+			return Create
+		}
+	}
+	return Execute
+}
+
+// allows reports whether rules allow an operation. Of those that match, the most
+// specific one that is not silent decides.
+func allows(rules []Rule, operation Operation, segments []string) bool {
+	var most []string
+	verdict := false
+	for _, rule := range rules {
+		pattern := strings.Split(strings.TrimPrefix(rule.Path, "/"), "/")
+		allowed, rejected := slices.Contains(rule.Allow, operation), slices.Contains(rule.Reject, operation)
+		if !allowed && !rejected || !matches(pattern, segments) {
+			continue
+		}
+		switch order := compare(pattern, most); {
+		case most == nil || order > 0:
+			most, verdict = pattern, !rejected
+		case order == 0:
+			verdict = verdict && !rejected
+		}
+	}
+	return verdict
+}
+
+func matches(pattern, segments []string) bool {
+	for i, part := range pattern {
+		if part == "**" {
+			return true
+		}
+		if i >= len(segments) || part != "*" && part != segments[i] {
+			return false
+		}
+	}
+	return len(pattern) == len(segments)
+}
+
+// compare orders two patterns that match the same path: the more specific is greater.
+func compare(a, b []string) int {
+	for i := range min(len(a), len(b)) {
+		if d := weight(a[i]) - weight(b[i]); d != 0 {
+			return d
+		}
+	}
+	return len(a) - len(b)
+}
+
+// weight is how specific a segment of a pattern is.
+func weight(segment string) int {
+	switch segment {
+	case "**":
+		return 0
+	case "*":
+		return 1
+	}
+	return 2
+}

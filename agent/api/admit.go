@@ -1,0 +1,100 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
+)
+
+// admit determines the principal and the tenant of a request, and asks package access
+// whether that principal may send it.
+func (s *server) admit(c *call) error {
+	token, err := s.token(c.Request)
+	if err != nil {
+		return err
+	}
+	who, path := token.Principal(), c.URL.EscapedPath()
+	c.by, c.tenant = who.Name, access.Tenant(path, who.Tenant)
+	if err := refusal(access.Decide(who, c.Method, path)); err != nil {
+		return err
+	}
+	if c.tenant == "" || c.tenant == access.AnyTenant {
+		return nil // It belongs to the site, or to all tenants; access lets no other through.
+	}
+	if !names.Valid(c.tenant) {
+		return badRequest("tenant", c.tenant, "is not the name of a tenant; "+names.Form)
+	}
+	controller, known := s.Tenants[c.tenant]
+	if !known {
+		return problem(http.StatusNotFound, "tenant", c.tenant, "tenant %q does not exist", c.tenant)
+	}
+	c.controller = controller
+	return nil
+}
+
+// refusal returns the answer to a request that access refuses.
+func refusal(err error) error {
+	var foreign *access.ForeignError
+	var refused *access.RefusedError
+	switch {
+	case errors.As(err, &foreign):
+		return problem(http.StatusForbidden, "tenant", foreign.Tenant, "%s", err)
+	case errors.As(err, &refused):
+		return problem(http.StatusForbidden, "", "", "%s", err)
+	case errors.Is(err, access.TenantError{}):
+		return badRequest("tenant", "", err.Error())
+	}
+	return err
+}
+
+// urlToken is the query parameter with a token of the calendar feed: a calendar program
+// sends no header.
+const urlToken = "token"
+
+// token returns the token of a request: that of its header (RFC 6750 2.1), or of its URL.
+func (s *server) token(r *http.Request) (principal.Token, error) {
+	text, err := bearer(r)
+	inURL := false
+	if err != nil {
+		if text = r.URL.Query().Get(urlToken); text == "" || r.Header.Get("Authorization") != "" {
+			return principal.Token{}, unauthorized(err)
+		}
+		inURL = true
+	}
+	token, err := s.Tokens.Find(text, time.Now())
+	if err != nil {
+		return principal.Token{}, unauthorized(err)
+	}
+	if inURL && !token.ForURL() {
+		return principal.Token{}, unauthorized(errStrongURL)
+	}
+	return token, nil
+}
+
+var errStrongURL = errors.New("a token in a URL may have the role calendar alone, as programs and proxies log URLs; send Authorization: Bearer TOKEN, and withdraw this token if the URL was logged")
+
+// bearer returns the text of the token in the header of a request.
+func bearer(r *http.Request) (string, error) {
+	scheme, text, found := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !found || !strings.EqualFold(scheme, "Bearer") {
+		return "", principal.ErrNoToken
+	}
+	return strings.TrimSpace(text), nil
+}
+
+// unauthorized returns the answer to a proof that is not good; other errors stay.
+func unauthorized(err error) error {
+	for _, cause := range []error{
+		principal.ErrNoToken, principal.ErrUnknownToken, principal.ErrDamagedToken, principal.ErrExpiredToken, errStrongURL,
+	} {
+		if errors.Is(err, cause) {
+			return problem(http.StatusUnauthorized, "", "", "%s", cause)
+		}
+	}
+	return err
+}

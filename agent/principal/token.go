@@ -1,0 +1,270 @@
+package principal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/credential"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
+)
+
+// Token is the name, tenant and roles of a token. The secret text is not stored, only its
+// SHA-256.
+type Token struct {
+	Name   string        `json:"name"`
+	Tenant string        `json:"tenant"`
+	Allow  []access.Role `json:"allow"`
+	// Expires is the end of its validity; nil means never.
+	Expires *time.Time `json:"expires,omitempty"`
+	// Made is when it was made; nil in the file of an old one, which is as old as its file.
+	Made *time.Time `json:"made,omitempty"`
+}
+
+// tokenFile is what the file of a token holds. Sum ties the token's properties to its
+// text, so that a file that was damaged or edited does not make it another's token.
+type tokenFile struct {
+	Token
+	Sum string `json:"sum"`
+}
+
+// sum returns the sum for the token of an id.
+func (t Token) sum(id string) string {
+	var expires string
+	if t.Expires != nil {
+		expires = t.Expires.UTC().Format(time.RFC3339Nano)
+	}
+	text := fmt.Sprintf("%s\n%q\n%q\n%q\n%s", id, t.Name, t.Tenant, t.Allow, expires)
+	if t.Made != nil {
+		text += "\n" + t.Made.UTC().Format(time.RFC3339Nano)
+	}
+	return hashOf(text)
+}
+
+// Check returns an error if a token with these properties cannot be made.
+func (t Token) Check() error {
+	if !validName(t.Name) {
+		return fmt.Errorf("name: %q is invalid; use 1 to %d printable characters", t.Name, maxName)
+	}
+	for _, role := range t.Allow {
+		if !access.IsRole(role) {
+			return fmt.Errorf("allow: %.100q is no role; use %s", role, strings.Join(access.Roles(), ", "))
+		}
+	}
+	return nil
+}
+
+// Principal returns who has the token.
+func (t Token) Principal() access.Principal {
+	return access.Principal{Name: t.Name, Tenant: t.Tenant, Roles: t.Allow}
+}
+
+// ForURL reports whether the token may be in a URL, which programs and proxies log: the
+// calendar feed is all that it allows.
+func (t Token) ForURL() bool { return slices.Equal(t.Allow, []access.Role{access.Calendar}) }
+
+// Tokens are the tokens that the API takes: a credential for each, named by its SHA-256.
+// Adding or removing one takes effect at once, without a restart.
+type Tokens struct {
+	stored credential.Store
+	uses   *uses
+	// changes are told that a token was changed, added or removed.
+	changes wait.Watchers
+}
+
+// OpenTokens opens the tokens in a folder, which it creates if it does not exist. When
+// each was last used is kept in a file beside it.
+func OpenTokens(dir string) (*Tokens, error) {
+	stored, err := credential.OpenFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Tokens{stored: stored, uses: &uses{file: filepath.Clean(dir) + "-used.json"}}, nil
+}
+
+// Run reports changes of the tokens to who watches them, and keeps when they were used,
+// until ctx ends.
+func (t *Tokens) Run(ctx context.Context, log *slog.Logger) {
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		t.uses.keep(ctx, log, func(id string) bool {
+			_, err := t.stored.Get(id)
+			return !errors.Is(err, os.ErrNotExist)
+		})
+	}()
+	credential.Follow(ctx, t.stored, "the tokens", log, t.changes.Notify)
+	<-kept
+}
+
+// Watch returns a channel that is signalled after tokens have changed, until stop.
+func (t *Tokens) Watch() (changed <-chan struct{}, stop func()) { return t.changes.Add() }
+
+// Add makes a token and returns its text, which is not stored.
+func (t *Tokens) Add(token Token) (string, error) {
+	return t.add(token, time.Now())
+}
+
+func (t *Tokens) add(token Token, now time.Time) (text string, err error) {
+	if err := token.Check(); err != nil {
+		return "", err
+	}
+	if text, err = newSecret("osu_"); err != nil {
+		return "", err
+	}
+	id := ID(text)
+	now = now.UTC().Truncate(time.Microsecond)
+	token.Made = &now
+	body, err := encodeToken(id, token)
+	if err != nil {
+		return "", err
+	}
+	return text, t.stored.Put(id, body)
+}
+
+func encodeToken(id string, token Token) ([]byte, error) {
+	body, err := format.Token.Encode(tokenFile{Token: token, Sum: token.sum(id)})
+	return append(body, '\n'), err
+}
+
+// read returns the token of an id; os.ErrNotExist when there is none.
+func (t *Tokens) read(id string) (token Token, err error) {
+	body, err := t.stored.Get(id)
+	if err != nil {
+		return Token{}, fmt.Errorf("cannot look up a token: %w", err)
+	}
+	return decodeToken(id, body)
+}
+
+func decodeToken(id string, body []byte) (Token, error) {
+	var file tokenFile
+	switch err := format.Token.Decode(body, &file); {
+	case format.IsUnsupported(err):
+		return Token{}, fmt.Errorf("cannot read a token's file: %w", err)
+	case err != nil:
+		return Token{}, fmt.Errorf("%w: %w", ErrDamagedToken, err)
+	case file.Sum != file.sum(id):
+		return Token{}, fmt.Errorf("%w: its sum is wrong", ErrDamagedToken)
+	}
+	return file.Token, nil
+}
+
+// StoredToken is a token as it is stored: without its secret text.
+type StoredToken struct {
+	// ID is the SHA-256 of the text.
+	ID string
+	// Since is when it was made.
+	Since time.Time
+	// Used is when it was last used, to the minute; zero means never.
+	Used time.Time
+	// Token is empty if its file is damaged, and Damage tells how.
+	Token
+	Damage error
+}
+
+// List returns all tokens.
+func (t *Tokens) List() ([]StoredToken, error) {
+	entries, err := t.stored.List()
+	if err != nil {
+		return nil, err
+	}
+	used, err := t.uses.all()
+	if err != nil {
+		return nil, err
+	}
+	all := make([]StoredToken, 0, len(entries))
+	for _, e := range entries {
+		token, err := t.read(e.Name)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // It was removed meanwhile.
+		}
+		stored := StoredToken{ID: e.Name, Since: e.Made, Used: used[e.Name], Token: token, Damage: err}
+		if token.Made != nil {
+			stored.Since = *token.Made
+		}
+		all = append(all, stored)
+	}
+	return all, nil
+}
+
+// Stored returns the token of an id, and os.ErrNotExist if there is none.
+func (t *Tokens) Stored(id string) (StoredToken, error) {
+	token, err := t.read(id)
+	stored := StoredToken{ID: id, Token: token}
+	if token.Made != nil {
+		stored.Since = *token.Made
+	}
+	return stored, err
+}
+
+// ID returns the id of the token with a text.
+func ID(text string) string { return hashOf(text) }
+
+// Remove removes a token: the next request with it is refused.
+func (t *Tokens) Remove(id string) error { return t.stored.Remove(id) }
+
+// Rotate makes another token with the properties of one, and returns its text. The old one is good until overlap has passed, so that who has it can change it in peace. It
+// returns os.ErrNotExist if there is no such token, also if it was removed meanwhile.
+func (t *Tokens) Rotate(id string, overlap time.Duration, now time.Time) (text string, err error) {
+	old, err := t.read(id)
+	if err != nil {
+		return "", err
+	}
+	if old.expired(now) {
+		return "", ErrExpiredToken
+	}
+	if text, err = t.add(old, now); err != nil {
+		return "", err
+	}
+	if overlap > 0 {
+		err = t.endBy(id, now.Add(overlap))
+	} else {
+		err = t.Remove(id)
+	}
+	if err != nil { // It was withdrawn meanwhile: its successor must not outlive it.
+		return "", errors.Join(err, t.Remove(ID(text)))
+	}
+	return text, nil
+}
+
+// endBy has a token expire at a time, if it would be good for longer.
+func (t *Tokens) endBy(id string, end time.Time) error {
+	return t.stored.Update(id, func(body []byte) ([]byte, error) {
+		token, err := decodeToken(id, body)
+		if err != nil {
+			return nil, err
+		}
+		if end = end.UTC().Truncate(time.Second); token.Expires == nil || end.Before(*token.Expires) {
+			token.Expires = &end
+		}
+		return encodeToken(id, token)
+	})
+}
+
+func (t Token) expired(now time.Time) bool { return t.Expires != nil && !now.Before(*t.Expires) }
+
+// Find returns the token of a text, if it is good.
+func (t *Tokens) Find(text string, now time.Time) (Token, error) {
+	id := ID(strings.TrimSpace(text))
+	token, err := t.read(id)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return Token{}, ErrUnknownToken
+	case errors.Is(err, ErrDamagedToken):
+		return Token{}, ErrDamagedToken
+	case err != nil:
+		return Token{}, err
+	case token.expired(now):
+		return Token{}, ErrExpiredToken
+	}
+	t.uses.note(id, now)
+	return token, nil
+}
