@@ -93,7 +93,7 @@ func tellEvent(e v1.RunEvent, event message.Event) v1.RunEvent {
 			texts = []string{"at once", event.Why}
 		}
 	case message.Busy:
-		texts = []string{event.NotNow.String()}
+		texts = []string{event.String()}
 	case message.Deleted:
 		e.By, texts = event.By, []string{event.Why}
 	case message.Frozen:

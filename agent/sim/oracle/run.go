@@ -112,6 +112,8 @@ type member struct {
 	// ended means that the member has its final status; upgraded, that the status is
 	// "upgraded".
 	ended, upgraded bool
+	// endedAt is when it got its final status.
+	endedAt time.Time
 	// keeps means that the member was out of service when it was admitted: it keeps
 	// its slot even when it no longer owes anything.
 	keeps bool
@@ -328,7 +330,7 @@ func (p *run) tooMany(seq uint64) {
 // end gives a member its final status. The undrain hook of a drained member is tried at
 // once.
 func (o *Oracle) end(m *member, at time.Time) {
-	m.ended, m.keeps = true, false
+	m.ended, m.endedAt, m.keeps = true, at, false
 	if m.owes.undrain && m.phase != undraining {
 		m.phase = undraining
 	} else {
