@@ -168,16 +168,26 @@ func (k Kind) Encode(value any) ([]byte, error) {
 	if !object {
 		return nil, fmt.Errorf("cannot write a %s: a %T is no JSON object", k.Name, value)
 	}
-	head := fmt.Sprintf(`{"format":%d`, k.Newest)
+	numbered := make([]byte, 0, len(head)+len(",")+len(body)+maxDigits)
+	numbered = strconv.AppendInt(append(numbered, head...), int64(k.Newest), 10)
 	if !bytes.Equal(rest, []byte("}")) {
-		head += ","
+		numbered = append(numbered, ',')
 	}
-	return append([]byte(head), rest...), nil
+	return append(numbered, rest...), nil
 }
+
+// head is how a thing with a number begins, maxDigits how long a number is at most.
+const (
+	head      = `{"format":`
+	maxDigits = 20
+)
 
 // Decode reads what Encode has written. An error for which IsUnsupported does
 // not hold means that the text is damaged.
 func (k Kind) Decode(text []byte, value any) error {
+	if k.writes(text) {
+		return json.Unmarshal(text, value)
+	}
 	var numbered struct {
 		Format int `json:"format"`
 	}
@@ -188,4 +198,12 @@ func (k Kind) Decode(text []byte, value any) error {
 		return err
 	}
 	return json.Unmarshal(text, value)
+}
+
+// writes reports whether a text begins with the number that this version writes, as all that
+// Encode has written does: it need not be read twice.
+func (k Kind) writes(text []byte) bool {
+	rest, begins := bytes.CutPrefix(text, []byte(head))
+	rest, same := bytes.CutPrefix(rest, strconv.AppendInt(nil, int64(k.Newest), 10))
+	return begins && same && (bytes.HasPrefix(rest, []byte(",")) || bytes.HasPrefix(rest, []byte("}")))
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/document"
@@ -164,14 +165,37 @@ type member struct {
 func membersOf(of any) func(yield func(string, member) bool) {
 	return func(yield func(string, member) bool) {
 		value := reflect.ValueOf(of)
-		for n := range value.NumField() {
-			field := value.Type().Field(n)
-			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-			if !yield(name, member{value.Field(n), field.Tag}) {
+		for n, f := range fieldsOf(value.Type()) {
+			if !yield(f.name, member{value.Field(n), f.tag}) {
 				return
 			}
 		}
 	}
+}
+
+// field is what the type of a struct says of one of its fields.
+type field struct {
+	// name is its name in JSON, fallback the text of its default.
+	name, fallback string
+	tag            reflect.StructTag
+}
+
+// fields are the fields by type of struct, of which there are few: to read a tag costs
+// more than what is done by it.
+var fields sync.Map // of reflect.Type to []field
+
+func fieldsOf(of reflect.Type) []field {
+	if known, ok := fields.Load(of); ok {
+		return known.([]field) //nolint:forcetypeassert // The map has nothing else.
+	}
+	all := make([]field, of.NumField())
+	for n := range all {
+		tag := of.Field(n).Tag
+		name, _, _ := strings.Cut(tag.Get("json"), ",")
+		all[n] = field{name, tag.Get("default"), tag}
+	}
+	fields.Store(of, all)
+	return all
 }
 
 // memberOf returns the field of a name, which must be there.
@@ -280,8 +304,8 @@ func setDefault(of reflect.Value) {
 	if own, ok := of.Addr().Interface().(completed); ok {
 		own.complete()
 	}
-	for n := range of.NumField() {
-		field, text := of.Field(n), of.Type().Field(n).Tag.Get("default")
+	for n, f := range fieldsOf(of.Type()) {
+		field, text := of.Field(n), f.fallback
 		if text == "" || !field.IsZero() {
 			continue
 		}

@@ -100,14 +100,14 @@ const fresh = time.Minute
 // could but know.
 func (w *World) judgeHolder(g *siteGate, h holder) {
 	key := log.Token(h.host)
-	body, _, err := w.log.leases.Lease(context.Background(), tenant, key)
-	var now gate.Lease
-	if err != nil || body == nil || format.Lease.Decode(body, &now) != nil || now.Worker == h.worker && now.Incarnation == h.incarnation && !now.Vacant {
-		return
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.strength["lease"] == 0 && g.link.upFor() > fresh && time.Since(g.begun) > fresh && time.Since(w.log.begun) > fresh && time.Since(w.log.passed[key]) > fresh {
+	if w.strength["lease"] != 0 || g.link.upFor() <= fresh || time.Since(g.begun) <= fresh || time.Since(w.log.begun) <= fresh || time.Since(w.log.passed[key]) <= fresh {
+		return
+	}
+	body, _, err := w.log.leases.Lease(context.Background(), tenant, key)
+	var now gate.Lease
+	if err == nil && body != nil && format.Lease.Decode(body, &now) == nil && (now.Worker != h.worker || now.Incarnation != h.incarnation || now.Vacant) {
 		w.violated("a gate listens to worker %s of %s, process %s, %s after the lease passed to worker %s, process %s",
 			h.worker, h.host, h.incarnation, time.Since(w.log.passed[key]), now.Worker, now.Incarnation)
 	}
