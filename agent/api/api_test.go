@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format/formattest"
@@ -86,7 +87,30 @@ func (c *caller) send(request *http.Request) answer {
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	c.check(request, response, text)
 	return answer{status: response.StatusCode, header: response.Header, body: strings.TrimSpace(string(text))}
+}
+
+// check checks that an exchange is in the OpenAPI text.
+func (c *caller) check(request *http.Request, response *http.Response, text []byte) {
+	c.t.Helper()
+	var sent []byte
+	if request.GetBody != nil {
+		body, err := request.GetBody()
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if sent, err = io.ReadAll(body); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	e := api.Exchange{
+		Method: request.Method, Target: request.URL.RequestURI(), Header: request.Header, Body: sent,
+		Status: response.StatusCode, AnswerHeader: response.Header, Answer: text,
+	}
+	for _, wrong := range api.CheckExchange(e) {
+		c.t.Errorf("%s %s %.200s, answered %d %.300s: %s", e.Method, e.Target, sent, e.Status, text, wrong)
+	}
 }
 
 // want checks an answer's status and part of its body.

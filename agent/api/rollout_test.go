@@ -82,7 +82,7 @@ func (m *memory) Current(context.Context) (uint64, error) { return 41, nil }
 
 func (m *memory) Runs(_ context.Context, filter v1.RunFilter) ([]v1.Run, error) {
 	m.filter = filter
-	return []v1.Run{{ID: 41, Phase: "upgrading"}}, nil
+	return []v1.Run{{ID: 41, Phase: "upgrading", Hosts: []v1.RunHost{}}}, nil
 }
 
 func (m *memory) Ask(_ context.Context, by string, ask run.Ask, body v1.Ask) (v1.Run, error) {
@@ -90,7 +90,7 @@ func (m *memory) Ask(_ context.Context, by string, ask run.Ask, body v1.Ask) (v1
 		return v1.Run{}, m.refuse
 	}
 	m.asked = append(m.asked, strings.Join([]string{by, string(ask), body.Reason, body.Stage, body.Host}, "|"))
-	return v1.Run{ID: 41, Phase: "upgrading"}, nil
+	return v1.Run{ID: 41, Phase: "upgrading", Hosts: []v1.RunHost{}}, nil
 }
 
 const (
@@ -125,10 +125,10 @@ func serve(t *testing.T, m fake, rights ...access.Role) *served {
 		t.Fatal(err)
 	}
 	m.memoryOf().err = errors.New("this is not to be asked for")
-	return &served{T: t, token: token, handler: New(Options{
+	return &served{T: t, token: token, handler: checked(t, New(Options{
 		Site: "test", Tenants: map[string]Controller{"acme": m}, Store: m, Tokens: tokens,
 		Healthy: func() error { return nil }, Log: slog.New(slog.DiscardHandler),
-	})}
+	}))}
 }
 
 // want sends a request, and checks the answer's status and part of its body;

@@ -14,7 +14,9 @@ const (
 	statePath  = "/v1/state" + ofTenant + "/os-upgrade"
 )
 
-// The chapters of the reference, in their order.
+// groups are the chapters of the reference, in their order.
+var groups = []string{groupConfig, groupState, groupRuns, groupHosts, groupWindows, groupJoin, groupTokens, groupSite}
+
 const (
 	groupConfig  = "Configuration"
 	groupState   = "State"
@@ -67,7 +69,7 @@ func routes() []route {
 		objectRoutes(objectPath{path: configPath, noun: "os-upgrade configuration", inUse: true}, only((*server).configs)),
 		objectRoutes(objectPath{path: configPath + "/rollout", noun: "rollout"}, only((*server).rollouts)),
 		objectRoutes(objectPath{path: configPath + "/calendars/{name}", noun: "calendar", several: true}, (*server).calendar),
-		configRoutes(), stateRoutes(), runRoutes(), joinRoutes(), tokenRoutes(), siteRoutes(),
+		configRoutes(), stateRoutes(), runRoutes(), joinRoutes(), tokenRoutes(), siteRoutes(), documentRoutes(),
 	)
 }
 
@@ -93,7 +95,7 @@ func objectRoutes[T any](d objectPath, of func(*server, *call) (*object[T], erro
 	}
 	base := route{
 		path: d.path, own: true, group: groupConfig, query: []parameter{validateParameter},
-		headers: []parameter{ifMatch, ifNoneMatch}, errors: []int{http.StatusPreconditionFailed, http.StatusInternalServerError},
+		headers: []parameter{ifMatch, ifNoneMatch}, errors: []int{http.StatusPreconditionFailed},
 	}
 	get, put, patch, remove := base, base, base, base
 
@@ -141,7 +143,7 @@ func stateRoutes() []route {
 	events.query = []parameter{siteParameter, oneOf("hosts", "Send all hosts of a run once, and then those that have changed.", "changed")}
 	events.returns = []response{{status: http.StatusOK, about: "Events until the client goes. Their names are situation, run, changes and versions.", contentType: "text/event-stream"}}
 	return []route{
-		get("", groupState, "Read the state", (*server).getState, v1.State{},
+		get("", groupState, "Read the state", (*server).getState, anyOf{v1.State{}, v1.OSUpgrade{}},
 			oneOf("content", "Return what is configured alone, or all but that.", "config", "nonconfig")),
 		events,
 		get("/hosts", groupHosts, "List the hosts", (*server).getHosts, []v1.Host{},
@@ -206,6 +208,9 @@ func runRoutes() []route {
 	return list
 }
 
+// joinPath is where a host joins. Its request has a join token.
+const joinPath = "/v1/join"
+
 func joinRoutes() []route {
 	const tokens = statePath + "/join-tokens"
 	base := route{own: true, group: groupJoin, query: []parameter{siteParameter}}
@@ -223,7 +228,7 @@ func joinRoutes() []route {
 			summary: "Read the certificates to trust for the site", returns: ok("The certificates.", v1.Authority{}), errors: []int{http.StatusNotFound},
 		},
 		{
-			method: http.MethodPost, path: "/v1/join", public: true, group: groupJoin, handle: joining((*server).postJoin),
+			method: http.MethodPost, path: joinPath, public: true, group: groupJoin, handle: joining((*server).postJoin),
 			summary: "Join the site as a host", about: "The Authorization header has a join token.",
 			takes: v1.Join{}, returns: ok("All that the worker of the host needs.", v1.Joined{}),
 			errors: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusTooManyRequests},
