@@ -43,6 +43,7 @@ type Container struct {
 	options ContainerOptions
 	console string
 	group   *group
+	made    time.Time
 
 	mu sync.Mutex
 	// nspawn is the process that runs; nil when the container is off.
@@ -66,7 +67,7 @@ func NewContainer(t testing.TB, o ContainerOptions) *Container {
 	if o.Size == "" {
 		o.Size = "1g"
 	}
-	c := &Container{disk: newDisk(t, o.Tree, o.Size), t: t, options: o, console: filepath.Join(t.TempDir(), "console"), group: newGroup(t)}
+	c := &Container{disk: newDisk(t, o.Tree, o.Size), t: t, options: o, console: filepath.Join(t.TempDir(), "console"), group: newGroup(t), made: time.Now()}
 	c.WriteFile("/etc/hostname", o.Hostname+"\n")
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -182,6 +183,9 @@ func (c *Container) On() bool {
 	defer c.mu.Unlock()
 	return c.nspawn != nil
 }
+
+// Had implements Machine.
+func (c *Container) Had() time.Duration { return time.Since(c.made) }
 
 // Boots returns how often it was booted.
 func (c *Container) Boots() int {

@@ -90,7 +90,7 @@ func TestRealPowerCuts(t *testing.T) {
 		version := "2." + number(round)
 		r.repository.Publish(pair(version)...)
 		run := r.Begin()
-		realhost.Until(t, "the upgrade begins", patience, func() bool { return r.status(run).Status == "upgrading" })
+		realhost.UntilOn(t, r.machine, "the upgrade begins", patience, func() bool { return r.status(run).Status == "upgrading" })
 		wait := time.Duration(rand.Int64N(int64(8 * time.Second))) //nolint:gosec // any moment
 		time.Sleep(wait)
 		r.machine.Cut()
@@ -124,7 +124,7 @@ func TestRealCutsInShutdown(t *testing.T) {
 		r.repository.Publish(appliance(version), kernel(version))
 		before := r.machine.BootID()
 		run := r.Begin()
-		realhost.Until(t, "the reboot begins", patience, func() bool { return r.status(run).Status == "rebooting" })
+		realhost.UntilOn(t, r.machine, "the reboot begins", patience, func() bool { return r.status(run).Status == "rebooting" })
 		wait := time.Duration(rand.Int64N(int64(4 * time.Second))) //nolint:gosec // any moment
 		time.Sleep(wait)
 		r.machine.Cut()

@@ -18,6 +18,9 @@ type Machine interface {
 	Cut()
 	// On reports whether it is on. While it reboots it is.
 	On() bool
+	// Had returns how much time it has had: for a container that which has passed, and for
+	// a virtual machine the processor time that its emulation got.
+	Had() time.Duration
 	// BootID waits until it has booted and returns its boot id.
 	BootID() string
 	// Run runs a command of bash in it, as root, and returns what it printed. A command
@@ -57,6 +60,21 @@ func Until(t testing.TB, what string, limit time.Duration, f func() bool) {
 			t.Fatalf("%s: not within %s", what, limit)
 		}
 	}
+}
+
+// UntilOn is Until with a limit in the time that a machine has had. On a busy machine an
+// emulated one is many times slower, and a limit by the clock would be one for its
+// neighbours. One that hangs without any work fails the test after ten times the limit.
+func UntilOn(t testing.TB, m Machine, what string, limit time.Duration, f func() bool) {
+	t.Helper()
+	began := m.Had()
+	Until(t, what, 10*limit, func() bool {
+		done := f()
+		if had := m.Had() - began; !done && had > limit {
+			t.Fatalf("%s: not within %s of the time that the machine had", what, limit)
+		}
+		return done
+	})
 }
 
 // shell quotes a word for a shell.
