@@ -81,6 +81,26 @@ func (h *HostLog) Pings(ctx context.Context, deliver func()) error {
 	}
 }
 
+// errLost says that a call to the site was given up because its answer cannot arrive.
+var errLost = errors.New("the connection to the site was lost")
+
+// GiveBack implements log.HostLog. A worker that ends together with its site would wait
+// in vain for the answer: it would arrive on the connection that the call left by.
+func (h *HostLog) GiveBack(ctx context.Context) error {
+	lost := h.conn.nats.StatusChanged(nats.DISCONNECTED, nats.RECONNECTING, nats.CLOSED)
+	defer h.conn.nats.RemoveStatusListener(lost)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- h.Client.GiveBack(ctx) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-lost:
+		return fmt.Errorf("cannot give the lease back: %w", errLost)
+	}
+}
+
 // hostConn is a host's connection to the gates.
 type hostConn struct {
 	subjects log.Subjects

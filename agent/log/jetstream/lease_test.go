@@ -208,6 +208,31 @@ func TestGiveBackWithoutSite(t *testing.T) {
 	}
 }
 
+// TestGiveBackToEndingSite checks that a worker does not wait for the answer of a site
+// that ends while it is called.
+func TestGiveBackToEndingSite(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	h := s.host("h01")
+	acquire(t, h, "one")
+	s.receiver.Close()
+	ending, err := s.server.Receive("acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(ending.Close)
+	lose := func(*nats.Msg) { _ = h.conn.nats.ForceReconnect() }
+	if _, err := ending.Subscribe(h.conn.subjects.Call("h01", ">"), lose); err != nil {
+		t.Fatal(err)
+	}
+	if err := ending.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.GiveBack(t.Context()); !errors.Is(err, errLost) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 // TestLeaseOfDeletedHost checks that the deletion of a host deletes its lease, and
 // that its worker can have it again, in a new epoch.
 func TestLeaseOfDeletedHost(t *testing.T) {
