@@ -101,14 +101,15 @@ type Journal struct {
 	Class message.Class `json:"class,omitempty"`
 	// Retry is set while a step is taken again; zero otherwise.
 	Retry Retry `json:"retry,omitzero"`
-	// Did is what this host has done in the current run on a log that has lost its
-	// end since; zero when there is no such thing.
-	Did Did `json:"did,omitzero"`
+	// Lost is the last step of the current run that the log has lost; zero if it has
+	// lost none.
+	Lost LostStep `json:"lost-step,omitzero"`
 }
 
-// Did is the last step of a host in a run, and its result: the host replies it to each
-// command that asks for it again, and does it no second time.
-type Did struct {
+// LostStep is a step that a host has carried out and its log does not know, with its
+// result. The host replies the result to each command that asks for the step again, and
+// does not carry it out a second time.
+type LostStep struct {
 	Action message.Action `json:"action"`
 	Result string         `json:"result"`
 }

@@ -82,8 +82,8 @@ func (j Journal) receive(r message.Record, host string, now time.Time) (Journal,
 		return Journal{}, tooLate(j.NotAfter, now, r.Time)
 	}
 	next := Journal{Run: j.Run, NotAfter: j.NotAfter, RunAt: j.RunAt, Seq: r.Seq, Action: command.Action, Phase: begins(command.Action)}
-	if result, done := j.Did.reply(command.Action); done {
-		next.Did = j.Did
+	if result, done := j.Lost.reply(command.Action); done {
+		next.Lost = j.Lost
 		return next.answer(result, nil), nil
 	}
 	switch {

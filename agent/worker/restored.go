@@ -51,8 +51,8 @@ func (j Journal) again() Journal {
 		next.Phase = Answering
 		return next
 	}
-	if !j.Did.covers(j.Action) {
-		next.Did = Did{Action: j.Action, Result: j.Result}
+	if !j.Lost.covers(j.Action) {
+		next.Lost = LostStep{Action: j.Action, Result: j.Result}
 	}
 	return next.answer(message.Done, nil)
 }
@@ -60,10 +60,10 @@ func (j Journal) again() Journal {
 // reply returns the reply to a command that this host has carried out already. After
 // its reboot, the result of the reboot is the reply to the upgrade as well: nothing is
 // left to do.
-func (d Did) reply(a message.Action) (result string, done bool) { return d.Result, d.covers(a) }
+func (l LostStep) reply(a message.Action) (result string, done bool) { return l.Result, l.covers(a) }
 
 // covers reports whether an action is the last step that was taken, or one before it.
-func (d Did) covers(a message.Action) bool {
+func (l LostStep) covers(a message.Action) bool {
 	steps := []message.Action{message.Prepare, message.Upgrade, message.Reboot}
-	return slices.Index(steps, d.Action) >= slices.Index(steps, a)
+	return slices.Index(steps, l.Action) >= slices.Index(steps, a)
 }
