@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -121,7 +122,43 @@ func buildAgent(t *testing.T, flags ...string) string {
 // newProgram builds the program; nothing runs yet.
 func newProgram(t *testing.T) *fleet {
 	t.Helper()
-	return &fleet{t: t, dir: t.TempDir(), tenant: "acme", bin: buildAgent(t), workers: map[string]*process{}, lines: make(chan string, 100)}
+	dir := t.TempDir()
+	// Before the folder is removed, and after all that ends the processes of a test.
+	t.Cleanup(func() { endScripts(t, dir) })
+	return &fleet{t: t, dir: dir, tenant: "acme", bin: buildAgent(t), workers: map[string]*process{}, lines: make(chan string, 100)}
+}
+
+// endScripts ends what still runs of a folder: a script outlives its worker, waits for
+// what the test does not do any more, and holds what it has inherited.
+func endScripts(t *testing.T, dir string) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		left := processesOf(dir)
+		if len(left) == 0 {
+			return
+		}
+		for _, pid := range left {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("processes %v of the test cannot be ended", left)
+			return
+		}
+	}
+}
+
+// processesOf returns the processes that have a path below a folder as an argument.
+func processesOf(dir string) (pids []int) {
+	commands, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range commands {
+		// A process may have ended, and one that has no parent yet has no arguments left.
+		text, err := os.ReadFile(file)
+		pid, bad := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err == nil && bad == nil && pid != os.Getpid() && strings.Contains(string(text), dir+"/") {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 func newFleet(t *testing.T) *fleet {
