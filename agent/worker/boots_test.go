@@ -56,14 +56,14 @@ func told(plan message.Plan) string {
 	return strings.Join(all, ", ")
 }
 
-// spied has the rig's host called through a spy.
+// spied puts a spy between the worker and the rig's host.
 func (r *rig) spied(fails error) *[]string {
 	calls := &[]string{}
 	r.change = func(o *Options) { o.Strategy = bootSpy{r.host, r.host, calls, fails} }
 	return calls
 }
 
-// boot has the machine started once more, outside of any run.
+// boot starts the machine once more, outside of any run.
 func (r *rig) boot() {
 	r.t.Helper()
 	if err := r.host.Boot(context.Background()); err != nil {
@@ -117,7 +117,7 @@ func TestConfirmFails(t *testing.T) {
 	})
 }
 
-// boots is what the worker remembers of the starts.
+// boots returns what the worker has recorded about the starts.
 func (r *rig) boots() (known boots) {
 	r.t.Helper()
 	if err := readKept(filepath.Join(r.dir, "state", bootsFile), &known); err != nil {
@@ -126,9 +126,9 @@ func (r *rig) boots() (known boots) {
 	return known
 }
 
-// TestUpgradeIsConfirmedAfterVerify checks that the upgraded system is confirmed after its
-// checks and before the reply, wherever the worker is killed, and that an upgrade which
-// cannot be confirmed is not done: the next reboot would take it back.
+// TestUpgradeIsConfirmedAfterVerify checks that the upgraded system is confirmed after
+// its checks and before the reply, wherever the worker is killed. An upgrade that cannot
+// be confirmed is not done, because the next reboot would undo it.
 func TestUpgradeIsConfirmedAfterVerify(t *testing.T) {
 	t.Parallel()
 	for _, dieAt := range []string{"", "before booted", "after booted", "before verify", "after verify", "before boots", "after boots"} {
@@ -168,9 +168,9 @@ func TestUpgradeIsConfirmedAfterVerify(t *testing.T) {
 	})
 }
 
-// TestMachineFallsBack checks that a host whose machine gave the upgraded system up says
-// so with both versions, that the version is not offered again, before it changes or
-// somebody accepts it, and that heartbeats tell of it.
+// TestMachineFallsBack checks a host whose machine gave up the upgraded system: its
+// reply names both versions, its heartbeats tell it, and the version is not offered
+// again until it changes or somebody accepts it.
 func TestMachineFallsBack(t *testing.T) {
 	t.Parallel()
 	for _, dieAt := range []string{"", "before booted", "before verify", "after verify", "before boots", "after boots", "before confirm", "after confirm", "before reply"} {
@@ -213,8 +213,8 @@ func TestMachineFallsBack(t *testing.T) {
 	}
 }
 
-// TestRejectedVersion checks that what the machine gave up is held back in the next run,
-// and offered again when somebody accepts it.
+// TestRejectedVersion checks that the version that the machine gave up is held back in
+// the next run, and offered again once somebody accepts it.
 func TestRejectedVersion(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
@@ -276,8 +276,8 @@ func TestRejectedIsBounded(t *testing.T) {
 	}
 }
 
-// TestBootsFormat holds what is written against the fixture of format 1, and that a
-// damaged file is named.
+// TestBootsFormat compares what is written with the fixture of format 1, and checks that
+// the error of a damaged file names the file.
 func TestBootsFormat(t *testing.T) {
 	t.Parallel()
 	body, err := encodeKept(boots{Judged: "boot-1", Rejected: []Rejected{{Name: "kernel", Version: "6.1.1", Running: "6.1.0", At: later}}})
@@ -318,8 +318,8 @@ func TestUnwellSystemIsNotConfirmed(t *testing.T) {
 	})
 }
 
-// TestRollbackReboots checks that a host which has to reboot to roll back does so, once,
-// wherever its worker is killed, and answers after it.
+// TestRollbackReboots checks that a host whose rollback requires a reboot reboots once,
+// wherever its worker is killed, and replies after the reboot.
 func TestRollbackReboots(t *testing.T) {
 	t.Parallel()
 	play := func(r *rig) {
@@ -364,8 +364,9 @@ func (reboots) Rollback(context.Context, strategy.Job) (strategy.Outcome, error)
 	return strategy.RebootRequired, nil
 }
 
-// TestRollbackRebootsOnce checks that a host reboots once to roll back, whatever its
-// strategy asks for, and says so when the reboot does not come.
+// TestRollbackRebootsOnce checks that a host reboots only once to roll back, even if its
+// strategy asks for another reboot, and that its reply says so when the reboot does not
+// come.
 func TestRollbackRebootsOnce(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

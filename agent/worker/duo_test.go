@@ -109,8 +109,8 @@ func (s seen) Reboot(context.Context, strategy.Job) error {
 type deed struct {
 	visit  int
 	worker int
-	// restart restarts the worker, after it was gone for so long; otherwise it
-	// is given the lease. One that is killed does not give its lease back.
+	// restart stops the worker and starts it again after gone; otherwise the worker
+	// gets the lease. A worker that is killed does not give its lease back.
 	restart, kill bool
 	gone          time.Duration
 }

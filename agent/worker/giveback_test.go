@@ -11,8 +11,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// TestOver checks in which phases a worker that ends gives its lease to whoever
-// comes next.
+// TestOver checks in which phases a worker that ends gives its lease back.
 func TestOver(t *testing.T) {
 	t.Parallel()
 	at := func(action message.Action, phase Phase, result string) Journal {
@@ -52,8 +51,8 @@ func TestOver(t *testing.T) {
 	}
 }
 
-// TestReplaced has a worker stopped at each kind of moment while another one
-// stands by, and measures how long the host has none.
+// TestReplaced stops a worker at each kind of moment while another worker stands by, and
+// measures how long the host is without a worker.
 func TestReplaced(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -112,8 +111,8 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// TestRestartInOrder checks that a worker that gave its lease back and is
-// started again goes on as if it had not: no other one had it meanwhile.
+// TestRestartInOrder checks that a worker that gave its lease back and is started again
+// goes on as before: no other worker held the lease meanwhile.
 func TestRestartInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -140,9 +139,9 @@ func TestRestartInOrder(t *testing.T) {
 	})
 }
 
-// TestWorkedMeanwhile checks that a worker that gave its lease back does not do
-// again what another one did meanwhile, which gave it back as well: the first
-// one never stood by, and learns of it from its epoch alone.
+// TestWorkedMeanwhile checks a worker that gave its lease back while another worker
+// worked and gave the lease back as well. The first worker does not repeat what the
+// other one did, although only the epoch tells it.
 func TestWorkedMeanwhile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -189,8 +188,8 @@ func TestStandbyEnds(t *testing.T) {
 	})
 }
 
-// TestLeaveFails checks that a worker ends, and in time, when the site does not
-// take its lease back.
+// TestLeaveFails checks that a worker ends in time when the site does not take its lease
+// back.
 func TestLeaveFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

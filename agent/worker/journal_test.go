@@ -15,8 +15,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// TestJournalCutAnywhere checks that a journal cut at any byte is never taken
-// for another one: it is refused, or it says the same.
+// TestJournalCutAnywhere checks that a journal cut at any byte is never read as another
+// journal: it is refused, or it reads the same.
 func TestJournalCutAnywhere(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal.json")
@@ -38,8 +38,8 @@ func TestJournalCutAnywhere(t *testing.T) {
 	}
 }
 
-// TestJournalFlippedAnywhere checks that a journal of which any bit is another
-// is never taken for another one.
+// TestJournalFlippedAnywhere checks that a journal with any one bit flipped is never
+// read as another journal.
 func TestJournalFlippedAnywhere(t *testing.T) {
 	t.Parallel()
 	whole := upgradedWith("no space left")
@@ -78,7 +78,7 @@ func sealOf(journal string) []byte {
 
 func sumOf(journal string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(journal))) }
 
-// TestDamagedJournal checks that a worker does not guess.
+// TestDamagedJournal checks that a worker with a damaged journal does not guess.
 func TestDamagedJournal(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{
@@ -104,7 +104,7 @@ func TestDamagedJournal(t *testing.T) {
 	}
 }
 
-// TestDamagedFile checks what is around a journal in its file.
+// TestDamagedFile checks damage outside the journal in its file.
 func TestDamagedFile(t *testing.T) {
 	t.Parallel()
 	idle := string(sealOf(`{"run":0,"not-after":"0001-01-01T00:00:00Z","seq":3,"action":"","phase":"","boot-id":""}`))
@@ -131,9 +131,9 @@ func TestDamagedFile(t *testing.T) {
 	}
 }
 
-// TestJournalOfAnotherVersion checks that a worker goes on with the journal of a
-// version of the same format that knows more, and refuses the journal of another
-// format by name: an operator who reads "damaged" would remove it.
+// TestJournalOfAnotherVersion checks that a worker goes on with the journal of a newer
+// version of the same format, and that the error names another format: an operator who
+// reads "damaged" would remove the file.
 func TestJournalOfAnotherVersion(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal.json")
@@ -156,8 +156,8 @@ func TestJournalOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// TestJournalFormat holds what is written against the fixtures of format 1, and
-// reads these.
+// TestJournalFormat compares the journals that are written with the fixtures of format
+// 1, and reads the fixtures.
 func TestJournalFormat(t *testing.T) {
 	t.Parallel()
 	away := upgradedWith("no space left")
@@ -174,7 +174,8 @@ func TestJournalFormat(t *testing.T) {
 	}
 }
 
-// TestOneWorkerPerStateDirectory checks that a second one says who is there.
+// TestOneWorkerPerStateDirectory checks that the error of a second worker names the
+// first.
 func TestOneWorkerPerStateDirectory(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -188,8 +189,8 @@ func TestOneWorkerPerStateDirectory(t *testing.T) {
 	}
 }
 
-// FuzzJournal checks that no file makes the reader panic or yields a journal
-// that the worker would act on and no worker writes.
+// FuzzJournal checks that no file makes the reader panic, and that no file yields a
+// journal that the worker acts on although no worker writes it.
 func FuzzJournal(f *testing.F) {
 	f.Add(sealOf(`{"run":10,"not-after":"2026-11-21T02:00:00Z","seq":11,"action":"upgrade","phase":"upgrading","boot-id":"b"}`))
 	f.Add([]byte(`{"phase":"answering"}`))
@@ -208,8 +209,8 @@ func FuzzJournal(f *testing.F) {
 	})
 }
 
-// TestSimilarHostNames checks that a host takes no command for one whose name
-// begins like its own.
+// TestSimilarHostNames checks that a host ignores a command to a host whose name begins
+// with its own.
 func TestSimilarHostNames(t *testing.T) {
 	t.Parallel()
 	if _, err := prepared().Receive(commandAt(11, 10, message.Upgrade, "h011"), "h01", "boot-1", now); err == nil {

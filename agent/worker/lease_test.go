@@ -18,8 +18,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
-// TestAllow checks what a worker does of what its journal says, as it stands
-// about the lease.
+// TestAllow checks what a worker does with its journal in each state of the lease.
 func TestAllow(t *testing.T) {
 	t.Parallel()
 	prepare, upgrade := Journal{Action: message.Prepare}, Journal{Action: message.Upgrade}
@@ -75,7 +74,7 @@ func TestAllow(t *testing.T) {
 	}
 }
 
-// TestTakeOver checks where a worker goes on after another one.
+// TestTakeOver checks where a worker goes on that takes over from another worker.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	answer := func(seq uint64, action message.Action) Journal {
@@ -127,8 +126,8 @@ func (g guarded) Reply(ctx context.Context, run uint64, reply message.Reply) err
 	return g.fakeLog.Reply(ctx, run, reply)
 }
 
-// guard has another worker hold the lease. What the workers tell of it is read
-// from leased.
+// guard gives the lease to another worker. leased receives what the workers report about
+// it.
 func (r *rig) guard() (taken *atomic.Bool, leased *lockedText) {
 	taken, leased = new(atomic.Bool), &lockedText{}
 	taken.Store(true)
@@ -139,8 +138,8 @@ func (r *rig) guard() (taken *atomic.Bool, leased *lockedText) {
 	return taken, leased
 }
 
-// TestStandby checks that a worker that does not hold the lease does nothing, says
-// so once, and goes to work when the lease is free (AV-15).
+// TestStandby checks that a worker without the lease does nothing, says so once, and
+// goes to work when the lease is free (AV-15).
 func TestStandby(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
@@ -174,9 +173,9 @@ func TestStandby(t *testing.T) {
 	})
 }
 
-// TestStandbyFinishes checks that a worker that stands by from its start
-// finishes the upgrade that it was interrupted in, does not begin it again,
-// and answers what is true once it may.
+// TestStandbyFinishes checks a worker that stands by from its start with an interrupted
+// upgrade: it finishes the upgrade, does not begin it again, and replies what is true
+// once it may.
 func TestStandbyFinishes(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
@@ -211,7 +210,7 @@ func TestLeaseRefused(t *testing.T) {
 	})
 }
 
-// TestHeartbeat checks what a worker tells of itself.
+// TestHeartbeat checks what a heartbeat says about its worker.
 func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
@@ -277,9 +276,9 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestLeaseInAnotherEpoch checks that a worker which asks for the lease that it
-// believes to have, and gets it in another epoch, begins anew: somebody else
-// had it meanwhile. In the same epoch nothing changes.
+// TestLeaseInAnotherEpoch checks that a worker that asks for the lease that it believes
+// to hold, and gets it in another epoch, begins anew: another worker held it meanwhile.
+// In the same epoch nothing changes.
 func TestLeaseInAnotherEpoch(t *testing.T) {
 	t.Parallel()
 	s := lease{run: t.Context()}

@@ -12,8 +12,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
-// TestRefusedReply checks that a reply that the site refuses counts as sent,
-// so that the host is there for the next run.
+// TestRefusedReply checks that a reply that the site refuses counts as sent, so that the
+// host takes part in the next run.
 func TestRefusedReply(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
@@ -30,7 +30,7 @@ func TestRefusedReply(t *testing.T) {
 	})
 }
 
-// brokenLog is one that gives up a reply.
+// brokenLog is a log that gives up each reply.
 type brokenLog struct{ *fakeLog }
 
 func (brokenLog) Reply(context.Context, uint64, message.Reply) error { return errors.New("broken") }
@@ -50,8 +50,8 @@ func TestLostReply(t *testing.T) {
 	})
 }
 
-// TestAnotherLog checks that a host whose journal is ahead of the log, because
-// it is a new one, still follows it, and says what happened.
+// TestAnotherLog checks that a host whose journal is ahead of the log, because the log
+// is new, follows the log and reports it.
 func TestAnotherLog(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {

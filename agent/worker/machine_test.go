@@ -110,7 +110,7 @@ func expired(j Journal) Journal {
 	return j
 }
 
-// lost is the journal of a host that had none when it got this command.
+// lost is the journal of a host that had no journal when it got this command.
 func lost(j Journal) Journal {
 	j.Result = unknownPast
 	return j

@@ -85,8 +85,8 @@ func (r *rig) offer(o *offering, play func()) {
 	}
 }
 
-// TestOfferIsToldOnce checks that a host tells what an upgrade would change when that is
-// another plan, once for each, also over a restart, and once a day when it is the same.
+// TestOfferIsToldOnce checks that a host sends each new plan of an upgrade once, also
+// after a restart, and an unchanged plan once a day.
 func TestOfferIsToldOnce(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
@@ -192,7 +192,8 @@ func TestOfferLeavesOutWhatWasRolledBack(t *testing.T) {
 	}
 }
 
-// TestOffersTell walks what is told by digest, age and what was told in the day.
+// TestOffersTell checks when an offer is sent, by its digest, its age and what was sent
+// in the day.
 func TestOffersTell(t *testing.T) {
 	t.Parallel()
 	day := message.OfferAgain

@@ -98,8 +98,8 @@ func prefixed(prefix string, texts []string) (all []string) {
 	return all
 }
 
-// sentOutputs returns the outputs that were sent, without their last line end; one that
-// is the same as before is left out when another worker has sent it.
+// sentOutputs returns the outputs that were sent, without their last line end. An output
+// that another worker sent again unchanged is left out.
 func (s *fakeLog) sentOutputs() (sent []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

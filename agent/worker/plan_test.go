@@ -42,7 +42,7 @@ func TestPlanIsKept(t *testing.T) {
 	})
 }
 
-// planSpy notes by which plan each step goes.
+// planSpy records the plan that each step gets.
 type planSpy struct {
 	strategy.Strategy
 	got map[string]message.Plan
@@ -67,8 +67,8 @@ func (s planSpy) Verify(ctx context.Context, job strategy.Job) error {
 	return s.Strategy.Verify(ctx, job)
 }
 
-// TestPlanIsLost checks that a host without the plan of its run never says that it is
-// upgraded, and that a site which is told so does not count on the host.
+// TestPlanIsLost checks that a host without the plan of its run never replies that it is
+// upgraded, and that a site that is told so does not count on the host.
 func TestPlanIsLost(t *testing.T) {
 	t.Parallel()
 	const atWork = lostPlan
@@ -144,8 +144,8 @@ func (r *rig) spoil(change func([]byte) []byte) {
 	}
 }
 
-// forgetful is a host that says that it is upgraded, and is not: as after a power cut
-// that has taken the package lists.
+// forgetful is a host that reports an upgrade that did not happen, as after a power cut
+// that lost the package lists.
 type forgetful struct {
 	strategy.Strategy
 	outcome strategy.Outcome

@@ -102,8 +102,8 @@ func TestRestoredLog(t *testing.T) {
 	}
 }
 
-// TestRestoredNeverTwice checks that whatever commands of a run a log repeats that was
-// restored, again and again, no step of the run is taken twice.
+// TestRestoredNeverTwice checks that no step of a run is taken twice, whatever commands
+// of the run a restored log repeats.
 func TestRestoredNeverTwice(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
-// TestRetry checks which failures have a step taken again, and when no more.
+// TestRetry checks which failures repeat a step, and when the repetition ends.
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	locked := strategy.Fail(message.Lock, errors.New("locked"))

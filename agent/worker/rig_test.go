@@ -45,7 +45,7 @@ type rig struct {
 	dieAt  string
 	visit  int
 	visits map[string]int
-	// mu guards visits; killed is told of a kill beside the loop.
+	// mu guards visits; killed receives a kill beside the loop.
 	mu     sync.Mutex
 	killed chan struct{}
 	// log is what the workers log.
@@ -203,8 +203,8 @@ func (r *rig) task(kind message.TaskKind) {
 	}
 }
 
-// life is one worker from start to crash, reboot or done. It reports whether
-// another one has to follow.
+// life runs one worker from its start to a crash, a reboot or done, and reports whether
+// another worker has to follow.
 func (r *rig) life(done func() bool) (again bool) {
 	r.t.Helper()
 	r.starts++

@@ -101,7 +101,7 @@ func (s *site) give(worker, incarnation string) {
 	_, _ = s.keeper.PutLease(context.Background(), "acme", "h01", body, revision)
 }
 
-// who holds the lease; empty when it was given back.
+// who returns the worker that holds the lease; empty when the lease was given back.
 func (s *site) who() string {
 	if l, _ := s.lease(); !l.Vacant {
 		return l.Worker
@@ -114,17 +114,17 @@ func (s *site) epochNow() uint64 {
 	return l.Epoch
 }
 
-// conn is the connection of one process of a worker. It goes on hearing of
-// commands when its worker has lost the lease, as from a gate that is behind.
+// conn is the connection of one process of a worker. It still receives commands when its
+// worker has lost the lease, as from a gate that is behind.
 type conn struct {
 	*site
 	client *gate.Client
 	mu     sync.Mutex
-	// killed means that the worker ends without a word, hangs that the site does
-	// not answer when it gives the lease back.
+	// killed means that the worker ends without giving its lease back, hangs that the
+	// site does not answer that call.
 	killed, hangs bool
-	// granted means that the lease was granted to it once, told that it knows
-	// that it has lost the lease.
+	// granted means that the lease was granted to this process once, told that the
+	// process knows that it has lost the lease.
 	granted, told bool
 }
 

@@ -29,8 +29,8 @@ func (r *rig) supervised(replaced *atomic.Bool) (broken *atomic.Int32) {
 	return broken
 }
 
-// TestPromises checks that an idle worker, one without a site, and one that goes
-// through a run go round when they said they would.
+// TestPromises checks that an idle worker, a worker without a site and a worker in a run
+// each go round when they promised to.
 func TestPromises(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
@@ -60,8 +60,8 @@ func TestPromises(t *testing.T) {
 	})
 }
 
-// TestMakesRoom checks that a worker whose program was replaced stays for as long as a
-// run has a command for it, and ends within a beat after that.
+// TestMakesRoom checks that a worker whose program was replaced stays while a run has
+// another command for it, and ends within a beat after that.
 func TestMakesRoom(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {

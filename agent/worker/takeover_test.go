@@ -55,9 +55,9 @@ func timed(j Journal, records []message.Record) Journal {
 	return j
 }
 
-// TestBlankNeverActs checks that no command that was there before the
-// journal is ever carried out, that the journal can be read again, and that
-// what follows in the same run is answered and not carried out either.
+// TestBlankNeverActs checks that a worker without a journal never carries out a command
+// that was there before it, that its new journal can be read again, and that later
+// commands of the same run are answered and not carried out.
 func TestBlankNeverActs(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

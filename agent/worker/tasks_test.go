@@ -112,8 +112,8 @@ type noting struct {
 
 func (n noting) Baseline(_ context.Context, run uint64) error { return n.noted(run) }
 
-// TestBaseline checks that the baseline is noted before the upgrade, also of one that is
-// begun again, and that an upgrade does not depend on it.
+// TestBaseline checks that the baseline is recorded before the upgrade, also when the
+// upgrade is begun again, and that an upgrade does not depend on it.
 func TestBaseline(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {

@@ -224,8 +224,8 @@ func (r *rig) live(change func(*Options), play func(p *pinned)) {
 	}
 }
 
-// TestVersionsEachInterval checks that a change that nothing tells of is reported
-// within an interval, and that versions which stay the same are not sent again.
+// TestVersionsEachInterval checks that a change that no watch reports is sent within an
+// interval, and that unchanged versions are not sent again.
 func TestVersionsEachInterval(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
@@ -243,9 +243,9 @@ func TestVersionsEachInterval(t *testing.T) {
 	})
 }
 
-// TestVersionsAreWatched checks that a change of a watched file is reported within
-// a minute, many changes as few reports, none during a step, and a watch that
-// fails is begun again.
+// TestVersionsAreWatched checks that a change of a watched file is sent within a minute,
+// many changes in few reports and none during a step, and that a watch that fails is
+// begun again.
 func TestVersionsAreWatched(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
