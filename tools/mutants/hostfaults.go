@@ -58,8 +58,8 @@ var hostFaults = []fault{
 		by:   tests("agent/worker", "TestAnotherLog|TestReceive"),
 	},
 	{
-		name: "step-is-repeated-on-a-restored-log", in: "agent/worker.Did.covers",
-		old: `slices.Index(steps, d.Action) >= slices.Index(steps, a)`, new: `slices.Index(steps, d.Action) > slices.Index(steps, a)+9`,
+		name: "step-is-repeated-on-a-restored-log", in: "agent/worker.LostStep.covers",
+		old: `slices.Index(steps, l.Action) >= slices.Index(steps, a)`, new: `slices.Index(steps, l.Action) > slices.Index(steps, a)+9`,
 		by: tests("agent/worker", "TestRestoredLog|TestRestoredNeverTwice"),
 	},
 	{
