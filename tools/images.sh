@@ -5,6 +5,7 @@
 #
 #   bookworm, trixie    a small Debian with systemd, dbus, apt and a kernel
 #   images              bookworm with what upgrades images and rpms: RAUC, OSTree, dnf
+#   trixie-images       trixie with RAUC
 #   trixie-archives     the packages by which the tree bookworm becomes a trixie, with their index
 #
 # It writes, in .cache/images:
@@ -32,7 +33,8 @@ packages() {
 	case $1 in
 	bookworm | trixie) echo "$base" ;;
 	images) echo "$base,rauc,rauc-service,ostree,dnf,rpm,createrepo-c,grub-common,curl,squashfs-tools,openssl,needrestart" ;;
-	*) echo "make images: there is no tree $1; use bookworm, trixie, images or trixie-archives" >&2; exit 1 ;;
+	trixie-images) echo "$base,rauc,rauc-service,grub-common,squashfs-tools,openssl" ;;
+	*) echo "make images: there is no tree $1; use bookworm, trixie, images, trixie-images or trixie-archives" >&2; exit 1 ;;
 	esac
 }
 
@@ -88,8 +90,7 @@ for name in "${@:-bookworm}"; do
 		continue
 	fi
 	list=$(packages "$name")
-	suite=$name
-	[ "$name" != images ] || suite=bookworm
+	case $name in images) suite=bookworm ;; *) suite=${name%-images} ;; esac
 	made=$(printf '%s %s' "$suite" "$list" | sha256sum | cut -c 1-16)
 	if [ "$(cat "$out/$name.made" 2>/dev/null)" != "$made" ] || [ ! -f "$out/$name.tar.zst" ]; then
 		echo "$name: mmdebstrap (about a minute)"

@@ -21,7 +21,7 @@ packages() {
 	done | sort -u
 }
 # trees LEVEL prints the trees that the tests start from.
-trees() { case $1 in quick) echo bookworm images ;; hosts) echo bookworm images ;; *) echo bookworm images trixie-archives ;; esac; }
+trees() { case $1 in quick) echo bookworm images ;; hosts) echo bookworm images ;; *) echo bookworm images trixie-images trixie-archives ;; esac; }
 
 case ${1:-} in
 install)

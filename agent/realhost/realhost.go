@@ -68,6 +68,8 @@ const (
 	TrixieArchives Tree = "trixie-archives"
 	// Images is Bookworm with RAUC, OSTree and dnf.
 	Images Tree = "images"
+	// TrixieImages is Trixie with RAUC.
+	TrixieImages Tree = "trixie-images"
 )
 
 // Need skips the test unless tests of its level are wanted and the machine can run

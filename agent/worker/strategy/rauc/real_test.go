@@ -55,7 +55,7 @@ bootname=B
 `
 )
 
-func newAppliance(t *testing.T, imageMiB int) *appliance {
+func newAppliance(t *testing.T, tree realhost.Tree, imageMiB int) *appliance {
 	t.Helper()
 	a := &appliance{t: t, dir: filepath.Join(t.TempDir(), "bundles")}
 	// RAUC takes a bundle from a file system in memory, or from one whose device it
@@ -68,7 +68,7 @@ func newAppliance(t *testing.T, imageMiB int) *appliance {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(memory) })
-	options := realhost.ContainerOptions{Tree: realhost.Images, Arguments: []string{"--bind=" + memory + ":" + a.dir, "--bind=/dev/loop-control"}, Loader: a.load}
+	options := realhost.ContainerOptions{Tree: tree, Arguments: []string{"--bind=" + memory + ":" + a.dir, "--bind=/dev/loop-control"}, Loader: a.load}
 	for i := range 32 {
 		device := fmt.Sprintf("/dev/loop%d", i)
 		if _, err := os.Stat(device); err == nil {
@@ -256,8 +256,23 @@ func (a *appliance) boot(want strategy.Boot) {
 func TestReal(t *testing.T) {
 	realhost.Need(t, realhost.Quick, realhost.Images)
 	t.Parallel()
+	releases(t, realhost.Images, "rauc info error; run: rauc info ")
+}
+
+// TestRealNewRAUC is TestReal with RAUC 1.13, whose interface differs from that of 1.8:
+// bundles are inspected, installations have a transaction.
+func TestRealNewRAUC(t *testing.T) {
+	realhost.Need(t, realhost.Long, realhost.TrixieImages)
+	t.Parallel()
+	releases(t, realhost.TrixieImages, "signature verification failed")
+}
+
+// releases has the RAUC of a tree go from release to release. refusal is what it says of
+// a bundle that it does not trust.
+func releases(t *testing.T, tree realhost.Tree, refusal string) {
+	t.Helper()
 	const size = 2
-	a := newAppliance(t, size)
+	a := newAppliance(t, tree, size)
 	ctx := t.Context()
 	if err := a.s.Detect(ctx); err != nil {
 		t.Fatal(err)
@@ -266,7 +281,7 @@ func TestReal(t *testing.T) {
 
 	before := a.Must("sha256sum /var/slots/* " + grubenv)
 	for version, c := range map[string]struct{ key, compatible, text string }{
-		"5": {"other", "appliance", "RAUC: rauc info error; run: rauc info "},
+		"5": {"other", "appliance", refusal},
 		"6": {"cert", "toaster", `it is for "toaster", and this machine is "appliance"`},
 	} {
 		a.bundle(version, "version "+version, c.key, c.compatible, size)
@@ -325,7 +340,7 @@ func TestRealCut(t *testing.T) {
 	realhost.Need(t, realhost.Hosts, realhost.Images)
 	t.Parallel()
 	const size = 48
-	a := newAppliance(t, size)
+	a := newAppliance(t, realhost.Images, size)
 	a.boot(strategy.Boot{Running: unknown})
 	ctx := t.Context()
 	outcomes := map[strategy.Outcome]int{}

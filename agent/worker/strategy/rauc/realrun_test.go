@@ -34,7 +34,7 @@ func TestRealRun(t *testing.T) {
 	realhost.Need(t, realhost.Hosts, realhost.Images)
 	t.Parallel()
 	const size = 2
-	a := newAppliance(t, size)
+	a := newAppliance(t, realhost.Images, size)
 	a.offer("2", "version 2", size)
 	site := a.site()
 	run := site.Upgrade()
