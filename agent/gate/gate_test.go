@@ -379,8 +379,10 @@ func TestInventory(t *testing.T) {
 			t.Errorf("of another host %+v is kept, %v", told, err)
 		}
 		for _, q := range []gate.Request{
-			{Verb: []string{"inventory"}, Body: []byte("{}")}, {Verb: []string{"inventory"}, Body: []byte(`{"format":1,"machine":{"kind":"\u001b"}}`)},
-			{Verb: []string{"inventory", "h02"}, Body: []byte(`{"format":1}`)}, {Verb: []string{"last-inventory", "h02"}},
+			{Verb: []string{"inventory"}, Body: []byte("{}")},
+			{Verb: []string{"inventory"}, Body: []byte(`{"format":1,"machine":{"kind":"\u001b"}}`)},
+			{Verb: []string{"inventory", "h02"}, Body: []byte(`{"format":1}`)},
+			{Verb: []string{"last-inventory", "h02"}},
 		} {
 			q.Worker, q.Incarnation = "one", p.Incarnation
 			if a := g.Answer(t.Context(), "h01", q); !a.Refused {

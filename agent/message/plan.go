@@ -198,7 +198,7 @@ var packers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 // PackPlan returns a plan as it travels and is kept: its JSON, compressed.
 func PackPlan(p Plan) ([]byte, error) {
 	var packed bytes.Buffer
-	writer := packers.Get().(*gzip.Writer)
+	writer := packers.Get().(*gzip.Writer) //nolint:forcetypeassert // The pool has nothing else.
 	defer packers.Put(writer)
 	writer.Reset(&packed)
 	if _, err := writer.Write(EncodePlan(p)); err != nil {
