@@ -18,9 +18,9 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/calendar"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/config"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/connection"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/function"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/hosts"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/rollout"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/runs"
@@ -66,7 +66,7 @@ func (p *Osupgrade) Configure(ctx context.Context, req provider.ConfigureRequest
 	if len(unknown) == 0 && !resp.Diagnostics.HasError() {
 		api = connect(settings, userAgent(p.outside.getenv, req.TerraformVersion, p.version), &resp.Diagnostics)
 	}
-	c := connection.New(api, unknown)
+	c := providerdata.New(api, unknown)
 	c.Tenant, c.ValidateAtPlan = settings.tenant, settings.validateAtPlan
 	resp.ResourceData, resp.DataSourceData = c, c
 }

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/providervalidator"
@@ -11,7 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/validators"
 )
 
 // Schema defines the provider's configuration.
@@ -24,7 +25,7 @@ func (*Osupgrade) Schema(_ context.Context, _ provider.SchemaRequest, resp *prov
 			"tenant": schema.StringAttribute{
 				Optional:            true,
 				MarkdownDescription: "The tenant of resources and data sources without `tenant`. Environment: `OSUPGRADE_TENANT`.",
-				Validators:          []validator.String{attribute.Name()},
+				Validators:          []validator.String{validators.Name()},
 			},
 			"token": schema.StringAttribute{
 				Optional: true, Sensitive: true,
@@ -46,7 +47,7 @@ func (*Osupgrade) Schema(_ context.Context, _ provider.SchemaRequest, resp *prov
 			"timeout": schema.StringAttribute{
 				Optional:            true,
 				MarkdownDescription: "How long one try of a request may take, from `1s` to `1h`; `30s` by default. Environment: `OSUPGRADE_TIMEOUT`.",
-				Validators:          []validator.String{attribute.Rule("a duration from 1s to 1h, such as 30s", timeoutRule)},
+				Validators:          []validator.String{validators.Duration(time.Second, time.Hour)},
 			},
 			"validate_at_plan": schema.BoolAttribute{
 				Optional: true,

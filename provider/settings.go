@@ -154,27 +154,12 @@ func (r reader) timeout(value types.String) time.Duration {
 	if text == "" {
 		return usual
 	}
-	if err := timeoutRule(text); err != nil {
+	parsed, err := window.ParseDurationWithin(text, time.Second, time.Hour)
+	if err != nil {
 		r.wrong("timeout", text, "a duration from 1s to 1h, such as 30s")
 		return usual
 	}
-	parsed, err := window.ParseDuration(text)
-	if err != nil {
-		return usual
-	}
 	return parsed
-}
-
-// timeoutRule checks the timeout of one try.
-func timeoutRule(text string) error {
-	length, err := window.ParseDuration(text)
-	switch {
-	case err != nil:
-		return err
-	case length < time.Second || length > time.Hour:
-		return fmt.Errorf("%q is out of range; use 1s to 1h", text)
-	}
-	return nil
 }
 
 // certificates reads the trusted certificates. Either attribute in the

@@ -29,21 +29,22 @@ address() {
 
 # install_as puts the provider into the folder of its address. Each build has a
 # version of its own, greater than the one before, because a lock file holds the
-# checksum of a version. A provider that did not change keeps its version.
+# checksum of a version; it meets the constraint of the examples, ~> 0.1. A provider
+# that did not change keeps its version.
 install_as() {
 	local home=$plugins/$1 old number last=0
-	for old in "$home"/*/"$platform"/terraform-provider-osupgrade_v*; do
+	for old in "$home"/0.1.*/"$platform"/terraform-provider-osupgrade_v*; do
 		if cmp -s "$provider" "$old"; then
 			version=${old##*_v}
 			return
 		fi
-		number=${old##*_v0.0.}
+		number=${old##*_v0.1.}
 		if [[ $number =~ ^[0-9]+$ ]] && ((number > last)); then
 			last=$number
 		fi
 	done
 	number=$(date -u +%Y%m%d%H%M%S)
-	version=0.0.$((number > last ? number : last + 1))
+	version=0.1.$((number > last ? number : last + 1))
 	rm -rf "$home"
 	mkdir -p "$home/$version/$platform"
 	cp "$provider" "$home/$version/$platform/terraform-provider-osupgrade_v$version"

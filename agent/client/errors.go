@@ -68,7 +68,7 @@ func HasStatus(err error, status int) bool {
 // 8). The agent names the tenant in error-info. What another server has there is not
 // documented (avassa.md 2), so of an answer without it the text decides, here alone;
 // and whoever forgets something because of a text that it does not know looks further
-// (tenantresource).
+// (tenantobject).
 func Missing(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || e.Status != http.StatusNotFound || e.foreign {

@@ -1,7 +1,8 @@
 terraform {
   required_providers {
     osupgrade = {
-      source = "osupgrade/osupgrade"
+      source  = "osupgrade/osupgrade"
+      version = "~> 0.1"
     }
   }
 }

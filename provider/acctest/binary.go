@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -30,6 +31,25 @@ var build = sync.OnceValues(func() (folder string, err error) {
 	return folder, nil
 })
 
+// Version is the provider's version in the filesystem mirror. It meets the constraint of
+// the examples.
+const Version = "0.1.0"
+
+// mirror lays the provider's binary out as a filesystem mirror, once for all tests of a
+// process.
+var mirror = sync.OnceValues(func() (folder string, err error) {
+	binaries, err := build()
+	if err != nil {
+		return "", err
+	}
+	folder = filepath.Join(binaries, "mirror")
+	home := filepath.Join(folder, filepath.FromSlash(Source), Version, runtime.GOOS+"_"+runtime.GOARCH)
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return "", err
+	}
+	return folder, os.Link(filepath.Join(binaries, "terraform-provider-osupgrade"), filepath.Join(home, "terraform-provider-osupgrade_v"+Version))
+})
+
 // Cleanup removes the provider's binary, if there is one. TestMain calls it at the end.
 func Cleanup() error {
 	if built == "" {
@@ -51,20 +71,35 @@ type Workspace struct {
 }
 
 // NewWorkspace returns an empty workspace. The server is configured by env; see
-// Server.Env.
+// Server.Env. The CLI uses the provider without init.
 func NewWorkspace(t testing.TB, env ...string) *Workspace {
+	t.Helper()
+	folder, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newWorkspace(t, fmt.Sprintf("dev_overrides {\n    %q = %q\n  }\n  direct {}", Source, folder), env)
+}
+
+// NewMirrorWorkspace returns an empty workspace in which init installs the provider from a
+// filesystem mirror, as version Version.
+func NewMirrorWorkspace(t testing.TB, env ...string) *Workspace {
+	t.Helper()
+	folder, err := mirror()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newWorkspace(t, fmt.Sprintf("filesystem_mirror {\n    path = %q\n  }", folder), env)
+}
+
+func newWorkspace(t testing.TB, installation string, env []string) *Workspace {
 	t.Helper()
 	cli, err := CLI()
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
 	w := &Workspace{Dir: t.TempDir(), Env: env, cli: cli}
-	settings := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    %q = %q\n  }\n  direct {}\n}\n", Source, folder)
-	w.Write(t, "cli.rc", settings)
+	w.Write(t, "cli.rc", "provider_installation {\n  "+installation+"\n}\n")
 	w.Env = append(w.Env, "TF_CLI_CONFIG_FILE="+filepath.Join(w.Dir, "cli.rc"), "TF_IN_AUTOMATION=1")
 	return w
 }
@@ -75,10 +110,14 @@ func (s Server) Env() []string {
 	return []string{"OSUPGRADE_ENDPOINT=" + s.Endpoint, "OSUPGRADE_TOKEN=" + s.Token, "OSUPGRADE_TENANT=" + s.Tenant, "OSUPGRADE_RETRIES=0"}
 }
 
-// Write writes a file into the workspace.
+// Write writes a file into the workspace, and the folders above it.
 func (w *Workspace) Write(t testing.TB, name, content string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(w.Dir, name), []byte(content), 0o600); err != nil {
+	path := filepath.Join(w.Dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

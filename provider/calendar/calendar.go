@@ -1,8 +1,8 @@
 // Package calendar is the resource osupgrade_calendar: a named calendar of a tenant,
 // which only osupgrade-agent supports (design.md 7).
 //
-// It defines the attributes. Package apiobject maps them to the members of the API's
-// object; package tenantresource reads and writes the object.
+// It defines the attributes. Package tenantobject maps them to the members of the API's
+// object, and reads and writes it.
 package calendar
 
 import (
@@ -13,9 +13,8 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/apiobject"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/nextwindow"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantresource"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
 )
 
 // TypeName is the type name of the resource.
@@ -23,7 +22,7 @@ const TypeName = "osupgrade_calendar"
 
 // Resource is osupgrade_calendar.
 type Resource struct {
-	apiobject.Resource[v1.Calendar, model, *model]
+	tenantobject.MappedResource[v1.Calendar, model, *model]
 }
 
 var (
@@ -34,7 +33,7 @@ var (
 	_ resource.ResourceWithValidateConfig = (*Resource)(nil)
 )
 
-var kind = &apiobject.Kind[v1.Calendar]{
+var kind = &tenantobject.Mapping[v1.Calendar]{
 	TypeName: TypeName, Attributes: attributes,
 	Canonical: v1.Calendar.Canonical, Meaning: v1.Calendar.Canonical,
 	Validate: v1.Calendar.Validate, Locate: locate,
@@ -42,10 +41,10 @@ var kind = &apiobject.Kind[v1.Calendar]{
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{apiobject.New[v1.Calendar, model](kind, "Calendars", tenantresource.Kind[v1.Calendar]{
+	return &Resource{tenantobject.NewMapped[v1.Calendar, model](kind, "Calendars", tenantobject.Kind[v1.Calendar]{
 		Noun:   "calendar",
-		Warn:   nextwindow.WarnOfCalendar,
-		Object: func(at tenantresource.Key) client.Object[v1.Calendar] { return client.CalendarNamed(at.Name) },
+		Warn:   window.WarnOfCalendar,
+		Object: func(at tenantobject.Key) client.Object[v1.Calendar] { return client.CalendarNamed(at.Name) },
 	})}
 }
 
@@ -55,5 +54,5 @@ func locate(field string) (path.Path, bool) {
 	if strings.HasPrefix(field, "ics.") || strings.HasPrefix(field, "ics[") {
 		field = "ics"
 	}
-	return apiobject.Locate(attributes(), field)
+	return tenantobject.Locate(attributes(), field)
 }

@@ -13,19 +13,19 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/apiobject"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantresource"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/planmodifiers"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/validators"
 )
 
 // model is the Terraform model of the resource.
 type model struct {
-	tenantresource.Common
+	tenantobject.Common
 	Name types.String `tfsdk:"name"`
 	Dates
 }
 
-// Dates are the attributes of the API's object: see package apiobject.
+// Dates are the attributes of the API's object: see tenantobject.Mapping.
 type Dates struct {
 	Kind        types.String `tfsdk:"kind"`
 	Description types.String `tfsdk:"description"`
@@ -33,7 +33,7 @@ type Dates struct {
 	ICS         types.String `tfsdk:"ics"`
 }
 
-var _ tenantresource.Named = (*model)(nil)
+var _ tenantobject.Named = (*model)(nil)
 
 // ObjectName returns the calendar's name.
 func (m *model) ObjectName() types.String { return m.Name }
@@ -63,12 +63,12 @@ func (m *model) Loss(tenant string) (summary, detail string) {
 }
 
 // Schema defines the resource.
-func (*Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	all := attributes()
 	all["name"] = schema.StringAttribute{
 		Required:            true,
 		MarkdownDescription: "The name of the calendar, unique in its tenant. A change replaces the resource.",
-		Validators:          []validator.String{attribute.Name()},
+		Validators:          []validator.String{validators.Name()},
 		PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 	}
 	resp.Schema = schema.Schema{
@@ -79,7 +79,7 @@ func (*Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *res
 			"and also over a run under way: no further host is started.\n\n" +
 			"The events are either in `events` or in an iCalendar text in `ics`. A calendar without either has no events. " +
 			"Another form of the same duration or time (`4h` or `240m`) is no change.",
-		Attributes: tenantresource.Attributes(ctx, all),
+		Attributes: tenantobject.Attributes(all),
 	}
 }
 
@@ -87,25 +87,25 @@ func (*Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *res
 // API's rules.
 func attributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"kind":        apiobject.Required("`allow` opens during its events, like a maintenance window; `freeze` closes, whatever else is open."),
-		"description": apiobject.Text("A text for people."),
-		"events":      apiobject.Objects("The events; `[]` means none.", eventAttributes()),
-		"ics":         apiobject.Text("Instead of `events`: an iCalendar text (RFC 5545), such as `file(\"freeze.ics\")`, stored unchanged."),
+		"kind":        tenantobject.RequiredText("`allow` opens during its events, like a maintenance window; `freeze` closes, whatever else is open."),
+		"description": tenantobject.TextAttribute("A text for people."),
+		"events":      tenantobject.ObjectListAttribute("The events; `[]` means none.", eventAttributes()),
+		"ics":         tenantobject.TextAttribute("Instead of `events`: an iCalendar text (RFC 5545), such as `file(\"freeze.ics\")`, stored unchanged."),
 	}
 }
 
 func eventAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"summary": apiobject.Text("The name of the event in plans and in the list of windows."),
-		"start": apiobject.Required("The start of the event in `timezone`: a wall-clock time such as `2026-12-24T18:00` or, for an all-day event, "+
-			"a date such as `2026-12-24`.", attribute.KeepTime()),
-		"end": apiobject.Text("The end of the event, in the form of `start`; for an all-day event the date after the last day. "+
-			"An event has an `end` or a `duration`; an all-day event without either lasts one day.", attribute.KeepTime()),
-		"duration": apiobject.Duration("The duration of the event in elapsed time, such as `4h`, `90m` or `1d4h`, or of an all-day event in days, such as `2d`; at most `7d` in a calendar of kind `allow`, `366d` in a freeze."),
-		"timezone": apiobject.Text("The time zone of `start` and `end`: `site-local`, `UTC` or an IANA name such as `Europe/Stockholm`; `site-local` by default."),
-		"all_day":  apiobject.Bool("Whether the event lasts from midnight to midnight; its times are then dates. `false` by default."),
-		"rrule":    apiobject.Text("The recurrence rule (RFC 5545), such as `FREQ=YEARLY` or `FREQ=MONTHLY;BYDAY=-1FR`; by default the event happens once."),
-		"rdate":    apiobject.Texts("Further starts, in the form of `start`."),
-		"exdate":   apiobject.Texts("Excluded starts, in the form of `start`; a date excludes every start on that date."),
+		"summary": tenantobject.TextAttribute("The name of the event in plans and in the list of windows."),
+		"start": tenantobject.RequiredText("The start of the event in `timezone`: a wall-clock time such as `2026-12-24T18:00` or, for an all-day event, "+
+			"a date such as `2026-12-24`.", planmodifiers.KeepTime()),
+		"end": tenantobject.TextAttribute("The end of the event, in the form of `start`; for an all-day event the date after the last day. "+
+			"An event has an `end` or a `duration`; an all-day event without either lasts one day.", planmodifiers.KeepTime()),
+		"duration": tenantobject.DurationAttribute("The duration of the event in elapsed time, such as `4h`, `90m` or `1d4h`, or of an all-day event in days, such as `2d`; at most `7d` in a calendar of kind `allow`, `366d` in a freeze."),
+		"timezone": tenantobject.TextAttribute("The time zone of `start` and `end`: `site-local`, `UTC` or an IANA name such as `Europe/Stockholm`; `site-local` by default."),
+		"all_day":  tenantobject.BoolAttribute("Whether the event lasts from midnight to midnight; its times are then dates. `false` by default."),
+		"rrule":    tenantobject.TextAttribute("The recurrence rule (RFC 5545), such as `FREQ=YEARLY` or `FREQ=MONTHLY;BYDAY=-1FR`; by default the event happens once."),
+		"rdate":    tenantobject.TextListAttribute("Further starts, in the form of `start`."),
+		"exdate":   tenantobject.TextListAttribute("Excluded starts, in the form of `start`; a date excludes every start on that date."),
 	}
 }

@@ -3,7 +3,7 @@
 // the others (terraform.md 4.5).
 //
 // It decides what the lists mean and which of them are owned. Package
-// tenantresource writes them.
+// tenantobject writes them.
 package config
 
 import (
@@ -15,9 +15,9 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostic"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/nextwindow"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantresource"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
 )
 
 // TypeName is the type name of the resource.
@@ -31,7 +31,7 @@ const (
 
 // Resource is osupgrade_config.
 type Resource struct {
-	tenantresource.Resource[v1.OSUpgrade, model, *model]
+	tenantobject.Resource[v1.OSUpgrade, model, *model]
 }
 
 var (
@@ -44,13 +44,13 @@ var (
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{tenantresource.New[v1.OSUpgrade, model](tenantresource.Kind[v1.OSUpgrade]{
+	return &Resource{tenantobject.New[v1.OSUpgrade, model](tenantobject.Kind[v1.OSUpgrade]{
 		TypeName: TypeName,
 		Noun:     "configuration",
 		Locate:   locate,
-		Warn:     nextwindow.WarnOfConfig,
-		Object:   func(tenantresource.Key) client.Object[v1.OSUpgrade] { return client.Configs },
-		Rules: tenantresource.Rules[v1.OSUpgrade]{
+		Warn:     window.WarnOfConfig,
+		Object:   func(tenantobject.Key) client.Object[v1.OSUpgrade] { return client.Configs },
+		Rules: tenantobject.Rules[v1.OSUpgrade]{
 			Merged: merged, InSync: inSync, Unchanged: unchanged, Conflicts: conflicts,
 			OwnsAll: ownsAll, Empty: empty, Restricted: restricted, Emptied: emptied, Shared: true,
 		},
@@ -67,7 +67,7 @@ func (*Resource) ConfigValidators(context.Context) []resource.ConfigValidator {
 // locate returns the attribute of a field of the API. An application has no
 // path of its own, because the attribute is a set.
 func locate(field string) (path.Path, bool) {
-	at, ok := diagnostic.Field(field)
+	at, ok := diagnostics.Field(field)
 	if !ok {
 		return at, false
 	}

@@ -3,9 +3,10 @@ package config
 import (
 	"slices"
 
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/maintenancewindow"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantresource"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
 )
 
 // In this file a nil list of prior or want is not owned; see model.ToAPI. On the
@@ -74,18 +75,18 @@ func emptied(owned v1.OSUpgrade) v1.OSUpgrade {
 // conflicts is a three-way comparison of what the resource owned, what the
 // server has and what is wanted (terraform.md 4.5 rule 5). A list that was not
 // owned before counts as empty.
-func conflicts(prior, server, want v1.OSUpgrade) []tenantresource.Conflict {
-	var found []tenantresource.Conflict
+func conflicts(prior, server, want v1.OSUpgrade) []tenantobject.Conflict {
+	var found []tenantobject.Conflict
 	if want.WorkerApplications != nil && !sameApplications(server, prior) && !sameApplications(server, want) {
-		found = append(found, tenantresource.Conflict{
-			Attribute: applications, Unowned: prior.WorkerApplications == nil,
+		found = append(found, tenantobject.Conflict{
+			At: path.Root(applications), Unowned: prior.WorkerApplications == nil,
 			Was: names(prior), Server: names(server), Want: names(want),
 		})
 	}
 	if want.MaintenanceWindows != nil && !sameWindows(server, prior) && !sameWindows(server, want) {
-		found = append(found, tenantresource.Conflict{
-			Attribute: windows, Unowned: prior.MaintenanceWindows == nil,
-			Was: maintenancewindow.Keys(prior.MaintenanceWindows), Server: maintenancewindow.Keys(server.MaintenanceWindows), Want: maintenancewindow.Keys(want.MaintenanceWindows),
+		found = append(found, tenantobject.Conflict{
+			At: path.Root(windows), Unowned: prior.MaintenanceWindows == nil,
+			Was: window.Keys(prior.MaintenanceWindows), Server: window.Keys(server.MaintenanceWindows), Want: window.Keys(want.MaintenanceWindows),
 		})
 	}
 	return found
@@ -94,7 +95,7 @@ func conflicts(prior, server, want v1.OSUpgrade) []tenantresource.Conflict {
 func sameApplications(a, b v1.OSUpgrade) bool { return slices.Equal(names(a), names(b)) }
 
 func sameWindows(a, b v1.OSUpgrade) bool {
-	return maintenancewindow.Same(a.MaintenanceWindows, b.MaintenanceWindows)
+	return window.Same(a.MaintenanceWindows, b.MaintenanceWindows)
 }
 
 // names returns the sorted names of the applications without duplicates.

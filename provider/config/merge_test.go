@@ -38,7 +38,7 @@ func TestConflicts(t *testing.T) {
 			if (len(got) == 1) != row.conflict {
 				t.Fatalf("got %+v, want a conflict: %v", got, row.conflict)
 			}
-			if row.conflict && (got[0].Unowned != row.taken || got[0].Attribute != applications) {
+			if row.conflict && (got[0].Unowned != row.taken || got[0].At.String() != applications) {
 				t.Errorf("got %+v, want taken %v", got[0], row.taken)
 			}
 		})
@@ -77,7 +77,7 @@ func TestMerged_writesOwnListsAndKeepsTheOthers(t *testing.T) {
 		}
 		var clashing []string
 		for _, c := range conflicts(prior, server, want) {
-			clashing = append(clashing, c.Attribute)
+			clashing = append(clashing, c.At.String())
 		}
 		foreign := !sameApplications(server, prior) && !sameApplications(server, after)
 		if foreign && !slices.Contains(clashing, applications) {

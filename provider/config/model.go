@@ -11,13 +11,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/maintenancewindow"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantresource"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
 )
 
 // model is the Terraform model of the resource.
 type model struct {
-	tenantresource.Common
+	tenantobject.Common
 	WorkerApplications types.Set  `tfsdk:"worker_applications"`
 	MaintenanceWindows types.List `tfsdk:"maintenance_windows"`
 }
@@ -31,7 +31,7 @@ func (m *model) ToAPI(ctx context.Context, diags *diag.Diagnostics) v1.OSUpgrade
 		diags.Append(m.WorkerApplications.ElementsAs(ctx, &names, false)...)
 		owned.WorkerApplications = toApplications(names)
 	}
-	owned.MaintenanceWindows = maintenancewindow.ToAPI(ctx, m.MaintenanceWindows, diags)
+	owned.MaintenanceWindows = window.ToAPI(ctx, m.MaintenanceWindows, diags)
 	return owned
 }
 
@@ -52,8 +52,8 @@ func (m *model) FromAPI(ctx context.Context, server v1.OSUpgrade, all bool, diag
 		m.WorkerApplications = fromApplications(server.WorkerApplications)
 	}
 	if !m.MaintenanceWindows.IsNull() || all && server.MaintenanceWindows != nil {
-		prior := maintenancewindow.Models(ctx, m.MaintenanceWindows, diags)
-		m.MaintenanceWindows = maintenancewindow.List(ctx, maintenancewindow.Keep(prior, server.MaintenanceWindows), diags)
+		prior := window.Models(ctx, m.MaintenanceWindows, diags)
+		m.MaintenanceWindows = window.List(ctx, window.Keep(prior, server.MaintenanceWindows), diags)
 	}
 }
 

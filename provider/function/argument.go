@@ -13,7 +13,7 @@ import (
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/apiobject"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/conversion"
 )
 
 // argument converts an argument of any type and collects its problems, each with
@@ -50,7 +50,7 @@ func (a *argument) value(ctx context.Context, given types.Dynamic) any {
 		a.wrong(a.name, "cannot be read: %v", err)
 		return nil
 	}
-	plain, err := apiobject.Plain(raw)
+	plain, err := conversion.Plain(raw)
 	if err != nil {
 		a.wrong(a.name, "cannot be read: %v", err)
 	}

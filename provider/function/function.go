@@ -17,7 +17,7 @@ import (
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/conversion"
 )
 
 // All lists the functions.
@@ -185,15 +185,15 @@ func spans(windows []v1.Window) []span {
 	list := make([]span, len(windows))
 	for i, w := range windows {
 		list[i] = span{
-			Start: attribute.Time(&w.Start), End: attribute.Time(&w.End), Length: types.StringValue(w.Length),
+			Start: conversion.Time(&w.Start), End: conversion.Time(&w.End), Length: types.StringValue(w.Length),
 			Sources: make([]source, len(w.Sources)), Cuts: make([]cut, len(w.Cuts)),
 			StartMoved: types.BoolValue(w.StartMoved), EndMoved: types.BoolValue(w.EndMoved),
 		}
 		for n, s := range w.Sources {
-			list[i].Sources[n] = source{number(s.Window), attribute.Text(s.Calendar), number(s.Event), attribute.Text(s.Summary)}
+			list[i].Sources[n] = source{number(s.Window), conversion.Text(s.Calendar), number(s.Event), conversion.Text(s.Summary)}
 		}
 		for n, c := range w.Cuts {
-			list[i].Cuts[n] = cut{attribute.Text(c.Calendar), attribute.Text(c.Summary), attribute.Time(&c.From), attribute.Time(&c.To)}
+			list[i].Cuts[n] = cut{conversion.Text(c.Calendar), conversion.Text(c.Summary), conversion.Time(&c.From), conversion.Time(&c.To)}
 		}
 	}
 	return list

@@ -5,8 +5,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantdatasource"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/conversion"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 )
 
 // machine is the Terraform model of an inventory.
@@ -45,16 +45,16 @@ func machineFromAPI(v *v1.HostInventory) *machine {
 		return nil
 	}
 	m := &machine{
-		At: attribute.Time(&v.At), Vendor: attribute.Text(v.Machine.Vendor), Product: attribute.Text(v.Machine.Product), Firmware: attribute.Text(v.Machine.Firmware),
-		Architecture: attribute.Text(v.Machine.Architecture), Kind: attribute.Text(v.Machine.Kind), Processor: attribute.Text(v.Processor.Model),
+		At: conversion.Time(&v.At), Vendor: conversion.Text(v.Machine.Vendor), Product: conversion.Text(v.Machine.Product), Firmware: conversion.Text(v.Machine.Firmware),
+		Architecture: conversion.Text(v.Machine.Architecture), Kind: conversion.Text(v.Machine.Kind), Processor: conversion.Text(v.Processor.Model),
 		Sockets: number(v.Processor.Sockets), Cores: number(v.Processor.Cores), Threads: number(v.Processor.Threads), MemoryBytes: number(v.MemoryBytes),
 		Disks: []disk{}, Interfaces: []network{},
 	}
 	for _, d := range v.Disks {
-		m.Disks = append(m.Disks, disk{types.StringValue(d.Name), attribute.Text(d.Model), number(d.Bytes), types.BoolValue(d.Rotational), types.BoolValue(d.Removable)})
+		m.Disks = append(m.Disks, disk{types.StringValue(d.Name), conversion.Text(d.Model), number(d.Bytes), types.BoolValue(d.Rotational), types.BoolValue(d.Removable)})
 	}
 	for _, n := range v.Interfaces {
-		m.Interfaces = append(m.Interfaces, network{types.StringValue(n.Name), attribute.Text(n.MAC), append([]string{}, n.Addresses...)})
+		m.Interfaces = append(m.Interfaces, network{types.StringValue(n.Name), conversion.Text(n.MAC), append([]string{}, n.Addresses...)})
 	}
 	return m
 }
@@ -69,13 +69,13 @@ func number[T int | int64](n T) types.Int64 {
 
 func inventoryAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"at":           tenantdatasource.Text("When the host told it (RFC 3339)."),
-		"vendor":       tenantdatasource.Text("The vendor of the machine; null if it does not tell."),
-		"product":      tenantdatasource.Text("The product, such as `PowerEdge R640`; null if the machine does not tell."),
-		"firmware":     tenantdatasource.Text("The vendor and version of the firmware; null if the machine does not tell."),
-		"architecture": tenantdatasource.Text("The architecture, such as `amd64` or `arm64`."),
-		"kind":         tenantdatasource.Text("`physical`, `virtual` or `container`."),
-		"processor":    tenantdatasource.Text("The model of the processors; null if they do not tell."),
+		"at":           tenantobject.ComputedText("When the host told it (RFC 3339)."),
+		"vendor":       tenantobject.ComputedText("The vendor of the machine; null if it does not tell."),
+		"product":      tenantobject.ComputedText("The product, such as `PowerEdge R640`; null if the machine does not tell."),
+		"firmware":     tenantobject.ComputedText("The vendor and version of the firmware; null if the machine does not tell."),
+		"architecture": tenantobject.ComputedText("The architecture, such as `amd64` or `arm64`."),
+		"kind":         tenantobject.ComputedText("`physical`, `virtual` or `container`."),
+		"processor":    tenantobject.ComputedText("The model of the processors; null if they do not tell."),
 		"sockets":      integer("How many processors there are; null if they do not tell."),
 		"cores":        integer("How many cores they have; null if they do not tell."),
 		"threads":      integer("How many processors the kernel can use."),
@@ -83,8 +83,8 @@ func inventoryAttributes() map[string]schema.Attribute {
 		"disks": schema.ListNestedAttribute{
 			Computed: true, MarkdownDescription: "The disks, sorted by name.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"name":       tenantdatasource.Text("The name, such as `nvme0n1`."),
-				"model":      tenantdatasource.Text("The model; null if the disk does not tell."),
+				"name":       tenantobject.ComputedText("The name, such as `nvme0n1`."),
+				"model":      tenantobject.ComputedText("The model; null if the disk does not tell."),
 				"bytes":      integer("The size in bytes."),
 				"rotational": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the kernel takes it for a disk that rotates."},
 				"removable":  schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether it is removable."},
@@ -93,8 +93,8 @@ func inventoryAttributes() map[string]schema.Attribute {
 		"interfaces": schema.ListNestedAttribute{
 			Computed: true, MarkdownDescription: "The network interfaces with a device or an address of their own, sorted by name.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"name": tenantdatasource.Text("The name, such as `eno1`."),
-				"mac":  tenantdatasource.Text("The hardware address; null if there is none."),
+				"name": tenantobject.ComputedText("The name, such as `eno1`."),
+				"mac":  tenantobject.ComputedText("The hardware address; null if there is none."),
 				"addresses": schema.ListAttribute{
 					ElementType: types.StringType, Computed: true,
 					MarkdownDescription: "The global addresses with their prefixes, such as `192.0.2.7/24`, without temporary ones.",

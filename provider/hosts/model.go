@@ -9,13 +9,13 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantdatasource"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/conversion"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 )
 
 // model is the Terraform model of the data source.
 type model struct {
-	tenantdatasource.Common
+	tenantobject.Tenanted
 	Site        types.String `tfsdk:"site"`
 	Inventories types.Bool   `tfsdk:"inventories"`
 	Hosts       []host       `tfsdk:"hosts"`
@@ -49,7 +49,7 @@ func busyFromAPI(said *v1.HostBusy) *busy {
 	if said == nil {
 		return nil
 	}
-	return &busy{types.StringValue(said.Reason), attribute.Time(&said.Until)}
+	return &busy{types.StringValue(said.Reason), conversion.Time(&said.Until)}
 }
 
 // Fetch reads the hosts.
@@ -69,22 +69,22 @@ func (m *model) fromAPI(hosts []v1.Host) {
 	for _, h := range hosts {
 		run, status, class := types.Int64Null(), types.StringNull(), types.StringNull()
 		if h.LastRun != nil {
-			run, status, class = types.Int64Value(int64(h.LastRun.ID)), types.StringValue(h.LastRun.Status), attribute.Text(h.LastRun.Class)
+			run, status, class = types.Int64Value(int64(h.LastRun.ID)), types.StringValue(h.LastRun.Status), conversion.Text(h.LastRun.Class)
 		}
 		m.Hosts = append(m.Hosts, host{
 			Hostname:     types.StringValue(h.Hostname),
-			Application:  attribute.Text(h.Application),
+			Application:  conversion.Text(h.Application),
 			Online:       types.BoolValue(h.Online),
-			LastSeen:     attribute.Time(h.LastSeen),
-			AgentVersion: attribute.Text(h.AgentVersion),
-			Role:         attribute.Text(h.Role),
+			LastSeen:     conversion.Time(h.LastSeen),
+			AgentVersion: conversion.Text(h.AgentVersion),
+			Role:         conversion.Text(h.Role),
 			Labels:       h.Labels,
 			Versions:     h.Versions,
-			VersionsAt:   attribute.Time(h.VersionsAt),
+			VersionsAt:   conversion.Time(h.VersionsAt),
 			LastRun:      run,
 			Status:       status,
 			Class:        class,
-			Outdated:     attribute.Time(h.OutdatedSince),
+			Outdated:     conversion.Time(h.OutdatedSince),
 			Busy:         busyFromAPI(h.Busy),
 			Inventory:    machineFromAPI(h.Inventory),
 		})

@@ -15,17 +15,16 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/apiobject"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantresource"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 )
 
 // model is the Terraform model of the resource.
 type model struct {
-	tenantresource.Common
+	tenantobject.Common
 	Policy
 }
 
-// Policy are the attributes of the API's object: see package apiobject.
+// Policy are the attributes of the API's object: see tenantobject.Mapping.
 type Policy struct {
 	Stages       types.List   `tfsdk:"stages"`
 	MaxFailures  types.String `tfsdk:"max_failures"`
@@ -69,7 +68,7 @@ func (*model) Loss(tenant string) (summary, detail string) {
 }
 
 // Schema defines the resource.
-func (*Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "The policy of a tenant's runs: in which order and how many hosts at once are upgraded, what must be healthy before and after, " +
 			"and what happens when a host fails. Supported by `osupgrade-agent` only; Avassa's own API has no such object. " +
@@ -79,7 +78,7 @@ func (*Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *res
 			"only `paused` also affects the run under way.\n\n" +
 			"A duration is written as `30s`, `90m` or `1d4h`; another form of the same duration is no change. " +
 			"A number of hosts is a count such as `2`, or a percentage such as `10%`.",
-		Attributes: tenantresource.Attributes(ctx, attributes()),
+		Attributes: tenantobject.Attributes(attributes()),
 	}
 }
 
@@ -98,81 +97,81 @@ func attributes() map[string]schema.Attribute {
 // limitAttributes are the attributes that are not objects.
 func limitAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"max_failures": apiobject.Text("The number of failed hosts at which `on_failure` takes effect; `1` by default. A host that could not prepare is not counted. " +
+		"max_failures": tenantobject.TextAttribute("The number of failed hosts at which `on_failure` takes effect; `1` by default. A host that could not prepare is not counted. " +
 			"A percentage is of the hosts that are present, rounded down, but at least 1."),
-		"on_failure": apiobject.Text("What happens when `max_failures` hosts have failed: `stop` ends the run after the hosts under way, `pause` holds it until somebody resumes or aborts it, " +
+		"on_failure": tenantobject.TextAttribute("What happens when `max_failures` hosts have failed: `stop` ends the run after the hosts under way, `pause` holds it until somebody resumes or aborts it, " +
 			"`continue` continues the run; `stop` by default."),
-		"absent": apiobject.Text("What happens to hosts that were silent before the run was opened: `skip` leaves them out as `unreachable`, so that they hold no slot and no percentage includes them; " +
+		"absent": tenantobject.TextAttribute("What happens to hosts that were silent before the run was opened: `skip` leaves them out as `unreachable`, so that they hold no slot and no percentage includes them; " +
 			"`count` counts them as present and out of service; `skip` by default. A host that falls silent during a run is out of service in any case."),
-		"min_prepared": apiobject.Text("How many hosts must have prepared before the first one is upgraded; `50%` by default. Otherwise the run ends without a change on any host. A percentage is of the hosts that are present, rounded up."),
-		"overrun": apiobject.Text("What happens to hosts under way when the time of the run is up: `finish-host` waits until they have finished their current command, at most for `overrun_limit`, and undrains them; " +
+		"min_prepared": tenantobject.TextAttribute("How many hosts must have prepared before the first one is upgraded; `50%` by default. Otherwise the run ends without a change on any host. A percentage is of the hosts that are present, rounded up."),
+		"overrun": tenantobject.TextAttribute("What happens to hosts under way when the time of the run is up: `finish-host` waits until they have finished their current command, at most for `overrun_limit`, and undrains them; " +
 			"`stop` does not wait for them; `finish-host` by default. Neither sends a further command."),
-		"overrun_limit": apiobject.Duration("How long after its time is up a run ends at the latest, whatever its hosts do, from `0s` to `7d`; `15m` by default. " +
+		"overrun_limit": tenantobject.DurationAttribute("How long after its time is up a run ends at the latest, whatever its hosts do, from `0s` to `7d`; `15m` by default. " +
 			"Hosts that have not finished by then stay out of service until they are heard of, released or deleted."),
-		"reserve": apiobject.Duration("How long before the end of its window a run ends at the latest; `0s` by default."),
-		"retry_after": apiobject.Duration("How long after the end of a run that touched no host the next run is started in the same window, from `1m` to `7d`; `15m` by default. " +
+		"reserve": tenantobject.DurationAttribute("How long before the end of its window a run ends at the latest; `0s` by default."),
+		"retry_after": tenantobject.DurationAttribute("How long after the end of a run that touched no host the next run is started in the same window, from `1m` to `7d`; `15m` by default. " +
 			"It is started if the window minus `reserve` has not ended by then."),
-		"splay":  apiobject.Duration("The time at the beginning of a stage over which the starts of its hosts are spread; `0s` by default."),
-		"paused": apiobject.Bool("Whether all runs of the tenant are held, including the run under way; `false` by default."),
+		"splay":  tenantobject.DurationAttribute("The time at the beginning of a stage over which the starts of its hosts are spread; `0s` by default."),
+		"paused": tenantobject.BoolAttribute("Whether all runs of the tenant are held, including the run under way; `false` by default."),
 	}
 }
 
 func timeoutsAttributes() schema.Attribute {
-	return apiobject.Object("How long a host may take to answer each command, from `1s` to `7d`; a host that does not answer in time has failed. "+
+	return tenantobject.ObjectAttribute("How long a host may take to answer each command, from `1s` to `7d`; a host that does not answer in time has failed. "+
 		"The attribute `timeouts` is different: it limits Terraform's own operations.", map[string]schema.Attribute{
-		"prepare": apiobject.Duration("For preparing; `1h` by default."),
-		"upgrade": apiobject.Duration("For upgrading; `1h` by default."),
-		"reboot":  apiobject.Duration("For rebooting; `15m` by default."),
+		"prepare": tenantobject.DurationAttribute("For preparing; `1h` by default."),
+		"upgrade": tenantobject.DurationAttribute("For upgrading; `1h` by default."),
+		"reboot":  tenantobject.DurationAttribute("For rebooting; `15m` by default."),
 	})
 }
 
 func stagesAttribute() schema.Attribute {
-	return apiobject.Objects("The stages, which run one after the other. A host belongs to the first stage that matches it; hosts that match no stage are skipped. "+
+	return tenantobject.ObjectListAttribute("The stages, which run one after the other. A host belongs to the first stage that matches it; hosts that match no stage are skipped. "+
 		"Within a stage hosts are ordered by name. Omitted or `[]`: one stage of all hosts, one at a time.",
 		map[string]schema.Attribute{
-			"name":  apiobject.Required("The name of the stage: lower-case letters, digits and hyphens, unique in the rollout."),
+			"name":  tenantobject.RequiredText("The name of the stage: lower-case letters, digits and hyphens, unique in the rollout."),
 			"match": matchAttribute("The hosts of the stage. Only the last stage may omit it: it contains all remaining hosts."),
-			"max_unavailable": apiobject.Text("How many of the stage's hosts may be out of service at once; `1` by default. " +
+			"max_unavailable": tenantobject.TextAttribute("How many of the stage's hosts may be out of service at once; `1` by default. " +
 				"A percentage is of the stage's hosts that are not absent, rounded down, but at least 1. A host that is unhealthy, or fell silent during a run, counts as out of service."),
-			"soak":             apiobject.Duration("How long the run waits after the stage, before the next one; `0s` by default."),
-			"approval":         apiobject.Bool("Whether the stage waits for somebody to approve it; `false` by default."),
-			"approval_timeout": apiobject.Duration("How long the stage waits for the approval at most, from `1s` to `7d`; `1d` by default."),
+			"soak":             tenantobject.DurationAttribute("How long the run waits after the stage, before the next one; `0s` by default."),
+			"approval":         tenantobject.BoolAttribute("Whether the stage waits for somebody to approve it; `false` by default."),
+			"approval_timeout": tenantobject.DurationAttribute("How long the stage waits for the approval at most, from `1s` to `7d`; `1d` by default."),
 		})
 }
 
 // matchAttribute is an attribute that selects hosts.
 func matchAttribute(description string) schema.Attribute {
-	return apiobject.Object(description+" A host is selected if it matches each attribute that is given; at least one must be given.", map[string]schema.Attribute{
-		"hosts": apiobject.TextSet("Names of hosts; a host matches if its name is one of them."),
+	return tenantobject.ObjectAttribute(description+" A host is selected if it matches each attribute that is given; at least one must be given.", map[string]schema.Attribute{
+		"hosts": tenantobject.TextSetAttribute("Names of hosts; a host matches if its name is one of them."),
 		"labels": schema.MapAttribute{
 			ElementType: types.StringType, Optional: true,
 			MarkdownDescription: "Labels with their values, as the host's worker reports them; a host matches if it has all of them.",
 			Validators:          []validator.Map{mapvalidator.NoNullValues()},
 		},
-		"roles":        apiobject.TextSet("Roles, as the host's worker reports its role; a host matches if it has one of them."),
-		"applications": apiobject.TextSet("Worker applications; a host matches if its worker has one of them."),
+		"roles":        tenantobject.TextSetAttribute("Roles, as the host's worker reports its role; a host matches if it has one of them."),
+		"applications": tenantobject.TextSetAttribute("Worker applications; a host matches if its worker has one of them."),
 	})
 }
 
 func checksAttribute() schema.Attribute {
-	return apiobject.Object("What must be healthy; no checks by default. Checks run one after the other, in the order given.", map[string]schema.Attribute{
-		"before_host": apiobject.Objects("On the host, before it is taken out of service.", checkAttributes()),
-		"after_host":  apiobject.Objects("On the host, after its upgrade and reboot. A host that does not pass has failed and stays out of service.", checkAttributes()),
-		"fleet":       apiobject.Objects("At the site, before each host. If one of them fails, `on_failure` decides at once, whatever `max_failures` is: `stop` fails the run, `pause` holds it, `continue` retries every 30 seconds.", checkAttributes()),
+	return tenantobject.ObjectAttribute("What must be healthy; no checks by default. Checks run one after the other, in the order given.", map[string]schema.Attribute{
+		"before_host": tenantobject.ObjectListAttribute("On the host, before it is taken out of service.", checkAttributes()),
+		"after_host":  tenantobject.ObjectListAttribute("On the host, after its upgrade and reboot. A host that does not pass has failed and stays out of service.", checkAttributes()),
+		"fleet":       tenantobject.ObjectListAttribute("At the site, before each host. If one of them fails, `on_failure` decides at once, whatever `max_failures` is: `stop` fails the run, `pause` holds it, `continue` retries every 30 seconds.", checkAttributes()),
 	})
 }
 
 func checkAttributes() map[string]schema.Attribute {
 	return withKinds(v1.CheckKinds, map[string]schema.Attribute{
-		"name":     apiobject.Text("The name of the check in messages; by default its type and target."),
-		"passes":   apiobject.Number("How often in a row the check must pass, from `1` to `100`; `1` by default.", 1),
-		"interval": apiobject.Duration("The wait between tries, from `1s` to `1d`; `5s` by default."),
-		"timeout":  apiobject.Duration("The time within which the check must have passed that often, from `1s` to `1d`; `1m` by default."),
+		"name":     tenantobject.TextAttribute("The name of the check in messages; by default its type and target."),
+		"passes":   tenantobject.NumberAttribute("How often in a row the check must pass, from `1` to `100`; `1` by default.", 1),
+		"interval": tenantobject.DurationAttribute("The wait between tries, from `1s` to `1d`; `5s` by default."),
+		"timeout":  tenantobject.DurationAttribute("The time within which the check must have passed that often, from `1s` to `1d`; `1m` by default."),
 	})
 }
 
 func hooksAttribute() schema.Attribute {
-	return apiobject.Object("The hooks that take a host out of service and put it back; none by default. "+
+	return tenantobject.ObjectAttribute("The hooks that take a host out of service and put it back; none by default. "+
 		"A hook may run more than once for a host and, after a crash, concurrently with itself: make it idempotent.", map[string]schema.Attribute{
 		"drain":   hookAttribute("Runs before the host is upgraded. A host that cannot be drained has failed and is not upgraded."),
 		"undrain": hookAttribute("Runs when the host is done, and whenever `drain` has begun, also after a failure."),
@@ -180,11 +179,11 @@ func hooksAttribute() schema.Attribute {
 }
 
 func hookAttribute(description string) schema.Attribute {
-	return apiobject.Object(description, withKinds(v1.HookKinds, map[string]schema.Attribute{
-		"on":             apiobject.Text("Where the hook runs: on the `host` or at the `site`; `host` by default."),
-		"timeout":        apiobject.Duration("How long one try may take, from `1s` to `1d`; `1m` by default."),
-		"retries":        apiobject.Number("How often a failed try is repeated, from `0` to `20`; `2` by default.", 0),
-		"retry_interval": apiobject.Duration("The wait between tries, from `0s` to `1d`; `10s` by default."),
+	return tenantobject.ObjectAttribute(description, withKinds(v1.HookKinds, map[string]schema.Attribute{
+		"on":             tenantobject.TextAttribute("Where the hook runs: on the `host` or at the `site`; `host` by default."),
+		"timeout":        tenantobject.DurationAttribute("How long one try may take, from `1s` to `1d`; `1m` by default."),
+		"retries":        tenantobject.NumberAttribute("How often a failed try is repeated, from `0` to `20`; `2` by default.", 0),
+		"retry_interval": tenantobject.DurationAttribute("The wait between tries, from `0s` to `1d`; `10s` by default."),
 	}))
 }
 
@@ -200,7 +199,7 @@ func withKinds[T any](kinds []v1.Kind[T], all map[string]schema.Attribute) map[s
 			is[member.Name] = member.Is
 		}
 	}
-	all["type"] = apiobject.Required(strings.Join(types, "; ") + ".")
+	all["type"] = tenantobject.RequiredText(strings.Join(types, "; ") + ".")
 	for member, description := range is {
 		description = "Of " + strings.Join(of[member], " and ") + ": " + description + "."
 		all[strings.ReplaceAll(member, "-", "_")] = attributeOf[T](member, description)
@@ -216,11 +215,11 @@ func attributeOf[T any](member, description string) schema.Attribute {
 		}
 		switch field.Type.Kind() {
 		case reflect.Slice:
-			return apiobject.Texts(description)
+			return tenantobject.TextListAttribute(description)
 		case reflect.Int:
-			return apiobject.Number(description, leastOf(field.Tag.Get("within")))
+			return tenantobject.NumberAttribute(description, leastOf(field.Tag.Get("within")))
 		default:
-			return apiobject.Text(description)
+			return tenantobject.TextAttribute(description)
 		}
 	}
 	panic("rollout: there is no member " + member)

@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/apiobject"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 )
 
 // declared is a policy with every member.
@@ -173,7 +173,7 @@ func TestFromAPI_importTakesAll(t *testing.T) {
 	var diags diag.Diagnostics
 	server := rolloutOf(t, declared)
 	m.FromAPI(t.Context(), server, true, &diags)
-	if got := kind.Declared(t.Context(), m.Policy, &diags); diags.HasError() || !reflect.DeepEqual(got, apiobject.Tree(server)) {
-		t.Errorf("got %v %v, want %v", got, diags, apiobject.Tree(server))
+	if got := kind.Declared(t.Context(), m.Policy, &diags); diags.HasError() || !reflect.DeepEqual(got, tenantobject.Tree(server)) {
+		t.Errorf("got %v %v, want %v", got, diags, tenantobject.Tree(server))
 	}
 }

@@ -1,8 +1,8 @@
 // Package rollout is the resource osupgrade_rollout: the policy of a tenant's runs,
 // which only osupgrade-agent supports (design.md 7).
 //
-// It defines the attributes. Package apiobject maps them to the members of the API's
-// object; package tenantresource reads and writes the object.
+// It defines the attributes. Package tenantobject maps them to the members of the API's
+// object, and reads and writes it.
 package rollout
 
 import (
@@ -13,8 +13,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/apiobject"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantresource"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 )
 
 // TypeName is the type name of the resource.
@@ -22,7 +21,7 @@ const TypeName = "osupgrade_rollout"
 
 // Resource is osupgrade_rollout.
 type Resource struct {
-	apiobject.Resource[v1.Rollout, model, *model]
+	tenantobject.MappedResource[v1.Rollout, model, *model]
 }
 
 var (
@@ -40,7 +39,7 @@ const (
 	timeoutsAttribute = "step_timeouts"
 )
 
-var kind = &apiobject.Kind[v1.Rollout]{
+var kind = &tenantobject.Mapping[v1.Rollout]{
 	TypeName: TypeName, Attributes: attributes, Renamed: map[string]string{timeoutsAttribute: timeoutsMember},
 	Canonical: v1.Rollout.Canonical,
 	Meaning:   func(r v1.Rollout) v1.Rollout { return r.WithDefaults().Canonical() },
@@ -50,9 +49,9 @@ var kind = &apiobject.Kind[v1.Rollout]{
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{apiobject.New[v1.Rollout, model](kind, "Rollouts", tenantresource.Kind[v1.Rollout]{
+	return &Resource{tenantobject.NewMapped[v1.Rollout, model](kind, "Rollouts", tenantobject.Kind[v1.Rollout]{
 		Noun:   "rollout",
-		Object: func(tenantresource.Key) client.Object[v1.Rollout] { return client.Rollouts },
+		Object: func(tenantobject.Key) client.Object[v1.Rollout] { return client.Rollouts },
 	})}
 }
 
@@ -61,5 +60,5 @@ func locate(field string) (path.Path, bool) {
 	if rest, found := strings.CutPrefix(field, timeoutsMember); found {
 		field = strings.ReplaceAll(timeoutsAttribute, "_", "-") + rest
 	}
-	return apiobject.Locate(attributes(), field, "hosts", "roles", "applications", "labels")
+	return tenantobject.Locate(attributes(), field, "hosts", "roles", "applications", "labels")
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/connection"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
 )
 
 // deleted deletes a resource in this state and returns its diagnostics.
-func deleted(t *testing.T, c *connection.Connection, run v1.Run) resource.DeleteResponse {
+func deleted(t *testing.T, c *providerdata.Data, run v1.Run) resource.DeleteResponse {
 	t.Helper()
-	r := &Resource{connection: c}
+	r := &Resource{data: c}
 	var described resource.SchemaResponse
 	r.Schema(t.Context(), resource.SchemaRequest{}, &described)
 	var resp resource.DeleteResponse
@@ -40,12 +40,12 @@ func TestDelete_warnsOnlyOfARunThatGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := connection.New(access, nil)
+	known := providerdata.New(access, nil)
 	run := v1.Run{ID: api.AddRun("acme", v1.Run{Phase: "upgrading"}), Phase: "upgrading"}
 	if resp := deleted(t, known, run); resp.Diagnostics.WarningsCount() != 1 || resp.Diagnostics.HasError() {
 		t.Errorf("got %v, want one warning", resp.Diagnostics)
 	}
-	if resp := deleted(t, connection.New(nil, []string{"endpoint"}), run); len(resp.Diagnostics) != 0 {
+	if resp := deleted(t, providerdata.New(nil, []string{"endpoint"}), run); len(resp.Diagnostics) != 0 {
 		t.Errorf("got %v, want nothing when the provider is not known", resp.Diagnostics)
 	}
 	api.FinishRun("acme", run.ID, "failed", "")

@@ -18,11 +18,10 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/connection"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostic"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/privatestate"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/runwait"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/conversion"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 )
 
 // refusedStart is the advice for a start that the server refuses as things are.
@@ -35,11 +34,10 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	const operation = "Unable to create " + TypeName
 	var plan model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	plan.Tenant = r.connection.TenantOr(plan.Tenant)
-	tenant := connection.NeedTenant(&resp.Diagnostics, plan.Tenant)
-	limit, problems := plan.Timeouts.Create(ctx, createLimit)
-	resp.Diagnostics.Append(problems...)
-	api := r.connection.Client(&resp.Diagnostics, operation)
+	plan.Tenant = r.data.TenantOr(plan.Tenant)
+	tenant := providerdata.NeedTenant(&resp.Diagnostics, plan.Tenant)
+	limit := tenantobject.Timeout(plan.Timeouts, "create", createLimit)
+	api := r.data.Client(&resp.Diagnostics, operation)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -47,7 +45,7 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	defer cancel()
 	run, err := begin(waiting, api, tenant, plan.purpose(), plan.start())
 	if err != nil {
-		diagnostic.Failure{Operation: operation, Tenant: tenant, Err: err, Refused: refusedStart}.Add(&resp.Diagnostics, diagnostic.Field)
+		diagnostics.Failure{Operation: operation, Tenant: tenant, Err: err, Refused: refusedStart}.Add(&resp.Diagnostics, diagnostics.Field)
 		return
 	}
 	plan.await(waiting, api, tenant, run, &resp.Diagnostics)
@@ -62,7 +60,7 @@ func (m *model) await(ctx context.Context, api *client.Client, tenant string, ru
 	switch {
 	case errors.Is(err, context.Canceled):
 		diags.AddWarning("The run has not ended", fmt.Sprintf(
-			"Run %d of tenant %s goes on%s. The next apply waits for its end.", last.ID, tenant, runwait.Standing(last)))
+			"Run %d of tenant %s goes on%s. The next apply waits for its end.", last.ID, tenant, tenantobject.Standing(last)))
 	case err != nil:
 		notFollowed(diags, tenant, last, err)
 	default:
@@ -77,7 +75,7 @@ func begin(ctx context.Context, api *client.Client, tenant, purpose string, star
 	start.RequestID = purpose + fmt.Sprintf("%08x", rand.Uint32())
 	for {
 		run, err := api.Start(ctx, tenant, start)
-		id := runwait.BlockingRun(err)
+		id := tenantobject.BlockingRun(err)
 		if id == 0 {
 			return run, err
 		}
@@ -85,7 +83,7 @@ func begin(ctx context.Context, api *client.Client, tenant, purpose string, star
 			tflog.Info(ctx, fmt.Sprintf("run %d of tenant %s was started for the same purpose; taking it over", id, tenant))
 			return run, nil
 		}
-		if err := runwait.UntilUnblocked(ctx, api, tenant, id); err != nil {
+		if err := tenantobject.UntilUnblocked(ctx, api, tenant, id); err != nil {
 			return v1.Run{}, err
 		}
 	}
@@ -102,7 +100,7 @@ func follow(ctx context.Context, api *client.Client, tenant string, run v1.Run) 
 		seen = next
 	}
 	logChanges(run)
-	_, err := runwait.ForRun(ctx, api, tenant, run.ID, logChanges)
+	_, err := tenantobject.ForRun(ctx, api, tenant, run.ID, logChanges)
 	return seen, err
 }
 
@@ -110,7 +108,7 @@ func follow(ctx context.Context, api *client.Client, tenant string, run v1.Run) 
 func notFollowed(diags *diag.Diagnostics, tenant string, last v1.Run, err error) {
 	why := "it could not be followed: " + err.Error()
 	if errors.Is(err, context.DeadlineExceeded) {
-		why = "it did not end within timeouts.create" + runwait.Standing(last)
+		why = "it did not end within timeouts.create" + tenantobject.Standing(last)
 	}
 	diags.AddError("Unable to wait for the end of "+TypeName, fmt.Sprintf(
 		"Run %d of tenant %s was started, but %s. The run itself may still be under way; osupgrade-agent watch shows it. "+
@@ -124,14 +122,14 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	const operation = "Unable to read " + TypeName
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	api := r.connection.Client(&resp.Diagnostics, operation)
+	api := r.data.Client(&resp.Diagnostics, operation)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
 	run, err := api.Run(ctx, state.Tenant.ValueString(), uint64(state.RunID.ValueInt64()))
-	imported := privatestate.TakeImported(ctx, resp.Private, &resp.Diagnostics)
+	imported := tenantobject.TakeImported(ctx, resp.Private, &resp.Diagnostics)
 	switch {
 	case err == nil:
 		state.fromAPI(ctx, run, &resp.Diagnostics)
@@ -140,7 +138,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		}
 		resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
 	case imported || !client.HasStatus(err, http.StatusNotFound):
-		diagnostic.Failure{Operation: operation, Tenant: state.Tenant.ValueString(), Err: err}.Add(&resp.Diagnostics, nil)
+		diagnostics.Failure{Operation: operation, Tenant: state.Tenant.ValueString(), Err: err}.Add(&resp.Diagnostics, nil)
 	}
 }
 
@@ -155,9 +153,8 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	}
 	if plan.EndedAt.IsUnknown() {
 		tenant := plan.Tenant.ValueString()
-		limit, problems := plan.Timeouts.Create(ctx, createLimit)
-		resp.Diagnostics.Append(problems...)
-		api := r.connection.Client(&resp.Diagnostics, operation)
+		limit := tenantobject.Timeout(plan.Timeouts, "create", createLimit)
+		api := r.data.Client(&resp.Diagnostics, operation)
 		if resp.Diagnostics.HasError() {
 			return
 		}
@@ -165,7 +162,7 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 		defer cancel()
 		run, err := api.Run(waiting, tenant, uint64(plan.RunID.ValueInt64()))
 		if err != nil {
-			diagnostic.Failure{Operation: operation, Tenant: tenant, Err: err}.Add(&resp.Diagnostics, nil)
+			diagnostics.Failure{Operation: operation, Tenant: tenant, Err: err}.Add(&resp.Diagnostics, nil)
 			return
 		}
 		plan.await(waiting, api, tenant, run, &resp.Diagnostics)
@@ -177,10 +174,10 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	if resp.Diagnostics.HasError() || !state.EndedAt.IsNull() || !r.connection.Reachable() {
+	if resp.Diagnostics.HasError() || !state.EndedAt.IsNull() || !r.data.Reachable() {
 		return
 	}
-	api := r.connection.Client(&resp.Diagnostics, "Unable to delete "+TypeName)
+	api := r.data.Client(&resp.Diagnostics, "Unable to delete "+TypeName)
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
 	run, err := api.Run(ctx, state.Tenant.ValueString(), uint64(state.RunID.ValueInt64()))
@@ -198,12 +195,12 @@ func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequ
 		return
 	}
 	named := types.StringPointerValue(tenant)
-	if named = r.connection.TenantOr(named); connection.NeedTenant(&resp.Diagnostics, named) == "" {
+	if named = r.data.TenantOr(named); providerdata.NeedTenant(&resp.Diagnostics, named) == "" {
 		return
 	}
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("tenant"), named)...)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("run_id"), id)...)
-	privatestate.MarkImported(ctx, resp.Private, &resp.Diagnostics)
+	tenantobject.MarkImported(ctx, resp.Private, &resp.Diagnostics)
 }
 
 // parseID parses an id; tenant is nil if the id does not contain one.
@@ -225,7 +222,7 @@ func parseID(text string) (tenant *string, id int64, err error) {
 // takeRequest sets the attributes with which an imported run was started, so
 // that the same values in the configuration are no change.
 func (m *model) takeRequest(r v1.Run) {
-	m.Reason = attribute.Text(r.RequestReason)
+	m.Reason = conversion.Text(r.RequestReason)
 	if r.RetryOf != 0 {
 		m.RetryOf = types.Int64Value(int64(r.RetryOf))
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/connection"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostic"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
 )
 
 // TypeName is the type name of the resource.
@@ -34,7 +34,7 @@ const readLimit = 5 * time.Minute
 
 // Resource is osupgrade_run.
 type Resource struct {
-	connection *connection.Connection
+	data *providerdata.Data
 }
 
 var (
@@ -54,16 +54,16 @@ func (*Resource) Metadata(_ context.Context, _ resource.MetadataRequest, resp *r
 
 // Configure gets the connection from the provider.
 func (r *Resource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	r.connection = connection.From(req.ProviderData, &resp.Diagnostics)
+	r.data = providerdata.From(req.ProviderData, &resp.Diagnostics)
 }
 
 // ModifyPlan sets the tenant, plans to follow a run whose end an interrupted apply did not
 // see, and warns if a run could not start now.
 func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() || r.connection == nil {
+	if req.Plan.Raw.IsNull() || r.data == nil {
 		return
 	}
-	r.connection.PlanTenant(ctx, req, resp)
+	r.data.PlanTenant(ctx, req, resp)
 	var plan model
 	resp.Diagnostics.Append(resp.Plan.Get(ctx, &plan)...)
 	if resp.Diagnostics.HasError() {
@@ -82,19 +82,19 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 // preflight warns if the server says that the run could not start now. By the time of the
 // apply a window may have opened.
 func (r *Resource) preflight(ctx context.Context, plan model, diags *diag.Diagnostics) {
-	if !r.connection.Reachable() || !r.connection.ValidateAtPlan || plan.Tenant.IsUnknown() ||
+	if !r.data.Reachable() || !r.data.ValidateAtPlan || plan.Tenant.IsUnknown() ||
 		plan.OverrideWindow.IsUnknown() || plan.Reason.IsUnknown() || plan.Duration.IsUnknown() || plan.RetryOf.IsUnknown() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, preflightLimit)
 	defer cancel()
 	tenant := plan.Tenant.ValueString()
-	found, err := r.connection.Client(diags, "").Preflight(ctx, tenant, plan.start())
+	found, err := r.data.Client(diags, "").Preflight(ctx, tenant, plan.start())
 	switch {
 	case client.HasStatus(err, http.StatusForbidden):
-		diagnostic.Failure{Operation: "The token may not start " + TypeName, Tenant: tenant, Err: err}.Warn(diags, "An apply with this token will fail.")
+		diagnostics.Failure{Operation: "The token may not start " + TypeName, Tenant: tenant, Err: err}.Warn(diags, "An apply with this token will fail.")
 	case err == nil && found.Refused != "":
-		diags.AddWarning("A run could not start now", "If it is still so at the apply, this fails, or waits for the run under way. The server says: "+diagnostic.HCL(found.Refused))
+		diags.AddWarning("A run could not start now", "If it is still so at the apply, this fails, or waits for the run under way. The server says: "+diagnostics.HCL(found.Refused))
 	}
 }
 
@@ -107,10 +107,10 @@ func (*Resource) ValidateConfig(ctx context.Context, req resource.ValidateConfig
 		return
 	}
 	for _, problem := range m.start().Validate() {
-		at, ok := diagnostic.Field(problem.Field)
+		at, ok := diagnostics.Field(problem.Field)
 		if !ok {
 			at = path.Empty()
 		}
-		resp.Diagnostics.AddAttributeError(at, "Invalid configuration of "+TypeName, diagnostic.HCL(problem.Message))
+		resp.Diagnostics.AddAttributeError(at, "Invalid configuration of "+TypeName, diagnostics.HCL(problem.Message))
 	}
 }

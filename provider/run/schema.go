@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -18,17 +17,18 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/planmodifiers"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 )
 
 // Schema defines the resource.
-func (*Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Starts a run, which is one pass over the hosts of a tenant, and waits for its end. A changed value in `triggers`, `retry_of` or `tenant` starts another run; a change of any other attribute does not.\n\n" +
 			"If the result of the run is not in `accept`, apply fails with the reason of the run, the errors of its hosts and what to do. The resource is then tainted, so that the next apply starts another run. " +
 			"If another run is under way, the creation first waits for its end. If that run was started for the same `triggers` and `retry_of` by an apply that was interrupted or timed out, the creation takes it over instead of starting another.\n\n" +
 			"A run cannot be undone: deleting the resource changes nothing on the server and does not end the run.",
-		Attributes: requestAttributes(ctx),
+		Attributes: requestAttributes(),
 	}
 	for name, attribute := range resultAttributes() {
 		resp.Schema.Attributes[name] = attribute
@@ -36,14 +36,9 @@ func (*Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *res
 }
 
 // requestAttributes are the attributes of the request.
-func requestAttributes(ctx context.Context) map[string]schema.Attribute {
+func requestAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"tenant": schema.StringAttribute{
-			Optional: true, Computed: true,
-			MarkdownDescription: "The tenant whose hosts are upgraded; the provider's `tenant` by default. A change starts another run.",
-			Validators:          []validator.String{attribute.Name()},
-			PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown(), stringplanmodifier.RequiresReplace()},
-		},
+		"tenant": tenantobject.TenantAttribute(),
 		"triggers": schema.MapAttribute{
 			ElementType: types.StringType, Optional: true,
 			MarkdownDescription: "Any values. A change of one of them starts another run.",
@@ -61,7 +56,7 @@ func requestAttributes(ctx context.Context) map[string]schema.Attribute {
 		"duration": schema.StringAttribute{
 			Optional:            true,
 			MarkdownDescription: "How long the run may last at most, from `1m` to `7d`; only with `override_window`. By default the run lasts at most until the open maintenance window closes, or `4h` if none is open.",
-			PlanModifiers:       []planmodifier.String{attribute.KeepDuration()},
+			PlanModifiers:       []planmodifier.String{planmodifiers.KeepDuration()},
 		},
 		"retry_of": schema.Int64Attribute{
 			Optional: true,
@@ -79,8 +74,8 @@ func requestAttributes(ctx context.Context) map[string]schema.Attribute {
 				setvalidator.ValueStringsAre(stringvalidator.OneOf(v1.Results()...)),
 			},
 		},
-		"timeouts": attribute.Timeouts(ctx, timeouts.Opts{
-			Create: true, CreateDescription: "For waiting until this run, and any run before it, has ended; `50m` by default, so that a job of one hour ends with the state of the run and not by force. The run goes on; the next apply takes it over.",
+		"timeouts": tenantobject.TimeoutsAttribute(map[string]string{
+			"create": "For waiting until this run, and any run before it, has ended; `50m` by default, so that a job of one hour ends with the state of the run and not by force. The run goes on; the next apply takes it over.",
 		}),
 	}
 }
@@ -101,13 +96,13 @@ func resultAttributes() map[string]schema.Attribute {
 			Computed:            true,
 			MarkdownDescription: "The result of each host.",
 			PlanModifiers:       []planmodifier.List{listplanmodifier.UseStateForUnknown()},
-			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"hostname": schema.StringAttribute{Computed: true, MarkdownDescription: "The name of the host."},
-				"status":   schema.StringAttribute{Computed: true, MarkdownDescription: "The status of the host, such as `upgraded`, `failed` or `skipped`."},
-				"error":    schema.StringAttribute{Computed: true, MarkdownDescription: "The error that the host reported, or why it was skipped; null if there is none."},
-			}},
+			NestedObject:        schema.NestedAttributeObject{Attributes: HostAttributes(computedText)},
 		},
 	}
+}
+
+func computedText(description string) schema.Attribute {
+	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
 }
 
 func computed(description string) schema.Attribute {

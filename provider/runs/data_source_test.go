@@ -107,11 +107,12 @@ func TestAccRuns_wrongFilters(t *testing.T) {
 	api, server := withRuns(t)
 	var steps []resource.TestStep
 	for body, says := range map[string]string{
-		`result = "good"`:      `(?s)value of result.*completed,\s+partial`,
+		`result = "good"`:      `(?s)result\s+value\s+must\s+be\s+one\s+of.*"completed"\s+"partial"`,
 		`host = "h 1"`:         `(?s)value of host.*not\s+the\s+name\s+of\s+a\s+host`,
-		`since = "yesterday"`:  `(?s)value of since.*"yesterday"\s+is\s+not\s+an\s+instant`,
-		`until = "2026-11-27"`: `(?s)value of until.*not\s+an\s+instant`,
-		`limit = 1001`:         `(?s)value of limit.*1\s+to\s+1000`,
+		`since = "yesterday"`:  `(?s)Invalid RFC3339.*yesterday`,
+		`until = "2026-11-27"`: `(?s)Invalid RFC3339.*2026-11-27`,
+		`limit = 1001`:         `(?s)limit\s+value\s+must\s+be\s+between\s+1\s+and\s+1000`,
+		`limit = 0`:            `(?s)limit\s+value\s+must\s+be\s+between\s+1\s+and\s+1000`,
 		"since = \"2026-11-27T12:00:00Z\"\n until = \"2026-11-27T12:00:00Z\"": `(?s)value of until.*not\s+after\s+since`,
 		`tenant = "Acme"`: `is\s+not\s+a\s+name`,
 	} {

@@ -2,31 +2,33 @@ package runs
 
 import (
 	"context"
-	"fmt"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantdatasource"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/conversion"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 )
 
 // model is the Terraform model of the data source.
 type model struct {
-	tenantdatasource.Common
-	Result types.String `tfsdk:"result"`
-	Host   types.String `tfsdk:"host"`
-	Since  types.String `tfsdk:"since"`
-	Until  types.String `tfsdk:"until"`
-	Limit  types.Int64  `tfsdk:"limit"`
-	Runs   []run        `tfsdk:"runs"`
+	tenantobject.Tenanted
+	Result types.String      `tfsdk:"result"`
+	Host   types.String      `tfsdk:"host"`
+	Since  timetypes.RFC3339 `tfsdk:"since"`
+	Until  timetypes.RFC3339 `tfsdk:"until"`
+	Limit  types.Int64       `tfsdk:"limit"`
+	Runs   []pastRun         `tfsdk:"runs"`
 }
 
-type run struct {
+type pastRun struct {
 	ID       types.Int64  `tfsdk:"id"`
 	Phase    types.String `tfsdk:"phase"`
 	Result   types.String `tfsdk:"result"`
@@ -39,25 +41,20 @@ type run struct {
 }
 
 type host struct {
-	Hostname types.String `tfsdk:"hostname"`
-	Status   types.String `tfsdk:"status"`
-	Error    types.String `tfsdk:"error"`
-	Stage    types.String `tfsdk:"stage"`
-	Note     types.String `tfsdk:"note"`
+	run.Host
+	Stage types.String `tfsdk:"stage"`
+	Note  types.String `tfsdk:"note"`
 }
 
 // Fetch reads the list of runs and, where the list omits the hosts of a run, the
 // run itself.
 func (m *model) Fetch(ctx context.Context, api *client.Client, tenant string) error {
-	filter, wrong := m.filter()
-	if len(wrong) > 0 {
-		return wrong
-	}
+	filter, _ := m.filter()
 	found, err := api.Runs(ctx, tenant, filter)
 	if err != nil {
 		return err
 	}
-	m.Runs = make([]run, 0, len(found))
+	m.Runs = make([]pastRun, 0, len(found))
 	for _, r := range found {
 		if r.Hosts == nil {
 			complete, err := api.Run(ctx, tenant, r.ID)
@@ -74,47 +71,43 @@ func (m *model) Fetch(ctx context.Context, api *client.Client, tenant string) er
 	return nil
 }
 
-func fromAPI(r v1.Run) run {
+func fromAPI(r v1.Run) pastRun {
 	hosts := make([]host, 0, len(r.Hosts))
 	for _, h := range r.Hosts {
-		hosts = append(hosts, host{attribute.Text(h.Hostname), attribute.Text(h.Status), attribute.Text(h.Error), attribute.Text(h.Stage), attribute.Text(h.Note)})
+		hosts = append(hosts, host{run.HostOf(h.Hostname, h.Status, h.Error), conversion.Text(h.Stage), conversion.Text(h.Note)})
 	}
-	return run{
-		ID: types.Int64Value(int64(r.ID)), Phase: attribute.Text(r.Phase), Result: attribute.Text(r.Result), Reason: attribute.Text(r.Reason),
-		Trigger: attribute.Text(r.Trigger), OpenedAt: attribute.Time(&r.OpenedAt), EndedAt: attribute.Time(r.EndedAt), NotAfter: attribute.Time(&r.NotAfter),
+	return pastRun{
+		ID: types.Int64Value(int64(r.ID)), Phase: conversion.Text(r.Phase), Result: conversion.Text(r.Result), Reason: conversion.Text(r.Reason),
+		Trigger: conversion.Text(r.Trigger), OpenedAt: conversion.Time(&r.OpenedAt), EndedAt: conversion.Time(r.EndedAt), NotAfter: conversion.Time(&r.NotAfter),
 		Hosts: hosts,
 	}
 }
 
-// filter returns the filter and its problems. It ignores unknown values.
-func (m *model) filter() (v1.RunFilter, v1.Problems) {
-	var wrong v1.Problems
-	instant := func(field string, text types.String) time.Time {
-		if text.IsNull() || text.IsUnknown() {
+// filter returns the filter. An unknown value counts as none.
+func (m *model) filter() (v1.RunFilter, diag.Diagnostics) {
+	var problems diag.Diagnostics
+	instant := func(at timetypes.RFC3339) time.Time {
+		if at.IsNull() || at.IsUnknown() {
 			return time.Time{}
 		}
-		at, err := time.Parse(time.RFC3339, text.ValueString())
-		if err != nil {
-			wrong = append(wrong, v1.Problem{Field: field, Value: text.ValueString(), Message: fmt.Sprintf(
-				"%q is not an instant in RFC 3339 format; use one such as 2026-11-27T00:00:00Z", text.ValueString())})
-		}
-		return at
+		parsed, found := at.ValueRFC3339Time()
+		problems.Append(found...)
+		return parsed
 	}
-	f := v1.RunFilter{
+	return v1.RunFilter{
 		Result: m.Result.ValueString(), Host: m.Host.ValueString(),
-		Since: instant("since", m.Since), Until: instant("until", m.Until),
+		Since: instant(m.Since), Until: instant(m.Until),
 		Limit: int(m.Limit.ValueInt64()),
-	}
-	return f, append(wrong, f.Validate()...)
+	}, problems
 }
 
-// ValidateConfig applies the API's rules for a filter.
+// ValidateConfig refuses a filter that no run passes.
 func (*DataSource) ValidateConfig(ctx context.Context, req datasource.ValidateConfigRequest, resp *datasource.ValidateConfigResponse) {
 	var m model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	_, wrong := m.filter()
-	for _, problem := range wrong {
-		at := path.Root(problem.Field)
-		resp.Diagnostics.AddAttributeError(at, "Invalid value of "+at.String(), problem.Message)
+	f, problems := m.filter()
+	resp.Diagnostics.Append(problems...)
+	if !f.Since.IsZero() && !f.Until.IsZero() && !f.Since.Before(f.Until) {
+		resp.Diagnostics.AddAttributeError(path.Root("until"), "Invalid value of until", m.Until.ValueString()+" is not after since, "+m.Since.ValueString()+".")
 	}
 }

@@ -7,7 +7,7 @@ package runs
 import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantdatasource"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 )
 
 // TypeName is the type name of the data source.
@@ -15,7 +15,7 @@ const TypeName = "osupgrade_runs"
 
 // DataSource is osupgrade_runs.
 type DataSource struct {
-	tenantdatasource.DataSource[model, *model]
+	tenantobject.DataSource[model, *model]
 }
 
 var (
@@ -25,5 +25,5 @@ var (
 
 // New returns the data source.
 func New() datasource.DataSource {
-	return &DataSource{tenantdatasource.DataSource[model, *model]{TypeName: TypeName}}
+	return &DataSource{tenantobject.DataSource[model, *model]{TypeName: TypeName}}
 }

@@ -3,10 +3,17 @@ package runs
 import (
 	"context"
 
+	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantdatasource"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/validators"
 )
 
 // Schema defines the data source.
@@ -15,14 +22,23 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 		MarkdownDescription: "The runs in the history of a tenant, newest first, and the results of their hosts. " +
 			"The values change with each run, so do not use them as values of a resource.",
 		Attributes: map[string]schema.Attribute{
-			"tenant": tenantdatasource.Tenant(),
-			"result": filter("Only runs with this result: `completed`, `partial`, `failed`, `aborted` or `timed-out`. A run under way has no result."),
-			"host":   filter("Only runs that contain this host."),
-			"since":  filter("Only runs opened at or after this instant (RFC 3339), such as `2026-11-27T00:00:00Z`."),
-			"until":  filter("Only runs opened before this instant (RFC 3339)."),
+			"tenant": tenantobject.TenantDataAttribute(),
+			"result": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "Only runs with this result: `completed`, `partial`, `failed`, `aborted` or `timed-out`. A run under way has no result.",
+				Validators:          []validator.String{stringvalidator.OneOf(v1.Results()...)},
+			},
+			"host": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "Only runs that contain this host.",
+				Validators:          []validator.String{validators.Hostname()},
+			},
+			"since": instant("Only runs opened at or after this instant (RFC 3339), such as `2026-11-27T00:00:00Z`."),
+			"until": instant("Only runs opened before this instant (RFC 3339)."),
 			"limit": schema.Int64Attribute{
 				Optional:            true,
 				MarkdownDescription: "The largest number of runs, from `1` to `1000`; `100` by default. The provider may send one request for each run.",
+				Validators:          []validator.Int64{int64validator.Between(1, v1.MaxRuns)},
 			},
 			"runs": schema.ListNestedAttribute{
 				Computed:            true,
@@ -33,30 +49,31 @@ func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 	}
 }
 
-func filter(description string) schema.Attribute {
-	return schema.StringAttribute{Optional: true, MarkdownDescription: description}
+func instant(description string) schema.Attribute {
+	return schema.StringAttribute{Optional: true, CustomType: timetypes.RFC3339Type{}, MarkdownDescription: description}
 }
 
 func runAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"id":        schema.Int64Attribute{Computed: true, MarkdownDescription: "The id of the run."},
-		"phase":     tenantdatasource.Text("The phase of the run: `open`, `preparing`, `upgrading` or `finished`."),
-		"result":    tenantdatasource.Text("The result of the run: `completed`, `partial`, `failed`, `aborted` or `timed-out`; null until it ends."),
-		"reason":    tenantdatasource.Text("The reason of the result, or why the run does not proceed; null if there is none."),
-		"trigger":   tenantdatasource.Text("What started the run: `window` or `manual`."),
-		"opened_at": tenantdatasource.Text("When the run was opened (RFC 3339)."),
-		"ended_at":  tenantdatasource.Text("When the run ended (RFC 3339); null until it ends."),
-		"not_after": tenantdatasource.Text("When the run ends at the latest (RFC 3339)."),
+		"phase":     tenantobject.ComputedText("The phase of the run: `open`, `preparing`, `upgrading` or `finished`."),
+		"result":    tenantobject.ComputedText("The result of the run: `completed`, `partial`, `failed`, `aborted` or `timed-out`; null until it ends."),
+		"reason":    tenantobject.ComputedText("The reason of the result, or why the run does not proceed; null if there is none."),
+		"trigger":   tenantobject.ComputedText("What started the run: `window` or `manual`."),
+		"opened_at": tenantobject.ComputedText("When the run was opened (RFC 3339)."),
+		"ended_at":  tenantobject.ComputedText("When the run ended (RFC 3339); null until it ends."),
+		"not_after": tenantobject.ComputedText("When the run ends at the latest (RFC 3339)."),
 		"hosts": schema.ListNestedAttribute{
 			Computed:            true,
 			MarkdownDescription: "The result of each host.",
-			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"hostname": tenantdatasource.Text("The name of the host."),
-				"status":   tenantdatasource.Text("The status of the host, such as `upgraded`, `failed` or `skipped`."),
-				"error":    tenantdatasource.Text("The error that the host reported, or why it was skipped; null if there is none."),
-				"stage":    tenantdatasource.Text("The name of the host's stage; null if it has none."),
-				"note":     tenantdatasource.Text("A remark on a host that did not fail, such as that its reboot was skipped; null if there is none."),
-			}},
+			NestedObject:        schema.NestedAttributeObject{Attributes: hostAttributes()},
 		},
 	}
+}
+
+func hostAttributes() map[string]schema.Attribute {
+	all := run.HostAttributes(tenantobject.ComputedText)
+	all["stage"] = tenantobject.ComputedText("The name of the host's stage; null if it has none.")
+	all["note"] = tenantobject.ComputedText("A remark on a host that did not fail, such as that its reboot was skipped; null if there is none.")
+	return all
 }

@@ -7,22 +7,23 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/attribute"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/maintenancewindow"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantdatasource"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/conversion"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
 )
 
 // model is the Terraform model of the data source.
 type model struct {
-	tenantdatasource.Common
-	Site               types.String              `tfsdk:"site"`
-	WorkerApplications []string                  `tfsdk:"worker_applications"`
-	MaintenanceWindows []maintenancewindow.Model `tfsdk:"maintenance_windows"`
-	Status             types.String              `tfsdk:"status"`
-	NextUpgradeIn      types.String              `tfsdk:"next_upgrade_in"`
-	NextUpgradeAt      types.String              `tfsdk:"next_upgrade_at"`
-	ScheduledWorkers   []worker                  `tfsdk:"scheduled_workers"`
-	LastUpgradeInfo    *last                     `tfsdk:"last_upgrade_info"`
+	tenantobject.Tenanted
+	Site               types.String   `tfsdk:"site"`
+	WorkerApplications []string       `tfsdk:"worker_applications"`
+	MaintenanceWindows []window.Model `tfsdk:"maintenance_windows"`
+	Status             types.String   `tfsdk:"status"`
+	NextUpgradeIn      types.String   `tfsdk:"next_upgrade_in"`
+	NextUpgradeAt      types.String   `tfsdk:"next_upgrade_at"`
+	ScheduledWorkers   []worker       `tfsdk:"scheduled_workers"`
+	LastUpgradeInfo    *last          `tfsdk:"last_upgrade_info"`
 }
 
 type worker struct {
@@ -34,13 +35,7 @@ type last struct {
 	StartTime types.String `tfsdk:"start_time"`
 	EndTime   types.String `tfsdk:"end_time"`
 	Result    types.String `tfsdk:"result"`
-	Hosts     []host       `tfsdk:"hosts"`
-}
-
-type host struct {
-	Hostname types.String `tfsdk:"hostname"`
-	Status   types.String `tfsdk:"status"`
-	Error    types.String `tfsdk:"error"`
+	Hosts     []run.Host   `tfsdk:"hosts"`
 }
 
 // Fetch reads the state.
@@ -56,16 +51,13 @@ func (m *model) fromAPI(s v1.State) {
 	for _, a := range s.WorkerApplications {
 		m.WorkerApplications = append(m.WorkerApplications, a.Name)
 	}
-	m.MaintenanceWindows = []maintenancewindow.Model{}
-	for _, w := range s.MaintenanceWindows {
-		m.MaintenanceWindows = append(m.MaintenanceWindows, maintenancewindow.FromAPI(w))
-	}
-	m.Status = attribute.Text(s.Status)
-	m.NextUpgradeIn = attribute.Text(s.NextUpgradeIn)
-	m.NextUpgradeAt = attribute.Time(s.NextUpgradeAt)
+	m.MaintenanceWindows = window.AllFromAPI(s.MaintenanceWindows)
+	m.Status = conversion.Text(s.Status)
+	m.NextUpgradeIn = conversion.Text(s.NextUpgradeIn)
+	m.NextUpgradeAt = conversion.Time(s.NextUpgradeAt)
 	m.ScheduledWorkers = []worker{}
 	for _, w := range s.ScheduledWorkers {
-		m.ScheduledWorkers = append(m.ScheduledWorkers, worker{attribute.Text(w.Host), attribute.Text(w.Application)})
+		m.ScheduledWorkers = append(m.ScheduledWorkers, worker{conversion.Text(w.Host), conversion.Text(w.Application)})
 	}
 	m.LastUpgradeInfo = lastFromAPI(s.LastUpgradeInfo)
 }
@@ -75,13 +67,13 @@ func lastFromAPI(info *v1.LastUpgradeInfo) *last {
 		return nil
 	}
 	result := &last{
-		StartTime: attribute.Time(&info.StartTime),
-		EndTime:   attribute.Time(&info.EndTime),
-		Result:    attribute.Text(info.Result),
-		Hosts:     []host{},
+		StartTime: conversion.Time(&info.StartTime),
+		EndTime:   conversion.Time(&info.EndTime),
+		Result:    conversion.Text(info.Result),
+		Hosts:     []run.Host{},
 	}
 	for _, h := range info.Hosts {
-		result.Hosts = append(result.Hosts, host{attribute.Text(h.Hostname), attribute.Text(h.Status), attribute.Text(h.Error)})
+		result.Hosts = append(result.Hosts, run.HostOf(h.Hostname, h.Status, h.Error))
 	}
 	return result
 }

@@ -7,7 +7,7 @@ package state
 import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantdatasource"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
 )
 
 // TypeName is the type name of the data source.
@@ -15,12 +15,12 @@ const TypeName = "osupgrade_state"
 
 // DataSource is osupgrade_state.
 type DataSource struct {
-	tenantdatasource.DataSource[model, *model]
+	tenantobject.DataSource[model, *model]
 }
 
 var _ datasource.DataSourceWithConfigure = (*DataSource)(nil)
 
 // New returns the data source.
 func New() datasource.DataSource {
-	return &DataSource{tenantdatasource.DataSource[model, *model]{TypeName: TypeName}}
+	return &DataSource{tenantobject.DataSource[model, *model]{TypeName: TypeName}}
 }

@@ -38,6 +38,11 @@ var imageFaults = []fault{
 		by: []suite{waysBack},
 	},
 	{
+		name: "two-choices-of-a-slot-in-one-second", in: "agent/worker/strategy/rauc.system.pause",
+		old: `return max(0, last.Add(resolution).Sub(now))`, new: `return 0`,
+		by: []suite{waysBack},
+	},
+	{
 		name: "success-that-RAUC-reports-is-believed", in: "agent/worker/strategy/rauc.Strategy.Upgrade",
 		old: `outcome, err = s.activate(ctx, rauc, job.Plan)`, new: `outcome = strategy.RebootRequired`,
 		by: tests("agent/worker/strategy/rauc", "TestLeavesActivation"),

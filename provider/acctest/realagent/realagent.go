@@ -3,9 +3,14 @@
 package realagent
 
 import (
+	"log/slog"
 	"testing"
+	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
@@ -24,4 +29,27 @@ func Start(t testing.TB, hosts int) (acctest.Server, string) {
 		}
 	})
 	return acctest.Server{Endpoint: d.Endpoint, Token: d.Token, Tenant: d.Tenant}, dir
+}
+
+// StartSite starts a site without hosts for one test, with a token for all of its tenants.
+// The server's tenant is the first one.
+func StartSite(t testing.TB, tenants ...string) acctest.Server {
+	t.Helper()
+	s, err := site.Open(t.Context(), site.Options{
+		Name: "test", Zone: time.UTC, Dir: t.TempDir(), Tenants: tenants, API: site.Endpoint{Listen: "127.0.0.1:0"},
+		Holder: "a test of the provider", Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	token, err := s.Tokens().Add(principal.Token{Name: "test", Tenant: access.AnyTenant, Allow: []access.Role{access.Admin}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return acctest.Server{Endpoint: "http://" + s.Address(), Token: token, Tenant: tenants[0]}
 }

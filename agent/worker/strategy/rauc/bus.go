@@ -12,6 +12,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
@@ -155,9 +156,25 @@ func (s *service) mark(ctx context.Context, m mark) error {
 	return nil
 }
 
-// apply makes marks and syncs what the boot loader reads.
-func (s *service) apply(ctx context.Context, marks []mark) error {
+// pause waits until the next choice of a slot is told apart from the last one of a
+// system, unless its clock was set back too far for that.
+func pause(ctx context.Context, now system) error {
+	for d := now.pause(time.Now()); d > 0 && d <= longestPause; d = now.pause(time.Now()) {
+		if err := wait.Sleep(ctx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// apply makes marks of a system and syncs what the boot loader reads.
+func (s *service) apply(ctx context.Context, now system, marks []mark) error {
 	for _, m := range marks {
+		if m.state == "active" {
+			if err := pause(ctx, now); err != nil {
+				return err
+			}
+		}
 		if err := s.mark(ctx, m); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package rauc
 
 import (
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,13 +46,16 @@ func startBus(t *testing.T) bus {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = run.Wait() })
+	// The socket is there before the bus listens to it.
 	for range 500 {
-		if _, err := os.Stat(socket); err == nil {
-			break
+		if conn, err := net.Dial("unix", socket); err == nil {
+			_ = conn.Close()
+			return bus{"unix:path=" + socket}
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	return bus{"unix:path=" + socket}
+	t.Fatal("dbus-daemon does not listen")
+	return bus{}
 }
 
 // fake is RAUC's service as recorded from RAUC 1.8, and with modern set as RAUC 1.13
@@ -90,7 +94,9 @@ func failed30(text string) *dbus.Error {
 
 func startFake(t *testing.T, b bus, modern bool) *fake {
 	t.Helper()
-	f := &fake{m: newModel(), modern: modern, bundles: map[string]fakeBundle{}, operation: "idle", during: func() bool { return true }}
+	m := newModel()
+	m.realtime = true
+	f := &fake{m: m, modern: modern, bundles: map[string]fakeBundle{}, operation: "idle", during: func() bool { return true }}
 	f.connect(t, b)
 	return f
 }

@@ -18,8 +18,10 @@ type model struct {
 	factory string
 	// panics are the versions that do not start.
 	panics []string
-	// fast: what is done without a start in between is done in one second.
+	// fast: nothing takes time, not even a start.
 	fast bool
+	// realtime has the model note the time of this machine in place of clock.
+	realtime bool
 	// inactive is activate-installed=false.
 	inactive bool
 }
@@ -86,12 +88,31 @@ func (m *model) install(version string) {
 	}
 }
 
+// pass is the time that something takes.
+func (m *model) pass(d time.Duration) {
+	switch {
+	case m.realtime:
+		m.clock = time.Now()
+	case !m.fast:
+		m.clock = m.clock.Add(d)
+	}
+}
+
+// apply is what the strategy does with marks.
+func (m *model) apply(marks []mark) {
+	for _, k := range marks {
+		if k.state == "active" {
+			m.clock = m.clock.Add(m.system().pause(m.clock))
+		}
+		m.mark(k)
+	}
+}
+
 // keep is what the strategy does before an installation.
 func (m *model) keep() {
 	running, _ := m.system().running()
-	for _, k := range m.system().keep(running) {
-		m.mark(k)
-	}
+	m.apply(m.system().keep(running))
+	m.clock = m.clock.Add(m.system().pause(m.clock))
 }
 
 func (m *model) mark(k mark) {
@@ -103,10 +124,8 @@ func (m *model) mark(k mark) {
 	case "bad":
 		m.slots[i].ok = false
 	case "active":
-		if !m.fast {
-			m.clock = m.clock.Add(time.Second)
-		}
-		m.slots[i].ok, m.slots[i].activated = true, m.clock
+		m.pass(time.Second)
+		m.slots[i].ok, m.slots[i].activated = true, m.clock.Truncate(resolution)
 		m.order = []int{i, 1 - i}
 	}
 }
@@ -114,7 +133,7 @@ func (m *model) mark(k mark) {
 // start starts the machine, as often as it takes.
 func (m *model) start() {
 	for {
-		m.clock = m.clock.Add(time.Minute)
+		m.pass(time.Minute)
 		i := slices.IndexFunc(m.order, func(i int) bool { return m.slots[i].ok && !m.slots[i].tried })
 		if i < 0 {
 			// Each was tried: forget that and take the first.

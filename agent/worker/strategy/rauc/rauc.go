@@ -29,6 +29,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -331,7 +332,17 @@ func (s *Strategy) install(ctx context.Context, rauc *service, now system, job s
 	if err != nil {
 		return err
 	}
-	if err := rauc.apply(ctx, now.keep(running)); err != nil {
+	if err := now.checkClock(time.Now()); err != nil {
+		return err
+	}
+	if err := rauc.apply(ctx, now, now.keep(running)); err != nil {
+		return err
+	}
+	// RAUC chooses the slot when it is written, after the choice that was just made.
+	if now, err = rauc.system(ctx); err != nil {
+		return err
+	}
+	if err := pause(ctx, now); err != nil {
 		return err
 	}
 	// RAUC names the installation so in its log and, from 1.10, with the slot.
@@ -364,7 +375,7 @@ func (s *Strategy) activate(ctx context.Context, rauc *service, plan message.Pla
 		}
 		for _, one := range now.others(running) {
 			if one.version == want.To && one.status == "ok" {
-				if err := rauc.apply(ctx, []mark{{"active", one.name}}); err != nil {
+				if err := rauc.apply(ctx, now, []mark{{"active", one.name}}); err != nil {
 					return 0, err
 				}
 			}
@@ -430,7 +441,7 @@ func (s *Strategy) Rollback(ctx context.Context, job strategy.Job) (outcome stra
 		if marks, outcome, err = now.back(job.Plan); err != nil {
 			return err
 		}
-		return rauc.apply(ctx, marks)
+		return rauc.apply(ctx, now, marks)
 	})
 	return outcome, err
 }
@@ -452,6 +463,6 @@ func (s *Strategy) Confirm(ctx context.Context, boot strategy.Boot) error {
 		if err != nil {
 			return err
 		}
-		return rauc.apply(ctx, marks)
+		return rauc.apply(ctx, now, marks)
 	})
 }

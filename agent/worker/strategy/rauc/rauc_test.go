@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
@@ -208,6 +209,49 @@ func TestRollback(t *testing.T) {
 	}
 	if boot := h.booted(); boot != (strategy.Boot{Running: "1"}) {
 		t.Errorf("a rollback is told as a way back of the machine: %+v", boot)
+	}
+}
+
+// TestChoicesInOneSecond checks a host that is faster than the times that RAUC notes: a
+// slot that fails after a rollback is told, though both were chosen in the same moment.
+func TestChoicesInOneSecond(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, true, nil)
+	job := h.prepare()
+	h.upgrade(job)
+	h.reboot()
+	if outcome, err := h.s.Rollback(t.Context(), job); err != nil || outcome != strategy.RebootRequired {
+		t.Fatalf("rollback: %v, %v", outcome, err)
+	}
+	h.reboot()
+	if boot := h.booted(); boot != (strategy.Boot{Running: "1"}) {
+		t.Errorf("boot %+v after a rollback", boot)
+	}
+	h.upgrade(job)
+	h.set(func() { h.m.panics = []string{"2"} })
+	h.reboot()
+	if boot := h.booted(); boot != (strategy.Boot{Running: "1", Failed: "2"}) {
+		t.Errorf("boot %+v after a release that does not start", boot)
+	}
+}
+
+// TestClockSetBack checks a host whose clock is before the last choice of a slot: it is
+// told before anything is written, and a rollback that is needed is made all the same.
+func TestClockSetBack(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, true, nil)
+	job := h.prepare()
+	h.set(func() { h.m.slots[0].activated = time.Now().Add(time.Hour) })
+	if outcome, err := h.s.Upgrade(t.Context(), job); strategy.ClassOf(err) != message.Transient || !strings.Contains(fmt.Sprint(err), "before RAUC last chose a slot") || h.installed() != 0 {
+		t.Errorf("upgrade: %v, %v of class %q, %d installations", outcome, err, strategy.ClassOf(err), h.installed())
+	}
+	// Somebody else has installed it.
+	h.set(func() { h.m.install("2") })
+	if outcome, err := h.s.Rollback(t.Context(), job); err != nil || outcome != strategy.Done {
+		t.Errorf("rollback: %v, %v", outcome, err)
+	}
+	if h.reboot(); h.runs() != 0 {
+		t.Error("what was rolled back starts")
 	}
 }
 

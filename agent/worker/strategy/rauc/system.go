@@ -93,8 +93,8 @@ func (s system) versions() (map[string]string, error) {
 	return versions, nil
 }
 
-// chosen returns the slot that was chosen last to be started. RAUC notes the time when
-// it makes a slot primary.
+// chosen returns the slot that was chosen last to be started. RAUC notes the second in
+// which it makes a slot primary; no two choices are in one second, see pause.
 func (s system) chosen(running slot) slot {
 	last := running
 	for _, one := range s.others(running) {
@@ -112,9 +112,8 @@ func (s system) staged(running slot) (staged slot, ok bool) {
 		// RAUC chooses a slot when all of its images are written. An installation that
 		// breaks off leaves the slot bad, or without the status. Between a start and its
 		// mark the one that runs counts as tried, and the other is primary, though it was
-		// not chosen. RAUC's times are of seconds: two choices may have the same.
-		chosen := !one.activated.IsZero() && !one.activated.Before(running.activated)
-		if chosen && one.name == s.primary && one.boot != "bad" && one.whole() {
+		// not chosen.
+		if one.name == s.chosen(running).name && one.name == s.primary && one.boot != "bad" && one.whole() {
 			return one, true
 		}
 	}
@@ -180,12 +179,43 @@ func (s system) confirm(boot strategy.Boot) ([]mark, error) {
 
 // keep returns the mark that chooses the slot that runs, unless it is chosen. Without
 // it a slot that failed would be told again, and one that is written to would look as
-// if it had failed.
+// if it had failed. What RAUC notes may be wrong, since clocks are set: the slot that the
+// boot loader takes counts as well.
 func (s system) keep(running slot) []mark {
-	if _, is := s.staged(running); !is && s.chosen(running).name == running.name {
+	if s.chosen(running).name == running.name && (s.primary == running.name || s.primary == "") {
 		return nil
 	}
 	return []mark{{"active", running.name}}
+}
+
+// resolution is that of the times that RAUC notes.
+const resolution = time.Second
+
+// pause returns how long to wait until RAUC notes a later time for a choice than for
+// those before. Of two choices in one second nobody could tell which was the last: a
+// slot that failed would not be told.
+func (s system) pause(now time.Time) time.Duration {
+	var last time.Time
+	for _, one := range s.slots {
+		if one.activated.After(last) {
+			last = one.activated
+		}
+	}
+	return max(0, last.Add(resolution).Sub(now))
+}
+
+// longestPause is for clocks that were set back a little, as by a time server.
+const longestPause = 10 * time.Second
+
+// checkClock returns an error if the clock was set back so far that a choice would seem
+// to be before the last one.
+func (s system) checkClock(now time.Time) error {
+	behind := s.pause(now)
+	if behind <= longestPause {
+		return nil
+	}
+	return strategy.Fail(message.Transient, fmt.Errorf("the clock of this machine is at %s, %s before RAUC last chose a slot, so it could not be told which slot was chosen last; set the clock",
+		now.UTC().Format(time.RFC3339), (behind-resolution).Round(resolution)))
 }
 
 // back returns the mark that undoes a plan, if it takes one, and what follows.

@@ -1,0 +1,224 @@
+package examples_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest/realagent"
+)
+
+// TestModules lives through each example of modules/ as its user would: init, validate,
+// plan, apply, a plan without a difference, destroy. All use one site, a tenant each.
+func TestModules(t *testing.T) {
+	t.Parallel()
+	server := realagent.StartSite(t, "fleet", "acme", "stores-north", "stores-south", "warehouse", "drift")
+	for name, test := range map[string]func(*testing.T, acctest.Server){
+		"fleet": fleetModule, "tenants": tenantsModule, "import": importModule, "drift": driftWorkflow,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, server)
+		})
+	}
+}
+
+// module lays the example out in a workspace, with those beside it.
+func module(t *testing.T, server acctest.Server, name string) *acctest.Workspace {
+	t.Helper()
+	w := acctest.NewMirrorWorkspace(t, server.Env()...)
+	adapt := strings.NewReplacer("http://127.0.0.1:4646", server.Endpoint, `"osupgrade/osupgrade"`, `"`+acctest.Source+`"`)
+	err := filepath.WalkDir("modules", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || strings.Contains(path, ".terraform") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		w.Write(t, path, adapt.Replace(string(text)))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Dir = filepath.Join(w.Dir, "modules", name)
+	w.Run(t, 0, "init", "-no-color")
+	w.Run(t, 0, "validate", "-no-color")
+	return w
+}
+
+// live plans and applies what is in the workspace, plans again without a difference, and
+// returns what the CLI has printed.
+func live(t *testing.T, w *acctest.Workspace) string {
+	t.Helper()
+	out := w.Run(t, 2, "plan", "-detailed-exitcode", "-no-color", "-out=saved.plan")
+	out += w.Run(t, 0, "apply", "-no-color", "saved.plan")
+	w.Run(t, 0, "plan", "-detailed-exitcode", "-no-color")
+	return out
+}
+
+// fleetModule runs the tests that the module brings along, and the module from a root
+// that uses it.
+func fleetModule(t *testing.T, server acctest.Server) {
+	server.Tenant = "fleet"
+	w := module(t, server, "fleet")
+	if out := w.Run(t, 0, "test", "-no-color"); !strings.Contains(out, " 7 passed, 0 failed") {
+		t.Errorf("terraform test ran other tests than the module has:\n%s", out)
+	}
+	w.Write(t, "../root/main.tf", acctest.Requirement+`
+module "fleet" {
+  source              = "../fleet"
+  worker_applications = ["appliance"]
+  maintenance_windows = [{ days_of_week = ["Friday"], start_time = "22:00", duration = "4h" }]
+  freezes             = { christmas = { ics = file("christmas.ics") } }
+  canary              = { hosts = ["h01"], approval = true }
+  checks              = { after_host = [{ type = "disk", path = "/var", min_free = "10%" }, { type = "tcp", address = "127.0.0.1:22" }] }
+  hooks               = { drain = { type = "http", url = "http://127.0.0.1/drain" } }
+}
+output "next" {
+  value = provider::osupgrade::next_windows(module.fleet.maintenance_windows, module.fleet.calendars, "2026-12-18T00:00:00Z", 2)
+}
+`)
+	w.Write(t, "../root/christmas.ics", strings.ReplaceAll(`BEGIN:VCALENDAR
+VERSION:2.0
+PRODID:test
+BEGIN:VEVENT
+UID:1
+DTSTAMP:20260101T000000Z
+DTSTART;VALUE=DATE:20261220
+DTEND;VALUE=DATE:20270107
+END:VEVENT
+END:VCALENDAR
+`, "\n", "\r\n"))
+	w.Dir = filepath.Join(filepath.Dir(w.Dir), "root")
+	w.Run(t, 0, "init", "-no-color")
+	if out := live(t, w); !strings.Contains(out, "3 added") || !strings.Contains(out, "2027-01-08T22:00:00Z") {
+		t.Errorf("want three resources and the window after the freeze:\n%s", out)
+	}
+	w.Run(t, 0, "destroy", "-auto-approve", "-no-color")
+	gone(t, server, "fleet")
+}
+
+func tenantsModule(t *testing.T, server acctest.Server) {
+	w := module(t, server, "tenants")
+	if out := live(t, w); !strings.Contains(out, "9 added") {
+		t.Errorf("want configuration, rollout and freeze of three tenants:\n%s", out)
+	}
+	rollout, _, err := rest(t, server).Rollout(t.Context(), "warehouse")
+	if err != nil || len(rollout.Stages) != 1 {
+		t.Errorf("the tenant without a canary has the rollout %+v, %v", rollout, err)
+	}
+	w.Run(t, 0, "destroy", "-auto-approve", "-no-color")
+	for _, tenant := range []string{"stores-north", "stores-south", "warehouse"} {
+		gone(t, server, tenant)
+	}
+}
+
+// importModule takes over what somebody has configured by hand: nothing is written.
+func importModule(t *testing.T, server acctest.Server) {
+	server.Tenant = "acme"
+	byHand(t, server)
+	_, before, err := rest(t, server).Config(t.Context(), "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := module(t, server, "import")
+	if out := live(t, w); !strings.Contains(out, "4 imported, 0 added, 0 changed, 0 destroyed") {
+		t.Errorf("want four imports and nothing else:\n%s", out)
+	}
+	if _, after, err := rest(t, server).Config(t.Context(), "acme"); err != nil || after != before {
+		t.Errorf("the import has written the configuration: %v and %v, %v", before, after, err)
+	}
+	w.Run(t, 0, "destroy", "-auto-approve", "-no-color")
+	gone(t, server, "acme")
+}
+
+// byHand configures the tenant of the import example as an operator without Terraform.
+func byHand(t *testing.T, server acctest.Server) {
+	t.Helper()
+	api, none := rest(t, server), client.Precondition{}
+	for name, event := range map[string]v1.Event{
+		"christmas": {Start: "2026-12-20", End: "2027-01-07", AllDay: true},
+		"inventory": {Start: "2027-02-01", Duration: "2d", AllDay: true},
+	} {
+		if _, err := api.PutCalendar(t.Context(), "acme", name, v1.Calendar{Kind: "freeze", Events: []v1.Event{event}}, none); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rollout := v1.Rollout{Stages: []v1.Stage{
+		{Name: "canary", Match: &v1.Match{Labels: map[string]string{"ring": "0"}}, Soak: "1800s"}, {Name: "rest", MaxUnavailable: "10%"},
+	}}
+	if _, err := api.PutRollout(t.Context(), "acme", rollout, none); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := api.PutConfig(t.Context(), "acme", v1.OSUpgrade{
+		WorkerApplications: []v1.WorkerApplication{{Name: "appliance"}},
+		MaintenanceWindows: []v1.MaintenanceWindow{{DaysOfWeek: "friday,Saturday", StartTime: "01:00", Timezone: "Europe/Stockholm", Duration: "240m"}},
+	}, none); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPolicy: each rule of the example is kept, and is broken. It needs hosts, one of which
+// fails.
+func TestPolicy(t *testing.T) {
+	t.Parallel()
+	server, dir := realagent.Start(t, 2)
+	w := module(t, server, "policy")
+	if out := live(t, w); strings.Contains(out, "Check block assertion failed") {
+		t.Errorf("the example breaks its own rules:\n%s", out)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "hosts", "h02", "faults.json"), []byte(`{"upgrade":"fail: no space left on /boot"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rest(t, server).Start(t.Context(), server.Tenant, v1.Start{OverrideWindow: true, Reason: "a test"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := rest(t, server).Watch(t.Context(), server.Tenant, func(run v1.Run) bool { return run.Result == "" }); err != nil {
+		t.Fatal(err)
+	}
+	for variables, want := range map[string]string{
+		`outdated_days=0`:        "Outdated for more than 0 days: h02.",
+		`outdated_days=1`:        "",
+		`maintenance_windows=[]`: "No window opens within seven days; the next one is never.",
+		`maintenance_windows=[{days_of_week=["Friday"],start_time="07:30",duration="1h"}]`: "Hosts may be upgraded in business hours, first at",
+		// The window is open before the business hours and after them.
+		`maintenance_windows=[{days_of_week=["Friday"],start_time="07:00",duration="1d"}]`: "Hosts may be upgraded in business hours, first at",
+		// 07:30 UTC is 08:30 or 09:30 in Stockholm.
+		`maintenance_windows=[{days_of_week=["Friday"],start_time="07:30",duration="20m",timezone="UTC"}]`: "Hosts may be upgraded in business hours, first at",
+		`maintenance_windows=[{days_of_week=["Saturday"],start_time="07:30",duration="20m"}]`:              "",
+	} {
+		out := strings.Join(strings.Fields(w.Run(t, 0, "plan", "-no-color", "-var", variables)), " ")
+		if broken := strings.Count(out, "Check block assertion failed"); !strings.Contains(out, want) || (broken > 0) != (want != "") || broken > 1 {
+			t.Errorf("%s: want %q, and no other check fails:\n%s", variables, want, out)
+		}
+	}
+	w.Run(t, 0, "destroy", "-auto-approve", "-no-color")
+}
+
+func rest(t *testing.T, server acctest.Server) *client.Client {
+	t.Helper()
+	api, err := client.New(client.Options{Endpoint: server.Endpoint, Token: server.Token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return api
+}
+
+// gone checks that a tenant has neither configuration nor rollout nor calendars.
+func gone(t *testing.T, server acctest.Server, tenant string) {
+	t.Helper()
+	api := rest(t, server)
+	if _, _, err := api.Config(t.Context(), tenant); !client.HasStatus(err, 404) {
+		t.Errorf("after destroy the configuration of %s reads as %v", tenant, err)
+	}
+	if _, _, err := api.Rollout(t.Context(), tenant); !client.HasStatus(err, 404) {
+		t.Errorf("after destroy the rollout of %s reads as %v", tenant, err)
+	}
+	if calendars, err := api.Calendars(t.Context(), tenant); err != nil || len(calendars) > 0 {
+		t.Errorf("after destroy %s has the calendars %v, %v", tenant, calendars, err)
+	}
+}

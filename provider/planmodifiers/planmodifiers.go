@@ -1,0 +1,81 @@
+// Package planmodifiers plans no change where the configured text means the same as
+// the prior one: 240m instead of 4h is no change.
+//
+// It decides which texts have the same meaning, by the rules of the agent. Each
+// modifier looks at one attribute alone.
+package planmodifiers
+
+import (
+	"context"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+)
+
+// KeepDuration returns a plan modifier that plans the prior text of a duration
+// if the configured text has the same meaning: 240m instead of 4h is no change.
+func KeepDuration() planmodifier.String {
+	return keepText{"Another form of the same duration is no change.", func(a, b string) bool {
+		durationA, errA := window.ParseDuration(a)
+		durationB, errB := window.ParseDuration(b)
+		return errA == nil && errB == nil && durationA == durationB
+	}}
+}
+
+// KeepTimeOfDay is KeepDuration for the time of day at which a window starts.
+func KeepTimeOfDay() planmodifier.String {
+	return keepText{"Another form of the same time is no change.", func(a, b string) bool {
+		timeA, errA := window.ParseTimeOfDay(a)
+		timeB, errB := window.ParseTimeOfDay(b)
+		return errA == nil && errB == nil && timeA == timeB
+	}}
+}
+
+// KeepZone is KeepDuration for the name of a time zone.
+func KeepZone() planmodifier.String {
+	return keepText{"Another form of the same time zone is no change.", func(a, b string) bool {
+		zoneA, errA := window.ParseZone(a)
+		zoneB, errB := window.ParseZone(b)
+		return errA == nil && errB == nil && zoneA.String() == zoneB.String()
+	}}
+}
+
+// KeepTime is KeepDuration for a wall-clock time: 18:00:00 instead of 18:00 is
+// no change.
+func KeepTime() planmodifier.String {
+	return keepText{"Another form of the same time is no change.", func(a, b string) bool {
+		return withSeconds(a) == withSeconds(b)
+	}}
+}
+
+func withSeconds(text string) string {
+	if strings.Count(text, ":") == 1 {
+		return text + ":00"
+	}
+	return text
+}
+
+// keepText is a plan modifier that plans the prior text if the configured text
+// has the same meaning. It looks at one attribute alone. A modifier of a whole list or
+// object must not do the same: its answer would depend on values beside the text that
+// may be unknown at plan and known at apply, and Terraform refuses an apply that plans
+// a known value anew ("Provider produced inconsistent final plan").
+type keepText struct {
+	description string
+	same        func(a, b string) bool
+}
+
+func (k keepText) Description(context.Context) string { return k.description }
+
+func (k keepText) MarkdownDescription(context.Context) string { return k.description }
+
+func (k keepText) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+	if req.StateValue.IsNull() || req.PlanValue.IsNull() || req.PlanValue.IsUnknown() {
+		return
+	}
+	if k.same(req.StateValue.ValueString(), req.PlanValue.ValueString()) {
+		resp.PlanValue = req.StateValue
+	}
+}

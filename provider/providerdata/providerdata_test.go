@@ -1,0 +1,113 @@
+package providerdata
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+)
+
+func TestClaim(t *testing.T) {
+	t.Parallel()
+	c := New(nil, nil)
+	for _, step := range []struct {
+		why, tenant, list, configuration string
+		exists, granted                  bool
+	}{
+		{"the first", "acme", "windows", "one", true, true},
+		{"its replacement", "acme", "windows", "one", false, true},
+		{"an identical block", "acme", "windows", "one", false, false},
+		{"another object", "acme", "windows", "two", true, false},
+		{"another list", "acme", "applications", "two", false, true},
+		{"an identical block of one that does not exist", "acme", "applications", "two", false, false},
+		{"another tenant", "beta", "windows", "two", true, true},
+		{"an identical block of one that exists", "beta", "windows", "two", true, false},
+	} {
+		if got := c.Claim(step.tenant, step.list, step.configuration, step.exists); got != step.granted {
+			t.Errorf("%s: got %v, want %v", step.why, got, step.granted)
+		}
+	}
+}
+
+func TestTenantOr(t *testing.T) {
+	t.Parallel()
+	own, provided := types.StringValue("own"), types.StringValue("provided")
+	for name, row := range map[string]struct{ own, provided, want types.String }{
+		"its own":                        {own, provided, own},
+		"the provider's":                 {types.StringNull(), provided, provided},
+		"not known until the provider's": {types.StringUnknown(), provided, provided},
+		"none at all":                    {types.StringNull(), types.StringNull(), types.StringNull()},
+		"the provider's is not known":    {types.StringNull(), types.StringUnknown(), types.StringUnknown()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := New(nil, nil)
+			c.Tenant = row.provided
+			if got := c.TenantOr(row.own); !got.Equal(row.want) {
+				t.Errorf("got %s, want %s", got, row.want)
+			}
+		})
+	}
+	var none *Data
+	if got := none.TenantOr(types.StringNull()); !got.IsUnknown() {
+		t.Errorf("without a provider got %s, want unknown", got)
+	}
+}
+
+func TestNeedTenant(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		tenant types.String
+		says   string
+	}{
+		"named":     {types.StringValue("acme"), ""},
+		"none":      {types.StringNull(), "OSUPGRADE_TENANT"},
+		"not known": {types.StringUnknown(), "not applied yet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var diags diag.Diagnostics
+			got := NeedTenant(&diags, row.tenant)
+			if diags.HasError() != (row.says != "") || got != row.tenant.ValueString() {
+				t.Fatalf("got %q, %v", got, diags)
+			}
+			if row.says != "" && !strings.Contains(diags[0].Detail(), row.says) {
+				t.Errorf("got %q, want one with %q", diags[0].Detail(), row.says)
+			}
+		})
+	}
+}
+
+func TestClient(t *testing.T) {
+	t.Parallel()
+	api, err := client.New(client.Options{Endpoint: "http://127.0.0.1:1", Token: "t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var diags diag.Diagnostics
+	if got := New(api, nil).Client(&diags, "Unable to test"); got != api || diags.HasError() {
+		t.Errorf("got %v, %v, want the client", got, diags)
+	}
+	var none *Data
+	for says, c := range map[string]*Data{"not known yet: endpoint, token": New(nil, []string{"endpoint", "token"}), "not configured": none} {
+		var diags diag.Diagnostics
+		if got := c.Client(&diags, "Unable to test"); got != nil || !diags.HasError() || !strings.Contains(diags[0].Detail(), says) {
+			t.Errorf("got %v, %v, want an error with %q", got, diags, says)
+		}
+	}
+}
+
+func TestFrom(t *testing.T) {
+	t.Parallel()
+	var diags diag.Diagnostics
+	c := New(nil, nil)
+	if From(nil, &diags) != nil || From(c, &diags) != c || diags.HasError() {
+		t.Errorf("got %v, want nil for nil and the connection for itself", diags)
+	}
+	if From("something else", &diags) != nil || !diags.HasError() {
+		t.Error("want an error for something else")
+	}
+}

@@ -1,0 +1,93 @@
+package tenantobject
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/validators"
+)
+
+// Tenanted is the attribute of every data source.
+type Tenanted struct {
+	Tenant types.String `tfsdk:"tenant"`
+}
+
+// Shared returns the common attributes of a model that embeds them.
+func (c *Tenanted) Shared() *Tenanted { return c }
+
+// DataSourceModel is the Terraform model of a data source.
+type DataSourceModel interface {
+	// Shared returns the common attributes.
+	Shared() *Tenanted
+	// Fetch sets the other attributes from the server's answer for a tenant.
+	Fetch(ctx context.Context, api *client.Client, tenant string) error
+}
+
+// DataSource is a data source of a given type name, without its Schema. It decides which
+// tenant is read and how a failure is reported; a model defines what is read.
+type DataSource[M any, P interface {
+	*M
+	DataSourceModel
+}] struct {
+	TypeName string
+	data     *providerdata.Data
+}
+
+// Metadata sets the type name.
+func (d *DataSource[M, P]) Metadata(_ context.Context, _ datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = d.TypeName
+}
+
+// Configure gets the connection from the provider.
+func (d *DataSource[M, P]) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
+	d.data = providerdata.From(req.ProviderData, &resp.Diagnostics)
+}
+
+// Read reads the data source from the server.
+func (d *DataSource[M, P]) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	operation := "Unable to read " + d.TypeName
+	m := P(new(M))
+	resp.Diagnostics.Append(req.Config.Get(ctx, m)...)
+	common := m.Shared()
+	common.Tenant = d.data.TenantOr(common.Tenant)
+	tenant := providerdata.NeedTenant(&resp.Diagnostics, common.Tenant)
+	api := d.data.Client(&resp.Diagnostics, operation)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if err := m.Fetch(ctx, api, tenant); err != nil {
+		diagnostics.Failure{Operation: operation, Tenant: tenant, Err: err}.Add(&resp.Diagnostics, nil)
+		return
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, m)...)
+}
+
+// TenantDataAttribute is the attribute tenant of a data source.
+func TenantDataAttribute() schema.Attribute {
+	return schema.StringAttribute{
+		Optional: true, Computed: true,
+		MarkdownDescription: "The tenant; the provider's `tenant` by default.",
+		Validators:          []validator.String{validators.Name()},
+	}
+}
+
+// SiteDataAttribute is the attribute site, for data sources that can read another site.
+func SiteDataAttribute() schema.Attribute {
+	return schema.StringAttribute{
+		Optional:            true,
+		MarkdownDescription: "The site to read; by default the site at the endpoint.",
+		Validators:          []validator.String{validators.Name()},
+	}
+}
+
+// ComputedText is a computed text attribute.
+func ComputedText(description string) schema.Attribute {
+	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
+}

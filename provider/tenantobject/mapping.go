@@ -1,0 +1,402 @@
+package tenantobject
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/conversion"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
+)
+
+// Mapping maps the attributes of a resource to the members of an object of the API, for
+// resources that own the complete object: the rollout and the calendars. It decides which
+// attribute is which member, when two objects have the same meaning, and which form of a
+// value the state keeps.
+type Mapping[T any] struct {
+	// TypeName is the type name of the resource.
+	TypeName string
+	// Attributes are the attributes of the object. Each is a member of the same
+	// name, nested ones too, with an underscore for a hyphen.
+	Attributes func() map[string]schema.Attribute
+	// Renamed maps attributes of another name to their members.
+	Renamed map[string]string
+	// Canonical returns the canonical form of an object. Meaning returns the
+	// canonical form with every default filled in.
+	Canonical, Meaning func(T) T
+	// Validate returns every problem of an object.
+	Validate func(T) v1.Problems
+	// Locate returns the attribute of a field of the object.
+	Locate diagnostics.Locate
+}
+
+// Names lists the attributes of the object.
+func (k *Mapping[T]) Names() []string { return slices.Sorted(maps.Keys(k.Attributes())) }
+
+// Attribute returns the attribute of a member.
+func (k *Mapping[T]) Attribute(member string) string {
+	for attribute, renamed := range k.Renamed {
+		if member == renamed {
+			return attribute
+		}
+	}
+	return strings.ReplaceAll(member, "-", "_")
+}
+
+// Member returns the member of an attribute.
+func (k *Mapping[T]) Member(attribute string) string {
+	if member, ok := k.Renamed[attribute]; ok {
+		return member
+	}
+	return strings.ReplaceAll(attribute, "_", "-")
+}
+
+// objectType is the type of an object with the attributes.
+func (k *Mapping[T]) objectType() types.ObjectType {
+	kinds := map[string]attr.Type{}
+	for name, a := range k.Attributes() {
+		kinds[name] = a.GetType()
+	}
+	return types.ObjectType{AttrTypes: kinds}
+}
+
+func (k *Mapping[T]) broken(diags *diag.Diagnostics, err error) {
+	diags.AddError("Unable to convert "+k.TypeName, err.Error()+". This is a bug in the provider. Please report it.")
+}
+
+// Tree converts an object to maps, lists and scalars, as encoding/json does. It
+// panics if the object has no JSON form; every type of the API has one.
+func Tree[T any](object T) map[string]any {
+	var members map[string]any
+	text, err := json.Marshal(object)
+	if err == nil {
+		err = json.Unmarshal(text, &members)
+	}
+	if err != nil {
+		panic("tenantobject: cannot turn an object into JSON: " + err.Error())
+	}
+	return members
+}
+
+// Declared returns the members that own, a struct of the attributes, declares.
+// Unlike a T, the map distinguishes false and [] from undeclared members.
+func (k *Mapping[T]) Declared(ctx context.Context, own any, diags *diag.Diagnostics) map[string]any {
+	object, problems := types.ObjectValueFrom(ctx, k.objectType().AttrTypes, own)
+	diags.Append(problems...)
+	raw, err := object.ToTerraformValue(ctx)
+	d := conversion.Document{Member: k.Member, Err: err}
+	members, _ := d.Read("", raw).(map[string]any)
+	if d.Err != nil {
+		k.broken(diags, d.Err)
+	}
+	return members
+}
+
+// ToAPI returns the object that own, a struct of the attributes, declares.
+func (k *Mapping[T]) ToAPI(ctx context.Context, own any, diags *diag.Diagnostics) T {
+	return k.object(k.Declared(ctx, own, diags), diags)
+}
+
+func (k *Mapping[T]) object(members map[string]any, diags *diag.Diagnostics) T {
+	var object T
+	text, err := json.Marshal(members)
+	if err == nil {
+		err = json.Unmarshal(text, &object)
+	}
+	if err != nil {
+		k.broken(diags, err)
+	}
+	return object
+}
+
+// FromAPI sets own, a pointer to a struct of the attributes, to the server's
+// object. A value with the same meaning keeps its form in own, and a default
+// stays undeclared. If all is set, every attribute gets the server's value.
+func (k *Mapping[T]) FromAPI(ctx context.Context, own any, server T, all bool, diags *diag.Diagnostics) {
+	var kept any = Tree(server)
+	if !all {
+		declared := k.Declared(ctx, own, diags)
+		kept = keep(declared, kept, k.meaning(k.object(declared, diags)), k.meaning(server))
+	}
+	k.Declare(ctx, own, kept, diags)
+}
+
+// Declare sets own, a pointer to a struct of the attributes, to members. It is
+// the inverse of Declared.
+func (k *Mapping[T]) Declare(ctx context.Context, own, members any, diags *diag.Diagnostics) {
+	raw, err := conversion.Write(k.objectType().TerraformType(ctx), members, k.Member)
+	if err != nil {
+		k.broken(diags, err)
+		return
+	}
+	value, err := k.objectType().ValueFromTerraform(ctx, raw)
+	if err != nil {
+		k.broken(diags, err)
+		return
+	}
+	diags.Append(tfsdk.ValueAs(ctx, value, own)...)
+}
+
+// keep returns the server's value, or own wherever the two have the same
+// meaning. ownMeans and serverMeans are their meanings.
+func keep(own, server, ownMeans, serverMeans any) any {
+	if reflect.DeepEqual(ownMeans, serverMeans) {
+		return own
+	}
+	switch own := own.(type) {
+	case map[string]any:
+		if server, ok := server.(map[string]any); ok {
+			return keepMembers(own, server, ownMeans, serverMeans)
+		}
+	case []any:
+		server, ok := server.([]any)
+		ownMeans, okOwn := ownMeans.([]any)
+		serverMeans, okServer := serverMeans.([]any)
+		if !ok || !okOwn || !okServer || len(own) != len(ownMeans) || len(server) != len(serverMeans) {
+			break
+		}
+		kept := append([]any{}, server...)
+		for i := range min(len(own), len(server)) {
+			kept[i] = keep(own[i], server[i], ownMeans[i], serverMeans[i])
+		}
+		return kept
+	}
+	return server
+}
+
+func keepMembers(own, server map[string]any, ownMeans, serverMeans any) any {
+	means := func(all any, name string) any {
+		members, ok := all.(map[string]any)
+		if !ok {
+			return nil
+		}
+		return members[name]
+	}
+	kept := map[string]any{}
+	for _, side := range []map[string]any{own, server} {
+		for name := range side {
+			if value := keep(own[name], server[name], means(ownMeans, name), means(serverMeans, name)); value != nil {
+				kept[name] = value
+			}
+		}
+	}
+	return kept
+}
+
+// Rules are the rules of an object with one owner. An undeclared attribute has
+// its default; if somebody else sets it, that is a change of this resource.
+func (k *Mapping[T]) Rules() Rules[T] {
+	var none T
+	return Rules[T]{
+		Merged:     func(want, _ T) T { return want },
+		InSync:     k.Same,
+		Unchanged:  k.unchanged,
+		Conflicts:  k.conflicts,
+		OwnsAll:    func(T) bool { return true },
+		Restricted: func(content, _ T) T { return content },
+		Emptied:    func(T) T { return none },
+		// Only a deletion calls Empty. While the resource exists, an object that
+		// declares nothing is kept.
+		Empty: func(content T) bool { return k.unchanged(content, none) },
+	}
+}
+
+// Same reports whether two objects have the same meaning.
+func (k *Mapping[T]) Same(a, b T) bool { return reflect.DeepEqual(k.meaning(a), k.meaning(b)) }
+
+// unchanged reports whether two objects have the same canonical form. A declared
+// default differs from an undeclared one.
+func (k *Mapping[T]) unchanged(a, b T) bool {
+	return reflect.DeepEqual(Tree(k.Canonical(a)), Tree(k.Canonical(b)))
+}
+
+func (k *Mapping[T]) meaning(object T) map[string]any { return Tree(k.Meaning(object)) }
+
+// conflicts is a three-way comparison, attribute by attribute, of what the
+// resource owned, what the server has and what is wanted (terraform.md 4.5 rule
+// 5).
+func (k *Mapping[T]) conflicts(prior, server, want T) []Conflict {
+	was, is, shall := k.meaning(prior), k.meaning(server), k.meaning(want)
+	members := maps.Clone(was)
+	maps.Copy(members, is)
+	maps.Copy(members, shall)
+	var found []Conflict
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		c := clash{name, [3]any{was[name], is[name], shall[name]}, [3]any{Tree(prior)[name], Tree(server)[name], Tree(want)[name]}}
+		if !c.conflicts() {
+			continue
+		}
+		c = c.narrowed()
+		at, ok := k.Locate(c.field)
+		if !ok {
+			at = path.Root(k.Attribute(name))
+		}
+		found = append(found, Conflict{At: at, Was: entries(c.declared[0]), Server: entries(c.declared[1]), Want: entries(c.declared[2])})
+	}
+	return found
+}
+
+// clash is a field with its values in what the resource owned, what the server has and
+// what is wanted: as they are meant, and as they are declared.
+type clash struct {
+	field           string
+	means, declared [3]any
+}
+
+// conflicts reports whether the server's value is neither the prior nor the wanted one.
+func (c clash) conflicts() bool {
+	return !reflect.DeepEqual(c.means[1], c.means[0]) && !reflect.DeepEqual(c.means[1], c.means[2])
+}
+
+// narrowed returns the deepest field that has the whole conflict: an error about one
+// attribute of one stage names that, and not all stages.
+func (c clash) narrowed() clash {
+	var only []clash
+	for _, inner := range c.inner() {
+		if reflect.DeepEqual(inner.means[1], inner.means[0]) && reflect.DeepEqual(inner.means[1], inner.means[2]) {
+			continue
+		}
+		only = append(only, inner)
+	}
+	if len(only) != 1 || !only[0].conflicts() {
+		return c
+	}
+	return only[0].narrowed()
+}
+
+// inner returns the members or elements of a field; none if the three values differ in
+// shape.
+func (c clash) inner() []clash {
+	var names []string
+	step := func(name string) string { return "." + name }
+	switch server := c.means[1].(type) {
+	case map[string]any:
+		all := map[string]any{}
+		for _, means := range c.means {
+			members, ok := means.(map[string]any)
+			if !ok {
+				return nil
+			}
+			maps.Copy(all, members)
+		}
+		names = slices.Sorted(maps.Keys(all))
+	case []any:
+		for _, means := range c.means {
+			if list, ok := means.([]any); !ok || len(list) != len(server) {
+				return nil
+			}
+		}
+		for i := range server {
+			names = append(names, strconv.Itoa(i))
+		}
+		step = func(name string) string { return "[" + name + "]" }
+	}
+	parts := make([]clash, len(names))
+	for i, name := range names {
+		parts[i].field = c.field + step(name)
+		for side := range c.means {
+			parts[i].means[side] = part(c.means[side], name)
+			parts[i].declared[side] = part(c.declared[side], name)
+		}
+	}
+	return parts
+}
+
+// part returns a member of an object or an element of a list; nil if there is none.
+func part(value any, name string) any {
+	switch value := value.(type) {
+	case map[string]any:
+		return value[name]
+	case []any:
+		if i, err := strconv.Atoi(name); err == nil && i < len(value) {
+			return value[i]
+		}
+	}
+	return nil
+}
+
+// entries formats a member for people, a list entry by entry.
+func entries(value any) []string {
+	switch value := value.(type) {
+	case nil:
+		return nil
+	case string:
+		return []string{value}
+	case []any:
+		var lines []string
+		for _, entry := range value {
+			lines = append(lines, entries(entry)...)
+		}
+		return lines
+	default:
+		var text strings.Builder
+		encoder := json.NewEncoder(&text)
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(value); err != nil {
+			return []string{err.Error()}
+		}
+		return []string{strings.TrimSpace(text.String())}
+	}
+}
+
+// ValidateConfig applies the API's rules. A rule may depend on neighbouring
+// values, so a problem counts only if all of them are known. Terraform validates
+// again once they are.
+func (k *Mapping[T]) ValidateConfig(config tftypes.Value, diags *diag.Diagnostics) {
+	d := conversion.Document{Member: k.Member}
+	members := d.Object(config, k.Names())
+	if d.Err != nil {
+		k.broken(diags, d.Err)
+		return
+	}
+	var misfits diag.Diagnostics
+	declared := k.object(members, &misfits)
+	if misfits.HasError() {
+		// Such as 1.5 for an integer. The framework reports it.
+		return
+	}
+	for _, problem := range k.Validate(declared) {
+		if doubtful(d.Unknown, problem.Field) {
+			continue
+		}
+		at, ok := k.Locate(problem.Field)
+		if !ok {
+			diags.AddError("Invalid configuration of "+k.TypeName, diagnostics.HCL(problem.Field+": "+problem.Message))
+			continue
+		}
+		diags.AddAttributeError(at, "Invalid value of "+at.String(), diagnostics.HCL(problem.Message))
+	}
+}
+
+// doubtful reports whether a value beside, below or above a field is among the unknowns.
+func doubtful(unknowns []string, field string) bool {
+	around := field
+	if end := strings.LastIndexAny(field, ".["); end > 0 {
+		around = field[:end]
+	}
+	for _, unknown := range unknowns {
+		if within(unknown, around) || within(field, unknown) {
+			return true
+		}
+	}
+	return false
+}
+
+// within reports whether a field is equal to another field or below it.
+func within(field, other string) bool {
+	rest, below := strings.CutPrefix(field, other)
+	return below && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}

@@ -1,0 +1,180 @@
+package tenantobject
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
+)
+
+// dryRunLimit bounds the validation by the server, so that an unreachable server
+// does not hold up a plan.
+const dryRunLimit = 20 * time.Second
+
+// ModifyPlan sets the tenant, refuses a second resource for the same object, finds what
+// is in the way of the change, has the server validate it, and warns of its effect.
+func (r *Resource[T, M, P]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() {
+		r.planDeletion(ctx, req, resp)
+		return
+	}
+	if r.data == nil {
+		return
+	}
+	r.data.PlanTenant(ctx, req, resp)
+	plan := P(new(M))
+	resp.Diagnostics.Append(resp.Plan.Get(ctx, plan)...)
+	if resp.Diagnostics.HasError() || plan.Shared().Tenant.IsUnknown() || nameOf(plan).IsUnknown() {
+		return
+	}
+	exists := !req.State.Raw.IsNull()
+	r.claim(plan, req.Config.Raw.String(), exists, &resp.Diagnostics)
+	if resp.Plan.Raw.Equal(req.State.Raw) || !resp.Plan.Raw.IsFullyKnown() || resp.Diagnostics.HasError() {
+		return
+	}
+	w := write[T]{
+		kind: r.kind, at: r.key(plan), want: plan.ToAPI(ctx, &resp.Diagnostics),
+		begin: !exists, overwrite: plan.Shared().OverwriteExisting.ValueBool(),
+	}
+	change := Change[T]{Now: r.data.Now(), At: w.at, Want: w.want}
+	if exists {
+		state := P(new(M))
+		resp.Diagnostics.Append(req.State.Get(ctx, state)...)
+		w.prior = state.ToAPI(ctx, &resp.Diagnostics)
+		change.Prior = &w.prior
+	}
+	ctx, cancel := context.WithTimeout(ctx, dryRunLimit)
+	defer cancel()
+	if r.check(ctx, w, &resp.Diagnostics) {
+		change.API = r.data.Client(&resp.Diagnostics, "")
+	}
+	if r.kind.Warn != nil && !resp.Diagnostics.HasError() && !r.planned(w) {
+		r.kind.Warn(ctx, change, &resp.Diagnostics)
+	}
+}
+
+// planned reports whether a change has been planned before: an apply plans again. That
+// shows in that nothing was refreshed in this process. Of a creation it cannot be told.
+func (r *Resource[T, M, P]) planned(w write[T]) bool {
+	_, refreshed := r.data.Recall(r.kind.object(w.at))
+	return !w.begin && !refreshed
+}
+
+// claim refuses a second resource that manages the same part of a tenant: the
+// two would overwrite each other for ever.
+func (r *Resource[T, M, P]) claim(plan P, configuration string, exists bool, diags *diag.Diagnostics) {
+	tenant := plan.Shared().Tenant.ValueString()
+	for what, at := range plan.Claims() {
+		if !r.data.Claim(tenant, what, configuration, exists) {
+			diags.AddAttributeError(at, "Two resources manage "+what+" of one tenant",
+				"Another "+r.kind.TypeName+" of this configuration also manages "+what+" of tenant "+tenant+
+					", and each would undo the changes of the other. Remove it from one of them, or merge the two.")
+		}
+	}
+}
+
+// check finds what is in the way of a planned change, and has the server validate it
+// (AV-8). It reports whether the server answered. A refusal of the content and a conflict
+// are errors; any other failure is a warning, because what is wrong may be mended before
+// the apply.
+func (r *Resource[T, M, P]) check(ctx context.Context, w write[T], diags *diag.Diagnostics) bool {
+	if !r.data.Reachable() || !r.data.ValidateAtPlan || diags.HasError() || r.planned(w) {
+		return false
+	}
+	w.store = r.store(r.data.Client(diags, ""), w.at)
+	server, when := found[T]{}, client.Precondition{IfNoneMatch: "*"}
+	if remembered, ok := r.data.Recall(r.kind.object(w.at)); ok {
+		// What a replacement creates is still there.
+		server, _ = remembered.(found[T])
+		when = client.Precondition{IfMatch: server.ETag}
+	}
+	if !w.begin {
+		if _, err := w.decide(server); err != nil {
+			r.kind.report(diags, "Unable to update "+r.kind.TypeName, w.at, err)
+			return true
+		}
+	}
+	err := w.store.Validate(ctx, server.Stored, r.kind.Merged(w.want, server.Value), when)
+	if client.HasStatus(err, http.StatusPreconditionFailed) {
+		if !w.begin || server.exists {
+			return true // The apply will tell what has changed since the refresh.
+		}
+		if server, err = w.read(ctx); err == nil {
+			if _, err := w.decide(server); err != nil {
+				r.kind.report(diags, "Unable to create "+r.kind.TypeName, w.at, err)
+			}
+		}
+	}
+	if err != nil {
+		r.refusal(w.at, err, diags)
+	}
+	return err == nil
+}
+
+// refusal adds why the server does not accept a plan, or has not looked at it.
+func (r *Resource[T, M, P]) refusal(at Key, err error, diags *diag.Diagnostics) {
+	failure := diagnostics.Failure{Tenant: at.Tenant, NotFound: r.kind.NotFound, Err: err}
+	switch {
+	case refused(err):
+		failure.Operation = "The server would not accept " + r.kind.TypeName
+		failure.Add(diags, r.kind.Locate)
+	case client.HasStatus(err, http.StatusForbidden):
+		failure.Operation = "The token may not write " + r.kind.TypeName
+		failure.Warn(diags, "An apply with this token will fail. A plan with a token that may only read is possible with validate_at_plan = false on the provider.")
+	default:
+		failure.Operation = "Unable to have the server validate " + r.kind.TypeName
+		failure.Warn(diags, "The server did not validate the plan; apply may still fail. "+
+			"Set validate_at_plan = false on the provider to plan without validation.")
+	}
+}
+
+// refused reports whether the server refused the content.
+func refused(err error) bool {
+	var answer *client.Error
+	if !errors.As(err, &answer) {
+		return false
+	}
+	switch answer.Status {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return true
+	default:
+		return false
+	}
+}
+
+// planDeletion records what the plan deletes, and warns of the effect.
+func (r *Resource[T, M, P]) planDeletion(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	state := P(new(M))
+	resp.Diagnostics.Append(req.State.Get(ctx, state)...)
+	tenant := state.Shared().Tenant.ValueString()
+	if server, ok := r.current(ctx, r.key(state), &resp.Diagnostics); ok {
+		keepBase(ctx, resp.Private, snapshot{ETag: server.ETag, Body: server.Text()}, &resp.Diagnostics)
+		keepContent(ctx, resp.Private, server.Value, &resp.Diagnostics)
+	}
+	if summary, detail := state.Loss(tenant); summary != "" {
+		resp.Diagnostics.AddWarning(summary, detail)
+	}
+}
+
+// current returns the object that the refresh has read, or reads it. If that fails, the
+// deletion is based on the state.
+func (r *Resource[T, M, P]) current(ctx context.Context, at Key, diags *diag.Diagnostics) (found[T], bool) {
+	if !r.data.Reachable() {
+		return found[T]{}, false
+	}
+	if remembered, ok := r.data.Recall(r.kind.object(at)); ok {
+		server, ok := remembered.(found[T])
+		return server, ok
+	}
+	ctx, cancel := context.WithTimeout(ctx, dryRunLimit)
+	defer cancel()
+	api := r.data.Client(diags, "Unable to plan the deletion of "+r.kind.TypeName)
+	server, err := r.store(api, at).Get(ctx)
+	return found[T]{server, err == nil}, err == nil
+}

@@ -1,0 +1,177 @@
+package tenantobject
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
+)
+
+// Create starts to manage the attributes of the plan. It adopts an existing
+// object if that is empty or equal, and fails otherwise.
+func (r *Resource[T, M, P]) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	operation := "Unable to create " + r.kind.TypeName
+	plan := P(new(M))
+	resp.Diagnostics.Append(req.Plan.Get(ctx, plan)...)
+	common := plan.Shared()
+	common.Tenant = r.data.TenantOr(common.Tenant)
+	r.identify(ctx, resp.Identity, plan, &resp.Diagnostics)
+	providerdata.NeedTenant(&resp.Diagnostics, common.Tenant)
+	at := r.key(plan)
+	limit := Timeout(common.Timeouts, "create", createLimit)
+	want := plan.ToAPI(ctx, &resp.Diagnostics)
+	api := r.data.Client(&resp.Diagnostics, operation)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	change := write[T]{kind: r.kind, store: r.store(api, at), at: at, want: want, begin: true, overwrite: common.OverwriteExisting.ValueBool()}
+	written, err := change.do(ctx)
+	if err != nil {
+		r.kind.report(&resp.Diagnostics, operation, at, err)
+		return
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
+	keepBase(ctx, resp.Private, r.kind.base(change.readBack(ctx, written, &resp.Diagnostics), want), &resp.Diagnostics)
+}
+
+// Read sets the managed attributes to the server's content.
+func (r *Resource[T, M, P]) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	operation := "Unable to read " + r.kind.TypeName
+	state := P(new(M))
+	resp.Diagnostics.Append(req.State.Get(ctx, state)...)
+	common := state.Shared()
+	r.identify(ctx, resp.Identity, state, &resp.Diagnostics)
+	limit := Timeout(common.Timeouts, "read", readLimit)
+	api := r.data.Client(&resp.Diagnostics, operation)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	at := r.key(state)
+	store := r.store(api, at)
+	server, err := store.Get(ctx)
+	switch {
+	case err == nil:
+	case removed(ctx, store, err):
+		resp.State.RemoveResource(ctx)
+		return
+	default:
+		r.kind.report(&resp.Diagnostics, operation, at, err)
+		return
+	}
+	state.FromAPI(ctx, server.Value, TakeImported(ctx, resp.Private, &resp.Diagnostics), &resp.Diagnostics)
+	r.data.Remember(r.kind.object(at), found[T]{server, true})
+	keepBase(ctx, resp.Private, r.kind.base(server, state.ToAPI(ctx, &resp.Diagnostics)), &resp.Diagnostics)
+	resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
+}
+
+// Update writes the plan unless somebody else has changed the object since the
+// plan was made.
+func (r *Resource[T, M, P]) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	operation := "Unable to update " + r.kind.TypeName
+	state, plan := P(new(M)), P(new(M))
+	resp.Diagnostics.Append(req.State.Get(ctx, state)...)
+	resp.Diagnostics.Append(req.Plan.Get(ctx, plan)...)
+	common := plan.Shared()
+	common.Tenant = state.Shared().Tenant
+	r.identify(ctx, resp.Identity, plan, &resp.Diagnostics)
+	limit := Timeout(common.Timeouts, "update", updateLimit)
+	change := write[T]{
+		kind: r.kind, at: r.key(plan),
+		prior: state.ToAPI(ctx, &resp.Diagnostics), want: plan.ToAPI(ctx, &resp.Diagnostics),
+		overwrite: common.OverwriteExisting.ValueBool(),
+	}
+	change.base = known(baseOf(ctx, req.Private, &resp.Diagnostics), change.prior, &resp.Diagnostics)
+	change.store = r.store(r.data.Client(&resp.Diagnostics, operation), change.at)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if r.kind.Unchanged(change.prior, change.want) {
+		resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	written, err := change.do(ctx)
+	if err != nil {
+		r.kind.report(&resp.Diagnostics, operation, change.at, err)
+		return
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
+	keepBase(ctx, resp.Private, r.kind.base(change.readBack(ctx, written, &resp.Diagnostics), change.want), &resp.Diagnostics)
+}
+
+// Delete empties the owned part and deletes the object if nothing is left.
+func (r *Resource[T, M, P]) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	operation := "Unable to delete " + r.kind.TypeName
+	state := P(new(M))
+	resp.Diagnostics.Append(req.State.Get(ctx, state)...)
+	limit := Timeout(state.Shared().Timeouts, "delete", deleteLimit)
+	owned := state.ToAPI(ctx, &resp.Diagnostics)
+	change := write[T]{
+		kind: r.kind, at: r.key(state), want: r.kind.Emptied(owned),
+		prior:  r.kind.Restricted(contentOf(ctx, req.Private, owned, &resp.Diagnostics), owned),
+		remove: true,
+	}
+	change.base = known(baseOf(ctx, req.Private, &resp.Diagnostics), change.prior, &resp.Diagnostics)
+	change.store = r.store(r.data.Client(&resp.Diagnostics, operation), change.at)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if _, err := change.do(ctx); err != nil {
+		r.kind.report(&resp.Diagnostics, operation, change.at, err)
+	}
+}
+
+// readBack returns the object after a write. It reads the object only if the server sent
+// no ETag, which would be that of exactly what was written. If the server has other
+// content, the next plan shows the difference.
+func (w write[T]) readBack(ctx context.Context, written found[T], diags *diag.Diagnostics) client.Stored[T] {
+	if written.ETag != "" {
+		return written.Stored
+	}
+	server, err := w.read(ctx)
+	switch {
+	case err != nil:
+		diags.AddWarning("The "+w.kind.Noun+" could not be read back",
+			"The write succeeded, but the read after it failed: "+err.Error()+"\n\nThe next plan reads it again.")
+	case !w.kind.InSync(w.want, server.Value):
+		diags.AddWarning("The server's "+w.kind.Noun+" differs from what was written",
+			"Somebody else or the server may have changed it in the meantime. The next plan shows the difference.")
+	}
+	return server.Stored
+}
+
+// object names an object among those that are remembered.
+func (k Kind[T]) object(at Key) string { return k.TypeName + " " + at.ID() }
+
+// base returns what the next change of an object is based on. The text of the object is
+// kept only if the state does not have all of it.
+func (k Kind[T]) base(server client.Stored[T], owned T) snapshot {
+	base := snapshot{ETag: server.ETag}
+	if !k.OwnsAll(owned) || server.HasUnknown() {
+		base.Body = server.Text()
+	}
+	return base
+}
+
+// known returns the object that a base describes. One without text is what the resource
+// owned.
+func known[T any](base snapshot, owned T, diags *diag.Diagnostics) found[T] {
+	if len(base.Body) == 0 {
+		return found[T]{client.Stored[T]{Value: owned, ETag: base.ETag}, base.ETag != ""}
+	}
+	stored, err := client.NewStored[T](base.ETag, base.Body)
+	if err != nil {
+		diags.AddError("Unable to read private state", err.Error())
+	}
+	return found[T]{stored, true}
+}

@@ -1,0 +1,169 @@
+// Package tenantobject implements the resources that manage one object of a tenant, such
+// as the configuration, the rollout or a named calendar, and the data sources, which read
+// something about one tenant.
+//
+// It decides what to write and when a write would overwrite somebody else's change: it
+// creates, reads, updates and deletes by ETag. A Kind defines the content of its object
+// and which part of it the resource owns; a Mapping does so for objects that a resource
+// owns completely. The package never starts or ends a run.
+package tenantobject
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
+)
+
+// Default timeouts. Deletion waits for a run under way, but no longer than suits a CI job
+// of an hour.
+const (
+	createLimit = 10 * time.Minute
+	readLimit   = 5 * time.Minute
+	updateLimit = 10 * time.Minute
+	deleteLimit = 50 * time.Minute
+)
+
+// Kind is a kind of object with content T. A T is also used for the part of an
+// object that a resource owns.
+type Kind[T any] struct {
+	// TypeName is the type name of the resource.
+	TypeName string
+	// Noun names the object for people, such as "configuration".
+	Noun string
+	// NotFound is the advice for a write that fails with 404; empty means the
+	// usual advice.
+	NotFound string
+	// Locate returns the attribute of a field of the API.
+	Locate diagnostics.Locate
+	// Warn adds warnings about the effect of a change, and never an error. A nil
+	// Warn warns of nothing.
+	Warn func(ctx context.Context, change Change[T], diags *diag.Diagnostics)
+
+	// Object returns the client's object of a key.
+	Object func(at Key) client.Object[T]
+	Rules[T]
+}
+
+// Change is a planned change of an object.
+type Change[T any] struct {
+	// API is nil if the server cannot be asked. A plan that creates an object is made
+	// twice, so it asks only what matters most.
+	API *client.Client
+	// Now is the time of the plan.
+	Now time.Time
+	At  Key
+	// Prior is what the resource owned; nil if it is created.
+	Prior *T
+	Want  T
+}
+
+// Rules decide which part of an object a resource owns. prior is what the
+// resource owned, want what it shall own, server the object on the server.
+type Rules[T any] struct {
+	// Merged returns the complete object to write.
+	Merged func(want, server T) T
+	// InSync reports whether the owned part on the server is want.
+	InSync func(want, server T) bool
+	// Unchanged reports whether there is nothing to write.
+	Unchanged func(prior, want T) bool
+	// Conflicts lists what somebody else wrote and a write would overwrite.
+	Conflicts func(prior, server, want T) []Conflict
+	// OwnsAll reports whether the resource owns the complete object.
+	OwnsAll func(owned T) bool
+	// Empty reports whether an object with this content should be deleted.
+	Empty func(content T) bool
+	// Shared is set if an object may have members that the resource does not own and
+	// the provider does not know. It is then deleted only if there are none.
+	Shared bool
+	// Restricted returns the owned part of the content.
+	Restricted func(content, owned T) T
+	// Emptied returns the owned part after its deletion.
+	Emptied func(owned T) T
+}
+
+// Model is the Terraform model of a resource.
+type Model[T any] interface {
+	// Shared returns the common attributes.
+	Shared() *Common
+	// ToAPI returns the owned part. All values must be known.
+	ToAPI(ctx context.Context, diags *diag.Diagnostics) T
+	// FromAPI sets the managed attributes to the server's content. It keeps the
+	// form of values with the same meaning. If all is set, as after an import,
+	// it sets every attribute.
+	FromAPI(ctx context.Context, server T, all bool, diags *diag.Diagnostics)
+	// Claims maps each managed part of the tenant, in words, to its attribute.
+	Claims() map[string]path.Path
+	// Loss describes the effect of a deletion; empty if there is none.
+	Loss(tenant string) (summary, detail string)
+}
+
+// Resource is a resource of one kind, without its Schema.
+type Resource[T, M any, P interface {
+	*M
+	Model[T]
+}] struct {
+	kind Kind[T]
+	data *providerdata.Data
+}
+
+// New returns a resource of a kind.
+func New[T, M any, P interface {
+	*M
+	Model[T]
+}](kind Kind[T]) Resource[T, M, P] {
+	return Resource[T, M, P]{kind: kind}
+}
+
+// Metadata sets the type name.
+func (r *Resource[T, M, P]) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = r.kind.TypeName
+}
+
+// Configure gets the connection from the provider.
+func (r *Resource[T, M, P]) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
+	r.data = providerdata.From(req.ProviderData, &resp.Diagnostics)
+}
+
+// Key identifies an object: by its tenant and, if a tenant may have several
+// objects of the kind, by its name.
+type Key struct{ Tenant, Name string }
+
+// ID returns the id for an import.
+func (k Key) ID() string {
+	if k.Name == "" {
+		return k.Tenant
+	}
+	return k.Tenant + "/" + k.Name
+}
+
+// Named is a model of a named object.
+type Named interface {
+	// ObjectName returns the attribute name.
+	ObjectName() types.String
+}
+
+// nameOf returns the name of a model; null if it is not Named.
+func nameOf(model any) types.String {
+	if named, ok := model.(Named); ok {
+		return named.ObjectName()
+	}
+	return types.StringNull()
+}
+
+// store returns the object of a key.
+func (r *Resource[T, M, P]) store(api *client.Client, at Key) store[T] {
+	return remote[T]{api, r.kind.Object(at), at.Tenant}
+}
+
+// key returns the key of a model's object. Tenant and name must be known.
+func (r *Resource[T, M, P]) key(model P) Key {
+	return Key{model.Shared().Tenant.ValueString(), nameOf(model).ValueString()}
+}

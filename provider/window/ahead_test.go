@@ -1,0 +1,210 @@
+package window
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
+)
+
+// now is a Monday.
+var now = time.Date(2026, 12, 14, 12, 0, 0, 0, time.UTC)
+
+const tenant = "acme"
+
+func connect(t *testing.T) (*fakeapi.Server, *client.Client) {
+	t.Helper()
+	server := fakeapi.New(t)
+	api, err := client.New(client.Options{Endpoint: server.URL, Token: server.Token, Retries: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server, api
+}
+
+// fridays opens on Fridays from 22:00 to 02:00, next on 2026-12-18.
+func fridays() v1.OSUpgrade {
+	return v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{{DaysOfWeek: "Friday", StartTime: "22:00", Timezone: "UTC", Duration: "4h"}}}
+}
+
+// longFridays is fridays with windows of six hours.
+func longFridays() *v1.OSUpgrade {
+	long := fridays()
+	long.MaintenanceWindows[0].Duration = "6h"
+	return &long
+}
+
+// fridayNight is within a window of fridays.
+var fridayNight = time.Date(2026, 12, 18, 23, 0, 0, 0, time.UTC)
+
+// christmas freezes from 2026-12-18 to 2027-01-06.
+func christmas() v1.Calendar {
+	return v1.Calendar{Kind: "freeze", Events: []v1.Event{{Summary: "Christmas", Start: "2026-12-18", End: "2027-01-07", AllDay: true, Timezone: "UTC"}}}
+}
+
+func event(kind, start, length string) v1.Calendar {
+	return v1.Calendar{Kind: kind, Events: []v1.Event{{Start: start, Duration: length, Timezone: "Europe/Stockholm"}}}
+}
+
+// took returns a completed run of some duration.
+func took(length time.Duration) v1.Run {
+	ended := now.Add(length - 30*24*time.Hour)
+	return v1.Run{Phase: "finished", Result: "completed", OpenedAt: ended.Add(-length), EndedAt: &ended}
+}
+
+// says checks that there are exactly these warnings and no error.
+func says(t *testing.T, name string, diags diag.Diagnostics, want ...string) {
+	t.Helper()
+	if diags.HasError() || len(diags) != len(want) {
+		t.Errorf("%s: got %v, want %d warnings", name, diags, len(want))
+		return
+	}
+	for i, d := range diags {
+		if text := d.Summary() + ": " + d.Detail(); !strings.Contains(text, want[i]) {
+			t.Errorf("%s: got %q, want %q", name, text, want[i])
+		}
+	}
+}
+
+func TestOfConfig(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		config   v1.OSUpgrade
+		prior    *v1.OSUpgrade
+		created  bool
+		calendar v1.Calendar
+		run      time.Duration
+		now      time.Time
+		want     []string
+	}{
+		"all is well":                      {config: fridays(), run: 4 * time.Hour},
+		"somebody else's":                  {config: v1.OSUpgrade{}},
+		"no window":                        {config: v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{}}, want: []string{"No window lies ahead"}},
+		"a calendar opens":                 {config: v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{}}, calendar: event("allow", "2026-12-20T10:00", "1h")},
+		"frozen":                           {config: fridays(), calendar: christmas(), want: []string{"The next window is frozen: From 2026-12-18T22:00:00Z to 2026-12-19T02:00:00Z no run may be under way: calendar extra (Christmas) freezes it until 2027-01-07T00:00:00Z. The next open one begins at 2027-01-08T22:00:00Z and lasts 4h."}},
+		"what is left frozen":              {config: fridays(), calendar: christmas(), now: fridayNight, want: []string{"The next window is frozen"}},
+		"cut in part":                      {config: fridays(), calendar: event("freeze", "2026-12-18T23:00", "1h")},
+		"frozen, not asked for a creation": {config: fridays(), calendar: christmas(), created: true},
+		"opens at once":                    {config: fridays(), now: fridayNight, want: []string{"A run starts as soon as this is applied: A window is open until 2026-12-19T02:00:00Z"}},
+		"opens at once, created":           {config: fridays(), created: true, now: fridayNight, want: []string{"A run starts as soon as this is applied"}},
+		"was open before":                  {config: fridays(), prior: new(fridays()), now: fridayNight},
+		"short":                            {config: fridays(), prior: longFridays(), run: 5 * time.Hour, want: []string{"The next window is shorter than any run so far: It lasts 4h, from 2026-12-18T22:00:00Z to 2026-12-19T02:00:00Z; the shortest of the completed runs took 5h."}},
+		"start moved": {
+			config: v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{{DaysOfWeek: "Sunday", StartTime: "02:30", Timezone: "Europe/Stockholm", Duration: "1h"}}},
+			now:    time.Date(2027, 3, 27, 0, 0, 0, 0, time.UTC),
+			want:   []string{"moves the start of the next window", "moves the end of the next window"},
+		},
+		"end moved": {
+			config: v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{{DaysOfWeek: "Saturday", StartTime: "23:00", Timezone: "Europe/Stockholm", Duration: "5h"}}},
+			now:    time.Date(2027, 3, 27, 0, 0, 0, 0, time.UTC),
+			want:   []string{"moves the end of the next window: It lasts 5h of elapsed time, from 2027-03-27T22:00:00Z to 2027-03-28T03:00:00Z"},
+		},
+	} {
+		server, api := connect(t)
+		if row.calendar.Kind != "" {
+			server.SetCalendar(tenant, "extra", row.calendar)
+		}
+		if row.run > 0 {
+			server.AddRun(tenant, took(row.run))
+			server.AddRun(tenant, took(row.run+time.Hour))
+		}
+		if row.now.IsZero() {
+			row.now = now
+		}
+		var diags diag.Diagnostics
+		if row.prior == nil && !row.created {
+			row.prior = &v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{}}
+		}
+		WarnOfConfig(t.Context(), tenantobject.Change[v1.OSUpgrade]{API: api, Now: row.now, At: tenantobject.Key{Tenant: tenant}, Prior: row.prior, Want: row.config}, &diags)
+		says(t, name, diags, row.want...)
+		if n := len(server.Requests()); n > 1 {
+			t.Errorf("%s: %d requests, want 1 at most", name, n)
+		}
+	}
+}
+
+func TestOfCalendar(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		calendar, prior, other v1.Calendar
+		run                    time.Duration
+		want                   []string
+	}{
+		"freeze that closes nothing": {calendar: event("freeze", "2026-12-20T00:00", "1h")},
+		"freeze that closes the next": {calendar: christmas(), want: []string{
+			"The next window is frozen: From 2026-12-18T22:00:00Z to 2026-12-19T02:00:00Z no run may be under way: calendar extra freezes it until 2027-01-07T00:00:00Z",
+		}},
+		"which another closes already": {calendar: christmas(), other: christmas()},
+		"freeze that is over":          {calendar: event("freeze", "2026-12-01T00:00", "1h"), want: []string{"No event of calendar extra lies ahead"}},
+		"freeze without events":        {calendar: v1.Calendar{Kind: "freeze"}, want: []string{"No event of calendar extra lies ahead"}},
+		"freeze of which a part never happens": {calendar: v1.Calendar{Kind: "freeze", ICS: new("BEGIN:VCALENDAR\r\n" +
+			"BEGIN:VEVENT\r\nDTSTART:20261220T000000Z\r\nDURATION:PT1H\r\nEND:VEVENT\r\n" +
+			"BEGIN:VEVENT\r\nSUMMARY:reminder\r\nDTSTART:20261221T000000Z\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n")}, want: []string{
+			"Part of the iCalendar text is left out: ics.VEVENT[1].DTSTART: \"20261221T000000Z\" has neither DTEND nor DURATION",
+		}},
+		"freeze that the clock moves": {calendar: event("freeze", "2027-03-28T02:30", "10m"), want: []string{"moves the start of the next event of calendar extra", "moves the end"}},
+		"event":                       {calendar: event("allow", "2026-12-20T00:00", "1h"), run: time.Hour},
+		"event that is under way":     {calendar: event("allow", "2026-12-14T12:30", "1h"), want: []string{"A run starts as soon as this is applied"}},
+		"event that becomes short":    {calendar: event("allow", "2026-12-20T00:00", "1h"), prior: event("allow", "2026-12-20T00:00", "3h"), run: 2 * time.Hour, want: []string{"The next event of calendar extra is shorter than any run so far"}},
+		"event that is frozen": {calendar: event("allow", "2026-12-20T00:00", "1h"), other: christmas(), run: 2 * time.Hour, want: []string{
+			"The next event of calendar extra is frozen: From 2026-12-19T23:00:00Z to 2026-12-20T00:00:00Z no run may be under way: calendar other (Christmas) freezes it until 2027-01-07T00:00:00Z. None of the next ten years is open.",
+		}},
+	} {
+		server, api := connect(t)
+		server.SetConfig(tenant, fridays())
+		server.SetCalendar(tenant, "extra", row.prior)
+		if row.other.Kind != "" {
+			server.SetCalendar(tenant, "other", row.other)
+		}
+		if row.run > 0 {
+			server.AddRun(tenant, took(row.run))
+		}
+		var diags diag.Diagnostics
+		WarnOfCalendar(t.Context(), tenantobject.Change[v1.Calendar]{API: api, Now: now, At: tenantobject.Key{Tenant: tenant, Name: "extra"}, Prior: &row.prior, Want: row.calendar}, &diags)
+		says(t, name, diags, row.want...)
+		if n := len(server.Requests()); n > 1 {
+			t.Errorf("%s: %d requests, want 1 at most", name, n)
+		}
+	}
+}
+
+// TestNextWindow_neverFailsAPlan checks that without a server, with a failing server
+// and with a server that does not return contents, only the warnings that need no
+// server are given.
+func TestNextWindow_neverFailsAPlan(t *testing.T) {
+	t.Parallel()
+	at := tenantobject.Key{Tenant: tenant, Name: "extra"}
+	empty := v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{}}
+	for name, connected := range map[string]func() *client.Client{
+		"no server": func() *client.Client { return nil },
+		"a server that fails": func() *client.Client {
+			server, api := connect(t)
+			for range 10 {
+				server.Inject(http.MethodGet, "", fakeapi.Status(http.StatusInternalServerError, "broken"))
+			}
+			return api
+		},
+	} {
+		var diags diag.Diagnostics
+		api := connected()
+		for _, config := range []v1.OSUpgrade{fridays(), empty, {MaintenanceWindows: []v1.MaintenanceWindow{{DaysOfWeek: "Frday"}}}} {
+			WarnOfConfig(t.Context(), tenantobject.Change[v1.OSUpgrade]{API: api, Now: now, At: at, Prior: &empty, Want: config}, &diags)
+		}
+		warn := func(calendar v1.Calendar) {
+			WarnOfCalendar(t.Context(), tenantobject.Change[v1.Calendar]{API: api, Now: now, At: at, Prior: &v1.Calendar{}, Want: calendar}, &diags)
+		}
+		warn(christmas())
+		warn(event("allow", "2026-12-20T00:00", "1h"))
+		warn(v1.Calendar{Kind: "freese"})
+		says(t, name, diags)
+		warn(v1.Calendar{Kind: "allow"})
+		says(t, name, diags, "No event of calendar extra lies ahead")
+	}
+}
