@@ -1,6 +1,7 @@
 package acctest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -9,7 +10,9 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // module is the Go package of the provider's binary.
@@ -120,6 +123,63 @@ func (w *Workspace) Write(t testing.TB, name, content string) {
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Process is a CLI that runs.
+type Process struct {
+	command *exec.Cmd
+	out     bytes.Buffer
+	ended   chan error
+}
+
+// Start starts the CLI in a process group of its own, as a shell does.
+func (w *Workspace) Start(t testing.TB, args ...string) *Process {
+	t.Helper()
+	p := &Process{command: exec.CommandContext(t.Context(), w.cli, args...)}
+	p.command.Dir, p.command.Env = w.Dir, append(os.Environ(), w.Env...)
+	p.command.Stdout, p.command.Stderr = &p.out, &p.out
+	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	p.command.Cancel = func() error { return syscall.Kill(-p.command.Process.Pid, syscall.SIGKILL) }
+	p.command.WaitDelay = 10 * time.Second
+	if err := p.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p.ended = make(chan error, 1)
+	go func() { p.ended <- p.command.Wait() }()
+	return p
+}
+
+// Await waits until happens returns. The test fails if the CLI ends before that.
+func (p *Process) Await(t testing.TB, happens func()) {
+	t.Helper()
+	happened := make(chan struct{})
+	go func() {
+		happens()
+		close(happened)
+	}()
+	select {
+	case <-happened:
+	case err := <-p.ended:
+		t.Fatalf("the CLI ended too early: %v\n%s", err, p.out.String())
+	}
+}
+
+// Interrupt sends what Ctrl-C sends: SIGINT to the CLI and to its providers.
+func (p *Process) Interrupt(t testing.TB) {
+	t.Helper()
+	if err := syscall.Kill(-p.command.Process.Pid, syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Wait returns the exit code and the output.
+func (p *Process) Wait(t testing.TB) (code int, out string) {
+	t.Helper()
+	var ended *exec.ExitError
+	if err := <-p.ended; err != nil && !errors.As(err, &ended) {
+		t.Fatal(err)
+	}
+	return p.command.ProcessState.ExitCode(), p.out.String()
 }
 
 // Run runs the CLI and returns its output. The test fails if the exit code is

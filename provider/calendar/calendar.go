@@ -34,8 +34,8 @@ var (
 )
 
 var kind = &tenantobject.Mapping[v1.Calendar]{
-	TypeName: TypeName, Attributes: attributes,
-	Canonical: v1.Calendar.Canonical, Meaning: v1.Calendar.Canonical,
+	TypeName: TypeName, Describe: attributes,
+	Meaning:  v1.Calendar.Canonical,
 	Validate: v1.Calendar.Validate, Locate: locate,
 }
 

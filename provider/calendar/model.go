@@ -64,7 +64,7 @@ func (m *model) Loss(tenant string) (summary, detail string) {
 
 // Schema defines the resource.
 func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	all := attributes()
+	all := kind.Attributes()
 	all["name"] = schema.StringAttribute{
 		Required:            true,
 		MarkdownDescription: "The name of the calendar, unique in its tenant. A change replaces the resource.",

@@ -1,4 +1,4 @@
-// Package diagnostic turns an error of the client into diagnostics: the failed
+// Package diagnostics turns an error of the client into diagnostics: the failed
 // operation, the tenant, the request, the server's answer, and what to do next.
 //
 // It decides the text. It never makes a request and never sees a secret.

@@ -75,22 +75,69 @@ func TestAccRollout_onlyTheRealChangeIsShown(t *testing.T) {
 	}})
 }
 
-func TestAccRollout_stateHoldsOnlyWhatIsDeclared(t *testing.T) {
+func TestAccRollout_stateHoldsTheDefaults(t *testing.T) {
 	t.Parallel()
 	api, server := acctest.Fake(t)
-	api.RenderRollout(v1.Rollout.WithDefaults)
 	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: server.Config(block(`reserve = "60m"`))},
 		{RefreshState: true},
 		{
 			Config: server.Config(block(`reserve = "60m"`)),
+			Check:  stored(api, v1.Rollout{Reserve: "60m"}),
 			ConfigStateChecks: []statecheck.StateCheck{
 				statecheck.ExpectKnownValue(address, tfjsonpath.New("reserve"), knownvalue.StringExact("60m")),
-				statecheck.ExpectKnownValue(address, tfjsonpath.New("splay"), knownvalue.Null()),
-				statecheck.ExpectKnownValue(address, tfjsonpath.New("stages"), knownvalue.Null()),
-				statecheck.ExpectKnownValue(address, tfjsonpath.New("checks"), knownvalue.Null()),
+				statecheck.ExpectKnownValue(address, tfjsonpath.New("splay"), knownvalue.StringExact("0s")),
+				statecheck.ExpectKnownValue(address, tfjsonpath.New("paused"), knownvalue.Bool(false)),
+				statecheck.ExpectKnownValue(address, tfjsonpath.New("stages"), knownvalue.ListSizeExact(0)),
+				statecheck.ExpectKnownValue(address, tfjsonpath.New("step_timeouts").AtMapKey("reboot"), knownvalue.StringExact("15m")),
+				statecheck.ExpectKnownValue(address, tfjsonpath.New("exempt"), knownvalue.Null()),
 			},
 		},
+	}})
+}
+
+const (
+	withoutDefaults = `
+  stages = [{ name = "canary", match = { roles = ["edge"] } }, { name = "rest" }]
+  checks = { after_host = [{ type = "tcp", address = "127.0.0.1:22" }, { type = "exec", script = "x" }] }
+  hooks  = { drain = { type = "exec", script = "drain" } }
+`
+	withDefaults = `
+  stages = [
+    { name = "canary", match = { roles = ["edge"] }, max_unavailable = 1, soak = "0m", approval = false, approval_timeout = "24h" },
+    { name = "rest", max_unavailable = "1" },
+  ]
+  max_failures  = 1
+  on_failure    = "stop"
+  absent        = "skip"
+  min_prepared  = "50%"
+  overrun       = "finish-host"
+  overrun_limit = "15m"
+  reserve       = "0s"
+  retry_after   = "900s"
+  splay         = "0h"
+  paused        = false
+  checks = {
+    before_host = []
+    after_host  = [{ type = "tcp", address = "127.0.0.1:22", passes = 1, interval = "5s", timeout = "60s" }, { type = "exec", script = "x", args = [] }]
+    fleet       = []
+  }
+  hooks         = { drain = { type = "exec", script = "drain", args = [], on = "host", timeout = "1m", retries = 2, retry_interval = "10s" } }
+  step_timeouts = { prepare = "60m", reboot = "15m" }
+`
+)
+
+// TestAccRollout_toWriteADefaultOutIsNoChange: neither a default that is written out nor one
+// that is left out again is shown in a plan, whatever its form.
+func TestAccRollout_toWriteADefaultOutIsNoChange(t *testing.T) {
+	t.Parallel()
+	api, server := acctest.Fake(t)
+	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: server.Config(block(withoutDefaults)), Check: writes(api, 1)},
+		{Config: server.Config(block(withDefaults)), ConfigPlanChecks: emptyPlan()},
+		{Config: server.Config(block(withoutDefaults)), ConfigPlanChecks: emptyPlan(), Check: writes(api, 1)},
+		{Config: server.Config(block("")), ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},
+		{Config: server.Config(block("stages = []\n checks = {}\n hooks = {}\n step_timeouts = {}")), ConfigPlanChecks: emptyPlan()},
 	}})
 }
 
@@ -98,7 +145,7 @@ func TestAccRollout_whatIsNoLongerDeclaredIsNoLongerSent(t *testing.T) {
 	t.Parallel()
 	api, server := acctest.Fake(t)
 	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
-		{Config: server.Config(block("max_failures = 1\n splay = \"1m\"")), Check: stored(api, v1.Rollout{MaxFailures: "1", Splay: "1m"})},
+		{Config: server.Config(block("max_failures = 2\n splay = \"1m\"")), Check: stored(api, v1.Rollout{MaxFailures: "2", Splay: "1m"})},
 		{Config: server.Config(block("splay = \"1m\"")), Check: stored(api, v1.Rollout{Splay: "1m"})},
 		{Config: server.Config(block("splay = \"60s\"")), ConfigPlanChecks: emptyPlan()},
 		{Config: server.Config(block("")), Check: stored(api, v1.Rollout{})},

@@ -45,11 +45,12 @@ func rolloutOf(t *testing.T, text string) (r v1.Rollout) {
 	return r
 }
 
-// asRead returns a model that declares text, after a read of the server's rollout.
+// asRead returns a model that declares text and the defaults, as a plan does, after a read
+// of the server's rollout.
 func asRead(t *testing.T, text string, server func(own v1.Rollout) v1.Rollout) (before, after map[string]any, m model) {
 	t.Helper()
 	var diags diag.Diagnostics
-	kind.Declare(t.Context(), &m.Policy, parse(t, text), &diags)
+	kind.Declare(t.Context(), &m.Policy, kind.Filled(parse(t, text)), &diags)
 	before = kind.Declared(t.Context(), m.Policy, &diags)
 	m.FromAPI(t.Context(), server(m.ToAPI(t.Context(), &diags)), false, &diags)
 	after = kind.Declared(t.Context(), m.Policy, &diags)
@@ -62,7 +63,7 @@ func asRead(t *testing.T, text string, server func(own v1.Rollout) v1.Rollout) (
 func TestDeclared_isWhatWasDeclared(t *testing.T) {
 	t.Parallel()
 	before, _, _ := asRead(t, declared, func(r v1.Rollout) v1.Rollout { return r })
-	if want := parse(t, declared); !reflect.DeepEqual(before, want) {
+	if want := kind.Filled(parse(t, declared)); !reflect.DeepEqual(before, want) {
 		t.Errorf("got  %v\nwant %v", before, want)
 	}
 }
@@ -105,7 +106,7 @@ func TestFromAPI_seesEveryEdit(t *testing.T) {
 		if !kind.Same(m.ToAPI(t.Context(), &diags), server) {
 			t.Errorf("%s: got %v, want what the server has", name, after)
 		}
-		for member, was := range parse(t, declared) {
+		for member, was := range kind.Filled(parse(t, declared)) {
 			if changed := !reflect.DeepEqual(after[member], was); changed != (member == edit.member) {
 				t.Errorf("%s: %s is %v and was %v", name, member, after[member], was)
 			}
@@ -173,7 +174,7 @@ func TestFromAPI_importTakesAll(t *testing.T) {
 	var diags diag.Diagnostics
 	server := rolloutOf(t, declared)
 	m.FromAPI(t.Context(), server, true, &diags)
-	if got := kind.Declared(t.Context(), m.Policy, &diags); diags.HasError() || !reflect.DeepEqual(got, tenantobject.Tree(server)) {
+	if got := kind.Declared(t.Context(), m.Policy, &diags); diags.HasError() || !reflect.DeepEqual(got, kind.Filled(tenantobject.Tree(server))) {
 		t.Errorf("got %v %v, want %v", got, diags, tenantobject.Tree(server))
 	}
 }

@@ -15,7 +15,8 @@ const address = "osupgrade_rollout.test"
 // block is the resource with this body.
 func block(body string) string { return "resource \"osupgrade_rollout\" \"test\" {\n" + body + "\n}\n" }
 
-// complete declares every attribute, and whole is its object in the API.
+// complete declares every attribute, and whole is its object in the API, without the
+// default that complete writes out, the timeout of a check.
 const complete = `
   stages = [
     {
@@ -72,7 +73,7 @@ func whole() v1.Rollout {
 		Exempt: &v1.Match{Labels: map[string]string{"pinned": "yes"}}, ExemptReboot: &v1.Match{Roles: []string{"db"}},
 		Checks: &v1.RolloutChecks{
 			BeforeHost: []v1.Check{{Type: "systemd", Unit: "nginx.service"}, {Type: "tcp", Address: "127.0.0.1:22", Name: "ssh"}},
-			AfterHost:  []v1.Check{{Type: "http", URL: "http://127.0.0.1/healthz", Status: 204, Passes: 3, Interval: "2s", Timeout: "1m"}},
+			AfterHost:  []v1.Check{{Type: "http", URL: "http://127.0.0.1/healthz", Status: 204, Passes: 3, Interval: "2s"}},
 			Fleet:      []v1.Check{{Type: "exec", Script: "quorum", Args: []string{"--least", "60m"}}, {Type: "disk", Path: "/var", MinFree: "2GiB"}},
 		},
 		Hooks: &v1.RolloutHooks{

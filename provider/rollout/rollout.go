@@ -40,11 +40,11 @@ const (
 )
 
 var kind = &tenantobject.Mapping[v1.Rollout]{
-	TypeName: TypeName, Attributes: attributes, Renamed: map[string]string{timeoutsAttribute: timeoutsMember},
-	Canonical: v1.Rollout.Canonical,
-	Meaning:   func(r v1.Rollout) v1.Rollout { return r.WithDefaults().Canonical() },
-	Validate:  v1.Rollout.Validate,
-	Locate:    locate,
+	TypeName: TypeName, Describe: attributes, Renamed: map[string]string{timeoutsAttribute: timeoutsMember},
+	Parts:    []string{"checks", "hooks", timeoutsAttribute},
+	Meaning:  func(r v1.Rollout) v1.Rollout { return r.WithDefaults().Canonical() },
+	Validate: v1.Rollout.Validate,
+	Locate:   locate,
 }
 
 // New returns the resource.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -29,18 +30,45 @@ import (
 type Mapping[T any] struct {
 	// TypeName is the type name of the resource.
 	TypeName string
-	// Attributes are the attributes of the object. Each is a member of the same
-	// name, nested ones too, with an underscore for a hyphen.
-	Attributes func() map[string]schema.Attribute
+	// Describe returns the attributes of the object, without their defaults. Each is a
+	// member of the same name, nested ones too, with an underscore for a hyphen.
+	Describe func() map[string]schema.Attribute
+	// Parts are the attributes of objects that mean the same when they are absent as
+	// with nothing in them.
+	Parts []string
 	// Renamed maps attributes of another name to their members.
 	Renamed map[string]string
-	// Canonical returns the canonical form of an object. Meaning returns the
-	// canonical form with every default filled in.
-	Canonical, Meaning func(T) T
+	// Meaning returns the canonical form of an object, with every default filled in.
+	Meaning func(T) T
 	// Validate returns every problem of an object.
 	Validate func(T) v1.Problems
 	// Locate returns the attribute of a field of the object.
 	Locate diagnostics.Locate
+
+	once       sync.Once
+	attributes map[string]schema.Attribute
+	defaults   *defaults
+	kind       types.ObjectType
+}
+
+// build makes what the mapping is asked for with each object.
+func (k *Mapping[T]) build() {
+	k.once.Do(func() {
+		k.attributes = k.defaulted(k.Describe(), reflect.TypeFor[T](), k.Parts)
+		k.defaults = &defaults{members: k.defaultsOf(k.attributes)}
+		kinds := map[string]attr.Type{}
+		for name, a := range k.attributes {
+			kinds[name] = a.GetType()
+		}
+		k.kind = types.ObjectType{AttrTypes: kinds}
+	})
+}
+
+// Attributes returns the attributes of the object, with the defaults of its members: those
+// in the tags default, false, and nothing for a list.
+func (k *Mapping[T]) Attributes() map[string]schema.Attribute {
+	k.build()
+	return maps.Clone(k.attributes)
 }
 
 // Names lists the attributes of the object.
@@ -66,11 +94,8 @@ func (k *Mapping[T]) Member(attribute string) string {
 
 // objectType is the type of an object with the attributes.
 func (k *Mapping[T]) objectType() types.ObjectType {
-	kinds := map[string]attr.Type{}
-	for name, a := range k.Attributes() {
-		kinds[name] = a.GetType()
-	}
-	return types.ObjectType{AttrTypes: kinds}
+	k.build()
+	return k.kind
 }
 
 func (k *Mapping[T]) broken(diags *diag.Diagnostics, err error) {
@@ -107,7 +132,19 @@ func (k *Mapping[T]) Declared(ctx context.Context, own any, diags *diag.Diagnost
 
 // ToAPI returns the object that own, a struct of the attributes, declares.
 func (k *Mapping[T]) ToAPI(ctx context.Context, own any, diags *diag.Diagnostics) T {
-	return k.object(k.Declared(ctx, own, diags), diags)
+	return k.object(k.stripped(k.Declared(ctx, own, diags)), diags)
+}
+
+// stripped returns members without those that have their defaults.
+func (k *Mapping[T]) stripped(members map[string]any) map[string]any {
+	k.build()
+	return stripMembers(k.defaults.members, members)
+}
+
+// Filled returns members with the defaults of those that are absent, as a plan has them.
+func (k *Mapping[T]) Filled(members map[string]any) map[string]any {
+	k.build()
+	return fillMembers(k.defaults.members, members)
 }
 
 func (k *Mapping[T]) object(members map[string]any, diags *diag.Diagnostics) T {
@@ -123,13 +160,13 @@ func (k *Mapping[T]) object(members map[string]any, diags *diag.Diagnostics) T {
 }
 
 // FromAPI sets own, a pointer to a struct of the attributes, to the server's
-// object. A value with the same meaning keeps its form in own, and a default
-// stays undeclared. If all is set, every attribute gets the server's value.
+// object. A value with the same meaning keeps its form in own. If all is set, every
+// attribute gets the server's value.
 func (k *Mapping[T]) FromAPI(ctx context.Context, own any, server T, all bool, diags *diag.Diagnostics) {
-	var kept any = Tree(server)
+	kept := k.Filled(Tree(server))
 	if !all {
-		declared := k.Declared(ctx, own, diags)
-		kept = keep(declared, kept, k.meaning(k.object(declared, diags)), k.meaning(server))
+		declared := k.Filled(k.Declared(ctx, own, diags))
+		kept = keepMembers(declared, kept, k.meaning(k.object(declared, diags)), k.meaning(server))
 	}
 	k.Declare(ctx, own, kept, diags)
 }
@@ -177,7 +214,7 @@ func keep(own, server, ownMeans, serverMeans any) any {
 	return server
 }
 
-func keepMembers(own, server map[string]any, ownMeans, serverMeans any) any {
+func keepMembers(own, server map[string]any, ownMeans, serverMeans any) map[string]any {
 	means := func(all any, name string) any {
 		members, ok := all.(map[string]any)
 		if !ok {
@@ -203,25 +240,19 @@ func (k *Mapping[T]) Rules() Rules[T] {
 	return Rules[T]{
 		Merged:     func(want, _ T) T { return want },
 		InSync:     k.Same,
-		Unchanged:  k.unchanged,
+		Unchanged:  k.Same,
 		Conflicts:  k.conflicts,
 		OwnsAll:    func(T) bool { return true },
 		Restricted: func(content, _ T) T { return content },
 		Emptied:    func(T) T { return none },
 		// Only a deletion calls Empty. While the resource exists, an object that
 		// declares nothing is kept.
-		Empty: func(content T) bool { return k.unchanged(content, none) },
+		Empty: func(content T) bool { return k.Same(content, none) },
 	}
 }
 
 // Same reports whether two objects have the same meaning.
 func (k *Mapping[T]) Same(a, b T) bool { return reflect.DeepEqual(k.meaning(a), k.meaning(b)) }
-
-// unchanged reports whether two objects have the same canonical form. A declared
-// default differs from an undeclared one.
-func (k *Mapping[T]) unchanged(a, b T) bool {
-	return reflect.DeepEqual(Tree(k.Canonical(a)), Tree(k.Canonical(b)))
-}
 
 func (k *Mapping[T]) meaning(object T) map[string]any { return Tree(k.Meaning(object)) }
 

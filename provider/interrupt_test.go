@@ -1,0 +1,83 @@
+package provider_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
+)
+
+const slowRun = acctest.Requirement + `
+resource "osupgrade_run" "acme" {
+  triggers = { release = "one" }
+}
+output "result" { value = osupgrade_run.acme.result }
+`
+
+// words returns what a CLI printed, without its frames and line breaks.
+func words(out string) string {
+	return strings.Join(strings.Fields(strings.NewReplacer("│", " ", "╷", " ", "╵", " ").Replace(out)), " ")
+}
+
+// TestInterrupt_ofAnApplyThatFollowsARun: Ctrl-C ends the apply within seconds, says that the
+// run goes on, and blames nobody. The state has the run, and the next apply follows it
+// instead of starting another.
+func TestInterrupt_ofAnApplyThatFollowsARun(t *testing.T) {
+	t.Parallel()
+	api, server := acctest.Fake(t)
+	started := make(chan uint64, 2)
+	api.OnStart(func(_ string, run v1.Run) { started <- run.ID })
+	w := acctest.NewWorkspace(t, server.Env()...)
+	w.Write(t, "main.tf", slowRun)
+	p := w.Start(t, "apply", "-auto-approve", "-input=false", "-no-color")
+	var id uint64
+	p.Await(t, func() { id = <-started })
+	p.Await(t, func() { api.AwaitStreams(1) }) // The provider follows it.
+	p.Interrupt(t)
+	_, out := p.Wait(t)
+	out = words(out)
+	if !strings.Contains(out, "The run has not ended") || !strings.Contains(out, "The next apply waits for its end") {
+		t.Errorf("the apply does not say that the run goes on: %s", out)
+	}
+	for _, wrong := range []string{"Error: Unable", "endpoint", "tainted"} {
+		if strings.Contains(out, wrong) {
+			t.Errorf("the apply says %q: %s", wrong, out)
+		}
+	}
+	api.FinishRun(acctest.Tenant, id, "completed", "")
+	if out := w.Run(t, 0, "apply", "-auto-approve", "-input=false", "-no-color"); !strings.Contains(out, `result = "completed"`) {
+		t.Errorf("the next apply does not follow the run: %s", out)
+	}
+	if n := api.Count(http.MethodPost, "/start"); n != 1 {
+		t.Errorf("%d runs were started, want 1", n)
+	}
+	w.Run(t, 0, "plan", "-detailed-exitcode", "-input=false", "-no-color")
+}
+
+// TestInterrupt_ofADeletionThatWaitsForARun: Ctrl-C ends a destroy that a run blocks. Nothing
+// was deleted, and the next destroy deletes.
+func TestInterrupt_ofADeletionThatWaitsForARun(t *testing.T) {
+	t.Parallel()
+	api, server := acctest.Fake(t)
+	w := acctest.NewWorkspace(t, server.Env()...)
+	w.Write(t, "main.tf", acctest.Requirement+objects["config"][0])
+	w.Run(t, 0, "apply", "-auto-approve", "-input=false", "-no-color")
+	id := api.AddRun(acctest.Tenant, v1.Run{Phase: "upgrading", Trigger: "manual"})
+	p := w.Start(t, "destroy", "-auto-approve", "-input=false", "-no-color")
+	p.Await(t, func() { api.AwaitStreams(1) }) // The provider waits for the end of the run.
+	p.Interrupt(t)
+	code, out := p.Wait(t)
+	if out = words(out); code != 1 || !strings.Contains(out, "The operation was interrupted. Plan again to see what was done.") || strings.Contains(out, "endpoint") {
+		t.Errorf("the destroy ended with %d and says: %s", code, out)
+	}
+	if got, _, _ := api.Config(acctest.Tenant); len(got.MaintenanceWindows) != 1 {
+		t.Errorf("the interrupted destroy has left %+v", got)
+	}
+	api.FinishRun(acctest.Tenant, id, "completed", "")
+	w.Run(t, 0, "destroy", "-auto-approve", "-input=false", "-no-color")
+	if _, _, ok := api.Config(acctest.Tenant); ok {
+		t.Error("the next destroy has not deleted the configuration")
+	}
+}
