@@ -26,7 +26,7 @@ func example(t *testing.T, path string) string {
 func TestExamples_run(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{
-		"resources/osupgrade_config/resource.tf", "resources/osupgrade_calendar/resource.tf", "resources/osupgrade_rollout/resource.tf", "resources/osupgrade_run/resource.tf",
+		"resources/osupgrade_config/resource.tf", "resources/osupgrade_maintenance_window/resource.tf", "resources/osupgrade_calendar/resource.tf", "resources/osupgrade_rollout/resource.tf", "resources/osupgrade_run/resource.tf",
 		"data-sources/osupgrade_state/data-source.tf", "data-sources/osupgrade_hosts/data-source.tf", "data-sources/osupgrade_runs/data-source.tf",
 	} {
 		t.Run(path, func(t *testing.T) {
@@ -58,11 +58,14 @@ func TestExamples_functions(t *testing.T) {
 
 func TestExamples_import(t *testing.T) {
 	t.Parallel()
-	for name, resource := range map[string]string{"osupgrade_config": "acme", "osupgrade_calendar": "christmas", "osupgrade_rollout": "acme", "osupgrade_run": "acme"} {
+	for name, resource := range map[string]string{"osupgrade_config": "acme", "osupgrade_calendar": "christmas", "osupgrade_rollout": "acme", "osupgrade_run": "acme", "osupgrade_maintenance_window": "weekend"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			api, server := acctest.Fake(t)
-			api.SetConfig(acctest.Tenant, v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "a"}}})
+			api.SetConfig(acctest.Tenant, v1.OSUpgrade{
+				WorkerApplications: []v1.WorkerApplication{{Name: "a"}},
+				MaintenanceWindows: []v1.MaintenanceWindow{{DaysOfWeek: "Friday, Saturday", StartTime: "22:30", Timezone: "Europe/Stockholm", Duration: "2h"}},
+			})
 			api.SetCalendar(acctest.Tenant, "christmas", v1.Calendar{Kind: "freeze"})
 			api.SetRollout(acctest.Tenant, v1.Rollout{OnFailure: "pause"})
 			api.AddRun(acctest.Tenant, v1.Run{Phase: "finished", Result: "completed"})

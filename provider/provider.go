@@ -25,6 +25,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/runs"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/state"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
 )
 
 // Osupgrade is the provider.
@@ -73,7 +74,7 @@ func (p *Osupgrade) Configure(ctx context.Context, req provider.ConfigureRequest
 
 // Resources lists the resources.
 func (*Osupgrade) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{config.New, calendar.New, rollout.New, run.New}
+	return []func() resource.Resource{config.New, window.New, calendar.New, rollout.New, run.New}
 }
 
 // DataSources lists the data sources.

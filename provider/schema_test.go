@@ -125,17 +125,21 @@ func steady(t *testing.T, name string, a attribute) {
 	if !a.IsComputed() {
 		return
 	}
-	modifiers := 0
+	steady := false
 	switch a := a.(type) {
 	case resourceschema.StringAttribute:
-		modifiers = len(a.PlanModifiers)
+		steady = len(a.PlanModifiers) > 0 || a.Default != nil
 	case resourceschema.Int64Attribute:
-		modifiers = len(a.PlanModifiers)
+		steady = len(a.PlanModifiers) > 0 || a.Default != nil
+	case resourceschema.BoolAttribute:
+		steady = a.Default != nil
 	case resourceschema.ListNestedAttribute:
-		modifiers = len(a.PlanModifiers)
+		steady = len(a.PlanModifiers) > 0 || a.Default != nil
+	case resourceschema.SingleNestedAttribute:
+		steady = a.Default != nil
 	}
-	if modifiers == 0 {
-		t.Errorf("%s is computed and has no plan modifier that this test knows", name)
+	if !steady {
+		t.Errorf("%s is computed and has neither a default nor a plan modifier that this test knows", name)
 	}
 }
 

@@ -35,6 +35,9 @@ type Data struct {
 	unknown []string
 	claims  claims
 	read    sync.Map
+
+	onceMu sync.Mutex
+	made   map[string]any
 }
 
 // New returns a Data. api is nil if the provider attributes in unknown
@@ -133,6 +136,19 @@ func (c *Data) Remember(object string, value any) { c.read.Store(object, value) 
 // Recall returns what Remember has kept of an object, and whether there is anything.
 func (c *Data) Recall(object string) (any, bool) { return c.read.Load(object) }
 
+// Once returns what build has built for a key, which it calls for the first caller only.
+func (c *Data) Once(key string, build func() any) any {
+	c.onceMu.Lock()
+	defer c.onceMu.Unlock()
+	if c.made == nil {
+		c.made = map[string]any{}
+	}
+	if _, ok := c.made[key]; !ok {
+		c.made[key] = build()
+	}
+	return c.made[key]
+}
+
 // claims records which resource manages which part of a tenant. Terraform cannot
 // see that two resources are the same object of the API (terraform.md 4.5 rule
 // 3). Each alias of the provider is a process of its own, so claims of two aliases
@@ -174,4 +190,20 @@ func (c *Data) Claim(tenant, part, configuration string, exists bool) bool {
 	first.replaced = true
 	c.claims.held[key] = first
 	return true
+}
+
+// EntryOf names an entry of a list as a part of a tenant, such as one maintenance window.
+func EntryOf(list, entry string) string { return list + ": " + entry }
+
+// Rival returns a claimed part that excludes another: a list and its entries exclude each
+// other. It is empty if there is none.
+func (c *Data) Rival(tenant, part string) string {
+	c.claims.mu.Lock()
+	defer c.claims.mu.Unlock()
+	for held := range c.claims.held {
+		if held.tenant == tenant && (strings.HasPrefix(held.part, EntryOf(part, "")) || strings.HasPrefix(part, EntryOf(held.part, ""))) {
+			return held.part
+		}
+	}
+	return ""
 }

@@ -111,3 +111,39 @@ func TestFrom(t *testing.T) {
 		t.Error("want an error for something else")
 	}
 }
+
+// TestRival: a list and its entries exclude each other; entries do not.
+func TestRival(t *testing.T) {
+	t.Parallel()
+	c := New(nil, nil)
+	one, two := EntryOf("windows", "one"), EntryOf("windows", "two")
+	c.Claim("acme", one, "a", false)
+	c.Claim("acme", two, "b", false)
+	if got := c.Rival("acme", two); got != "" {
+		t.Errorf("the rival of an entry is %q", got)
+	}
+	if got := c.Rival("beta", "windows"); got != "" {
+		t.Errorf("the rival of the list of another tenant is %q", got)
+	}
+	if got := c.Rival("acme", "windows"); got != one && got != two {
+		t.Errorf("the rival of the list is %q", got)
+	}
+	c.Claim("acme", "windows", "c", false)
+	if got := c.Rival("acme", one); got != "windows" {
+		t.Errorf("the rival of an entry is %q", got)
+	}
+}
+
+func TestOnce(t *testing.T) {
+	t.Parallel()
+	c := New(nil, nil)
+	made := 0
+	for range 2 {
+		if got := c.Once("a", func() any { made++; return made }); got != 1 {
+			t.Errorf("got %v, want 1", got)
+		}
+	}
+	if got := c.Once("b", func() any { return "b" }); got != "b" {
+		t.Errorf("got %v, want b", got)
+	}
+}

@@ -13,9 +13,9 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
 )
 
-// dryRunLimit bounds the validation by the server, so that an unreachable server
+// PlanLimit bounds what a plan asks of the server, so that an unreachable server
 // does not hold up a plan.
-const dryRunLimit = 20 * time.Second
+const PlanLimit = 20 * time.Second
 
 // ModifyPlan sets the tenant, refuses a second resource for the same object, finds what
 // is in the way of the change, has the server validate it, and warns of its effect.
@@ -49,7 +49,7 @@ func (r *Resource[T, M, P]) ModifyPlan(ctx context.Context, req resource.ModifyP
 		w.prior = state.ToAPI(ctx, &resp.Diagnostics)
 		change.Prior = &w.prior
 	}
-	ctx, cancel := context.WithTimeout(ctx, dryRunLimit)
+	ctx, cancel := context.WithTimeout(ctx, PlanLimit)
 	defer cancel()
 	if r.check(ctx, w, &resp.Diagnostics) {
 		change.API = r.data.Client(&resp.Diagnostics, "")
@@ -75,6 +75,10 @@ func (r *Resource[T, M, P]) claim(plan P, configuration string, exists bool, dia
 			diags.AddAttributeError(at, "Two resources manage "+what+" of one tenant",
 				"Another "+r.kind.TypeName+" of this configuration also manages "+what+" of tenant "+tenant+
 					", and each would undo the changes of the other. Remove it from one of them, or merge the two.")
+		} else if rival := r.data.Rival(tenant, what); rival != "" {
+			diags.AddAttributeError(at, "Two resources manage "+what+" of one tenant",
+				"Another resource of this configuration manages one entry, "+rival+", of tenant "+tenant+
+					", and this one would remove it. Move the entry into this list, or each entry of this list into a resource of its own.")
 		}
 	}
 }
@@ -172,7 +176,7 @@ func (r *Resource[T, M, P]) current(ctx context.Context, at Key, diags *diag.Dia
 		server, ok := remembered.(found[T])
 		return server, ok
 	}
-	ctx, cancel := context.WithTimeout(ctx, dryRunLimit)
+	ctx, cancel := context.WithTimeout(ctx, PlanLimit)
 	defer cancel()
 	api := r.data.Client(diags, "Unable to plan the deletion of "+r.kind.TypeName)
 	server, err := r.store(api, at).Get(ctx)

@@ -64,6 +64,20 @@ func WarnOfConfig(ctx context.Context, change tenantobject.Change[v1.OSUpgrade],
 	}
 }
 
+// warnIfOpen warns about a new window that is open now. Another one is warned of by nothing
+// but the configuration that has all windows.
+func warnIfOpen(ctx context.Context, change tenantobject.Change[v1.OSUpgrade], w v1.MaintenanceWindow, diags *diag.Diagnostics) {
+	alone, err := v1.ScheduleOf(v1.OSUpgrade{MaintenanceWindows: []v1.MaintenanceWindow{w}}, nil, time.UTC)
+	if err != nil || !opens(alone, change.Now) {
+		return
+	}
+	var found diag.Diagnostics
+	WarnOfConfig(ctx, change, &found)
+	for _, d := range found {
+		diags.AddAttributeWarning(path.Root("start_time"), d.Summary(), d.Detail())
+	}
+}
+
 // prior returns the schedule before a change.
 func prior(change tenantobject.Change[v1.OSUpgrade], calendars map[string]v1.Calendar) window.Schedule {
 	var was v1.OSUpgrade
