@@ -140,7 +140,9 @@ func (s *server) around(next http.Handler) http.Handler {
 		r.Body = http.MaxBytesReader(w, r.Body, v1.MaxBody)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
+		id := requestID(r)
+		w.Header().Set(requestIDHeader, id)
 		next.ServeHTTP(w, r)
-		s.Log.Debug("request", "method", r.Method, "path", r.URL.Path, "from", r.RemoteAddr, "took", time.Since(begun))
+		s.Log.Debug("request", "method", r.Method, "path", r.URL.Path, "from", r.RemoteAddr, "id", id, "took", time.Since(begun))
 	})
 }

@@ -72,6 +72,8 @@ func (s *server) classify(r *http.Request, err error) *answer {
 	switch {
 	case errors.As(err, &made):
 		return made
+	case errors.As(err, &problems) && len(problems) == 1 && problems[0].Field == "Content-Type":
+		return &answer{status: http.StatusUnsupportedMediaType, body: v1.Answer(problems)}
 	case errors.As(err, &problems):
 		return &answer{status: http.StatusBadRequest, body: v1.Answer(problems)}
 	case errors.As(err, &refused):

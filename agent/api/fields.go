@@ -96,6 +96,24 @@ func (s *server) sendFields(c *call, value any) error {
 	return nil
 }
 
+// sendList writes a list: its keys with keys=true, its length with count=true, and else its
+// entries (avassa.md 2).
+func sendList[T any](s *server, c *call, list []T, key func(T) string) error {
+	switch {
+	case c.has("keys"):
+		keys := make([]string, len(list))
+		for i, entry := range list {
+			keys[i] = key(entry)
+		}
+		s.send(c.w, c.Request, http.StatusOK, keys)
+	case c.has("count"):
+		s.send(c.w, c.Request, http.StatusOK, len(list))
+	default:
+		return s.sendFields(c, list)
+	}
+	return nil
+}
+
 // of restricts a value of the API's types to the selected fields. A field that the
 // type does not have is an error; a field that this value does not have is omitted.
 func (f fields) of(value any) (any, error) {

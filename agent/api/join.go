@@ -214,7 +214,7 @@ func (s *server) getJoinTokens(c *call) error {
 			listed = append(listed, joinToken(k, time.Now()))
 		}
 	}
-	return s.sendFields(c, listed)
+	return sendList(s, c, listed, func(t v1.JoinToken) string { return t.ID })
 }
 
 // postJoinToken makes a join token.

@@ -3,11 +3,13 @@ package api
 import (
 	"context"
 	"errors"
+	"mime"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
 // maxTries is how often a write without a precondition is retried after a
@@ -123,13 +125,18 @@ func (o *object[T]) answerPut(c *call) error {
 	})
 }
 
-// answerPatch handles PATCH (AV-4). Errors of the body are reported even if there
-// is no object.
+// answerPatch handles PATCH (AV-4): a merge (RFC 7396) or, by its content type, a list of
+// changes (RFC 6902). Errors of the body are reported even if there is no object.
 func (o *object[T]) answerPatch(c *call) error {
+	patch, contentType := o.patch, c.Header.Get("Content-Type")
+	if media, _, err := mime.ParseMediaType(contentType); err == nil && media == v1.JSONPatch {
+		patch = func(now T, _ string, body []byte) (T, error) { return o.changed(c, now, body) }
+	}
 	return o.write(c, func(body []byte, now stored[T]) (T, error) {
-		merged, err := o.patch(now.value, c.Header.Get("Content-Type"), body)
+		merged, err := patch(now.value, contentType, body)
+		unfit, isAnswer := errors.AsType[*answer](err)
 		switch {
-		case err == nil && !now.exists:
+		case !now.exists && (err == nil || isAnswer && unfit.status == http.StatusConflict):
 			err = o.missing(c)
 		case now.damaged != nil:
 			err = o.unreadable(now)

@@ -76,5 +76,5 @@ func (s *server) getCalendars(c *call) error {
 			list[i].Calendar = &all[i].Calendar
 		}
 	}
-	return s.sendFields(c, list)
+	return sendList(s, c, list, func(i v1.CalendarInfo) string { return i.Name })
 }

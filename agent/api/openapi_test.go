@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/document"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format/formattest"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -113,7 +114,13 @@ func requestContent(s *schemas, r route) schema {
 	if r.method != http.MethodPatch {
 		return content(s.of(t), v1.BodyTypes()...)
 	}
-	return content(s.change(t), v1.BodyTypes()...)
+	all := content(s.change(t), append(v1.BodyTypes(), document.MergePatch)...)
+	all[v1.JSONPatch] = schema{"schema": schema{"type": "array", "items": schema{
+		"type": "object", "required": []string{"op", "path"}, "properties": schema{
+			"op": schema{"enum": []string{"add", "remove", "replace", "move", "copy", "test"}}, "path": schema{"type": "string"}, "from": schema{"type": "string"}, "value": schema{},
+		},
+	}}}
+	return all
 }
 
 // operationID names an operation, such as getStateTenantsTenantOsUpgradeHosts.
@@ -166,7 +173,7 @@ func responses(s *schemas, r route) schema {
 
 // failures returns the statuses of an operation that are no success.
 func (r route) failures() []int {
-	all := []int{http.StatusBadRequest, http.StatusInternalServerError, http.StatusServiceUnavailable}
+	all := []int{http.StatusBadRequest, http.StatusUnsupportedMediaType, http.StatusInternalServerError, http.StatusServiceUnavailable}
 	if !r.public {
 		all = append(all, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound)
 	}
@@ -187,6 +194,8 @@ var aboutFailure = map[int]string{
 	http.StatusConflict:              "The state of the site does not permit the request.",
 	http.StatusPreconditionFailed:    "The object has another ETag, or the state of the run does not permit the request.",
 	http.StatusRequestEntityTooLarge: "The body is too large.",
+	http.StatusUnsupportedMediaType:  "The content type or the content coding of the body is not read here.",
+	http.StatusPreconditionRequired:  "The change names entries of a list by index, and no revision: send If-Match.",
 	http.StatusTooManyRequests:       "There were too many attempts; Retry-After says when to try again.",
 	http.StatusInternalServerError:   "What is stored cannot be read.",
 	http.StatusServiceUnavailable:    "The site cannot answer now; Retry-After says when to try again.",
@@ -311,5 +320,7 @@ as this page, and the tests of the API check each request and each answer agains
 - Send ` + "`" + `Authorization: Bearer TOKEN` + "`" + `.
 - Bodies are JSON or YAML in both directions, by ` + "`" + `Content-Type` + "`" + ` and ` + "`" + `Accept` + "`" + `; JSON is the default.
 - A failure is ` + "`" + `{"errors": [{"error-message": "...", "error-info": {"field": "...", "value": "..."}}]}` + "`" + `. A query parameter or a member that is not known is refused.
+- Answers are compressed for a client that takes gzip. ` + "`" + `X-Request-Id` + "`" + ` is in each answer and in the log of the site; a client may send its own. Over TLS there is HTTP/2.
+- A list has ` + "`" + `keys=true` + "`" + ` for its keys and ` + "`" + `count=true` + "`" + ` for its length alone.
 - ` + "`" + `OPTIONS` + "`" + ` tells the methods of a path, and ` + "`" + `HEAD` + "`" + ` is there where ` + "`" + `GET` + "`" + ` is.
 `

@@ -101,8 +101,9 @@ const (
 // served calls the API of a memory.
 type served struct {
 	*testing.T
-	handler http.Handler
-	token   string
+	// handler has each exchange checked, bare has not.
+	handler, bare http.Handler
+	token         string
 }
 
 // fake is a tenant's store and controller.
@@ -125,10 +126,11 @@ func serve(t *testing.T, m fake, rights ...access.Role) *served {
 		t.Fatal(err)
 	}
 	m.memoryOf().err = errors.New("this is not to be asked for")
-	return &served{T: t, token: token, handler: checked(t, New(Options{
+	bare := New(Options{
 		Site: "test", Tenants: map[string]Controller{"acme": m}, Store: m, Tokens: tokens,
 		Healthy: func() error { return nil }, Log: slog.New(slog.DiscardHandler),
-	}))}
+	})
+	return &served{T: t, token: token, handler: checked(t, bare), bare: bare}
 }
 
 // want sends a request, and checks the answer's status and part of its body;

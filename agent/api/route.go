@@ -71,7 +71,11 @@ func (s *server) mux(table []route) http.Handler {
 	mux, methods := http.NewServeMux(), map[string][]string{}
 	for _, r := range table {
 		for _, path := range r.paths() {
-			mux.HandleFunc(r.method+" "+path, s.serving(r))
+			handler := http.Handler(s.serving(r))
+			if !r.streams() {
+				handler = compressed(handler)
+			}
+			mux.Handle(r.method+" "+path, handler)
 			methods[path] = append(methods[path], r.method)
 		}
 	}
@@ -100,8 +104,8 @@ func (r route) paths() []string {
 func (s *server) serving(route route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := &call{Request: r, w: w}
-		var err error
-		if !route.public {
+		err := plainBody(r)
+		if err == nil && !route.public {
 			err = s.admit(c)
 		}
 		if err == nil {
@@ -132,7 +136,7 @@ func (s *server) otherMethod(methods []string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", list)
 		if slices.Contains(methods, http.MethodPatch) {
-			w.Header().Set("Accept-Patch", strings.Join(v1.BodyTypes(), ", "))
+			w.Header().Set("Accept-Patch", strings.Join(v1.PatchTypes(), ", "))
 		}
 		if r.Method == http.MethodOptions {
 			w.WriteHeader(http.StatusNoContent)

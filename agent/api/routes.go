@@ -59,6 +59,20 @@ func reading(more ...parameter) []parameter {
 	return append([]parameter{fieldsParameter, siteParameter}, more...)
 }
 
+// listing returns the operation that reads a list, with the parameters of lists.
+func listing(r route) route {
+	r.query = append(slices.Clone(r.query),
+		parameter{name: "keys", about: "Return the keys of the entries alone.", schema: schema{"type": "string", "enum": []string{"true", ""}}, check: func(value string) error {
+			if value == "" || value == "true" {
+				return nil
+			}
+			return badRequest("keys", value, `is invalid; use "true" or omit the parameter`)
+		}},
+		flag("count", "Return the number of entries alone."))
+	r.returns = ok(r.returns[0].about, anyOf{r.returns[0].body, []string{}, 0})
+	return r
+}
+
 func ok(about string, body any) []response {
 	return []response{{status: http.StatusOK, about: about, body: body}}
 }
@@ -110,7 +124,9 @@ func objectRoutes[T any](d objectPath, of func(*server, *call) (*object[T], erro
 	put.takes, put.returns = value, append([]response{created}, written...)
 
 	patch.method, patch.handle, patch.summary = http.MethodPatch, answering(of, (*object[T]).answerPatch), "Change members of the "+d.noun
-	patch.takes, patch.returns = value, written
+	patch.takes, patch.returns, patch.errors = value, written, []int{http.StatusConflict, http.StatusPreconditionFailed, http.StatusPreconditionRequired}
+	patch.about = "A body is a merge (RFC 7396), in which a member that is null is removed, or with application/json-patch+json a list of changes (RFC 6902). " +
+		"Changes of a list by index need If-Match or a test operation."
 
 	remove.method, remove.handle, remove.summary = http.MethodDelete, answering(of, (*object[T]).answerDelete), "Delete the "+d.noun
 	remove.query, remove.returns = deletion, []response{{status: http.StatusNoContent, about: "The object is deleted, or with validate=true could be."}}
@@ -118,12 +134,12 @@ func objectRoutes[T any](d objectPath, of func(*server, *call) (*object[T], erro
 }
 
 func configRoutes() []route {
-	return []route{{
+	return []route{listing(route{
 		method: http.MethodGet, path: configPath + "/calendars", own: true, group: groupConfig, handle: (*server).getCalendars,
 		summary: "List the calendars",
 		query:   []parameter{fieldsParameter, flag("content", "Return each calendar with its content.")},
 		returns: ok("The calendars by name.", []v1.CalendarInfo{}),
-	}}
+	})}
 }
 
 func stateRoutes() []route {
@@ -146,8 +162,8 @@ func stateRoutes() []route {
 		get("", groupState, "Read the state", (*server).getState, anyOf{v1.State{}, v1.OSUpgrade{}},
 			oneOf("content", "Return what is configured alone, or all but that.", "config", "nonconfig")),
 		events,
-		get("/hosts", groupHosts, "List the hosts", (*server).getHosts, []v1.Host{},
-			flag("inventory", "Return each host with its inventory: what its machine consists of.")),
+		listing(get("/hosts", groupHosts, "List the hosts", (*server).getHosts, []v1.Host{},
+			flag("inventory", "Return each host with its inventory: what its machine consists of."))),
 		get("/hosts/{host}", groupHosts, "Read a host with its inventory and its last reports of versions", (*server).getHost, v1.Host{}),
 		get("/hosts/{host}/offer", groupHosts, "Read what an upgrade of a host would change now", (*server).getOffer, v1.HostPlan{}),
 		{
@@ -182,12 +198,12 @@ func runRoutes() []route {
 	start.query = append(start.query, flag("validate", "Start nothing, and return what a start would do."))
 	start.returns = []response{{status: http.StatusOK, about: "The run, or with validate=true what a start would do.", body: anyOf{v1.Run{}, v1.Preflight{}}}}
 	list := []route{
-		get("", "List runs, newest first", (*server).getRuns, []v1.Run{},
+		listing(get("", "List runs, newest first", (*server).getRuns, []v1.Run{},
 			parameter{name: "result", about: "Runs with this result.", schema: schema{"type": "string"}},
 			parameter{name: "host", about: "Runs of this host.", schema: schema{"type": "string"}},
 			instantParameter("since", "Runs that were opened at this time or later."),
 			instantParameter("until", "Runs that were opened before this time."),
-			parameter{name: "limit", about: "How many runs at most.", schema: schema{"type": "integer", "minimum": 1, "maximum": v1.MaxRuns, "default": v1.DefaultRuns}}),
+			parameter{name: "limit", about: "How many runs at most.", schema: schema{"type": "integer", "minimum": 1, "maximum": v1.MaxRuns, "default": v1.DefaultRuns}})),
 		get("/{id}", "Read a run", (*server).getRun, v1.Run{}),
 		get("/{id}/hosts/{host}/output", "Read what the steps of a host have printed", (*server).getOutput, []v1.StepOutput{}),
 		get("/{id}/hosts/{host}/plan", "Read what a run changes on a host", (*server).getPlan, v1.HostPlan{}),
@@ -233,7 +249,7 @@ func joinRoutes() []route {
 			takes: v1.Join{}, returns: ok("All that the worker of the host needs.", v1.Joined{}),
 			errors: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusTooManyRequests},
 		},
-		list, create, remove,
+		listing(list), create, remove,
 	}
 }
 
@@ -255,7 +271,7 @@ func tokenRoutes() []route {
 	rotate.optional, rotate.errors = true, []int{http.StatusConflict}
 	rotate.summary = "Make a token in place of another"
 	rotate.returns = []response{{status: http.StatusCreated, about: "The new token, with the properties of the old one. Its text is in this answer alone.", body: v1.Token{}, headers: at}}
-	return []route{list, create, get, remove, rotate}
+	return []route{listing(list), create, get, remove, rotate}
 }
 
 func siteRoutes() []route {

@@ -20,7 +20,7 @@ func (s *server) getRuns(c *call) error {
 	if err != nil {
 		return err
 	}
-	return s.sendFields(c, runs)
+	return sendList(s, c, runs, func(r v1.Run) string { return strconv.FormatUint(r.ID, 10) })
 }
 
 // readFilter parses the filter in the query. An empty parameter is an error.

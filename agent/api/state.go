@@ -47,7 +47,7 @@ func (s *server) getHosts(c *call) error {
 	if err != nil {
 		return err
 	}
-	return s.sendFields(c, hosts)
+	return sendList(s, c, hosts, func(h v1.Host) string { return h.Hostname })
 }
 
 // getHost shows one host with its last reports of versions.

@@ -60,7 +60,7 @@ func (s *server) getTokens(c *call) error {
 	if err != nil {
 		return err
 	}
-	return s.sendFields(c, listed)
+	return sendList(s, c, listed, func(t v1.Token) string { return t.ID })
 }
 
 func (s *server) getToken(c *call) error {

@@ -20,7 +20,7 @@ func (d *Document) object(n *node) Object {
 	case object:
 		d.visited = append(d.visited, n)
 		return Object{document: d, node: n}
-	case broken:
+	case broken, removed:
 	default:
 		d.wrong(n, "is not an object; write keys and values")
 	}
@@ -39,7 +39,7 @@ func (o Object) ask(key string) *node {
 	}
 	o.node.asked[key] = true
 	n, ok := o.node.fields[key]
-	if !ok || n.kind == broken {
+	if !ok || n.kind == broken || n.kind == removed {
 		return nil
 	}
 	return n
@@ -51,8 +51,8 @@ func (o Object) Has(key string) bool {
 		return false
 	}
 	o.node.asked[key] = true
-	_, ok := o.node.fields[key]
-	return ok
+	n, ok := o.node.fields[key]
+	return ok && n.kind != removed
 }
 
 // Keys returns the keys of an object whose keys are names, in the order of the
@@ -91,7 +91,7 @@ func (d *Document) text(n *node) (string, bool) {
 	switch n.kind {
 	case text, plain:
 		return n.written, true
-	case broken:
+	case broken, removed:
 	case literal:
 		d.wrong(n, "is not text; put it in quotes")
 	case object, list:

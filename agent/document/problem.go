@@ -120,11 +120,21 @@ func (c *collection) add(n *node, value string, message func() string) {
 	c.kept = append(c.kept, placed{place: n.place, Problem: Problem{Field: field, Value: Clip(value), Message: message()}})
 }
 
-// forgive removes the problem of a node whose value turns out to be valid.
+// forgive removes the problem of a node whose value turns out to be valid. Of a key that
+// is there twice that stays a problem.
 func (c *collection) forgive(n *node) {
+	kept := len(c.kept)
 	c.kept = slices.DeleteFunc(c.kept, func(p placed) bool { return p.place == n.place })
+	if len(c.kept) == kept && c.dropped > 0 {
+		c.dropped--
+	}
 	delete(c.fields, n.path())
+	if n.twice {
+		c.add(n, "", func() string { return keyTwice })
+	}
 }
+
+const keyTwice = "the key is there twice; give it once"
 
 func (c *collection) problems(values []Problem) Problems {
 	slices.SortStableFunc(c.kept, func(a, b placed) int { return cmp.Compare(a.place, b.place) })

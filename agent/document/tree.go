@@ -15,6 +15,7 @@ const (
 	list                // Items.
 	text                // JSON's string, YAML's quoted scalar.
 	literal             // JSON's number or boolean.
+	removed             // Taken away by a change: as if it were not there.
 	plain               // YAML's unquoted scalar: what it is, its reader says.
 )
 
@@ -30,11 +31,11 @@ type node struct {
 	place, line int
 
 	written string
-	// null tells that it is broken because it is null.
-	null   bool
-	items  []*node
-	keys   []string
-	fields map[string]*node
+	// null tells that it is broken because it is null, twice that its key is there again.
+	null, twice bool
+	items       []*node
+	keys        []string
+	fields      map[string]*node
 	// asked holds the keys that a reader knows.
 	asked map[string]bool
 }
@@ -93,7 +94,7 @@ func (n *node) value() string {
 		return "{...}"
 	case list:
 		return "[...]"
-	case broken, text, literal, plain:
+	case broken, removed, text, literal, plain:
 	}
 	return n.written
 }
@@ -107,7 +108,7 @@ func (n *node) describe() string {
 		return "a list"
 	case literal:
 		return Clip(n.written)
-	case broken, text, plain:
+	case broken, removed, text, plain:
 	}
 	return quote(n.written)
 }
@@ -143,8 +144,9 @@ func (b *builder) item(parent *node) *node {
 // and the node is read only to find the problems in it.
 func (b *builder) field(parent *node, key string) *node {
 	n := b.node(parent, key)
-	if _, twice := parent.fields[key]; twice {
-		b.reject(n, "", "the key is there twice; give it once")
+	if first, twice := parent.fields[key]; twice {
+		first.twice = true
+		b.reject(n, "", keyTwice)
 		return n
 	}
 	parent.keys = append(parent.keys, key)

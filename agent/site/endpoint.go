@@ -84,6 +84,8 @@ func (e Endpoint) listen(ctx context.Context, config *tls.Config) (net.Listener,
 	}
 	listener = netutil.LimitListener(listener, maxCallers)
 	if config != nil {
+		config = config.Clone()
+		config.NextProtos = []string{"h2", "http/1.1"}
 		return tls.NewListener(listener, config), nil
 	}
 	return listener, nil

@@ -1,8 +1,11 @@
 package site
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -78,6 +81,33 @@ func checkAPI(t *testing.T, s *Site, cert string) {
 			t.Errorf("%s: the API answers with %v", name, err)
 		}
 		caller.Close()
+	}
+	checkHTTP2(t, s, trusted)
+}
+
+// checkHTTP2 checks that a client gets HTTP/2 where it can, and HTTP/1.1 else.
+func checkHTTP2(t *testing.T, s *Site, trusted []byte) {
+	t.Helper()
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(trusted)
+	for _, two := range []bool{true, false} {
+		protocols := &http.Protocols{}
+		protocols.SetHTTP2(two)
+		protocols.SetHTTP1(!two)
+		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, Protocols: protocols}
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+s.Address()+"/healthz", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := (&http.Client{Transport: transport}).Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if (response.ProtoMajor == 2) != two {
+			t.Errorf("with HTTP/2 %t the answer is %s", two, response.Proto)
+		}
+		transport.CloseIdleConnections()
 	}
 }
 

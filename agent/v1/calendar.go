@@ -91,17 +91,23 @@ func (c Calendar) icsText() string {
 
 // DecodeCalendar reads a body and validates it, as DecodeOSUpgrade does.
 func DecodeCalendar(contentType string, body []byte) (Calendar, error) {
-	return MergeCalendar(Calendar{}, contentType, body)
+	c, err := decode(contentType, body, Calendar{}, Calendar.Validate)
+	return c.withoutEmptyText(), err
 }
 
-// MergeCalendar returns the calendar with the members that are in a body of
-// PATCH in place of its own. The error is that of DecodeCalendar.
+// MergeCalendar returns the calendar with the changes in a body of PATCH (RFC 7396). The
+// error is that of DecodeCalendar.
 func MergeCalendar(c Calendar, contentType string, body []byte) (Calendar, error) {
-	merged, err := decode(contentType, body, c, Calendar.Validate)
-	if merged.icsText() == "" {
-		merged.ICS = nil
+	merged, err := merge(c, contentType, body, Calendar.Validate)
+	return merged.withoutEmptyText(), err
+}
+
+// withoutEmptyText returns the calendar without an iCalendar text that is empty.
+func (c Calendar) withoutEmptyText() Calendar {
+	if c.icsText() == "" {
+		c.ICS = nil
 	}
-	return merged, err
+	return c
 }
 
 // Parse reads the calendar for calculating with it. It looks at the canonical

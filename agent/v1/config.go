@@ -47,13 +47,14 @@ type MaintenanceWindow struct {
 // request; none means JSON. An error is Problems, and tells of the syntax, of
 // unknown keys and of values at once. A list that is not in the body is nil.
 func DecodeOSUpgrade(contentType string, body []byte) (OSUpgrade, error) {
-	return MergeOSUpgrade(OSUpgrade{}, contentType, body)
+	return decode(contentType, body, OSUpgrade{}, OSUpgrade.Validate)
 }
 
 // MergeOSUpgrade returns the configuration with the lists that are in a body of
-// PATCH in place of its own (AV-4, AV-22). The error is that of DecodeOSUpgrade.
+// PATCH in place of its own, and without those that are null (AV-4, AV-22). The error is
+// that of DecodeOSUpgrade.
 func MergeOSUpgrade(o OSUpgrade, contentType string, body []byte) (OSUpgrade, error) {
-	return decode(contentType, body, o, OSUpgrade.Validate)
+	return merge(o, contentType, body, OSUpgrade.Validate)
 }
 
 // Validate returns everything that is wrong with the values, and nothing when

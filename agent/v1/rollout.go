@@ -36,11 +36,11 @@ var (
 
 // DecodeRollout reads a body and validates it, as DecodeOSUpgrade does.
 func DecodeRollout(contentType string, body []byte) (Rollout, error) {
-	return MergeRollout(Rollout{}, contentType, body)
+	return decode(contentType, body, Rollout{}, Rollout.Validate)
 }
 
-// MergeRollout returns the rollout with the members that are in a body of PATCH
-// in place of its own. The error is that of DecodeRollout.
+// MergeRollout returns the rollout with the changes in a body of PATCH (RFC 7396). The
+// error is that of DecodeRollout.
 func MergeRollout(r Rollout, contentType string, body []byte) (Rollout, error) {
-	return decode(contentType, body, r, Rollout.Validate)
+	return merge(r, contentType, body, Rollout.Validate)
 }

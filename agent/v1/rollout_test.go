@@ -94,9 +94,8 @@ func TestDecodeRolloutTellsOfEverythingAtOnce(t *testing.T) {
 	}
 }
 
-// TestMergeReplacesTheMembersThatAreThere checks each member on its own, and
-// that the others stay.
-func TestMergeReplacesTheMembersThatAreThere(t *testing.T) {
+// TestMerge checks each member on its own, and that the others stay (RFC 7396).
+func TestMerge(t *testing.T) {
 	t.Parallel()
 	for body, change := range map[string]func(*Rollout){
 		`{}`:                                      func(*Rollout) {},
@@ -110,11 +109,16 @@ func TestMergeReplacesTheMembersThatAreThere(t *testing.T) {
 		`{"retry-after": "1h"}`:                   func(r *Rollout) { r.RetryAfter = "1h" },
 		`{"splay": "2h"}`:                         func(r *Rollout) { r.Splay = "2h" },
 		`{"paused": false}`:                       func(r *Rollout) { r.Paused = false },
-		`{"exempt": {"hosts": ["h02"]}}`:          func(r *Rollout) { r.Exempt = &Match{Hosts: []string{"h02"}} },
-		`{"exempt-reboot": {"roles": ["x"]}}`:     func(r *Rollout) { r.ExemptReboot = &Match{Roles: []string{"x"}} },
-		`{"checks": {}}`:                          func(r *Rollout) { r.Checks = &RolloutChecks{} },
-		`{"hooks": {}}`:                           func(r *Rollout) { r.Hooks = &RolloutHooks{} },
-		`{"timeouts": {"reboot": "1h"}}`:          func(r *Rollout) { r.Timeouts = &StepTimeouts{Reboot: "1h"} },
+		`{"exempt": {"hosts": ["h02"]}}`:          func(r *Rollout) { e := *r.Exempt; e.Hosts = []string{"h02"}; r.Exempt = &e },
+		`{"exempt": null}`:                        func(r *Rollout) { r.Exempt = nil },
+		`{"splay": null, "stages": null}`:         func(r *Rollout) { r.Splay, r.Stages = "", nil },
+		`{"timeouts": {"reboot": null}}`:          func(r *Rollout) { e := *r.Timeouts; e.Reboot = ""; r.Timeouts = &e },
+		`{"splya": null}`:                         nil,
+		`{"splay": null, "splay": "1h"}`:          nil,
+		`{"exempt-reboot": {"roles": ["x"]}}`:     func(r *Rollout) { e := *r.ExemptReboot; e.Roles = []string{"x"}; r.ExemptReboot = &e },
+		`{"checks": {}}`:                          func(*Rollout) {},
+		`{"hooks": {}}`:                           func(*Rollout) {},
+		`{"timeouts": {"reboot": "1h"}}`:          func(r *Rollout) { e := *r.Timeouts; e.Reboot = "1h"; r.Timeouts = &e },
 		`{"timeouts": {"reboot": "1h", "x": ""}}`: nil,
 		`{"paused": 1}`:                           nil,
 		`{"hooks": {"drain": {"type": "tcp"}}}`:   nil,

@@ -6,7 +6,12 @@
 // talks to a network, a store or a clock.
 package v1
 
-import "github.com/osupgrade/terraform-provider-osupgrade/agent/document"
+import (
+	"encoding/json"
+	"mime"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/document"
+)
 
 // MaxBody is the largest request body that the API reads, in bytes. A larger
 // one is answered with 413.
@@ -16,6 +21,12 @@ const MaxBody = 1 << 20
 func BodyTypes() []string {
 	return []string{document.JSON, document.YAML, document.XYAML, document.TextYAML}
 }
+
+// JSONPatch is the content type of a list of changes (RFC 6902).
+const JSONPatch = "application/json-patch+json"
+
+// PatchTypes returns the content types of a body of PATCH.
+func PatchTypes() []string { return append(BodyTypes(), document.MergePatch, JSONPatch) }
 
 // Health is the answer of /healthz and /readyz when all is well.
 type Health struct {
@@ -63,6 +74,34 @@ func Answer(p Problems) ErrorBody {
 		body.Errors[i] = Error{Message: problem.String(), Info: ErrorInfo{Field: problem.Field, Value: problem.Value}}
 	}
 	return body
+}
+
+// merge returns a value with the changes of a body (RFC 7396): a member that is null is
+// removed, objects are merged, anything else is replaced. The error is that of decode.
+func merge[T any](now T, contentType string, body []byte, validate func(T) Problems) (T, error) {
+	var none T
+	if media, _, err := mime.ParseMediaType(contentType); err == nil && media == document.MergePatch {
+		contentType = document.JSON
+	}
+	d, err := document.Parse(contentType, body)
+	if err != nil {
+		return none, err
+	}
+	text, err := json.Marshal(now)
+	if err != nil {
+		return none, err
+	}
+	base, err := document.Parse(document.JSON, text)
+	if err != nil {
+		return none, err
+	}
+	d.Over(base)
+	var merged T
+	d.Root().Fill(&merged)
+	if err := d.Err(validate(merged)...); err != nil {
+		return none, err
+	}
+	return merged, nil
 }
 
 // decode replaces the members of a value by those of a body, and validates the result.
