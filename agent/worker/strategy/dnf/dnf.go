@@ -198,12 +198,16 @@ func matches(patterns []string, name string) bool {
 	})
 }
 
-// VersionPaths implements strategy.Watcher.
+// VersionPaths implements strategy.Watcher. It names the database of rpm and not its folder:
+// to read an SQLite database writes its shared memory, rpmdb.sqlite-shm, which would have it
+// read again and again.
 func (s *Strategy) VersionPaths() []string {
 	paths := osinfo.Paths(string(s.host))
-	for _, name := range []string{"/var/lib/rpm", "/usr/lib/sysimage/rpm"} {
-		if s.host.Exists(name) {
-			paths = append(paths, s.host.Path(name))
+	for _, folder := range []string{"/var/lib/rpm", "/usr/lib/sysimage/rpm"} {
+		for _, name := range []string{"rpmdb.sqlite", "Packages.db", "Packages"} {
+			if file := filepath.Join(folder, name); s.host.Exists(file) {
+				paths = append(paths, s.host.Path(file))
+			}
 		}
 	}
 	return paths

@@ -96,6 +96,7 @@ type Strategy struct {
 var (
 	_ strategy.Strategy  = (*Strategy)(nil)
 	_ strategy.Confirmer = (*Strategy)(nil)
+	_ strategy.Watcher   = (*Strategy)(nil)
 )
 
 // New checks the options.
@@ -213,6 +214,19 @@ func (s *Strategy) Versions(ctx context.Context) (map[string]string, error) {
 	systems, err := now.versions()
 	maps.Copy(versions, systems)
 	return versions, err
+}
+
+// VersionPaths implements strategy.Watcher: a deployment, staged or not, is an entry of a
+// folder, and which one is the first to boot is a link in /ostree.
+func (s *Strategy) VersionPaths() []string {
+	paths := osinfo.Paths(s.o.root)
+	folders, _ := filepath.Glob(filepath.Join(s.o.root, "ostree/deploy/*/deploy")) // The pattern is right.
+	for _, folder := range append(folders, filepath.Join(s.o.root, "ostree")) {
+		if info, err := os.Stat(folder); err == nil && info.IsDir() {
+			paths = append(paths, folder)
+		}
+	}
+	return paths
 }
 
 // why is why an upgrade takes a reboot.

@@ -76,6 +76,7 @@ type Strategy struct {
 var (
 	_ strategy.Strategy  = (*Strategy)(nil)
 	_ strategy.Confirmer = (*Strategy)(nil)
+	_ strategy.Watcher   = (*Strategy)(nil)
 )
 
 // sha256Text is a SHA-256 in hexadecimal.
@@ -175,6 +176,56 @@ func (s *Strategy) Versions(ctx context.Context) (versions map[string]string, er
 		return err
 	})
 	return versions, err
+}
+
+// VersionPaths implements strategy.Watcher.
+func (s *Strategy) VersionPaths() []string {
+	paths := osinfo.Paths(s.o.root)
+	for _, name := range []string{"etc/rauc/system.conf", "run/rauc/system.conf", "usr/lib/rauc/system.conf"} {
+		conf, err := os.ReadFile(filepath.Join(s.o.root, name))
+		if err != nil {
+			continue
+		}
+		for _, file := range statusFiles(string(conf)) {
+			// What has no folder cannot be watched.
+			if path := filepath.Join(s.o.root, file); isFolder(filepath.Dir(path)) {
+				paths = append(paths, path)
+			}
+		}
+		break
+	}
+	return paths
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// statusFiles returns the files that RAUC writes when a slot has another version or is
+// marked, by its system.conf. Without any it keeps the status in the slots themselves, of
+// which another one than the running is not mounted.
+func statusFiles(conf string) (files []string) {
+	section := ""
+	for line := range strings.Lines(conf) {
+		line = strings.TrimSpace(line)
+		if name, is := strings.CutPrefix(line, "["); is {
+			section = strings.TrimSuffix(name, "]")
+			continue
+		}
+		key, value, _ := strings.Cut(line, "=")
+		value = strings.TrimSpace(value)
+		if section != "system" || !filepath.IsAbs(value) {
+			continue
+		}
+		switch strings.TrimSpace(key) {
+		case "statusfile", "grubenv":
+			files = append(files, value)
+		case "data-directory":
+			files = append(files, filepath.Join(value, "central.raucs"))
+		}
+	}
+	return files
 }
 
 // Plan returns what the bundle changes, if its version is known without a download.
