@@ -7,10 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/inventory"
 )
@@ -179,6 +183,57 @@ func TestWatch(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Error("it does not end")
 	}
+}
+
+// TestWatchTellsOfAddresses checks that the kernel tells of an interface that gets an
+// address: in a network of its own, so that this machine keeps its own.
+func TestWatchTellsOfAddresses(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("a network of its own needs root")
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended, told := make(chan error, 1), make(chan struct{}, 100)
+	go func() {
+		runtime.LockOSThread() // And never unlock: the thread ends with its network.
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			ended <- err
+			return
+		}
+		var once sync.Once
+		ended <- Machine{"/"}.Watch(ctx, func() {
+			begun := false
+			once.Do(func() { begun = true })
+			if !begun {
+				told <- struct{}{}
+			} else if err := loopbackUp(); err != nil { // On this thread, when the watch has begun.
+				t.Error(err)
+			}
+		})
+	}()
+	select {
+	case <-told:
+	case err := <-ended:
+		t.Fatalf("it ends with %v", err)
+	case <-time.After(10 * time.Second):
+		t.Error("an interface came up, and nobody tells")
+	}
+	stop()
+	<-ended
+}
+
+// loopbackUp brings up the loopback of the network of this thread, which gets its addresses.
+func loopbackUp() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return err
+	}
+	lo, err := unix.NewIfreq("lo")
+	if err == nil {
+		lo.SetUint16(unix.IFF_UP)
+		err = unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
+	}
+	return errors.Join(err, unix.Close(fd))
 }
 
 // TestIsHardware checks which events of devices count.
