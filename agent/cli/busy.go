@@ -121,12 +121,10 @@ func exitOf(err error) error {
 	return exitStatus(failed.ExitCode())
 }
 
-// list prints the leases. It does not know the worker's limit nor when the worker saw each
-// of them first, and says so where that matters.
+// list prints the leases as the worker of this host counts them.
 func (c *busyCommand) list(out io.Writer) error {
 	now := time.Now()
-	folder := busy.Folder{Dir: c.BusyDir, Limit: busy.DefaultLimit, Log: slog.New(slog.DiscardHandler)}
-	all, err := folder.List(now)
+	all, err := busy.Recall(c.BusyDir, busy.DefaultLimit, slog.New(slog.DiscardHandler)).List(now)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/busy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/simulated"
 )
 
@@ -42,11 +43,13 @@ type host struct {
 	// watchFiles tells the worker when somebody edits the packages of the host; nil
 	// when there are too many hosts.
 	watchFiles func(context.Context, []string, func()) error
+	// busy are its busy leases, as those of a real host; nil when there are too many hosts.
+	busy worker.Busy
 }
 
-// mostWatched is the number of hosts up to which their files are watched: each watch
-// takes one of the 128 that the kernel gives a user.
-const mostWatched = 50
+// mostWatched is the number of hosts up to which their files are watched: each of the two
+// watches takes one of the 128 that the kernel gives a user.
+const mostWatched = 40
 
 // openHost opens the folder DIR/hosts/NAME, with the host's own credentials.
 func (d *Dev) openHost(_ context.Context, o Options, name string) (*host, error) {
@@ -62,6 +65,7 @@ func (d *Dev) openHost(_ context.Context, o Options, name string) (*host, error)
 	h := &host{tenant: o.Tenant, name: name, dir: dir, version: o.Version, machine: machine, key: key, server: d.site.Server(), log: o.Log}
 	if o.Hosts <= mostWatched {
 		h.watchFiles = filewatch.Watch
+		h.busy = &busy.Folder{Dir: filepath.Join(dir, "busy"), Limit: busy.DefaultLimit, Log: o.Log}
 	}
 	return h, nil
 }
@@ -120,7 +124,7 @@ func (h *host) up(ctx context.Context) (simulated.Event, error) {
 		HostLog: hostLog, Strategy: h.machine, Machine: h.machine,
 		Limits: worker.Limits{Step: stepLimit, Reboot: rebootLimit}, Log: h.log, Watch: h.watchFiles,
 		Role: "simulated", Labels: map[string]string{"ring": ring(h.name)},
-		Checks: checks, Inventory: hardware{},
+		Checks: checks, Inventory: hardware{}, Busy: h.busy,
 		SelfCheck: func(ctx context.Context) message.SelfReport {
 			return message.NewSelfReport(checks.Installed(), h.machine.Detect(ctx))
 		},

@@ -93,7 +93,9 @@ var (
 	// Download says what a strategy has downloaded, and how much of it is on disk.
 	Download = Kind{"download", 1}
 	// Busy is a busy lease, by which a program says that its host is not to be upgraded now.
-	Busy = Kind{"busy lease", 1}
+	// BusySeen is what a worker has seen of them.
+	Busy     = Kind{"busy lease", 1}
+	BusySeen = Kind{"seen busy leases", 1}
 	// Step is the request to a program that carries out a step of a host.
 	Step = Kind{"request of a step", 1}
 	// Simulated is a file of a simulated host.

@@ -52,6 +52,8 @@ const (
 	// maxSize bounds a file, in bytes, and maxFiles how many are read.
 	maxSize  = 4096
 	maxFiles = 100
+	// maxSeen bounds the file of what the worker has seen of them: a name has 255 bytes.
+	maxSeen = 64 << 10
 )
 
 // file is what there is of a file before it is judged.
@@ -67,6 +69,9 @@ type file struct {
 	first time.Time
 }
 
+// isTrusted reports whether a file belongs to root or to the user self.
+func (f file) isTrusted(self int) bool { return f.owner == 0 || f.owner == self }
+
 // judge decides how a file counts for a worker that runs as the user self. No file counts
 // for longer than the limit from when it was first seen, whatever it says. A file that is
 // somebody else's never counts; one that cannot be read counts until the limit, because
@@ -78,7 +83,7 @@ func judge(f file, limit time.Duration, self int) Found {
 	case !f.mode.IsRegular():
 		found.Problem = fmt.Errorf("busy lease %s does not count: it is no regular file; write a file of JSON", f.name)
 		return found
-	case f.owner != 0 && f.owner != self:
+	case !f.isTrusted(self):
 		found.Problem = fmt.Errorf("busy lease %s does not count: it belongs to user %d; it should belong to root or to the worker's user %d", f.name, f.owner, self)
 		return found
 	}

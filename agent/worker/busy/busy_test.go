@@ -131,6 +131,51 @@ func TestFirstSeen(t *testing.T) {
 	}
 }
 
+// TestSeenBefore checks that a worker which starts again knows when it saw a file first,
+// though that was written again meanwhile, and that who lists the files knows its limit.
+func TestSeenBefore(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "busy")
+	hostile := func() error {
+		return os.WriteFile(filepath.Join(dir, "hostile"), []byte(`{"format":1,"reason":"for ever","until":"2999-01-01T00:00:00Z"}`), 0o600)
+	}
+	folder := func(limit time.Duration) *Folder {
+		return &Folder{Dir: dir, Limit: limit, Log: slog.New(slog.DiscardHandler)}
+	}
+	if folder(time.Hour).Now() != nil {
+		t.Fatal("a host without the folder is busy")
+	}
+	if err := errors.Join(os.Mkdir(dir, 0o700), hostile()); err != nil {
+		t.Fatal(err)
+	}
+	before := folder(time.Hour).Now()
+	if before == nil {
+		t.Fatal("the host is not busy")
+	}
+	later := time.Now().Add(30 * time.Minute)
+	if err := errors.Join(hostile(), os.Chtimes(filepath.Join(dir, "hostile"), later, later)); err != nil {
+		t.Fatal(err)
+	}
+	if after := folder(time.Hour).Now(); after == nil || !after.Until.Equal(before.Until) {
+		t.Errorf("it was busy until %s, and for a worker that starts again until %s", before.Until, after)
+	}
+	all, err := Recall(dir, 9*time.Hour, nil).List(time.Now())
+	if err != nil || len(all) != 1 || !all[0].Ends.Truncate(time.Second).Equal(before.Until) {
+		t.Errorf("it is listed as %+v, %v", all, err)
+	}
+	for name, text := range map[string]string{"damaged": "{", "of a newer format": `{"format":9}`, "without a limit": `{"format":1}`, "huge": strings.Repeat(" ", maxSeen) + `{"format":1,"limit-nanoseconds":1}`} {
+		if err := os.WriteFile(filepath.Join(dir, seenFile), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := Recall(dir, 9*time.Hour, nil); got.Limit != 9*time.Hour || got.first != nil {
+			t.Errorf("of a file that is %s it has %s and %v", name, got.Limit, got.first)
+		}
+		if folder(time.Hour).Now() == nil {
+			t.Errorf("with a file that is %s the host is not busy", name)
+		}
+	}
+}
+
 // TestFolder checks what is read of a folder: no hidden files, no more than there may be,
 // and a pipe or a link holds nobody up.
 func TestFolder(t *testing.T) {

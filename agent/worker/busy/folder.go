@@ -1,6 +1,7 @@
 package busy
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -32,6 +33,52 @@ type Folder struct {
 	// first is when each file was first seen, told the problem of each that was logged.
 	first map[string]time.Time
 	told  map[string]string
+	// kept is what is in the file of what was seen, or is not to be tried again.
+	kept []byte
+}
+
+// seenFile has what the worker has seen, for its next start and for who lists the leases. A
+// dot begins its name: it is no lease.
+const seenFile = ".seen.json"
+
+// seen is its content.
+type seen struct {
+	Limit time.Duration        `json:"limit-nanoseconds"`
+	First map[string]time.Time `json:"first,omitempty"`
+}
+
+// Recall returns the folder as its worker sees it; as one that has this limit if no worker
+// has seen it, or one whose file cannot be read.
+func Recall(dir string, limit time.Duration, log *slog.Logger) *Folder {
+	f := &Folder{Dir: dir, Limit: limit, Log: log}
+	if was, some := recall(dir); some {
+		f.Limit, f.first = was.Limit, was.First
+	}
+	return f
+}
+
+func recall(dir string) (was seen, some bool) {
+	found, is := open(filepath.Join(dir, seenFile))
+	if !is || !found.isTrusted(os.Geteuid()) || found.err != nil || found.size > maxSeen {
+		return seen{}, false
+	}
+	err := format.BusySeen.Decode(found.body, &was)
+	return was, err == nil && was.Limit > 0
+}
+
+// keep writes what was seen if it is not there already. The folder lasts until the next boot,
+// as the leases do.
+func (f *Folder) keep() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	body, err := format.BusySeen.Encode(seen{f.Limit, f.first})
+	if err != nil || bytes.Equal(body, f.kept) || f.kept == nil && len(f.first) == 0 {
+		return
+	}
+	f.kept = body
+	if err := durable.WriteFile(filepath.Join(f.Dir, seenFile), body, 0o644); err != nil {
+		f.Log.Warn("cannot keep when the busy leases were first seen: a worker that starts again goes by the times of the files", "error", err)
+	}
 }
 
 // List returns the files by name, each as it counts. A folder that does not exist is
@@ -43,7 +90,7 @@ func (f *Folder) List(now time.Time) ([]Found, error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	before := f.first
+	before := f.seenBefore()
 	f.first = map[string]time.Time{}
 	var all []Found
 	for _, entry := range entries {
@@ -58,8 +105,8 @@ func (f *Folder) List(now time.Time) ([]Found, error) {
 		if !is {
 			continue
 		}
-		// A worker that was started again has not seen the file before, and goes by its
-		// time. A file that is written again is no new one: it cannot last for ever.
+		// A file that is written again is no new one: it cannot last for ever. What nobody
+		// has seen before goes by its own time.
 		if first, seen := before[found.name]; seen {
 			found.first = first
 		}
@@ -68,6 +115,15 @@ func (f *Folder) List(now time.Time) ([]Found, error) {
 		all = append(all, judge(found, f.Limit, os.Geteuid()))
 	}
 	return all, nil
+}
+
+// seenBefore is when files were first seen, also by the worker that ran before this one.
+func (f *Folder) seenBefore() map[string]time.Time {
+	if f.first == nil {
+		was, _ := recall(f.Dir)
+		return was.First
+	}
+	return f.first
 }
 
 // open reads a file; false if it is gone.
@@ -81,7 +137,7 @@ func open(path string) (file, bool) {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		found.owner = int(stat.Uid)
 	}
-	if !found.mode.IsRegular() || found.size > maxSize {
+	if !found.mode.IsRegular() || found.size > maxSeen {
 		return found, true
 	}
 	// It may have become a pipe or a link meanwhile, on which a worker must not hang.
@@ -107,7 +163,7 @@ func readSame(opened *os.File, looked fs.FileInfo) (body []byte, err error) {
 	case !os.SameFile(is, looked):
 		return nil, errors.New("it is being replaced")
 	}
-	return io.ReadAll(io.LimitReader(opened, maxSize+1))
+	return io.ReadAll(io.LimitReader(opened, maxSeen+1))
 }
 
 // Now returns why the host is not to be upgraded now; nil when it may be. Each problem is
@@ -119,6 +175,7 @@ func (f *Folder) Now() *message.NotNow {
 		all = append(all, Found{Name: f.Dir, Problem: err})
 	}
 	f.logProblems(all)
+	f.keep()
 	return NotNow(all, now)
 }
 
