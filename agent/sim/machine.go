@@ -57,6 +57,12 @@ type machine struct {
 	// back is the run whose rollback waits for a boot after backAt.
 	back   uint64
 	backAt int
+	// release is the system that runs, staged the one that the next boot starts, gaveUp the
+	// one that did not start; confirmed is the last boot whose system was confirmed.
+	release, staged, gaveUp string
+	confirmed               int
+	// rejected are the releases that each of its workers has on disk as given up.
+	rejected map[string]map[string]bool
 	// drained is the run that drained it; 0 while it is in service.
 	drained uint64
 	// cloned tells that it was cloned, or is a clone; removed that nobody starts it
@@ -80,6 +86,8 @@ type traits struct {
 	reboots, inside bool
 	// survives tells that an upgrade goes on when the worker dies.
 	survives bool
+	// counts tells that the machine has two systems, and goes back by itself.
+	counts bool
 	// rollsBack tells that an upgrade can be rolled back.
 	rollsBack bool
 	// bootsBack tells that the old system runs after a reboot.
@@ -94,10 +102,12 @@ type traits struct {
 
 // job is an upgrade that runs.
 type job struct {
-	run  uint64
-	stop context.CancelFunc
-	done chan struct{}
-	err  error
+	run uint64
+	// system is the release of the system that it installs; empty if it installs none.
+	system string
+	stop   context.CancelFunc
+	done   chan struct{}
+	err    error
 }
 
 // setPower switches the power and wakes whoever waits for that, with the world's
@@ -141,10 +151,15 @@ func (m *machine) cutPower(why string) {
 // start boots the machine. The kernel has a new boot id.
 func (m *machine) start() {
 	m.w.mu.Lock()
+	staged := m.staged != ""
+	m.w.mu.Unlock()
+	fails := staged && m.w.fault("a new system does not start", m.name)
+	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
 	if m.up || m.removed {
 		return
 	}
+	m.startSystem(fails)
 	m.boot++
 	m.pending, m.stuck = 0, false
 	for reason := range m.busy { // Busy leases do not outlive a boot.
@@ -203,7 +218,7 @@ func (m *machine) upgrade(ctx context.Context, j *job) {
 	if ctx.Err() == nil && m.up {
 		m.installed[j.run]++
 		if m.traits.reboots {
-			m.pending = j.run
+			m.pending, m.staged = j.run, j.system
 		}
 		w.note("%s is upgraded for run %d", name, j.run)
 		w.oracle.Installed(name, j.run, m.traits.reboots)

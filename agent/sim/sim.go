@@ -124,14 +124,16 @@ func (w *World) addMachine(name string) {
 	m := &machine{
 		w: w, name: name, host: name, clock: &clock{}, link: newLink(), up: true, powered: make(chan struct{}), boot: 1,
 		role: one(d, "role of "+name, "web", "db"), labels: map[string]string{"ring": one(d, "ring of "+name, "0", "1", "2")},
-		installed: map[uint64]int{}, undone: map[uint64]bool{},
+		installed: map[uint64]int{}, undone: map[uint64]bool{}, release: "r0", rejected: map[string]map[string]bool{},
 		busy: map[string]time.Time{}, busyChanged: make(chan struct{}),
 		traits: traits{
 			reboots: d.chance("reboots/"+name, 0.6), inside: d.chance("inside/"+name, 0.25), survives: d.chance("survives/"+name, 0.4),
+			counts:    d.chance("counts/"+name, 0.5),
 			rollsBack: d.chance("rolls back/"+name, 0.5), bootsBack: d.chance("boots back/"+name, 0.5), second: d.chance("second/"+name, 0.15), byzantine: d.chance("byzantine/"+name, 0.1),
 			step: d.span("step/"+name, 500*time.Millisecond, 15*time.Second),
 		},
 	}
+	m.traits.counts = m.traits.counts && m.traits.reboots
 	w.machines[name] = m
 	w.inOrder = append(w.inOrder, m)
 	w.clocks = append(w.clocks, m.clock)

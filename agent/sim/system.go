@@ -47,11 +47,6 @@ func (s system) Plan(context.Context, strategy.Job) (message.Plan, error) {
 	return message.Plan{}, strategy.ErrNoPlan
 }
 
-// planOf is the plan of a run: the run itself is what is installed.
-func planOf(run uint64) message.Plan {
-	return message.Plan{Changes: []message.Change{{Name: "run", To: fmt.Sprint(run)}}}
-}
-
 // Prepare implements strategy.Strategy.
 func (s system) Prepare(ctx context.Context, job strategy.Job) (message.Plan, error) {
 	if s.p.dead() {
@@ -74,12 +69,12 @@ func (s system) Prepare(ctx context.Context, job strategy.Job) (message.Plan, er
 	}
 	s.m.w.note("%s is prepared for run %d", s.m.name, job.Run)
 	s.m.w.oracle.Prepared(s.m.name, job.Run)
-	return planOf(job.Run), nil
+	return s.m.withhold(s.p.name, job), nil
 }
 
 // checkPlan checks that a step has the plan of its run.
 func (s system) checkPlan(job strategy.Job) error {
-	if want := planOf(job.Run); !slices.Equal(job.Plan.Changes, want.Changes) {
+	if want := (message.Change{Name: "run", To: fmt.Sprint(job.Run)}); !slices.Contains(job.Plan.Changes, want) {
 		return fmt.Errorf("sim: run %d is to be carried out by the plan %v", job.Run, job.Plan.Changes)
 	}
 	return nil
@@ -109,7 +104,7 @@ func (s system) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome
 	if s.m.w.fault("upgrade finds a lock", s.m.name) {
 		return 0, errLocked
 	}
-	j := s.begin(job.Run)
+	j := s.begin(job)
 	if err := s.await(ctx, j); err != nil {
 		return 0, err
 	}
@@ -117,7 +112,8 @@ func (s system) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outcome
 }
 
 // begin starts the package manager.
-func (s system) begin(run uint64) *job {
+func (s system) begin(of strategy.Job) *job {
+	run := of.Run
 	s.m.w.mu.Lock()
 	defer s.m.w.mu.Unlock()
 	s.m.w.note("%s begins to upgrade for run %d", s.m.name, run)
@@ -125,7 +121,7 @@ func (s system) begin(run uint64) *job {
 		s.m.w.violated("%s upgrades for run %d, and is busy since %s", s.m.name, run, since)
 	}
 	s.m.w.oracle.UpgradeBegins(s.m.name, s.p.name, run)
-	j := &job{run: run, done: make(chan struct{})}
+	j := &job{run: run, system: systemOf(of.Plan), done: make(chan struct{})}
 	ctx, cancel := context.WithCancel(s.m.w.ctx)
 	j.stop = cancel
 	s.m.job = j
@@ -223,7 +219,7 @@ func (s system) Rollback(ctx context.Context, job strategy.Job) (strategy.Outcom
 	}
 	s.m.undone[job.Run] = true
 	if s.m.pending == job.Run {
-		s.m.pending = 0
+		s.m.pending, s.m.staged = 0, ""
 	}
 	s.m.w.oracle.RolledBack(s.m.name, job.Run)
 	return strategy.Done, nil

@@ -163,5 +163,8 @@ func (w *World) writeFile(m *machine, p *process, path string, data []byte, mode
 		p.run = w.oracle.Journal(m.name, p.name, data)
 		w.note("%s writes %s", p.name, data)
 	}
+	if filepath.Base(path) == "boots.json" {
+		m.keepsBoots(p.name, data)
+	}
 	return os.WriteFile(path, data, mode)
 }

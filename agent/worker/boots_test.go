@@ -213,6 +213,33 @@ func TestMachineFallsBack(t *testing.T) {
 	}
 }
 
+// TestUpgradeThatRebootsFallsBack checks that an upgrade whose own reboot ends in the system
+// before it is not begun again: the machine has given its version up.
+func TestUpgradeThatRebootsFallsBack(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		calls := r.spied(nil)
+		r.bear()
+		r.prepare()
+		expect(r, message.Prepare, message.Done)
+		if err := r.host.SetFaults(map[string]string{"reboot": "fall-back"}); err != nil {
+			t.Fatal(err)
+		}
+		r.dieAt, r.visit = "after upgrade", r.visits["after upgrade"]+1
+		r.command(11, message.Upgrade)
+		r.life(func() bool { return false })
+		if phase := r.journal().Phase; phase != Upgrading {
+			t.Fatalf("the worker was killed in phase %s", phase)
+		}
+		r.boot()
+		expect(r, message.Upgrade, "the machine started 6.1.1, gave it up and went back to 6.1.0 by itself; rolled back")
+		r.idle()
+		if n := r.effects("upgrade"); n != 1 || !slices.Contains(*calls, "confirm 6.1.0 not 6.1.1") {
+			t.Errorf("it was upgraded %d times; the calls are %q", n, *calls)
+		}
+	})
+}
+
 // TestRejectedVersion checks that the version that the machine gave up is held back in
 // the next run, and offered again once somebody accepts it.
 func TestRejectedVersion(t *testing.T) {

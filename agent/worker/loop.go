@@ -251,6 +251,12 @@ func (w *Worker) call(ctx context.Context, do Do) (strategy.Outcome, error) {
 		}
 		return w.callUpgrade(ctx, do, job, w.Strategy.Upgrade)
 	case DoResume:
+		// An upgrade may reboot the machine by itself. What that gave up is not installed again.
+		if w.journal.BootID != w.bootID {
+			if _, err := w.started(ctx); err != nil {
+				return 0, err
+			}
+		}
 		return w.callUpgrade(ctx, do, job, w.Strategy.Resume)
 	case DoVerify:
 		return 0, w.callVerify(ctx, job)
@@ -286,15 +292,22 @@ func (w *Worker) callUpgrade(ctx context.Context, do Do, job strategy.Job, upgra
 	return outcome, w.nothingMissing(ctx, job)
 }
 
+// started returns which system has started. It is an error that the machine has given one up
+// since the last boot that was judged.
+func (w *Worker) started(ctx context.Context) (strategy.Boot, error) {
+	boot, err := w.booted(ctx)
+	if err == nil && boot.Failed != "" && w.boots.Judged != w.bootID {
+		err = strategy.Fail(message.Boot, &fellBackError{boot})
+	}
+	return boot, err
+}
+
 // callVerify checks the upgraded host: first that it has its plan, then that it is
 // well.
 func (w *Worker) callVerify(ctx context.Context, job strategy.Job) error {
-	boot, err := w.booted(ctx)
-	switch {
-	case err != nil:
+	boot, err := w.started(ctx)
+	if err != nil {
 		return err
-	case boot.Failed != "" && w.boots.Judged != w.bootID:
-		return strategy.Fail(message.Boot, &fellBackError{boot})
 	}
 	if err := w.nothingMissing(ctx, job); err != nil {
 		return err

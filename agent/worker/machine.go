@@ -254,13 +254,10 @@ func (j Journal) after(done Do, outcome strategy.Outcome, err error, now time.Ti
 }
 
 func (j Journal) afterUpgrade(outcome strategy.Outcome, err error, now time.Time) Journal {
-	lost := (*planLostError)(nil)
+	if err != nil {
+		return j.afterFailure(err)
+	}
 	switch {
-	case errors.As(err, &lost):
-		// A rollback would have no plan either.
-		return j.answer("", err)
-	case err != nil:
-		return j.rollBack(err)
 	case outcome == strategy.Done:
 		j.Phase = Verifying
 		return j
@@ -275,6 +272,14 @@ func (j Journal) afterUpgrade(outcome strategy.Outcome, err error, now time.Time
 }
 
 func (j Journal) afterVerify(err error) Journal {
+	if err != nil {
+		return j.afterFailure(err)
+	}
+	return j.answer(message.Done, nil)
+}
+
+// afterFailure rolls an upgrade back, unless that has been done or would have no plan.
+func (j Journal) afterFailure(err error) Journal {
 	lost, fellBack := (*planLostError)(nil), (*fellBackError)(nil)
 	switch {
 	case errors.As(err, &fellBack):
@@ -282,10 +287,8 @@ func (j Journal) afterVerify(err error) Journal {
 		return j.answer("", strategy.Fail(strategy.ClassOf(err), errors.New(message.RolledBack(err.Error()))))
 	case errors.As(err, &lost):
 		return j.answer("", err)
-	case err != nil:
-		return j.rollBack(err)
 	}
-	return j.answer(message.Done, nil)
+	return j.rollBack(err)
 }
 
 func (j Journal) rollBack(cause error) Journal {

@@ -1,0 +1,142 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
+)
+
+// A machine with two systems starts the new one after an upgrade, and goes back by itself
+// when that does not start. It counts: until somebody marks the new system as bad, it tries
+// that again with each start.
+
+var _ strategy.Confirmer = system{}
+
+// releaseLasts is how long the repository offers a release of the system.
+const releaseLasts = 6 * time.Minute
+
+// offered is the release of the system that the repository offers.
+func (w *World) offered() string { return fmt.Sprintf("r%d", time.Since(w.begun)/releaseLasts+1) }
+
+// systemName is what a plan calls the system as a whole.
+const systemName = "system"
+
+// planOf is the plan of a run: the run itself is installed, and the system that the
+// repository offers, unless that runs already. The world's lock is held.
+func (m *machine) planOf(run uint64) message.Plan {
+	plan := message.Plan{Changes: []message.Change{{Name: "run", To: fmt.Sprint(run)}}}
+	if to := m.w.offered(); m.traits.counts && to != m.release {
+		plan.Changes = append(plan.Changes, message.Change{Name: systemName, From: m.release, To: to})
+	}
+	return plan
+}
+
+// systemOf is the release of the system in a plan; empty when it has none.
+func systemOf(plan message.Plan) string {
+	for _, c := range plan.Changes {
+		if c.Name == systemName {
+			return c.To
+		}
+	}
+	return ""
+}
+
+// startSystem decides which system starts, with the world's lock held. fails tells that a
+// new one does not.
+func (m *machine) startSystem(fails bool) {
+	staged := m.staged
+	m.staged = ""
+	if m.confirmed == m.boot { // The start before this one.
+		m.gaveUp = ""
+	}
+	if staged == "" || m.undone[m.pending] || m.pending == 0 {
+		return
+	}
+	if !fails {
+		m.release, m.gaveUp = staged, ""
+		return
+	}
+	m.gaveUp = staged
+	m.undone[m.pending] = true
+	m.w.note("%s gives %s up and goes back to %s", m.name, staged, m.release)
+	m.w.oracle.RolledBack(m.name, m.pending)
+}
+
+// Booted implements strategy.Confirmer.
+func (s system) Booted(context.Context) (strategy.Boot, error) {
+	if s.m.w.fault("booted cannot be had", s.m.name) {
+		return strategy.Boot{}, errors.New("sim: the boot loader cannot be read")
+	}
+	s.m.w.mu.Lock()
+	defer s.m.w.mu.Unlock()
+	if s.p.dead() {
+		return strategy.Boot{}, errDead
+	}
+	if !s.m.traits.counts {
+		return strategy.Boot{}, nil
+	}
+	return strategy.Boot{Running: s.m.release, Failed: s.m.gaveUp}, nil
+}
+
+// Confirm implements strategy.Confirmer. A system is confirmed only once it is on disk which
+// one failed: it would be offered again.
+func (s system) Confirm(_ context.Context, boot strategy.Boot) error {
+	if s.m.w.fault("confirm fails", s.m.name) {
+		return errors.New("sim: the boot loader cannot be written")
+	}
+	s.m.w.mu.Lock()
+	defer s.m.w.mu.Unlock()
+	if s.p.dead() {
+		return errDead
+	}
+	if want := (strategy.Boot{Running: s.m.release, Failed: s.m.gaveUp}); boot != want {
+		s.m.w.violated("%s confirms %+v, and has started %+v", s.m.name, boot, want)
+	}
+	if boot.Failed != "" && !s.m.rejected[s.p.name][boot.Failed] {
+		s.m.w.violated("%s confirms %s, and has not kept that %s failed", s.m.name, boot.Running, boot.Failed)
+	}
+	s.m.w.count("systems confirmed")
+	s.m.confirmed = s.m.boot
+	return nil
+}
+
+// keepsBoots notes which releases a worker has on disk as given up, with the world's lock
+// held.
+func (m *machine) keepsBoots(worker string, data []byte) {
+	var kept struct {
+		Boots struct {
+			Rejected []struct {
+				Version string `json:"version"`
+			} `json:"rejected"`
+		} `json:"boots"`
+	}
+	if err := json.Unmarshal(data, &kept); err != nil {
+		m.w.violated("%s writes boots that cannot be read: %v", worker, err)
+		return
+	}
+	if m.rejected[worker] == nil {
+		m.rejected[worker] = map[string]bool{}
+	}
+	for _, r := range kept.Boots.Rejected {
+		m.rejected[worker][r.Version] = true
+	}
+}
+
+// withhold judges that a worker knows that the release which is offered failed on this
+// machine, and returns the plan without it, with the world's lock held.
+func (m *machine) withhold(worker string, job strategy.Job) message.Plan {
+	plan := m.planOf(job.Run)
+	kept := plan.Withhold(job.Rejected, "rolled back")
+	if to := systemOf(kept); m.rejected[worker][to] {
+		m.w.violated("%s is offered %s for run %d again, which it has given up", m.name, to, job.Run)
+	}
+	if systemOf(kept) != systemOf(plan) {
+		m.w.count("releases withheld")
+	}
+	return kept
+}
