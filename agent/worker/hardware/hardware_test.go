@@ -219,7 +219,9 @@ func TestWatchTellsOfAddresses(t *testing.T) {
 		t.Error("an interface came up, and nobody tells")
 	}
 	stop()
-	<-ended
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("it ends with %v", err)
+	}
 }
 
 // loopbackUp brings up the loopback of the network of this thread, which gets its addresses.
