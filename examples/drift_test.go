@@ -10,9 +10,11 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest/realagent"
 )
 
 // watched is a configuration whose plan is never empty: an output moves, and a data source
@@ -115,12 +117,16 @@ func (p pipeline) run(t *testing.T) (failed, output, issue string) {
 
 // driftWorkflow: an issue is open from the time that something has drifted until it has not,
 // although the exit code of each plan is 2; and no issue says what nobody knows.
-func driftWorkflow(t *testing.T, server acctest.Server) {
+func driftWorkflow(t *testing.T, site realagent.Site) {
+	server := site.Server
 	server.Tenant = "drift"
 	p := newPipeline(t, server)
+	admin := p.Env
+	viewer := append(append([]string{}, admin...), "OSUPGRADE_TOKEN="+site.TokenOf(t, "drift", access.Viewer))
 	p.Run(t, 0, "init", "-no-color")
 	p.Run(t, 0, "apply", "-auto-approve", "-no-color")
 	p.Run(t, 2, "plan", "-detailed-exitcode", "-no-color")
+	p.Env = viewer
 	failed, out, issue := p.run(t)
 	if failed != "" || issue != "" || !strings.Contains(out, `The status is "idle".`) {
 		t.Fatalf("nothing has drifted, and a check fails: step %q failed, the issue is %q:\n%s", failed, issue, out)
@@ -141,17 +147,18 @@ func driftWorkflow(t *testing.T, server acctest.Server) {
 		t.Errorf("want one issue that is edited, not %q", calls)
 	}
 
-	env := p.Env
-	p.Env = append(append([]string{}, env...), "OSUPGRADE_TOKEN=osu_wrong")
+	p.Env = append(append([]string{}, admin...), "OSUPGRADE_TOKEN=osu_wrong")
 	if failed, out, issue = p.run(t); failed != "plan" || issue == "" || !strings.Contains(out, "osupgrade-agent credentials token") {
 		t.Errorf("with a wrong token step %q failed, the issue is %q:\n%s", failed, issue, out)
 	}
-	p.Env = env
 
+	p.Env = admin
 	p.Run(t, 0, "apply", "-auto-approve", "-no-color")
+	p.Env = viewer
 	if failed, out, issue = p.run(t); failed != "" || issue != "" {
 		t.Errorf("the drift is gone: step %q failed, the issue is %q:\n%s", failed, issue, out)
 	}
+	p.Env = admin
 	p.Run(t, 0, "destroy", "-auto-approve", "-no-color")
 	gone(t, server, server.Tenant)
 }

@@ -17,13 +17,13 @@ import (
 // plan, apply, a plan without a difference, destroy. All use one site, a tenant each.
 func TestModules(t *testing.T) {
 	t.Parallel()
-	server := realagent.StartSite(t, "fleet", "acme", "stores-north", "stores-south", "warehouse", "drift")
-	for name, test := range map[string]func(*testing.T, acctest.Server){
+	site := realagent.StartSite(t, "fleet", "acme", "stores-north", "stores-south", "warehouse", "drift")
+	for name, test := range map[string]func(*testing.T, realagent.Site){
 		"fleet": fleetModule, "tenants": tenantsModule, "import": importModule, "drift": driftWorkflow,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, server)
+			test(t, site)
 		})
 	}
 }
@@ -62,7 +62,8 @@ func live(t *testing.T, w *acctest.Workspace) string {
 
 // fleetModule runs the tests that the module brings along, and the module from a root
 // that uses it.
-func fleetModule(t *testing.T, server acctest.Server) {
+func fleetModule(t *testing.T, site realagent.Site) {
+	server := site.Server
 	server.Tenant = "fleet"
 	w := module(t, server, "fleet")
 	if out := w.Run(t, 0, "test", "-no-color"); !strings.Contains(out, " 7 passed, 0 failed") {
@@ -102,7 +103,8 @@ END:VCALENDAR
 	gone(t, server, "fleet")
 }
 
-func tenantsModule(t *testing.T, server acctest.Server) {
+func tenantsModule(t *testing.T, site realagent.Site) {
+	server := site.Server
 	w := module(t, server, "tenants")
 	if out := live(t, w); !strings.Contains(out, "9 added") {
 		t.Errorf("want configuration, rollout and freeze of three tenants:\n%s", out)
@@ -118,7 +120,8 @@ func tenantsModule(t *testing.T, server acctest.Server) {
 }
 
 // importModule takes over what somebody has configured by hand: nothing is written.
-func importModule(t *testing.T, server acctest.Server) {
+func importModule(t *testing.T, site realagent.Site) {
+	server := site.Server
 	server.Tenant = "acme"
 	byHand(t, server)
 	_, before, err := rest(t, server).Config(t.Context(), "acme")

@@ -39,6 +39,7 @@ generate() {
 		cat "$work/log" >&2
 		return 1
 	}
+	(cd tools && go run ./schemaonce "$work/provider/docs")
 }
 
 case ${1-} in

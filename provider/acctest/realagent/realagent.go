@@ -31,9 +31,14 @@ func Start(t testing.TB, hosts int) (acctest.Server, string) {
 	return acctest.Server{Endpoint: d.Endpoint, Token: d.Token, Tenant: d.Tenant}, dir
 }
 
-// StartSite starts a site without hosts for one test, with a token for all of its tenants.
-// The server's tenant is the first one.
-func StartSite(t testing.TB, tenants ...string) acctest.Server {
+// Site is a running site without hosts, whose token is for all of its tenants.
+type Site struct {
+	acctest.Server
+	tokens *principal.Tokens
+}
+
+// StartSite starts a site for one test. The server's tenant is the first one.
+func StartSite(t testing.TB, tenants ...string) Site {
 	t.Helper()
 	s, err := site.Open(t.Context(), site.Options{
 		Name: "test", Zone: time.UTC, Dir: t.TempDir(), Tenants: tenants, API: site.Endpoint{Listen: "127.0.0.1:0"},
@@ -47,9 +52,17 @@ func StartSite(t testing.TB, tenants ...string) acctest.Server {
 			t.Error(err)
 		}
 	})
-	token, err := s.Tokens().Add(principal.Token{Name: "test", Tenant: access.AnyTenant, Allow: []access.Role{access.Admin}})
+	running := Site{acctest.Server{Endpoint: "http://" + s.Address(), Tenant: tenants[0]}, s.Tokens()}
+	running.Token = running.TokenOf(t, access.AnyTenant, access.Admin)
+	return running
+}
+
+// TokenOf returns a token of a tenant with one role.
+func (s Site) TokenOf(t testing.TB, tenant string, role access.Role) string {
+	t.Helper()
+	token, err := s.tokens.Add(principal.Token{Name: role, Tenant: tenant, Allow: []access.Role{role}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return acctest.Server{Endpoint: "http://" + s.Address(), Token: token, Tenant: tenants[0]}
+	return token
 }

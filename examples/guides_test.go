@@ -1,0 +1,71 @@
+package examples_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest/realagent"
+)
+
+// TestGettingStarted walks through the guide as it is written, from its first
+// configuration on. What comes before, make install-local and dev, has tests of its own.
+func TestGettingStarted(t *testing.T) {
+	t.Parallel()
+	server, _ := realagent.Start(t, 3)
+	w := acctest.NewMirrorWorkspace(t, server.Env()...)
+	bin := t.TempDir()
+	cli, err := acctest.CLI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(cli, filepath.Join(bin, "terraform")); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/osupgrade-agent", "../agent").CombinedOutput(); err != nil {
+		t.Fatalf("cannot build the agent: %v\n%s", err, out)
+	}
+	_, walk, _ := strings.Cut(read(t, "../templates/guides/getting-started.md"), "\n## Declare\n")
+	var config, printed string
+	for _, block := range regexp.MustCompile("(?s)```(terraform|sh)\n(.*?)```").FindAllStringSubmatch(walk, -1) {
+		if block[1] == "terraform" {
+			config += strings.ReplaceAll(block[2], `"osupgrade/osupgrade"`, `"`+acctest.Source+`"`)
+			w.Write(t, "main.tf", config)
+			continue
+		}
+		command := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", block[2])
+		command.Dir, command.Env = w.Dir, append(append(os.Environ(), w.Env...), "TF_CLI_ARGS=-no-color", "PATH="+bin+":"+os.Getenv("PATH"))
+		out, err := command.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", block[2], err, out)
+		}
+		printed += string(out)
+	}
+	for _, want := range []string{"No changes.", "3 of 3 hosts upgraded", `"5h" `, "0 added, 1 changed, 0 destroyed", "3 destroyed"} {
+		if !strings.Contains(printed, want) {
+			t.Errorf("the walk prints no %q:\n%s", want, printed)
+		}
+	}
+	gone(t, server, server.Tenant)
+}
+
+// TestReadme lives through the configuration that the README shows.
+func TestReadme(t *testing.T) {
+	t.Parallel()
+	_, after, _ := strings.Cut(read(t, "../README.md"), "```terraform\n")
+	config, _, found := strings.Cut(after, "```")
+	if !found {
+		t.Fatal("the README shows no configuration")
+	}
+	server := realagent.StartSite(t, "acme").Server
+	w := acctest.NewMirrorWorkspace(t, server.Env()...)
+	w.Write(t, "main.tf", strings.ReplaceAll(config, `"osupgrade/osupgrade"`, `"`+acctest.Source+`"`))
+	w.Run(t, 0, "init", "-no-color")
+	live(t, w)
+	w.Run(t, 0, "destroy", "-auto-approve", "-no-color")
+	gone(t, server, "acme")
+}
