@@ -21,16 +21,16 @@ func (*Osupgrade) Schema(_ context.Context, _ provider.SchemaRequest, resp *prov
 		MarkdownDescription: "Fleet OS upgrades as code: declare when and in which order the hosts of a tenant are upgraded, start runs, and read their results. " +
 			"Works with `osupgrade-agent` and with Avassa's API.",
 		Attributes: map[string]schema.Attribute{
-			"endpoint": text("Address of the API, such as `https://osupgrade.example.com:4646`. Over `http` the token is sent in clear text. Environment: `OSUPGRADE_ENDPOINT`."),
+			"endpoint": text("Address of the API, such as `https://osupgrade.example.com:4646`. Over `http` the token is sent in clear text. Required, here or as environment variable `OSUPGRADE_ENDPOINT`."),
 			"tenant": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "The tenant of resources and data sources without `tenant`. Environment: `OSUPGRADE_TENANT`.",
+				MarkdownDescription: "The tenant of resources and data sources without `tenant`. Required, here or as environment variable `OSUPGRADE_TENANT`, unless each of them has `tenant`.",
 				Validators:          []validator.String{validators.Name()},
 			},
 			"token": schema.StringAttribute{
 				Optional: true, Sensitive: true,
-				MarkdownDescription: "The bearer token. Terraform writes no provider argument to a state, but the value of an ordinary variable to a saved plan: " +
-					"use the environment or a variable with `ephemeral = true`. Environment: `OSUPGRADE_TOKEN`.",
+				MarkdownDescription: "The bearer token; the guide [Authentication](guides/authentication.md) says how to get one. Required, here or as environment variable `OSUPGRADE_TOKEN`. Terraform writes no provider argument to a state, but the value of an ordinary variable to a saved plan: " +
+					"use the environment or a variable with `ephemeral = true`.",
 				Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 			},
 			"ca_cert_pem":  text("Certificates to trust instead of those of the system, as PEM text. Environment: `OSUPGRADE_CA_CERT_PEM`."),

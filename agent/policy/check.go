@@ -114,7 +114,7 @@ var CheckKinds = []Kind[Check]{
 	},
 	{
 		Type: Load, Does: "checks the load average of the last minute",
-		Members: []Member{{"max-load", "the highest load in percent of the processors, such as `150` for 6 on a machine with 4"}},
+		Members: []Member{{"max-load", "the highest load in percent of the processors, from `1` to `100000`, such as `150` for 6 on a machine with 4"}},
 		inspect: func(i *inspector, field string, c Check) {
 			if c.MaxLoad == 0 {
 				i.wrong(field+".max-load", "", "is missing; use a percentage of the processors, such as 150")
@@ -123,7 +123,7 @@ var CheckKinds = []Kind[Check]{
 	},
 	{
 		Type: TimeSync, Does: "checks that the clock is synchronised, as the kernel knows from NTP or chrony",
-		Members: []Member{{"max-error", "by how much the clock may be wrong by its own estimate, such as `1s`; any error by default"}},
+		Members: []Member{{"max-error", "by how much the clock may be wrong by its own estimate, from `1s` to `1h`; any error by default"}},
 		inspect: func(*inspector, string, Check) {},
 	},
 }

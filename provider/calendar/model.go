@@ -67,7 +67,7 @@ func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resou
 	all := kind.Attributes()
 	all["name"] = schema.StringAttribute{
 		Required:            true,
-		MarkdownDescription: "The name of the calendar, unique in its tenant. A change replaces the resource.",
+		MarkdownDescription: "The name of the calendar, unique in its tenant: 1 to 63 lower-case letters, digits and hyphens. A change replaces the resource.",
 		Validators:          []validator.String{validators.Name()},
 		PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 	}
@@ -75,7 +75,7 @@ func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resou
 		MarkdownDescription: "A named calendar of a tenant: further times at which runs may be under way, or times at which none may. " +
 			"Supported by `osupgrade-agent` only; Avassa's own API has no such object. " +
 			"The guide [Maintenance Calendar](../guides/calendar.md) explains how windows, calendars and changes of the clock combine.\n\n" +
-			"A tenant may have several independent calendars. A freeze wins over every window and every calendar of kind `allow`, " +
+			"A tenant may have up to 100 independent calendars. A freeze wins over every window and every calendar of kind `allow`, " +
 			"and also over a run under way: no further host is started.\n\n" +
 			"The events are either in `events` or in an iCalendar text in `ics`. A calendar without either has no events. " +
 			"Another form of the same duration or time (`4h` or `240m`) is no change.",
@@ -89,8 +89,8 @@ func attributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"kind":        tenantobject.RequiredText("`allow` opens during its events, like a maintenance window; `freeze` closes, whatever else is open."),
 		"description": tenantobject.TextAttribute("A text for people."),
-		"events":      tenantobject.ObjectListAttribute("The events; `[]` means none.", eventAttributes()),
-		"ics":         tenantobject.TextAttribute("Instead of `events`: an iCalendar text (RFC 5545), such as `file(\"freeze.ics\")`, stored unchanged."),
+		"events":      tenantobject.ObjectListAttribute("The events, at most 1,000; `[]` means none.", eventAttributes()),
+		"ics":         tenantobject.TextAttribute("Instead of `events`: an iCalendar text (RFC 5545), such as `file(\"freeze.ics\")`, stored unchanged; at most 1 MiB and 1,000 events."),
 	}
 }
 
@@ -101,11 +101,11 @@ func eventAttributes() map[string]schema.Attribute {
 			"a date such as `2026-12-24`.", planmodifiers.KeepTime()),
 		"end": tenantobject.TextAttribute("The end of the event, in the form of `start`; for an all-day event the date after the last day. "+
 			"An event has an `end` or a `duration`; an all-day event without either lasts one day.", planmodifiers.KeepTime()),
-		"duration": tenantobject.DurationAttribute("The duration of the event in elapsed time, such as `4h`, `90m` or `1d4h`, or of an all-day event in days, such as `2d`; at most `7d` in a calendar of kind `allow`, `366d` in a freeze."),
+		"duration": tenantobject.DurationAttribute("The duration of the event in elapsed time, such as `4h`, `90m` or `1d4h`, or of an all-day event in days, such as `2d`; from `1m` to `7d` in a calendar of kind `allow`, to `366d` in a freeze."),
 		"timezone": tenantobject.TextAttribute("The time zone of `start` and `end`: `site-local`, `UTC` or an IANA name such as `Europe/Stockholm`; `site-local` by default."),
 		"all_day":  tenantobject.BoolAttribute("Whether the event lasts from midnight to midnight; its times are then dates. `false` by default."),
 		"rrule":    tenantobject.TextAttribute("The recurrence rule (RFC 5545), such as `FREQ=YEARLY` or `FREQ=MONTHLY;BYDAY=-1FR`; by default the event happens once."),
-		"rdate":    tenantobject.TextListAttribute("Further starts, in the form of `start`."),
-		"exdate":   tenantobject.TextListAttribute("Excluded starts, in the form of `start`; a date excludes every start on that date."),
+		"rdate":    tenantobject.TextListAttribute("Further starts, in the form of `start`; at most 1,000."),
+		"exdate":   tenantobject.TextListAttribute("Excluded starts, in the form of `start`; a date excludes every start on that date. At most 1,000."),
 	}
 }

@@ -35,7 +35,7 @@ func applicationsAttribute() schema.Attribute {
 	return schema.SetAttribute{
 		ElementType: types.StringType,
 		Optional:    true,
-		MarkdownDescription: "The names of the worker applications. Every host on which one of them is scheduled takes part. " +
+		MarkdownDescription: "The names of the worker applications. Every host on which one of them is scheduled takes part. At most 1,000. " +
 			"Omitted: not managed. `[]`: none.",
 		Validators: []validator.Set{
 			setvalidator.NoNullValues(),
@@ -48,7 +48,7 @@ func applicationsAttribute() schema.Attribute {
 func windowsAttribute() schema.Attribute {
 	return schema.ListNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "The maintenance windows. A run may be under way while any of them is open; overlapping windows count as one. Their order does not matter. " +
+		MarkdownDescription: "The maintenance windows. A run may be under way while any of them is open; overlapping windows count as one. Their order does not matter. At most 100. " +
 			"Omitted: not managed. `[]`: none, so that no run starts by itself.",
 		NestedObject: schema.NestedAttributeObject{Attributes: window.Attributes()},
 		Validators: []validator.List{

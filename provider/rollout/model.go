@@ -97,21 +97,21 @@ func attributes() map[string]schema.Attribute {
 // limitAttributes are the attributes that are not objects.
 func limitAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"max_failures": tenantobject.TextAttribute("The number of failed hosts at which `on_failure` takes effect; `1` by default. A host that could not prepare is not counted. " +
+		"max_failures": tenantobject.TextAttribute("The number of failed hosts at which `on_failure` takes effect, at least `1`; `1` by default. A host that could not prepare is not counted. " +
 			"A percentage is of the hosts that are present, rounded down, but at least 1."),
 		"on_failure": tenantobject.TextAttribute("What happens when `max_failures` hosts have failed: `stop` ends the run after the hosts under way, `pause` holds it until somebody resumes or aborts it, " +
 			"`continue` continues the run; `stop` by default."),
 		"absent": tenantobject.TextAttribute("What happens to hosts that were silent before the run was opened: `skip` leaves them out as `unreachable`, so that they hold no slot and no percentage includes them; " +
 			"`count` counts them as present and out of service; `skip` by default. A host that falls silent during a run is out of service in any case."),
-		"min_prepared": tenantobject.TextAttribute("How many hosts must have prepared before the first one is upgraded; `50%` by default. Otherwise the run ends without a change on any host. A percentage is of the hosts that are present, rounded up."),
+		"min_prepared": tenantobject.TextAttribute("How many hosts must have prepared before the first one is upgraded, at least `0`; `50%` by default. Otherwise the run ends without a change on any host. A percentage is of the hosts that are present, rounded up."),
 		"overrun": tenantobject.TextAttribute("What happens to hosts under way when the time of the run is up: `finish-host` waits until they have finished their current command, at most for `overrun_limit`, and undrains them; " +
 			"`stop` does not wait for them; `finish-host` by default. Neither sends a further command."),
 		"overrun_limit": tenantobject.DurationAttribute("How long after its time is up a run ends at the latest, whatever its hosts do, from `0s` to `7d`; `15m` by default. " +
 			"Hosts that have not finished by then stay out of service until they are heard of, released or deleted."),
-		"reserve": tenantobject.DurationAttribute("How long before the end of its window a run ends at the latest; `0s` by default."),
+		"reserve": tenantobject.DurationAttribute("How long before the end of its window a run ends at the latest, from `0s` to `7d`; `0s` by default."),
 		"retry_after": tenantobject.DurationAttribute("How long after the end of a run that touched no host the next run is started in the same window, from `1m` to `7d`; `15m` by default. " +
 			"It is started if the window minus `reserve` has not ended by then."),
-		"splay":  tenantobject.DurationAttribute("The time at the beginning of a stage over which the starts of its hosts are spread; `0s` by default."),
+		"splay":  tenantobject.DurationAttribute("The time at the beginning of a stage over which the starts of its hosts are spread, from `0s` to `7d`; `0s` by default."),
 		"paused": tenantobject.BoolAttribute("Whether all runs of the tenant are held, including the run under way; `false` by default."),
 	}
 }
@@ -127,13 +127,13 @@ func timeoutsAttributes() schema.Attribute {
 
 func stagesAttribute() schema.Attribute {
 	return tenantobject.ObjectListAttribute("The stages, which run one after the other. A host belongs to the first stage that matches it; hosts that match no stage are skipped. "+
-		"Within a stage hosts are ordered by name. Omitted or `[]`: one stage of all hosts, one at a time.",
+		"Within a stage hosts are ordered by name. At most 100. Omitted or `[]`: one stage of all hosts, one at a time.",
 		map[string]schema.Attribute{
 			"name":  tenantobject.RequiredText("The name of the stage: lower-case letters, digits and hyphens, unique in the rollout."),
 			"match": matchAttribute("The hosts of the stage. Only the last stage may omit it: it contains all remaining hosts."),
-			"max_unavailable": tenantobject.TextAttribute("How many of the stage's hosts may be out of service at once; `1` by default. " +
+			"max_unavailable": tenantobject.TextAttribute("How many of the stage's hosts may be out of service at once, at least `1`; `1` by default. " +
 				"A percentage is of the stage's hosts that are not absent, rounded down, but at least 1. A host that is unhealthy, or fell silent during a run, counts as out of service."),
-			"soak":             tenantobject.DurationAttribute("How long the run waits after the stage, before the next one; `0s` by default."),
+			"soak":             tenantobject.DurationAttribute("How long the run waits after the stage, before the next one, from `0s` to `7d`; `0s` by default."),
 			"approval":         tenantobject.BoolAttribute("Whether the stage waits for somebody to approve it; `false` by default."),
 			"approval_timeout": tenantobject.DurationAttribute("How long the stage waits for the approval at most, from `1s` to `7d`; `1d` by default."),
 		})
@@ -154,7 +154,7 @@ func matchAttribute(description string) schema.Attribute {
 }
 
 func checksAttribute() schema.Attribute {
-	return tenantobject.ObjectAttribute("What must be healthy; no checks by default. Checks run one after the other, in the order given.", map[string]schema.Attribute{
+	return tenantobject.ObjectAttribute("What must be healthy; no checks by default. Each list has at most 20 checks, which run one after the other, in the order given.", map[string]schema.Attribute{
 		"before_host": tenantobject.ObjectListAttribute("On the host, before it is taken out of service.", checkAttributes()),
 		"after_host":  tenantobject.ObjectListAttribute("On the host, after its upgrade and reboot. A host that does not pass has failed and stays out of service.", checkAttributes()),
 		"fleet":       tenantobject.ObjectListAttribute("At the site, before each host. If one of them fails, `on_failure` decides at once, whatever `max_failures` is: `stop` fails the run, `pause` holds it, `continue` retries every 30 seconds.", checkAttributes()),
