@@ -33,6 +33,25 @@ func TestInvariants(t *testing.T) {
 	})
 }
 
+// TestInvariantsAfterAbort plays runs that somebody aborts, mostly while a host is under way.
+// A run that goes on in spite of that shows itself in one of a thousand runs of TestInvariants.
+func TestInvariantsAfterAbort(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		p := newProperty(rt)
+		p.openRun(drawOpening(rt, p.now))
+		for range rapid.IntRange(1, 60).Draw(rt, "events before") {
+			if p.ledger.Newest().counts.underWay > 0 && rapid.Bool().Draw(rt, "aborts") {
+				break
+			}
+			p.random()
+			p.drive()
+		}
+		p.ask(Request{Ask: Abort, By: "ann", Why: "because"})
+		p.playRun()
+	})
+}
+
 // property is a player with an oracle that judges each record. Of the outcome of a task
 // the oracle says only that it may count: it does not count attempts.
 type property struct {
@@ -317,12 +336,16 @@ func (p *property) hostChanges() {
 }
 
 func (p *property) someoneAsks() {
-	run := p.ledger.Newest()
 	asks := []Ask{Pause, Resume, Resume, Resume, Approve, Approve, Approve, Release, Release, Abort}
 	q := Request{Ask: rapid.SampledFrom(asks).Draw(p.rt, "asks"), By: "ann", Why: "because", Host: p.host()}
 	q.Now = rapid.Bool().Draw(p.rt, "now")
 	q.Stage = rapid.SampledFrom(p.opened.Policy.Stages).Draw(p.rt, "stage").Name
-	if step := run.Next(p.now, Seen{Request: &q}); step.Act == Note {
+	p.ask(q)
+}
+
+// ask writes what a request comes to, if it is not refused.
+func (p *property) ask(q Request) {
+	if step := p.ledger.Newest().Next(p.now, Seen{Request: &q}); step.Act == Note {
 		p.must(message.Record{Kind: message.EventRecord, Body: message.EncodeEvent(step.Event)})
 	}
 }

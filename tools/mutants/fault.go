@@ -40,12 +40,15 @@ func simulated(more ...suite) []suite {
 	return append(more, suite{pkg: "agent/sim", names: "TestSimulation", flags: []string{"-sim.seeds=2000", "-sim.failures=1"}})
 }
 
-// scripts and invariants are the tests of package run. The random cases are the
+// scripts, invariants and aborts are the tests of package run. The random cases are the
 // same each time. A case that fails is not kept, because rapid would replay it
 // without the fault.
 var (
 	scripts    = suite{pkg: "agent/run", names: "TestScripts"}
-	invariants = suite{pkg: "agent/run", names: "TestInvariants", flags: []string{"-rapid.seed=1", "-rapid.checks=2000", "-rapid.nofailfile", "-rapid.shrinktime=1s"}}
+	invariants = suite{pkg: "agent/run", names: "TestInvariants", flags: randomCases}
+	aborts     = suite{pkg: "agent/run", names: "TestInvariantsAfterAbort", flags: randomCases}
+
+	randomCases = []string{"-rapid.seed=1", "-rapid.checks=2000", "-rapid.nofailfile", "-rapid.shrinktime=1s"}
 )
 
 // check reports all faults that do not apply to the source or do not compile, all

@@ -45,12 +45,12 @@ var runFaults = []fault{
 	{
 		name: "abort-is-ignored", in: "agent/run.State.ending",
 		old: `case s.aborted != nil:`, new: `case s.aborted != nil && s.Phase == Open:`,
-		by: simulated(scripts, invariants),
+		by: simulated(scripts, aborts),
 	},
 	{
 		name: "reboot-after-abort", in: "agent/run.State.windDown",
 		old: `silenced := s.aborted != nil || s.overAt(now)`, new: `silenced := s.overAt(now)`,
-		by: simulated(scripts),
+		by: simulated(scripts, aborts),
 	},
 	{
 		name: "host-starts-before-all-are-prepared", in: "agent/run.State.blocker",
