@@ -30,7 +30,8 @@ func TestAccHosts_complete(t *testing.T) {
 			Role: "db", Labels: map[string]string{"ring": "0"},
 			Versions: map[string]string{"kernel": "6.12"}, VersionsAt: &at,
 			LastRun: &v1.HostRun{ID: 41, Phase: "finished", Result: "partial", Status: "failed", Class: "space"}, OutdatedSince: &at,
-			Busy: &v1.HostBusy{Reason: "backup", Until: at},
+			Busy:     &v1.HostBusy{Reason: "backup", Until: at},
+			Warnings: []v1.Warning{{Host: "h01", Kind: "clock", Text: "is late", Since: at}},
 			Inventory: &v1.HostInventory{At: at, Inventory: inventory.Inventory{
 				Machine:   inventory.Machine{Vendor: "Dell Inc.", Product: "PowerEdge R640", Firmware: "2.21.2", Architecture: "amd64", Kind: inventory.Physical},
 				Processor: inventory.Processor{Model: "Xeon", Sockets: 2, Cores: 32, Threads: 64}, MemoryBytes: 128 << 30,
@@ -48,14 +49,17 @@ func TestAccHosts_complete(t *testing.T) {
 					"last_seen": text("2026-11-27T01:00:00.0000005Z"), "agent_version": text("1.2.3"),
 					"role": text("db"), "labels": knownvalue.MapExact(map[string]knownvalue.Check{"ring": text("0")}),
 					"versions": knownvalue.MapExact(map[string]knownvalue.Check{"kernel": text("6.12")}), "versions_at": text("2026-11-27T01:00:00.0000005Z"),
-					"last_run": knownvalue.Int64Exact(41), "last_run_status": text("failed"), "last_run_class": text("space"), "outdated_since": text("2026-11-27T01:00:00.0000005Z"),
+					"last_run": knownvalue.Int64Exact(41), "last_run_result": text("partial"), "last_run_status": text("failed"), "last_run_class": text("space"), "outdated_since": text("2026-11-27T01:00:00.0000005Z"),
 					"busy":      knownvalue.ObjectExact(map[string]knownvalue.Check{"reason": text("backup"), "until": text("2026-11-27T01:00:00.0000005Z")}),
 					"inventory": server640(),
+					"warnings": knownvalue.ListExact([]knownvalue.Check{knownvalue.ObjectExact(map[string]knownvalue.Check{
+						"kind": text("clock"), "text": text("is late"), "since": text("2026-11-27T01:00:00.0000005Z"),
+					})}),
 				}),
 				knownvalue.ObjectExact(map[string]knownvalue.Check{
 					"hostname": text("h02"), "application": text("a"), "online": knownvalue.Bool(false),
 					"last_seen": knownvalue.Null(), "agent_version": knownvalue.Null(), "role": knownvalue.Null(), "labels": knownvalue.Null(), "versions": knownvalue.Null(), "versions_at": knownvalue.Null(),
-					"last_run": knownvalue.Null(), "last_run_status": knownvalue.Null(), "last_run_class": knownvalue.Null(), "outdated_since": knownvalue.Null(), "busy": knownvalue.Null(), "inventory": knownvalue.Null(),
+					"last_run": knownvalue.Null(), "last_run_result": knownvalue.Null(), "warnings": knownvalue.ListSizeExact(0), "last_run_status": knownvalue.Null(), "last_run_class": knownvalue.Null(), "outdated_since": knownvalue.Null(), "busy": knownvalue.Null(), "inventory": knownvalue.Null(),
 				}),
 			})),
 		},
@@ -118,4 +122,45 @@ func TestAccHosts_tenantThatDoesNotExist(t *testing.T) {
 		Config:      server.Config("data \"osupgrade_hosts\" \"test\" {}\n"),
 		ExpectError: regexp.MustCompile(`(?s)Unable to read osupgrade_hosts.*tenant "acme" does not exist`),
 	}}})
+}
+
+// TestAccHosts_filtered: the hosts are those that fit; a filter that is wrong is found
+// before a request.
+func TestAccHosts_filtered(t *testing.T) {
+	t.Parallel()
+	api, server := acctest.Fake(t)
+	at := time.Now().AddDate(0, 0, -40)
+	api.SetHosts(acctest.Tenant,
+		v1.Host{Hostname: "h01", Application: "a", Role: "db", Online: true, Versions: map[string]string{"kernel": "6.12"}, OutdatedSince: &at},
+		v1.Host{Hostname: "h02", Application: "b", Labels: map[string]string{"ring": "0"}, Versions: map[string]string{"kernel": "6.13"}},
+	)
+	data := func(body string) string { return "data \"osupgrade_hosts\" \"test\" {\n" + body + "\n}\n" }
+	var steps []resource.TestStep
+	for body, want := range map[string]string{
+		`application = "b"`:                                  "h02",
+		`role = "db"`:                                        "h01",
+		`state = "offline"`:                                  "h02",
+		`labels = { ring = "0" }`:                            "h02",
+		`version_constraints = { kernel = "< 6.13" }`:        "h01",
+		`outdated_since = timeadd(plantimestamp(), "-720h")`: "h01",
+	} {
+		steps = append(steps, resource.TestStep{Config: server.Config(data(body)), ConfigStateChecks: []statecheck.StateCheck{
+			statecheck.ExpectKnownValue(address, tfjsonpath.New("hosts"), knownvalue.ListSizeExact(1)),
+			statecheck.ExpectKnownValue(address, tfjsonpath.New("hosts").AtSliceIndex(0).AtMapKey("hostname"), text(want)),
+		}})
+	}
+	acctest.Run(t, resource.TestCase{Steps: steps})
+	api.ForgetRequests()
+	steps = nil
+	for body, says := range map[string]string{
+		`state = "gone"`: `(?s)"online"\s+"offline"`,
+		`version_constraints = { kernel = "=> 6" }`: `(?s)not\s+a\s+version\s+constraint`,
+		`outdated_since = "yesterday"`:              `Invalid RFC3339`,
+	} {
+		steps = append(steps, resource.TestStep{Config: server.Config(data(body)), PlanOnly: true, ExpectError: regexp.MustCompile(says)})
+	}
+	acctest.Run(t, resource.TestCase{Steps: steps})
+	if n := len(api.Requests()); n > 0 {
+		t.Errorf("the server had %d requests, want none", n)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
@@ -16,9 +17,15 @@ import (
 // model is the Terraform model of the data source.
 type model struct {
 	tenantobject.Tenanted
-	Site        types.String `tfsdk:"site"`
-	Inventories types.Bool   `tfsdk:"inventories"`
-	Hosts       []host       `tfsdk:"hosts"`
+	Site               types.String      `tfsdk:"site"`
+	Inventories        types.Bool        `tfsdk:"inventories"`
+	Application        types.String      `tfsdk:"application"`
+	Role               types.String      `tfsdk:"role"`
+	State              types.String      `tfsdk:"state"`
+	Labels             map[string]string `tfsdk:"labels"`
+	VersionConstraints map[string]string `tfsdk:"version_constraints"`
+	OutdatedSince      timetypes.RFC3339 `tfsdk:"outdated_since"`
+	Hosts              []host            `tfsdk:"hosts"`
 }
 
 type host struct {
@@ -32,10 +39,12 @@ type host struct {
 	Versions     map[string]string `tfsdk:"versions"`
 	VersionsAt   types.String      `tfsdk:"versions_at"`
 	LastRun      types.Int64       `tfsdk:"last_run"`
+	Result       types.String      `tfsdk:"last_run_result"`
 	Status       types.String      `tfsdk:"last_run_status"`
 	Class        types.String      `tfsdk:"last_run_class"`
 	Outdated     types.String      `tfsdk:"outdated_since"`
 	Busy         *busy             `tfsdk:"busy"`
+	Warnings     []warning         `tfsdk:"warnings"`
 	Inventory    *machine          `tfsdk:"inventory"`
 }
 
@@ -52,6 +61,21 @@ func busyFromAPI(said *v1.HostBusy) *busy {
 	return &busy{types.StringValue(said.Reason), conversion.Time(&said.Until)}
 }
 
+// warning is what is wrong with the host beside its runs.
+type warning struct {
+	Kind  types.String `tfsdk:"kind"`
+	Text  types.String `tfsdk:"text"`
+	Since types.String `tfsdk:"since"`
+}
+
+func warningsFromAPI(list []v1.Warning) []warning {
+	warnings := make([]warning, len(list))
+	for i, w := range list {
+		warnings[i] = warning{conversion.Text(w.Kind), conversion.Text(w.Text), conversion.Time(&w.Since)}
+	}
+	return warnings
+}
+
 // Fetch reads the hosts.
 func (m *model) Fetch(ctx context.Context, api *client.Client, tenant string) error {
 	list := api.Hosts
@@ -59,17 +83,30 @@ func (m *model) Fetch(ctx context.Context, api *client.Client, tenant string) er
 		list = api.HostsWithInventories
 	}
 	hosts, err := list(ctx, tenant, m.Site.ValueString())
-	m.fromAPI(hosts)
+	f := m.filter()
+	m.fromAPI(slices.DeleteFunc(hosts, func(h v1.Host) bool { return !f.keeps(h) }))
 	return err
+}
+
+// filter returns the filter. The schema validates its values.
+func (m *model) filter() filter {
+	f := filter{
+		application: m.Application.ValueString(), role: m.Role.ValueString(), state: m.State.ValueString(),
+		labels: m.Labels, versions: m.VersionConstraints,
+	}
+	if !m.OutdatedSince.IsNull() {
+		f.outdatedSince, _ = m.OutdatedSince.ValueRFC3339Time()
+	}
+	return f
 }
 
 // fromAPI sets the hosts from the server's answer, sorted by name.
 func (m *model) fromAPI(hosts []v1.Host) {
 	m.Hosts = make([]host, 0, len(hosts))
 	for _, h := range hosts {
-		run, status, class := types.Int64Null(), types.StringNull(), types.StringNull()
+		run, last := types.Int64Null(), v1.HostRun{}
 		if h.LastRun != nil {
-			run, status, class = types.Int64Value(int64(h.LastRun.ID)), types.StringValue(h.LastRun.Status), conversion.Text(h.LastRun.Class)
+			run, last = types.Int64Value(int64(h.LastRun.ID)), *h.LastRun
 		}
 		m.Hosts = append(m.Hosts, host{
 			Hostname:     types.StringValue(h.Hostname),
@@ -82,10 +119,12 @@ func (m *model) fromAPI(hosts []v1.Host) {
 			Versions:     h.Versions,
 			VersionsAt:   conversion.Time(h.VersionsAt),
 			LastRun:      run,
-			Status:       status,
-			Class:        class,
+			Result:       conversion.Text(last.Result),
+			Status:       conversion.Text(last.Status),
+			Class:        conversion.Text(last.Class),
 			Outdated:     conversion.Time(h.OutdatedSince),
 			Busy:         busyFromAPI(h.Busy),
+			Warnings:     warningsFromAPI(h.Warnings),
 			Inventory:    machineFromAPI(h.Inventory),
 		})
 	}

@@ -3,23 +3,59 @@ package hosts
 import (
 	"context"
 
+	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
+	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/validators"
 )
 
 // Schema defines the data source.
 func (*DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The hosts of a tenant and the versions that they report.",
+		MarkdownDescription: "The hosts of a tenant and the versions that they report. A host is listed if it fits each of the attributes that are given.",
 		Attributes: map[string]schema.Attribute{
 			"tenant": tenantobject.TenantDataAttribute(),
 			"site":   tenantobject.SiteDataAttribute(),
 			"inventories": schema.BoolAttribute{
 				Optional:            true,
 				MarkdownDescription: "Whether to read the `inventory` of each host, which is some kilobytes long. Only the site's own agent has one.",
+			},
+			"application": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "Only hosts of this worker application.",
+				Validators:          []validator.String{validators.Name()},
+			},
+			"role": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "Only hosts whose worker reports this role.",
+				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+			},
+			"labels": schema.MapAttribute{
+				ElementType: types.StringType, Optional: true,
+				MarkdownDescription: "Only hosts whose worker reports all of these labels.",
+				Validators:          []validator.Map{mapvalidator.NoNullValues()},
+			},
+			"state": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "Only hosts in this state: `online` or `offline`, which is whether the worker has been heard of recently; " +
+					"`busy`, so that no upgrade begins on it now; `outdated`, so that the last run that should have upgraded it did not.",
+				Validators: []validator.String{stringvalidator.OneOf(states...)},
+			},
+			"version_constraints": schema.MapAttribute{
+				ElementType: types.StringType, Optional: true,
+				MarkdownDescription: "Only hosts that report these packages in a version that fits, such as `{ kernel = \">= 6.12, < 6.13\" }`. " +
+					"The operators are `=`, `!=`, `<`, `<=`, `>` and `>=`. Versions are compared as dpkg does: numbers by value, and `~` before all else.",
+				Validators: []validator.Map{mapvalidator.NoNullValues(), mapvalidator.ValueStringsAre(validators.Rule("a version constraint such as >= 6.12", constraintRule))},
+			},
+			"outdated_since": schema.StringAttribute{
+				Optional: true, CustomType: timetypes.RFC3339Type{},
+				MarkdownDescription: "Only hosts that have been outdated since this instant or longer (RFC 3339), such as `timeadd(plantimestamp(), \"-720h\")` for more than 30 days.",
 			},
 			"hosts": schema.ListNestedAttribute{
 				Computed:            true,
@@ -54,6 +90,7 @@ func hostAttributes() map[string]schema.Attribute {
 			Computed:            true,
 			MarkdownDescription: "The id of the last run that the host was a member of; null if none.",
 		},
+		"last_run_result": tenantobject.ComputedText("The result of that run; null if none, or until it ends."),
 		"last_run_status": tenantobject.ComputedText("The status of the host in that run, such as `upgraded`, `failed` or `unreachable`; null if none."),
 		"last_run_class":  tenantobject.ComputedText("The class of the host's failure in that run: `transient`, `artifact`, `space`, `lock`, `repository`, `install`, `boot` or `verify`; null if it did not fail, or the failure has no class."),
 		"outdated_since":  tenantobject.ComputedText("When the first run ended that should have upgraded the host and did not (RFC 3339); null if the last such run upgraded it."),
@@ -64,6 +101,15 @@ func hostAttributes() map[string]schema.Attribute {
 				"reason": tenantobject.ComputedText("What keeps the host busy."),
 				"until":  tenantobject.ComputedText("When it is idle at the latest (RFC 3339)."),
 			},
+		},
+		"warnings": schema.ListNestedAttribute{
+			Computed:            true,
+			MarkdownDescription: "What is wrong with the host beside its runs.",
+			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+				"kind":  tenantobject.ComputedText("The kind of the warning, such as `clock`, `key-refused`, `second-worker` or `rolled-back`."),
+				"text":  tenantobject.ComputedText("What is wrong and what to do."),
+				"since": tenantobject.ComputedText("When it was noticed first (RFC 3339)."),
+			}},
 		},
 		"inventory": schema.SingleNestedAttribute{
 			Computed:            true,

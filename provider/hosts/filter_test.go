@@ -1,0 +1,103 @@
+package hosts
+
+import (
+	"testing"
+	"time"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// TestCompareVersions: each version is before the next; see deb-version(7).
+func TestCompareVersions(t *testing.T) {
+	t.Parallel()
+	for _, list := range [][]string{
+		{"1.0~~", "1.0~~a", "1.0~", "1.0", "1.0a", "1.0b", "1.0+b1", "1.0-1", "1.0.1", "1.1", "1.9", "1.10", "2", "1:0.1"},
+		{"6.1.0-13-amd64", "6.12.9-amd64", "6.12.38+deb13-amd64", "6.13"},
+		{"20260101", "20260102T1200", "20260102T1300"},
+	} {
+		for i := range list {
+			for j := range list {
+				want := 0
+				if i < j {
+					want = -1
+				} else if i > j {
+					want = 1
+				}
+				if got := compareVersions(list[i], list[j]); got != want {
+					t.Errorf("%s and %s: got %d, want %d", list[i], list[j], got, want)
+				}
+			}
+		}
+	}
+	if compareVersions("1.02", "1.2") != 0 || compareVersions("0:1", "1") != 0 {
+		t.Error("zeros count")
+	}
+}
+
+func TestConstraints(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		text, version string
+		want          bool
+	}{
+		{">= 6.12, < 6.13", "6.12.38", true},
+		{">= 6.12, < 6.13", "6.13", false},
+		{">=6.12", "6.12", true},
+		{"> 6.12", "6.12", false},
+		{"<= 6.12", "6.12", true},
+		{"!= 6.12", "6.12", false},
+		{"= 6.12", "6.12", true},
+		{"6.12", "6.12.0", false},
+	} {
+		parsed, err := parseConstraints(row.text)
+		if err != nil || parsed.allow(row.version) != row.want {
+			t.Errorf("%q of %s: got %v, %v, want %v", row.text, row.version, !row.want, err, row.want)
+		}
+	}
+	for _, wrong := range []string{"", ">=", "6.12,", "6 12", "=> 6", "~> 6.12 >"} {
+		if got, err := parseConstraints(wrong); err == nil {
+			t.Errorf("%q is read as %v", wrong, got)
+		}
+	}
+}
+
+func TestFilter(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+	h := v1.Host{
+		Application: "a", Role: "db", Online: true, Labels: map[string]string{"ring": "0", "empty": ""},
+		Versions: map[string]string{"kernel": "6.12"}, OutdatedSince: &at, Busy: &v1.HostBusy{Reason: "backup"},
+	}
+	for name, row := range map[string]struct {
+		filter filter
+		kept   bool
+	}{
+		"none":                   {filter{}, true},
+		"all that fits":          {filter{application: "a", role: "db", state: "online", labels: map[string]string{"ring": "0"}, versions: map[string]string{"kernel": "< 6.13"}, outdatedSince: at}, true},
+		"another application":    {filter{application: "b"}, false},
+		"another role":           {filter{role: "web"}, false},
+		"offline":                {filter{state: "offline"}, false},
+		"busy":                   {filter{state: "busy"}, true},
+		"outdated":               {filter{state: "outdated"}, true},
+		"another label":          {filter{labels: map[string]string{"ring": "1"}}, false},
+		"one of two labels":      {filter{labels: map[string]string{"ring": "0", "zone": "x"}}, false},
+		"an empty label":         {filter{labels: map[string]string{"empty": ""}}, true},
+		"an empty label, absent": {filter{labels: map[string]string{"zone": ""}}, false},
+		"newer":                  {filter{versions: map[string]string{"kernel": "> 6.12"}}, false},
+		"a package it lacks":     {filter{versions: map[string]string{"glibc": "> 0"}}, false},
+		"outdated for longer":    {filter{outdatedSince: at.Add(time.Hour)}, true},
+		"outdated for less":      {filter{outdatedSince: at.Add(-time.Second)}, false},
+	} {
+		if got := row.filter.keeps(h); got != row.kept {
+			t.Errorf("%s: got %v, want %v", name, got, row.kept)
+		}
+	}
+	for state, kept := range map[string]bool{"online": false, "offline": true, "busy": false, "outdated": false} {
+		if got := (filter{state: state}).keeps(v1.Host{}); got != kept {
+			t.Errorf("an idle host that is offline is %s: got %v", state, got)
+		}
+	}
+	if (filter{outdatedSince: at}).keeps(v1.Host{}) {
+		t.Error("a host that is not outdated is kept")
+	}
+}
