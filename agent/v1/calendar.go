@@ -47,7 +47,7 @@ type Event struct {
 	// Duration is a length of elapsed time, such as "4h" or "1d4h18s".
 	Duration string `json:"duration,omitempty"`
 	// Timezone is "site-local", "UTC" or an IANA name; empty means site-local.
-	Timezone string `json:"timezone,omitempty" default:"site-local"`
+	Timezone string `json:"timezone,omitempty"`
 	AllDay   bool   `json:"all-day,omitempty"`
 	// RRule is a recurrence rule, such as "FREQ=YEARLY" (RFC 5545 3.3.10).
 	RRule string `json:"rrule,omitempty"`

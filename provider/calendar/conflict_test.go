@@ -59,7 +59,7 @@ func TestAccCalendar_doesNotAdopt(t *testing.T) {
 				api.Inject(http.MethodPut, "", fakeapi.CloseAfter())
 			})),
 			Check: stored(api, v1.Calendar{
-				Kind: "freeze", Description: "lost", Events: []v1.Event{{Start: "2027-01-01T00:00", Duration: "1h"}},
+				Kind: "freeze", Description: "lost", Events: []v1.Event{{Start: "2027-01-01T00:00", Duration: "1h", Timezone: "site-local"}},
 			}),
 		},
 	}})

@@ -41,7 +41,7 @@ const (
 
 var kind = &tenantobject.Mapping[v1.Rollout]{
 	TypeName: TypeName, Describe: attributes, Renamed: map[string]string{timeoutsAttribute: timeoutsMember},
-	Parts:    []string{"checks", "hooks", timeoutsAttribute},
+	Defaults: true, Parts: []string{"checks", "hooks", timeoutsAttribute},
 	Meaning:  func(r v1.Rollout) v1.Rollout { return r.WithDefaults().Canonical() },
 	Validate: v1.Rollout.Validate,
 	Locate:   locate,

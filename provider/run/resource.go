@@ -49,6 +49,7 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 		return
 	}
 	plan.await(waiting, api, tenant, run, &resp.Diagnostics)
+	plan.identify(ctx, resp.Identity, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 }
 
@@ -122,6 +123,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	const operation = "Unable to read " + TypeName
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	state.identify(ctx, resp.Identity, &resp.Diagnostics)
 	api := r.data.Client(&resp.Diagnostics, operation)
 	if resp.Diagnostics.HasError() {
 		return
@@ -148,6 +150,7 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	const operation = "Unable to update " + TypeName
 	var plan model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	plan.identify(ctx, resp.Identity, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -187,9 +190,16 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	}
 }
 
-// ImportState imports tenant/run_id, or run_id with the provider's tenant.
+// ImportState imports by the id tenant/run_id, by run_id with the provider's tenant, or by
+// the identity.
 func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	tenant, id, err := parseID(req.ID)
+	asked := req.ID
+	if asked == "" && req.Identity != nil {
+		var named identity
+		resp.Diagnostics.Append(req.Identity.Get(ctx, &named)...)
+		asked = fmt.Sprintf("%s/%d", named.Tenant.ValueString(), named.RunID.ValueInt64())
+	}
+	tenant, id, err := parseID(asked)
 	if err != nil {
 		resp.Diagnostics.AddError("Unable to import "+TypeName, err.Error())
 		return
@@ -200,6 +210,7 @@ func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequ
 	}
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("tenant"), named)...)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("run_id"), id)...)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, identity{named, types.Int64Value(id)})...)
 	tenantobject.MarkImported(ctx, resp.Private, &resp.Diagnostics)
 }
 

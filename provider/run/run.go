@@ -13,6 +13,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
@@ -39,6 +41,7 @@ type Resource struct {
 
 var (
 	_ resource.ResourceWithConfigure      = (*Resource)(nil)
+	_ resource.ResourceWithIdentity       = (*Resource)(nil)
 	_ resource.ResourceWithImportState    = (*Resource)(nil)
 	_ resource.ResourceWithModifyPlan     = (*Resource)(nil)
 	_ resource.ResourceWithValidateConfig = (*Resource)(nil)
@@ -55,6 +58,24 @@ func (*Resource) Metadata(_ context.Context, _ resource.MetadataRequest, resp *r
 // Configure gets the connection from the provider.
 func (r *Resource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
 	r.data = providerdata.From(req.ProviderData, &resp.Diagnostics)
+}
+
+// identity is the resource's identity.
+type identity struct {
+	Tenant types.String `tfsdk:"tenant"`
+	RunID  types.Int64  `tfsdk:"run_id"`
+}
+
+// IdentitySchema declares the tenant and the id of the run.
+func (*Resource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	resp.IdentitySchema = identityschema.Schema{Attributes: map[string]identityschema.Attribute{
+		"tenant": identityschema.StringAttribute{RequiredForImport: true, Description: "The tenant whose hosts the run upgrades."},
+		"run_id": identityschema.Int64Attribute{RequiredForImport: true, Description: "The id of the run."},
+	}}
+}
+
+func (m *model) identify(ctx context.Context, to *tfsdk.ResourceIdentity, diags *diag.Diagnostics) {
+	diags.Append(to.Set(ctx, identity{m.Tenant, m.RunID})...)
 }
 
 // ModifyPlan sets the tenant, plans to follow a run whose end an interrupted apply did not

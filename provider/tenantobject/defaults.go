@@ -21,8 +21,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/conversion"
 )
 
-// The state of an object that a resource owns completely has the default of each member
-// that is not declared: to write a default out is then no change. The API's object lacks
+// The state of an object may have the default of each member that is not declared: to
+// write a default out is then no change. The API's object lacks
 // them, so that a server that does not know a member yet is asked for it only by who
 // declares it.
 

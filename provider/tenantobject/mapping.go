@@ -33,6 +33,9 @@ type Mapping[T any] struct {
 	// Describe returns the attributes of the object, without their defaults. Each is a
 	// member of the same name, nested ones too, with an underscore for a hyphen.
 	Describe func() map[string]schema.Attribute
+	// Defaults is set if the state has the default of each member that is not declared. An
+	// attribute with a default is unknown in the plans of a mock_provider.
+	Defaults bool
 	// Parts are the attributes of objects that mean the same when they are absent as
 	// with nothing in them.
 	Parts []string
@@ -54,7 +57,10 @@ type Mapping[T any] struct {
 // build makes what the mapping is asked for with each object.
 func (k *Mapping[T]) build() {
 	k.once.Do(func() {
-		k.attributes = k.defaulted(k.Describe(), reflect.TypeFor[T](), k.Parts)
+		k.attributes = k.Describe()
+		if k.Defaults {
+			k.attributes = k.defaulted(k.attributes, reflect.TypeFor[T](), k.Parts)
+		}
 		k.defaults = &defaults{members: k.defaultsOf(k.attributes)}
 		kinds := map[string]attr.Type{}
 		for name, a := range k.attributes {
@@ -64,8 +70,8 @@ func (k *Mapping[T]) build() {
 	})
 }
 
-// Attributes returns the attributes of the object, with the defaults of its members: those
-// in the tags default, false, and nothing for a list.
+// Attributes returns the attributes of the object; with Defaults, they have the defaults of
+// its members: those in the tags default, false, and nothing for a list.
 func (k *Mapping[T]) Attributes() map[string]schema.Attribute {
 	k.build()
 	return maps.Clone(k.attributes)
