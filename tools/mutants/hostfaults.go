@@ -183,8 +183,8 @@ var hostFaults = []fault{
 		by: tests("agent/worker", "TestUpgradeIsConfirmedAfterVerify|TestUnwellSystemIsNotConfirmed"),
 	},
 	{
-		name: "machine-that-fell-back-is-not-told", in: "agent/worker.Worker.callVerify",
-		old: `case boot.Failed != "" && w.boots.Judged != w.bootID:`, new: `case boot.Failed != "" && job.Run == 0:`,
+		name: "machine-that-fell-back-is-not-told", in: "agent/worker.Worker.started",
+		old: `boot.Failed != "" && w.boots.Judged != w.bootID`, new: `boot.Failed != "" && w.boots.Judged == w.bootID`,
 		by: tests("agent/worker", "TestMachineFallsBack"),
 	},
 	{
