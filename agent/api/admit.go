@@ -70,6 +70,9 @@ func (s *server) token(r *http.Request) (principal.Token, error) {
 	if err != nil {
 		return principal.Token{}, unauthorized(err)
 	}
+	if token, err = s.Logins.Current(token); err != nil {
+		return principal.Token{}, unauthorized(err)
+	}
 	if inURL && !token.ForURL() {
 		return principal.Token{}, unauthorized(errStrongURL)
 	}
@@ -90,7 +93,7 @@ func bearer(r *http.Request) (string, error) {
 // unauthorized returns the answer to a proof that is not good; other errors stay.
 func unauthorized(err error) error {
 	for _, cause := range []error{
-		principal.ErrNoToken, principal.ErrUnknownToken, principal.ErrDamagedToken, principal.ErrExpiredToken, errStrongURL,
+		principal.ErrNoToken, principal.ErrUnknownToken, principal.ErrDamagedToken, principal.ErrExpiredToken, principal.ErrEndedLogin, errStrongURL,
 	} {
 		if errors.Is(err, cause) {
 			return problem(http.StatusUnauthorized, "", "", "%s", cause)

@@ -80,6 +80,8 @@ type Options struct {
 	Tenants map[string]Controller
 	Store   Store
 	Tokens  *principal.Tokens
+	// Logins log users and approles in.
+	Logins *principal.Logins
 	// Healthy returns why the agent cannot work, or nil.
 	Healthy func() error
 	// Reaches returns why the agent cannot reach its own log, or nil. It is nil if
@@ -98,6 +100,8 @@ type server struct {
 	Options
 	// attempts limits those to join.
 	attempts attempts
+	// logins limits those to log in.
+	logins attempts
 	// windowSlots limits the concurrent computations of windows of each tenant.
 	windowSlots map[string]chan struct{}
 }

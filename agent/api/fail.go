@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -90,6 +91,9 @@ func (s *server) classify(r *http.Request, err error) *answer {
 		return plain(http.StatusNotFound, err)
 	case errors.Is(err, store.ErrConflict):
 		return plain(http.StatusPreconditionFailed, err)
+	}
+	if errors.Is(err, principal.ErrBusy) {
+		return plain(http.StatusServiceUnavailable, err)
 	}
 	// Any other error means that a part of the agent does not answer.
 	if !errors.Is(err, run.ErrNotReady) && r.Context().Err() == nil {

@@ -74,7 +74,7 @@ func sentence(doc string) string { return strings.Join(strings.Fields(doc), " ")
 // of returns the schema of a type: that of a struct is a reference to the one in made.
 func (s *schemas) of(t reflect.Type) schema {
 	switch t {
-	case reflect.TypeFor[time.Time]():
+	case reflect.TypeFor[time.Time](), reflect.TypeFor[v1.Microseconds]():
 		return schema{"type": "string", "format": "date-time"}
 	case reflect.TypeFor[policy.Span]():
 		return schema{"type": "string"}

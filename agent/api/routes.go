@@ -271,7 +271,19 @@ func tokenRoutes() []route {
 	rotate.optional, rotate.errors = true, []int{http.StatusConflict}
 	rotate.summary = "Make a token in place of another"
 	rotate.returns = []response{{status: http.StatusCreated, about: "The new token, with the properties of the old one. Its text is in this answer alone.", body: v1.Token{}, headers: at}}
-	return []route{listing(list), create, get, remove, rotate}
+	login := route{
+		method: http.MethodPost, path: "/v1/login", public: true, group: groupTokens, handle: (*server).postLogin,
+		summary: "Log a user in", about: "The token is good for a while; a refresh extends that.",
+		takes: v1.Login{}, returns: ok("The token.", v1.LoggedIn{}), errors: []int{http.StatusUnauthorized, http.StatusTooManyRequests},
+	}
+	approle := login
+	approle.path, approle.handle, approle.summary, approle.takes = "/v1/approle-login", (*server).postApproleLogin, "Log an approle in", v1.ApproleLogin{}
+	refresh := route{
+		method: http.MethodPost, path: "/v1/state/strongbox/token/refresh", group: groupTokens, handle: (*server).postRefresh,
+		summary: "Extend the life of the own token", about: "The token is that of a login. The body is empty or {}.",
+		query: []parameter{siteParameter}, returns: ok("The token, with its new end.", v1.LoggedIn{}),
+	}
+	return []route{listing(list), create, get, remove, rotate, login, approle, refresh}
 }
 
 func siteRoutes() []route {

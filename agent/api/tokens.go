@@ -13,6 +13,9 @@ import (
 
 func shownToken(t principal.StoredToken) v1.Token {
 	shown := v1.Token{ID: t.ID, Name: t.Name, Tenant: t.Tenant, Allow: t.Allow, CreationTime: t.Since.UTC().Truncate(time.Second), Expires: t.Expires}
+	if t.Login != nil {
+		shown.Login = t.Login.Of
+	}
 	if !t.Used.IsZero() {
 		shown.LastUsed = &t.Used
 	}
@@ -153,6 +156,8 @@ func (s *server) postRotate(c *call) error {
 		return noToken(c.tenant, token.ID)
 	case errors.Is(err, principal.ErrExpiredToken):
 		return problem(http.StatusConflict, "id", token.ID, "token %.12s has expired, and its successor would have too; make a new one", token.ID)
+	case errors.Is(err, principal.ErrLoginToken):
+		return problem(http.StatusConflict, "id", token.ID, "%s", err)
 	case err != nil:
 		return err
 	}

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -16,7 +17,8 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// initCommand makes the certificate of a site that has none from elsewhere.
+// initCommand makes the first admin of a site, and the certificate of one that has none
+// from elsewhere.
 type initCommand struct {
 	Data string   `help:"The site's folder." default:"/var/lib/osupgrade" type:"path" env:"OSUPGRADE_DATA"`
 	Name []string `help:"Name or address by which hosts and operators reach the site; repeatable (default: the machine's host name)." placeholder:"NAME"`
@@ -24,13 +26,16 @@ type initCommand struct {
 
 // Help describes the command.
 func (c *initCommand) Help() string {
-	return `The certificate is signed by an authority that is made for this site and kept in its folder. serve uses both by
+	return `The first admin is the user admin of all tenants; its password is printed once, and osupgrade-agent login
+logs it in. If the site has a user, none is made.
+
+The certificate is signed by an authority that is made for this site and kept in its folder. serve uses both by
 itself, and renews the certificate before it expires. Run the command again to change the names: the authority
 stays. It is not needed if you have certificates of your own (serve --tls-cert, --nats-tls-cert, --ca-file).`
 }
 
 // Run implements the command.
-func (c *initCommand) Run(out io.Writer) error {
+func (c *initCommand) Run(ctx context.Context, out io.Writer) error {
 	if err := c.check(); err != nil {
 		return misused(err)
 	}
@@ -54,8 +59,13 @@ func (c *initCommand) Run(out io.Writer) error {
 	if made {
 		_, _ = fmt.Fprintf(out, "Made the authority of the site: %s, SHA-256 %s.\n", files.CA, fingerprint)
 	}
-	_, err = fmt.Fprintf(out, "Made a certificate for %s: %s. serve presents it unless tls-cert or nats-tls-cert name another, and renews it.\n"+
+	_, _ = fmt.Fprintf(out, "Made a certificate for %s: %s. serve presents it unless tls-cert or nats-tls-cert name another, and renews it.\n"+
 		"Operators and Terraform trust the site by %s; hosts that join are told.\n", strings.Join(c.Name, ", "), files.Cert, files.CA)
+	password, err := firstAdmin(ctx, c.Data)
+	if err != nil || password == "" {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "Made the first user: %s, password %s. It is shown once, and may do everything: log in with osupgrade-agent login --user %s.\n", adminName, password, adminName)
 	return err
 }
 

@@ -96,16 +96,26 @@ func (o *connection) client() (*client.Client, error) {
 	if strings.TrimSpace(token) == "" {
 		return nil, fmt.Errorf("there is no token; set OSUPGRADE_TOKEN or --token-file, or source the file dev.env of osupgrade-agent dev")
 	}
-	options := client.Options{Endpoint: o.Endpoint, Token: token, UserAgent: "osupgrade-agent/" + string(o.program), Retries: 1, Dial: o.dial}
+	options, err := o.options()
+	if err != nil {
+		return nil, err
+	}
+	options.Token = token
+	api, err := client.New(options)
+	return api, misused(err)
+}
+
+// options returns how to reach the API, without a token.
+func (o *connection) options() (client.Options, error) {
+	options := client.Options{Endpoint: o.Endpoint, UserAgent: "osupgrade-agent/" + string(o.program), Retries: 1, Dial: o.dial}
 	if o.CAFile != "" {
 		pem, err := os.ReadFile(o.CAFile)
 		if err != nil {
-			return nil, fmt.Errorf("ca-file: %w", err)
+			return options, fmt.Errorf("ca-file: %w", err)
 		}
 		options.CACertPEM = pem
 	}
-	api, err := client.New(options)
-	return api, misused(err)
+	return options, nil
 }
 
 // json prints a value as indented JSON.

@@ -7,9 +7,9 @@ package cli
 type siteCommands struct {
 	Dev         devCommand         `cmd:"" help:"Run a whole site in one process, with simulated hosts."`
 	Serve       serveCommand       `cmd:"" help:"Run a site: the log, the controllers and the REST API."`
-	Init        initCommand        `cmd:"" help:"Make a certificate for a site that listens beyond loopback."`
+	Init        initCommand        `cmd:"" help:"Make the first admin, and a certificate for a site that listens beyond loopback."`
 	Backup      backupCommand      `cmd:"" help:"Copy a site, also while it runs."`
 	Restore     restoreCommand     `cmd:"" help:"Put a backup of a site in place."`
 	Recover     recoverCommand     `cmd:"" help:"Accept the logs of a site as they are, after damage or an older copy."`
-	Credentials credentialsCommand `cmd:"" help:"Make, list and withdraw tokens of the REST API and keys of hosts."`
+	Credentials credentialsCommand `cmd:"" help:"Make, list and withdraw users, approles, tokens of the REST API and keys of hosts."`
 }

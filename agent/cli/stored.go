@@ -27,6 +27,14 @@ type storedCredential struct {
 	removed string
 }
 
+// damagedBy returns the credential as it is shown if its file is damaged.
+func (k storedCredential) damagedBy(damage error) storedCredential {
+	if damage != nil {
+		k.owner, k.tenant, k.note = "?", "?", damage.Error()
+	}
+	return k
+}
+
 // shortID is how much of an id is shown, and leastID how much of it must be given.
 const shortID, leastID = 12, 6
 
@@ -55,7 +63,11 @@ func (f *credentialFolder) all() ([]storedCredential, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := slices.Concat(keys, tokens)
+	logins, err := f.logins()
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Concat(keys, tokens, logins)
 	slices.SortFunc(all, func(a, b storedCredential) int {
 		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.owner, b.owner), a.made.Compare(b.made))
 	})
@@ -79,10 +91,10 @@ func (f *credentialFolder) tokens() ([]storedCredential, error) {
 		if t.Expires != nil {
 			k.note += "until " + t.Expires.UTC().Format(time.RFC3339)
 		}
-		if t.Damage != nil {
-			k.owner, k.tenant, k.note = "?", "?", t.Damage.Error()
+		if t.Login != nil {
+			k.note = "login of the " + t.Login.Of + ", " + k.note
 		}
-		all = append(all, k)
+		all = append(all, k.damagedBy(t.Damage))
 	}
 	return all, nil
 }
@@ -110,15 +122,12 @@ func (f *credentialFolder) keys() ([]storedCredential, error) {
 			}
 			return opened.Remove(h.Public)
 		}
-		if h.Damage != nil {
-			k.owner, k.tenant, k.note = "?", "?", h.Damage.Error()
-		}
-		all = append(all, k)
+		all = append(all, k.damagedBy(h.Damage))
 	}
 	return all, nil
 }
 
-// listCredentialsCommand lists the tokens and host keys that a site accepts.
+// listCredentialsCommand lists the tokens, users, approles and host keys that a site accepts.
 type listCredentialsCommand struct{ credentialFolder }
 
 // Run implements the command.
@@ -139,10 +148,10 @@ func (c *listCredentialsCommand) Run(out io.Writer) error {
 	return table.Flush()
 }
 
-// removeCredentialCommand removes a token or a host key.
+// removeCredentialCommand removes a token, a user, an approle or a host key.
 type removeCredentialCommand struct {
 	credentialFolder
-	ID string `arg:"" help:"Id of the token or host key, as credentials list shows it."`
+	ID string `arg:"" help:"Id of the token, user, approle or host key, as credentials list shows it."`
 }
 
 // find returns the one credential whose id begins so.
@@ -157,7 +166,7 @@ func (f *credentialFolder) find(id string) (found storedCredential, err error) {
 	all = slices.DeleteFunc(all, func(k storedCredential) bool { return !strings.HasPrefix(k.id, id) })
 	switch {
 	case len(all) == 0:
-		return found, fmt.Errorf("id: %.200q is the id of no token and no host key in %s; see credentials list", id, f.Data)
+		return found, fmt.Errorf("id: %.200q is the id of no token, user, approle and host key in %s; see credentials list", id, f.Data)
 	case len(all) > 1:
 		return found, misusedf("id: %q begins the ids of %d credentials; use more of it", id, len(all))
 	}
@@ -196,8 +205,12 @@ func (c *rotateTokenCommand) Run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if k.kind != "token" {
-		return misusedf("id: %q is the id of a %s, which is rotated on its host: osupgrade-agent worker rotate-key", c.ID, k.kind)
+	switch k.kind {
+	case "token":
+	case "key":
+		return misusedf("id: %q is the id of a key, which is rotated on its host: osupgrade-agent worker rotate-key", c.ID)
+	default:
+		return misusedf("id: %q is the id of a %s; credentials %s gives it another secret", c.ID, k.kind, map[string]string{"user": "user", "approle": "secret-id"}[k.kind])
 	}
 	tokens, err := site.OpenTokens(c.Data)
 	if err != nil {

@@ -60,7 +60,7 @@ $`)
 		if out := run(exitOK, "remove", id); !strings.Contains(out, says) {
 			t.Errorf("it says %s", out)
 		}
-		if out := run(exitFailed, "remove", id); !strings.Contains(out, "is the id of no token and no host key") {
+		if out := run(exitFailed, "remove", id); !strings.Contains(out, "is the id of no token, user, approle and host key") {
 			t.Errorf("it says %s", out)
 		}
 	}

@@ -52,13 +52,15 @@ const (
 type Client struct {
 	endpoint endpoint
 	// secret is a pointer, so that printing a Client shows an address.
-	secret  *secret
-	agent   string
-	pace    pace
-	debug   func(ctx context.Context, message string, fields map[string]any)
-	calls   *retryablehttp.Client
-	streams *http.Client
-	outage  outage
+	secret *secret
+	// anonymous tells that the secret is not sent as a token.
+	anonymous bool
+	agent     string
+	pace      pace
+	debug     func(ctx context.Context, message string, fields map[string]any)
+	calls     *retryablehttp.Client
+	streams   *http.Client
+	outage    outage
 }
 
 // pace is how long the client waits; tests set their own.

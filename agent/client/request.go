@@ -125,7 +125,9 @@ func (c *Client) newRequest(ctx context.Context, q request) (*retryablehttp.Requ
 }
 
 func (c *Client) introduce(h http.Header, accept string) {
-	h.Set("Authorization", "Bearer "+c.secret.token)
+	if !c.anonymous {
+		h.Set("Authorization", "Bearer "+c.secret.token)
+	}
 	h.Set("Accept", accept)
 	if c.agent != "" {
 		h.Set("User-Agent", c.agent)

@@ -76,6 +76,10 @@ var (
 	// HostKey and Token let a host and a client in.
 	HostKey = Kind{"host key", 1}
 	Token   = Kind{"token", 1}
+	// User and Approle log in, the latter with a SecretID.
+	User     = Kind{"user", 1}
+	Approle  = Kind{"approle", 1}
+	SecretID = Kind{"secret-id", 1}
 	// TokenUse says when each token was last used.
 	TokenUse = Kind{"last uses of tokens", 1}
 	// JoinToken lets a host join.

@@ -1,5 +1,5 @@
-// Package principal keeps the tokens that the REST API takes, and proves by them who
-// sends a request.
+// Package principal keeps users, approles and tokens, and proves by them who sends a
+// request to the REST API.
 //
 // It decides whether a proof is good. What may be done with it is decided by package
 // access. Of each secret it keeps only a hash.
@@ -21,7 +21,15 @@ var (
 	ErrNoToken      = errors.New("the request has no token; send Authorization: Bearer TOKEN")
 	ErrUnknownToken = errors.New("the token is unknown: this site has none like it; make one with osupgrade-agent credentials token")
 	ErrDamagedToken = errors.New("cannot read a token's file: it is damaged; make a new token with osupgrade-agent credentials token, and withdraw this one")
-	ErrExpiredToken = errors.New("the token has expired; make a new one with osupgrade-agent credentials token")
+	ErrExpiredToken = errors.New("the token has expired; log in again, or make a new one with osupgrade-agent credentials token")
+	// ErrEndedLogin means that the user or approle of a token was removed, or has another
+	// password.
+	ErrEndedLogin = errors.New("the login of this token has ended: its user or approle was removed, or has another password; log in again")
+	// ErrWrongLogin is one for all: it does not tell which of them is wrong.
+	ErrWrongLogin = errors.New("the login is wrong: there is no such user with this password, or no such role-id with this secret-id, or the secret-id was used up or has expired; " +
+		"if several tenants have a user of that name, name the tenant")
+	// ErrNotRenewable means that a token is not that of a login.
+	ErrNotRenewable = errors.New("the token is not that of a login, and its end is fixed; rotate it with osupgrade-agent credentials rotate")
 )
 
 // maxName is the longest name of a token, in characters.

@@ -27,7 +27,29 @@ type Token struct {
 	Expires *time.Time `json:"expires,omitempty"`
 	// Made is when it was made; nil in the file of an old one, which is as old as its file.
 	Made *time.Time `json:"made,omitempty"`
+	// Login is set for the token of a login.
+	Login *Login `json:"login,omitempty"`
 }
+
+// Login says for whom and how long the token of a login is good.
+type Login struct {
+	// Of is OfUser or OfApprole; its name is that of the token.
+	Of string `json:"of"`
+	// Proof is what the proof was of: the time at which the password was set, or the
+	// role-id. With another one the login has ended.
+	Proof string `json:"proof"`
+	// Renewed is when the life of the token was last extended, by Seconds and until Until at
+	// the latest.
+	Renewed time.Time `json:"renewed"`
+	Seconds int       `json:"seconds"`
+	Until   time.Time `json:"until"`
+}
+
+// The values of Login.Of.
+const (
+	OfUser    = "user"
+	OfApprole = "approle"
+)
 
 // tokenFile is what the file of a token holds. Sum ties the token's properties to its
 // text, so that a file that was damaged or edited does not make it another's token.
@@ -45,6 +67,9 @@ func (t Token) sum(id string) string {
 	text := fmt.Sprintf("%s\n%q\n%q\n%q\n%s", id, t.Name, t.Tenant, t.Allow, expires)
 	if t.Made != nil {
 		text += "\n" + t.Made.UTC().Format(time.RFC3339Nano)
+	}
+	if l := t.Login; l != nil {
+		text += fmt.Sprintf("\n%q\n%q\n%s\n%d\n%s", l.Of, l.Proof, l.Renewed.UTC().Format(time.RFC3339Nano), l.Seconds, l.Until.UTC().Format(time.RFC3339Nano))
 	}
 	return hashOf(text)
 }
@@ -211,6 +236,9 @@ func ID(text string) string { return hashOf(text) }
 // Remove removes a token: the next request with it is refused.
 func (t *Tokens) Remove(id string) error { return t.stored.Remove(id) }
 
+// ErrLoginToken means that a token cannot be rotated.
+var ErrLoginToken = errors.New("the token is that of a login; whoever has it logs in again, or withdraw it")
+
 // Rotate makes another token with the properties of one, and returns its text. The old one is good until overlap has passed, so that who has it can change it in peace. It
 // returns os.ErrNotExist if there is no such token, also if it was removed meanwhile.
 func (t *Tokens) Rotate(id string, overlap time.Duration, now time.Time) (text string, err error) {
@@ -220,6 +248,9 @@ func (t *Tokens) Rotate(id string, overlap time.Duration, now time.Time) (text s
 	}
 	if old.expired(now) {
 		return "", ErrExpiredToken
+	}
+	if old.Login != nil {
+		return "", ErrLoginToken
 	}
 	if text, err = t.add(old, now); err != nil {
 		return "", err

@@ -54,8 +54,9 @@ func pack(ctx context.Context, nc *nats.Conn, dir string, to io.Writer) error {
 			return fmt.Errorf("cannot copy stream %s: %w", stream, err)
 		}
 	}
-	// A join token of a copy would let a host in that was let in before: it is made anew.
-	for _, folder := range []string{"credentials/hosts", "credentials/tokens", "tls"} {
+	// A join token or a secret-id of a copy would let somebody in who was let in before: it is
+	// made anew.
+	for _, folder := range []string{"credentials/hosts", "credentials/tokens", "credentials/users", "credentials/approles", "tls"} {
 		if err := p.addFolder(dir, folder); err != nil {
 			return fmt.Errorf("cannot copy %s: %w", folder, err)
 		}

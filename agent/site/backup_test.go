@@ -63,6 +63,9 @@ func fill(t *testing.T, s *Site) (store.Revision, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := s.Logins().Users.Put(t.Context(), "acme", "ann", access.Rights(), "correct horse", time.Now()); err != nil {
+		t.Fatal(err)
+	}
 	token, err := s.Tokens().Add(principal.Token{Name: "ci", Tenant: "acme", Allow: access.Rights()})
 	if err != nil {
 		t.Fatal(err)
@@ -154,6 +157,9 @@ func checkRestored(t *testing.T, dir, before, token string, base store.Revision)
 	}
 	if _, err := s.Tokens().Find(token, time.Now()); err != nil {
 		t.Errorf("the token is not taken: %v", err)
+	}
+	if _, err := s.Logins().User(t.Context(), "", "acme", "ann", "correct horse", time.Now()); err != nil {
+		t.Errorf("the user is not logged in: %v", err)
 	}
 }
 

@@ -66,6 +66,7 @@ type Site struct {
 	guards  *guard.File
 	store   *store.Store
 	tokens  *principal.Tokens
+	logins  *principal.Logins
 	tenants map[string]api.Controller
 	// controllers are those of the tenants.
 	controllers []*controller.Controller
@@ -98,6 +99,20 @@ func OpenTokens(dir string) (*principal.Tokens, error) {
 	return principal.OpenTokens(filepath.Join(dir, "credentials", "tokens"))
 }
 
+// OpenLogins opens the folders of the users and approles of a site in dir, also while it
+// runs.
+func OpenLogins(dir string) (*principal.Logins, error) {
+	tokens, err := OpenTokens(dir)
+	if err != nil {
+		return nil, err
+	}
+	return openLogins(dir, tokens)
+}
+
+func openLogins(dir string, tokens *principal.Tokens) (*principal.Logins, error) {
+	return principal.OpenLogins(filepath.Join(dir, "credentials"), tokens)
+}
+
 // Open starts a site and returns once it answers requests. It runs until
 // Close.
 func Open(ctx context.Context, o Options) (*Site, error) {
@@ -118,6 +133,9 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	if s.tokens, err = OpenTokens(o.Dir); err != nil {
+		return err
+	}
+	if s.logins, err = openLogins(o.Dir, s.tokens); err != nil {
 		return err
 	}
 	s.server, err = natsd.Start(ctx, natsd.Options{
@@ -153,6 +171,7 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	}
 	s.keepCertificates(running, apiPair, natsPair)
 	s.parts.Go(func() { s.tokens.Run(running, o.Log) })
+	s.parts.Go(func() { s.logins.Run(running, o.Log) })
 	s.parts.Go(func() { s.renewOwn(running, o.Dir) })
 	joining, err := s.joining(o)
 	if err != nil {
@@ -162,7 +181,7 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 		o.Log.Warn("the site runs, but makes no backups", "error", err)
 	}
 	s.serve(running, api.New(api.Options{
-		Site: o.Name, Tenants: s.tenants, Store: kept, Tokens: s.tokens, Healthy: s.server.Healthy, Reaches: s.reaches, Certificates: s.expiries, Joining: joining, Log: o.Log,
+		Site: o.Name, Tenants: s.tenants, Store: kept, Tokens: s.tokens, Logins: s.logins, Healthy: s.server.Healthy, Reaches: s.reaches, Certificates: s.expiries, Joining: joining, Log: o.Log,
 	}))
 	return nil
 }
@@ -292,6 +311,9 @@ func (s *Site) Hosts() *natsd.Hosts { return s.hosts }
 
 // Tokens are the tokens that this site takes.
 func (s *Site) Tokens() *principal.Tokens { return s.tokens }
+
+// Logins are the users and approles of this site.
+func (s *Site) Logins() *principal.Logins { return s.logins }
 
 // Close stops everything, the API first and the store last.
 func (s *Site) Close() error {

@@ -90,6 +90,9 @@ type Token struct {
 	Allow        []string   `json:"allow"`
 	CreationTime time.Time  `json:"creation-time"`
 	Expires      *time.Time `json:"expires,omitempty"`
+	// Login is user or approle for the token of a login. Its roles are those that the user or
+	// approle has at the time.
+	Login string `json:"login,omitempty"`
 	// LastUsed is when it was last used, to the minute.
 	LastUsed *time.Time `json:"last-used,omitempty"`
 	// Token is the text, in the answer to a POST alone: it is not kept.

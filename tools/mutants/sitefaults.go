@@ -166,6 +166,21 @@ var siteFaults = []fault{
 		by: tests("agent/principal", "TestRotateAndRemove"),
 	},
 	{
+		name: "secret-id-is-good-for-ever", in: "agent/principal.Approles.prove",
+		old: `*secret.Left--`, new: `_ = *secret.Left`,
+		by: tests("agent/principal", "TestApproleLogin|TestOneUse"),
+	},
+	{
+		name: "login-outlives-its-password", in: "agent/principal.Logins.Current",
+		old: `proof != token.Login.Proof`, new: `proof == ""`,
+		by: tests("agent/principal", "TestEndOfLogins|TestApproleLogin"),
+	},
+	{
+		name: "one-place-takes-all-turns", in: "agent/principal.hasher.queue",
+		old: `h.waiting[from] >= maxWaitingEach`, new: `h.waiting[from] < 0`,
+		by: tests("agent/principal", "TestWaiting"),
+	},
+	{
 		name: "strong-token-in-a-url", in: "agent/api.server.token",
 		old: `inURL && !token.ForURL()`, new: `inURL && token.Name == ""`,
 		by: tests("agent/api", "TestCalendarToken"),

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
+)
+
+// TestAccessGuide executes all commands of the guide in their order, on the folder of a
+// site that runs, and checks that it tells each role.
+func TestAccessGuide(t *testing.T) {
+	t.Parallel()
+	guide := read(t, "../templates/guides/access.md")
+	for _, role := range access.Roles() {
+		if !strings.Contains(guide, "`"+role+"`") {
+			t.Errorf("the guide does not tell of %s", role)
+		}
+	}
+	dir, root := t.TempDir(), t.TempDir()
+	d, err := dev.Start(t.Context(), dev.Options{Dir: dir, Tenant: "acme"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", root+"/osupgrade-agent", ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("cannot build: %v\n%s", err, out)
+	}
+	var script strings.Builder
+	for _, found := range shells.FindAllStringSubmatch(guide, -1) {
+		script.WriteString(found[1])
+	}
+	cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script.String()) //nolint:gosec // our own guide
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "OSUPGRADE_DATA="+dir, "OSUPGRADE_ENDPOINT="+d.Endpoint, "PATH="+root+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("the guide ends with %v:\n%s", err, out)
+	}
+	for _, part := range []string{"status:       idle", `"renewal-time"`, "BEGIN:VCALENDAR", "login of the approle, read write"} {
+		if !strings.Contains(string(out), part) {
+			t.Errorf("the guide does not show %q:\n%s", part, out)
+		}
+	}
+}

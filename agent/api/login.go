@@ -1,0 +1,100 @@
+package api
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// login answers a login. A place from which too many have failed is not heard for a
+// while; no other place is.
+func (s *server) login(c *call, who string, prove func(from string) (principal.Session, error)) error {
+	if s.Logins == nil {
+		return problem(http.StatusNotFound, "", "", "this site has neither users nor approles; use a token")
+	}
+	from := source(c.RemoteAddr)
+	if left := s.logins.blocked(from, time.Now()); left > 0 {
+		return problem(http.StatusTooManyRequests, "", "", "too many logins have failed from %s; try again in %s", from, left.Round(time.Second))
+	}
+	session, err := prove(from)
+	switch {
+	case errors.Is(err, principal.ErrWrongLogin):
+		s.logins.failed(from, time.Now())
+		s.Log.Warn("a login has failed", "who", who, "from", from)
+		return problem(http.StatusUnauthorized, "", "", "%s", err)
+	case err != nil:
+		return err
+	}
+	s.Log.Info("logged in", "who", session.Name, "tenant", session.Tenant, "as", session.Login.Of, "from", from)
+	s.sendSession(c, session)
+	return nil
+}
+
+func (s *server) sendSession(c *call, session principal.Session) {
+	id := principal.ID(session.Text)
+	s.send(c.w, c.Request, http.StatusOK, v1.LoggedIn{
+		Token: session.Text, ExpiresIn: int(session.Expires.Sub(session.Login.Renewed) / time.Second), Expires: v1.Microseconds(*session.Expires),
+		Accessor:     fmt.Sprintf("%s-%s-%s-%s-%s", id[:8], id[8:12], id[12:16], id[16:20], id[20:32]),
+		CreationTime: v1.Microseconds(*session.Made), RenewalTime: v1.Microseconds(session.Login.Renewed),
+	})
+}
+
+// postLogin logs a user in.
+func (s *server) postLogin(c *call) error {
+	body, err := c.body()
+	if err != nil {
+		return err
+	}
+	wanted, err := v1.DecodeLogin(c.Header.Get("Content-Type"), body)
+	if err != nil {
+		return err
+	}
+	return s.login(c, fmt.Sprintf("%.63q", wanted.Username), func(from string) (principal.Session, error) {
+		return s.Logins.User(c.Context(), from, wanted.Tenant, wanted.Username, wanted.Password, time.Now())
+	})
+}
+
+// postApproleLogin logs an approle in.
+func (s *server) postApproleLogin(c *call) error {
+	body, err := c.body()
+	if err != nil {
+		return err
+	}
+	wanted, err := v1.DecodeApproleLogin(c.Header.Get("Content-Type"), body)
+	if err != nil {
+		return err
+	}
+	return s.login(c, "an approle", func(string) (principal.Session, error) {
+		return s.Logins.Approle(wanted.RoleID, wanted.SecretID, time.Now())
+	})
+}
+
+// postRefresh extends the life of the token of the request.
+func (s *server) postRefresh(c *call) error {
+	body, err := c.body()
+	if err != nil {
+		return err
+	}
+	if text := bytes.TrimSpace(body); len(text) > 0 && !bytes.Equal(text, []byte("{}")) {
+		return problem(http.StatusBadRequest, "", "", "a refresh has no body; leave it out")
+	}
+	text, err := bearer(c.Request)
+	if err != nil || s.Logins == nil {
+		return unauthorized(cmp.Or(err, principal.ErrUnknownToken))
+	}
+	session, err := s.Logins.Refresh(text, time.Now())
+	if errors.Is(err, principal.ErrNotRenewable) {
+		return problem(http.StatusBadRequest, "", "", "%s", err)
+	}
+	if err != nil {
+		return unauthorized(err)
+	}
+	s.sendSession(c, session)
+	return nil
+}

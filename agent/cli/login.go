@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// loginCommand logs a user in.
+type loginCommand struct {
+	connection
+	User         string `help:"Name of the user." required:"" placeholder:"NAME"`
+	Tenant       string `help:"Tenant of the user, * for one of all tenants; needed if several tenants have a user of that name."`
+	PasswordFile string `help:"File with the password (default: the terminal is asked, or standard input read)." type:"path" placeholder:"FILE"`
+}
+
+// Help describes the command.
+func (c *loginCommand) Help() string {
+	return `It prints a token that is good for 12 hours, for OSUPGRADE_TOKEN:
+
+    export OSUPGRADE_TOKEN=$(osupgrade-agent login --user ann)
+
+The password is never an argument, which every user of the machine could read.`
+}
+
+// Run implements the command.
+func (c *loginCommand) Run(ctx context.Context, out io.Writer, person *console) error {
+	options, err := c.options()
+	if err != nil {
+		return err
+	}
+	password, err := c.password(person)
+	if err != nil {
+		return err
+	}
+	session, err := client.Login(ctx, options, v1.Login{Username: c.User, Password: password, Tenant: c.Tenant})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(out, session.Token)
+	return err
+}
+
+// password reads the password.
+func (c *loginCommand) password(person *console) (string, error) {
+	var text []byte
+	var err error
+	switch {
+	case c.PasswordFile != "":
+		text, err = readSecret("password-file", c.PasswordFile)
+	case person.terminal():
+		text, err = askHidden(person, fmt.Sprintf("Password of %.63s: ", c.User))
+	default:
+		text, err = io.ReadAll(io.LimitReader(person.in, maxToken))
+	}
+	if err != nil {
+		return "", err
+	}
+	password := strings.TrimRight(string(text), "\r\n")
+	if password == "" {
+		return "", errors.New("the password is empty; type it, or give --password-file")
+	}
+	return password, nil
+}
+
+// askHidden asks a person for a line that the terminal does not show.
+func askHidden(person *console, question string) ([]byte, error) {
+	file, ok := person.in.(*os.File)
+	if !ok {
+		return nil, errors.New("there is no terminal to ask")
+	}
+	fd := int(file.Fd())
+	before, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	if err != nil {
+		return nil, fmt.Errorf("cannot ask: %w", err)
+	}
+	hidden := *before
+	hidden.Lflag &^= unix.ECHO
+	if err := unix.IoctlSetTermios(fd, unix.TCSETS, &hidden); err != nil {
+		return nil, fmt.Errorf("cannot ask: %w", err)
+	}
+	defer func() {
+		_ = unix.IoctlSetTermios(fd, unix.TCSETS, before)
+		_, _ = fmt.Fprintln(person.err)
+	}()
+	_, _ = fmt.Fprint(person.err, question)
+	text, err := bufio.NewReader(person.in).ReadBytes('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("cannot read the password: %w", err)
+	}
+	return text, nil
+}

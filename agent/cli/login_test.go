@@ -1,0 +1,104 @@
+//go:build !worker
+
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
+)
+
+// TestLoginCommand logs in with what the commands of a site's folder have made.
+func TestLoginCommand(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d, err := dev.Start(t.Context(), dev.Options{Dir: dir, Hosts: 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	file := filepath.Join(t.TempDir(), "password")
+	made := func(want int, args ...string) string {
+		t.Helper()
+		code, out := credentials(t, dir, args...)
+		if code != want {
+			t.Fatalf("%v ends with %d: %s", args, code, out)
+		}
+		return strings.TrimSpace(out)
+	}
+	login := func(stdin string, args ...string) (int, string, string) {
+		var stdout, stderr strings.Builder
+		code := Run(t.Context(), "test", append([]string{"login", "--endpoint", d.Endpoint}, args...), strings.NewReader(stdin), &stdout, &stderr)
+		return code, strings.TrimSpace(stdout.String()), stderr.String()
+	}
+	password := made(exitOK, "user", "--tenant", d.Tenant, "--name", "ann", "--allow", "viewer")
+	code, token, stderr := login(password+"\n", "--user", "ann")
+	if code != exitOK || !strings.HasPrefix(token, "osu_") {
+		t.Fatalf("it ends with %d: %s%s", code, token, stderr)
+	}
+	if err := os.WriteFile(file, []byte(password+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, token, stderr := login("", "--user", "ann", "--password-file", file); code != exitOK || !strings.HasPrefix(token, "osu_") {
+		t.Errorf("by a file it ends with %d: %s%s", code, token, stderr)
+	}
+	for name, row := range map[string]struct {
+		stdin string
+		args  []string
+		part  string
+	}{
+		"a wrong password": {"sesame open", []string{"--user", "ann"}, "the login is wrong"},
+		"no password":      {"", []string{"--user", "ann"}, "the password is empty"},
+		"nobody":           {password, []string{"--user", "eve"}, "the login is wrong"},
+	} {
+		if code, _, stderr := login(row.stdin, row.args...); code != exitFailed || !strings.Contains(stderr, row.part) || strings.Contains(stderr, password) {
+			t.Errorf("%s ends with %d: %s", name, code, stderr)
+		}
+	}
+	role := made(exitOK, "approle", "--tenant", d.Tenant, "--name", "tf", "--allow", "write")
+	secret := made(exitOK, "secret-id", "--tenant", d.Tenant, "--name", "tf")
+	list := made(exitOK, "list")
+	for _, want := range []string{`(\w{12}) +user +\S+ +ann .* viewer(\n|$)`, `(\w{12}) +approle +\S+ +tf .* write, role-id ` + role, `token +\S+ +ann .* login of the user, viewer until`} {
+		if !regexp.MustCompile(want).MatchString(list) {
+			t.Errorf("there is no %s in\n%s", want, list)
+		}
+	}
+	if strings.Contains(list, secret) || strings.Contains(list, password) || strings.Contains(list, token) {
+		t.Errorf("a secret is in\n%s", list)
+	}
+	id := regexp.MustCompile(`(\w{12}) +user`).FindStringSubmatch(list)[1]
+	if out := made(exitUsage, "rotate", id); !strings.Contains(out, "credentials user gives it another secret") {
+		t.Errorf("it says %s", out)
+	}
+	if out := made(exitOK, "remove", id); !strings.Contains(out, "Removed the user of ann of tenant "+d.Tenant+": its logins have ended") {
+		t.Errorf("it says %s", out)
+	}
+	if out := made(exitFailed, "secret-id", "--tenant", d.Tenant, "--name", "nobody"); !strings.Contains(out, `has no approle "nobody"`) {
+		t.Errorf("it says %s", out)
+	}
+	made(exitUsage, "user", "--tenant", d.Tenant, "--name", "A", "--allow", "viewer")
+}
+
+// TestFirstAdmin checks that init makes the first admin once.
+func TestFirstAdmin(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	code, stdout, stderr := call(t, "init", "--data", dir, "--name", "site.example")
+	if code != exitOK || !regexp.MustCompile(`(?m)^Made the first user: admin, password (\w{5}-){2}\w{5}\. It is shown once`).MatchString(stdout) {
+		t.Fatalf("it ends with %d:\n%s%s", code, stdout, stderr)
+	}
+	if code, stdout, stderr := call(t, "init", "--data", dir, "--name", "site.example"); code != exitOK || strings.Contains(stdout, "password") {
+		t.Errorf("again it ends with %d:\n%s%s", code, stdout, stderr)
+	}
+	if _, list := credentials(t, dir, "list"); !regexp.MustCompile(`user +\* +admin .* admin\n`).MatchString(list) {
+		t.Errorf("it lists\n%s", list)
+	}
+}

@@ -1,0 +1,214 @@
+package principal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/credential"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
+)
+
+// User is a person who logs in with a password.
+type User struct {
+	// Tenant is the tenant of the user, or access.AnyTenant.
+	Tenant string        `json:"tenant"`
+	Name   string        `json:"name"`
+	Allow  []access.Role `json:"allow"`
+	// Hash is the password as it is stored.
+	Hash string `json:"hash"`
+	// Since is when the password was set. Tokens of logins before are not good any more.
+	Since time.Time `json:"since"`
+}
+
+// proof is what a login proves that it knows: the password that was set then.
+func (u User) proof() string { return u.Since.UTC().Format(time.RFC3339Nano) }
+
+// userFile is what the file of a user holds. Sum ties it to its name, so that the file of
+// one user is not good for another.
+type userFile struct {
+	User
+	Sum string `json:"sum"`
+}
+
+// sumOf returns the sum of a value that is kept under a key.
+func sumOf(key string, value any) (string, error) {
+	body, err := json.Marshal(value)
+	return hashOf(key + "\n" + string(body)), err
+}
+
+// ErrDamagedUser means that the file of a user is not as it was written.
+var ErrDamagedUser = errors.New("the file of the user is damaged; remove the user with osupgrade-agent credentials remove, and make it anew")
+
+// Users are the users of a site: a credential for each, named by tenant and name.
+type Users struct {
+	stored credential.Store
+	hasher *hasher
+}
+
+// OpenUsers opens the users in a folder, which it creates if it does not exist.
+func OpenUsers(dir string) (*Users, error) {
+	stored, err := credential.OpenFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Users{stored: stored, hasher: newHasher()}, nil
+}
+
+// keyOf returns the key under which what has a tenant and a name is kept. The name of a
+// tenant has neither "." nor "_".
+func keyOf(tenant, name string) string {
+	if tenant == access.AnyTenant {
+		tenant = "_"
+	}
+	return tenant + "." + name
+}
+
+// validLogin reports whether a name can be that of a user or an approle.
+func validLogin(name string) bool {
+	plain := strings.NewReplacer(".", "a", "_", "a", "@", "a").Replace(name)
+	return names.Valid(plain) && !strings.HasPrefix(name, ".")
+}
+
+// minPassword and maxPassword bound the length of a password, in characters and bytes.
+const minPassword, maxPassword = 8, 1024
+
+// checkLogin returns what is wrong with the properties of a user or an approle.
+func checkLogin(tenant, name string, allow []access.Role) error {
+	if !validLogin(name) {
+		return fmt.Errorf(`name: %.100q is invalid; use 1 to %d of a-z, 0-9, "-", ".", "_" and "@"`, name, names.MaxLength)
+	}
+	if tenant != access.AnyTenant && !names.Valid(tenant) {
+		return fmt.Errorf("tenant: %.100q is not the name of a tenant; %s, or * for all tenants", tenant, names.Form)
+	}
+	if len(allow) == 0 {
+		return fmt.Errorf("allow: without a role nothing is allowed; use %s", strings.Join(access.Roles(), ", "))
+	}
+	return Token{Name: name, Allow: allow}.Check()
+}
+
+// Put makes a user, or changes it: its password, and by that all its logins, and its roles.
+func (u *Users) Put(ctx context.Context, tenant, name string, allow []access.Role, password string, now time.Time) error {
+	if err := checkLogin(tenant, name, allow); err != nil {
+		return err
+	}
+	if utf8.RuneCountInString(password) < minPassword || len(password) > maxPassword {
+		return fmt.Errorf("password: it is too short or too long; use %d characters at least and %d bytes at most", minPassword, maxPassword)
+	}
+	hash, err := u.hasher.hash(ctx, "", password)
+	if err != nil {
+		return err
+	}
+	user, key := User{Tenant: tenant, Name: name, Allow: allow, Hash: hash, Since: now.UTC().Truncate(time.Microsecond)}, keyOf(tenant, name)
+	sum, err := sumOf(key, user)
+	if err != nil {
+		return err
+	}
+	body, err := format.User.Encode(userFile{User: user, Sum: sum})
+	if err != nil {
+		return err
+	}
+	return u.stored.Put(key, append(body, '\n'))
+}
+
+// Get returns a user; os.ErrNotExist if there is none.
+func (u *Users) Get(tenant, name string) (User, error) { return u.read(keyOf(tenant, name)) }
+
+func (u *Users) read(key string) (User, error) {
+	body, err := u.stored.Get(key)
+	if err != nil {
+		return User{}, fmt.Errorf("cannot look up a user: %w", err)
+	}
+	var file userFile
+	if err := format.User.Decode(body, &file); format.IsUnsupported(err) {
+		return User{}, fmt.Errorf("cannot read the file of user %s: %w", key, err)
+	} else if err != nil {
+		return User{}, ErrDamagedUser
+	}
+	if sum, err := sumOf(key, file.User); err != nil || sum != file.Sum {
+		return User{}, ErrDamagedUser
+	}
+	return file.User, nil
+}
+
+// StoredUser is a user as it is stored.
+type StoredUser struct {
+	User
+	// Key is what Remove takes.
+	Key    string
+	Damage error
+}
+
+// List returns all users.
+func (u *Users) List() ([]StoredUser, error) {
+	entries, err := u.stored.List()
+	if err != nil {
+		return nil, err
+	}
+	all := make([]StoredUser, 0, len(entries))
+	for _, e := range entries {
+		user, err := u.read(e.Name)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // It was removed meanwhile.
+		}
+		all = append(all, StoredUser{User: user, Key: e.Name, Damage: err})
+	}
+	return all, nil
+}
+
+// Remove removes a user by its key, and with it all its logins.
+func (u *Users) Remove(key string) error { return u.stored.Remove(key) }
+
+// prove returns the user with a name and a password. The tenant may be empty if no two
+// tenants have a user of that name. It takes as long for who does not exist.
+func (u *Users) prove(ctx context.Context, from, tenant, name, password string) (User, error) {
+	user, found := u.candidate(tenant, name)
+	hash := nobody
+	if found {
+		hash = user.Hash
+	}
+	right, err := u.hasher.verify(ctx, from, hash, password)
+	switch {
+	case errors.Is(err, errDamagedHash):
+		return User{}, ErrDamagedUser
+	case err != nil:
+		return User{}, err
+	case !found || !right:
+		return User{}, ErrWrongLogin
+	}
+	return user, nil
+}
+
+func (u *Users) candidate(tenant, name string) (user User, found bool) {
+	if !validLogin(name) || tenant != "" && tenant != access.AnyTenant && !names.Valid(tenant) {
+		return User{}, false
+	}
+	if tenant != "" {
+		user, err := u.Get(tenant, name)
+		return user, err == nil
+	}
+	entries, err := u.stored.List()
+	if err != nil {
+		return User{}, false
+	}
+	for _, e := range entries {
+		if _, its, _ := strings.Cut(e.Name, "."); its != name {
+			continue
+		}
+		if found {
+			return User{}, false // Several tenants have one: which of them is meant?
+		}
+		if user, err = u.read(e.Name); err != nil {
+			return User{}, false
+		}
+		found = true
+	}
+	return user, found
+}
