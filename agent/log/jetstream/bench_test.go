@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nkeys"
+
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/measure"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
@@ -163,7 +165,8 @@ func benchSite(b *testing.B) (*Log, func(string) *HostLog) {
 		b.Fatal(err)
 	}
 	serveGate(b, log, nc)
-	return log, func(host string) *HostLog { return (&site{t: b, hosts: hosts, server: server}).host(host) }
+	one := &site{t: b, hosts: hosts, server: server, keys: map[string]nkeys.KeyPair{}}
+	return log, func(host string) *HostLog { return one.host(host) }
 }
 
 func percentiles(b *testing.B, times []time.Duration) {
