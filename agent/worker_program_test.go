@@ -25,6 +25,7 @@ func TestWorkerProgram(t *testing.T) {
 	const ours = "github.com/osupgrade/terraform-provider-osupgrade/agent/"
 	site := []string{
 		"github.com/nats-io/nats-server/v2/server", ours + "natsd", ours + "site", ours + "dev", ours + "api", ours + "controller", ours + "store",
+		ours + "metrics", "github.com/prometheus/client_golang/prometheus",
 	}
 	all, small := contains(""), contains("worker")
 	for _, name := range site {

@@ -92,6 +92,8 @@ type Options struct {
 	Certificates func(now time.Time) []v1.Certificate
 	// Joining lets hosts join; nil means that none may.
 	Joining *Joining
+	// Metrics are what the site measures; nil means that it measures nothing.
+	Metrics Metrics
 	Log     *slog.Logger
 }
 
@@ -112,7 +114,7 @@ func New(o Options) http.Handler {
 	for tenant := range o.Tenants {
 		s.windowSlots[tenant] = make(chan struct{}, windowsPerTenant)
 	}
-	return s.around(s.mux(routes()))
+	return s.around(s.measured(s.mux(routes())))
 }
 
 // call is a request in a handler.

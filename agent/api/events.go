@@ -31,6 +31,9 @@ const (
 	longestPause = 2 * time.Second
 )
 
+// eventStream is the media type of the stream.
+const eventStream = "text/event-stream"
+
 // The events of the stream.
 const (
 	eventSituation = "situation"
@@ -69,7 +72,10 @@ func (s *server) getEvents(c *call) error {
 		return err
 	}
 	defer stop()
-	c.w.Header().Set("Content-Type", "text/event-stream")
+	if s.Metrics != nil {
+		defer s.Metrics.Streaming()()
+	}
+	c.w.Header().Set("Content-Type", eventStream)
 	tokens, leave := s.Tokens.Watch()
 	defer leave()
 	out := &stream{call: c, out: http.NewResponseController(c.w), changes: c.has("hosts"), allowed: s.stillAllowed(c)}

@@ -41,7 +41,7 @@ type serveCommand struct {
 }
 
 // Run implements the command.
-func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, files *configFiles, out io.Writer, log *slog.Logger) error {
+func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, files *configFiles, out io.Writer, log *slog.Logger, program version) error {
 	if c.PrintConfig {
 		return printConfig(out, parsed, files)
 	}
@@ -68,7 +68,7 @@ func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, files *con
 		API:    site.Endpoint{Listen: c.Listen, CertFile: c.TLSCert, KeyFile: c.TLSKey},
 		NATS:   site.Endpoint{Listen: c.NATSListen, CertFile: c.NATSTLSCert, KeyFile: c.NATSTLSKey},
 		CAFile: c.CAFile,
-		Holder: "osupgrade-agent serve", Log: log, At: crashPoint("site"),
+		Holder: "osupgrade-agent serve", Version: string(program), Log: log, At: crashPoint("site"),
 	})
 	if err != nil {
 		return err

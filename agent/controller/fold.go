@@ -24,6 +24,8 @@ func (s *state) fold(ctx context.Context, r message.Record) {
 	s.witnesses.Fold(decoded)
 	if err := s.ledger.Fold(decoded); err != nil {
 		s.Logger.Warn("record ignored", "tenant", s.Tenant, "record", r.Seq, "host", r.Host, "reason", err)
+	} else if _, missed := decoded.Event.(message.Missed); missed && s.Observer != nil && s.active && r.Seq > s.startedAt {
+		s.Observer.WindowMissed()
 	} else if newest := s.ledger.Newest(); newest != nil && !message.OfNoRun(decoded.Event) {
 		s.folded(ctx, newest, decoded)
 	}
@@ -51,6 +53,7 @@ func (s *state) folded(ctx context.Context, newest *run.State, r message.Decoded
 	}
 	s.story.Add(r)
 	s.logRun(newest, r)
+	s.observe(newest, r)
 	s.recognize(newest, r.Record)
 	switch {
 	case newest.Over():

@@ -60,6 +60,8 @@ type Options struct {
 	// SiteScripts returns the scripts that Site has; nil when nobody can say.
 	SiteScripts func() []string
 	Logger      *slog.Logger
+	// Observer is told what happens, for metrics; nil means nobody.
+	Observer Observer
 	// Now is the clock; nil means the wall clock.
 	Now func() time.Time
 	// At is called with the label of each step before the step is taken and after

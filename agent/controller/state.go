@@ -22,6 +22,8 @@ type state struct {
 	clock  runClock
 	story  view.Story
 	runLog runLog
+	// observed is what the observer was told of the newest run.
+	observed observed
 
 	intent intent
 	hosts  hosts

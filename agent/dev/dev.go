@@ -67,7 +67,7 @@ func Start(ctx context.Context, o Options) (*Dev, error) {
 	s, err := site.Open(ctx, site.Options{
 		Name: SiteName, Zone: o.Zone, Dir: o.Dir, Tenants: []string{o.Tenant}, API: site.Endpoint{Listen: o.Listen},
 		Checks: filepath.Join(o.Dir, "checks"),
-		Holder: "osupgrade-agent dev", Log: o.Log,
+		Holder: "osupgrade-agent dev", Version: o.Version, Log: o.Log,
 	})
 	if err != nil {
 		return nil, err

@@ -18,3 +18,8 @@ const (
 	// WarnRolledBack means that the machine went back from a version by itself.
 	WarnRolledBack WarningKind = "rolled-back"
 )
+
+// WarningKinds lists them.
+func WarningKinds() []WarningKind {
+	return []WarningKind{WarnKey, WarnSecondWorker, WarnClone, WarnClock, WarnProtocol, WarnRolledBack}
+}

@@ -28,6 +28,13 @@ const (
 	Unreachable   Status = "unreachable"
 )
 
+// Statuses lists the statuses of a host.
+func Statuses() []Status {
+	return []Status{
+		Pending, HostPreparing, Prepared, Draining, HostUpgrading, RebootPending, Rebooting, Checking, Upgraded, HostFailed, Skipped, Unreachable,
+	}
+}
+
 // Final reports whether a host stays in this status for the rest of the run.
 func (s Status) Final() bool {
 	return s == Upgraded || s == HostFailed || s == Skipped || s == Unreachable

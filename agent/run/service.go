@@ -81,3 +81,45 @@ func (s *State) silence(name string) (silent, matters bool) {
 	m := &s.members[i]
 	return false, (!h.Held() || m.step <= ready) && m.final != Skipped && !h.Removed
 }
+
+// Service says whether a host is in service and, if not, why.
+type Service string
+
+// A host that is not out of service for the newest run is InService, unless the site
+// knows better: only the site knows who is heard of outside of runs.
+const (
+	InService Service = "in-service"
+	// BeingUpgraded means that the run under way has the host out of service.
+	BeingUpgraded Service = "being-upgraded"
+	// Unhealthy means that the host owes an answer, a look by an operator, its undrain or
+	// its checks.
+	Unhealthy Service = "unhealthy"
+	// FellSilent means that the host fell silent while a run was under way.
+	FellSilent Service = "silent"
+	// IsAbsent means that the host was silent before the run was opened.
+	IsAbsent Service = "absent"
+)
+
+// Services lists them.
+func Services() []Service {
+	return []Service{InService, BeingUpgraded, Unhealthy, FellSilent, IsAbsent}
+}
+
+// OutOfService returns the hosts that the run counts as out of service, and why.
+func (s *State) OutOfService() map[string]Service {
+	out := map[string]Service{}
+	for i, h := range s.roster.From(0) {
+		switch {
+		case !s.countsAsOut(i):
+		case h.InHand && !s.Over():
+			out[h.Name] = BeingUpgraded
+		case h.Held():
+			out[h.Name] = Unhealthy
+		case h.Absent:
+			out[h.Name] = IsAbsent
+		default:
+			out[h.Name] = FellSilent
+		}
+	}
+	return out
+}

@@ -24,6 +24,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/metrics"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
@@ -51,9 +52,9 @@ type Options struct {
 	// CAFile holds the certificates that hosts which join are told to trust, PEM; empty
 	// means those of the authority that the site made itself, if it did.
 	CAFile string
-	// Holder says in words who runs the site.
-	Holder string
-	Log    *slog.Logger
+	// Holder says in words who runs the site, Version is that of the program.
+	Holder, Version string
+	Log             *slog.Logger
 	// At is called before and after each step with the role and the label of the
 	// step (tests crash there); nil means nobody.
 	At func(label string)
@@ -79,6 +80,7 @@ type Site struct {
 	// receivers are the connections on which the hosts of each tenant are received.
 	receivers []*nats.Conn
 	reach     reach
+	metrics   *metrics.Site
 	// certificates are those of the listeners that have one.
 	certificates []listenerCertificate
 	stop         context.CancelFunc
@@ -161,6 +163,7 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	s.store, kept.Written = kept, s.server.Mark
+	s.metrics = metrics.New(metrics.Options{Version: o.Version, Certificates: s.expiries, Healthy: s.server.Healthy})
 	running, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	s.tenants = map[string]api.Controller{}
@@ -181,7 +184,8 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 		o.Log.Warn("the site runs, but makes no backups", "error", err)
 	}
 	s.serve(running, api.New(api.Options{
-		Site: o.Name, Tenants: s.tenants, Store: kept, Tokens: s.tokens, Logins: s.logins, Healthy: s.server.Healthy, Reaches: s.reaches, Certificates: s.expiries, Joining: joining, Log: o.Log,
+		Site: o.Name, Tenants: s.tenants, Store: kept, Tokens: s.tokens, Logins: s.logins, Healthy: s.server.Healthy, Reaches: s.reaches, Certificates: s.expiries, Joining: joining,
+		Metrics: s.metrics, Log: o.Log,
 	}))
 	return nil
 }
@@ -202,11 +206,13 @@ func (s *Site) control(ctx, running context.Context, o Options, kept *store.Stor
 	again := throttle.Log(o.Log, 1, time.Minute)
 	gate.Warn = func(err error) { again.Warn("the gate follows the log anew", "tenant", tenant, "error", err) }
 	checks := &check.Runner{Scripts: o.Checks, Tenant: tenant, Log: o.Log}
+	measured := s.metrics.Tenant(tenant)
 	c := controller.New(controller.Options{
-		Tenant: tenant, Zone: o.Zone, Log: written, HostEvents: log, Guard: s.guards.Guard(tenant), Store: filled, Logger: o.Log, At: o.at("controller"),
+		Tenant: tenant, Zone: o.Zone, Log: measured.Log(written), Observer: measured, HostEvents: log, Guard: s.guards.Guard(tenant), Store: filled, Logger: o.Log, At: o.at("controller"),
 		Site: checks, SiteScripts: checks.Installed,
 		Holder: func(ctx context.Context, host string) (*v1.HostLease, error) { return holder(ctx, gate, host) },
 	})
+	measured.Serve(c.Figures)
 	s.controllers = append(s.controllers, c)
 	gate.Refused = c.Warn
 	s.warners.add(tenant, c.Warn)

@@ -1,0 +1,140 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+)
+
+// Figures are what a tenant amounts to now, in numbers, for metrics.
+type Figures struct {
+	// Serving tells that the controller can do its work, Alarm that the log is not
+	// trusted, LogFails that the log takes no record.
+	Serving, Alarm, LogFails bool
+	// LastSeq is the sequence of the last record that was folded.
+	LastSeq uint64
+	// Hosts counts the hosts of the configured applications by how they are in service,
+	// Others the known hosts of all other applications.
+	Hosts  map[run.Service]int
+	Others int
+	// Outdated counts the hosts that a run should have upgraded and did not.
+	Outdated int
+	// VersionAges says for each host how long its versions have been what they are.
+	// Unversioned counts the hosts that have reported none.
+	VersionAges []time.Duration
+	Unversioned int
+	// Warnings counts the warnings of each kind.
+	Warnings map[message.WarningKind]int
+	// WindowStart and WindowEnd are those of the window that is open or opens next;
+	// zero when none will. Frozen tells that a freeze is in force.
+	WindowStart, WindowEnd time.Time
+	Frozen                 bool
+	// Run is the run under way; nil when none is.
+	Run *RunFigures
+}
+
+// RunFigures are what the run under way amounts to.
+type RunFigures struct {
+	ID                 uint64
+	Phase              run.Phase
+	Paused             bool
+	OpenedAt, NotAfter time.Time
+	// Hosts counts the members in each status.
+	Hosts map[run.Status]int
+	// WaitingFor is what the run waits for, and WaitingSince since when; empty when it
+	// waits for nothing.
+	WaitingFor   string
+	WaitingSince time.Time
+	// Stages are those of the run. Those out of service hold its slots.
+	Stages []run.Stage
+}
+
+// Figures returns the figures of the tenant. To gather them costs a walk over its hosts.
+func (c *Controller) Figures(ctx context.Context) (Figures, error) {
+	return ask(ctx, c, func(s *state) Figures { return s.figures(s.Now()) })
+}
+
+func (s *state) figures(now time.Time) Figures {
+	f := Figures{
+		Serving: s.serving() == nil, Alarm: s.alarm != nil, LogFails: !s.log.failing.IsZero(), LastSeq: s.ledger.LastSeq,
+		Warnings: map[message.WarningKind]int{}, Run: s.runFigures(now),
+	}
+	s.countServices(&f, now)
+	for _, w := range s.warnings.list("", now) {
+		f.Warnings[message.WarningKind(w.Kind)]++
+	}
+	if opening, found := s.intent.nextOpening(now); found {
+		f.WindowStart, f.WindowEnd = opening.Start, opening.End
+	}
+	if freeze, found := s.intent.nextFreeze(now); found {
+		f.Frozen = freeze.Contains(now)
+	}
+	return f
+}
+
+// countServices counts the hosts. A controller that has just started does not know yet
+// who is silent: it counts such a host as in service.
+func (s *state) countServices(f *Figures, now time.Time) {
+	f.Hosts = map[run.Service]int{}
+	out, listed := map[string]run.Service{}, map[string]bool{}
+	newest := s.ledger.Newest()
+	if newest != nil {
+		out = newest.OutOfService()
+	}
+	for _, a := range s.intent.applications() {
+		listed[a.Name] = true
+	}
+	settled := !now.Before(s.started.Add(gracePeriod))
+	for name, host := range s.hosts.known {
+		if !listed[host.Application] {
+			f.Others++
+			continue
+		}
+		service, is := out[name]
+		if service == "" {
+			service = run.InService
+		}
+		if !is && settled && !s.hosts.present.online(name) {
+			service = run.IsAbsent
+		}
+		f.Hosts[service]++
+		if s.isOutdated(host, newest) {
+			f.Outdated++
+		}
+		if reported := s.hosts.versions[name]; reported.at.IsZero() {
+			f.Unversioned++
+		} else {
+			f.VersionAges = append(f.VersionAges, max(0, now.Sub(reported.at)))
+		}
+	}
+}
+
+// isOutdated reports whether a run should have upgraded a host and did not. What the
+// run under way has upgraded is not, also before its end.
+func (s *state) isOutdated(h *host, newest *run.State) bool {
+	if h.OutdatedSince.IsZero() || newest == nil {
+		return !h.OutdatedSince.IsZero()
+	}
+	member, found := newest.Host(h.Name)
+	return !found || member.Status != run.Upgraded
+}
+
+func (s *state) runFigures(now time.Time) *RunFigures {
+	r := s.ledger.Current()
+	if r == nil {
+		return nil
+	}
+	f := &RunFigures{
+		ID: r.Key(), Phase: r.Phase, Paused: r.Paused != nil, OpenedAt: r.OpenedAt, NotAfter: r.NotAfter,
+		Hosts: map[run.Status]int{}, Stages: r.Stages(s.runTime(now)),
+	}
+	for _, status := range run.Statuses() {
+		f.Hosts[status] = r.Count(status)
+	}
+	if waiting, waits := r.Waiting(s.runTime(now)); waits {
+		f.WaitingFor, f.WaitingSince = waiting.What, waiting.Since
+	}
+	return f
+}

@@ -1,0 +1,152 @@
+// Package metrics says what the metrics of a site are called and what they mean, and
+// serves them in the format of Prometheus.
+//
+// A tenant's metrics are apart from those of the site and of other tenants, so that who
+// may read one tenant sees no other. Labels take values from lists that are known
+// beforehand; names that people choose are labels only where there are few of them:
+// tenants, and the stages of the run under way. It decides nothing, and it keeps nothing
+// over a restart: counters begin at 0 then, as Prometheus expects.
+package metrics
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// Site are the metrics of a site.
+type Site struct {
+	site     *prometheus.Registry
+	requests *prometheus.CounterVec
+	took     *prometheus.HistogramVec
+	streams  prometheus.Gauge
+
+	mu      sync.Mutex
+	tenants map[string]*prometheus.Registry
+}
+
+// Options are what the metrics of a site are made with.
+type Options struct {
+	// Version is that of the program.
+	Version string
+	// Certificates returns the certificates that the site presents.
+	Certificates func(now time.Time) []v1.Certificate
+	// Healthy returns why the site cannot work, or nil.
+	Healthy func() error
+}
+
+// requestBuckets are for requests that are answered from memory or with one synced write.
+var requestBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10}
+
+// New makes the metrics of a site.
+func New(o Options) *Site {
+	s := &Site{
+		site: prometheus.NewRegistry(), tenants: map[string]*prometheus.Registry{},
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "osupgrade_api_requests_total", Help: "Requests of the REST API, by route, method and status of the answer.",
+		}, []string{"method", "route", "status"}),
+		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "osupgrade_api_request_duration_seconds", Help: "How long the REST API took for a request. Event streams are not in it.", Buckets: requestBuckets,
+		}, []string{"method", "route"}),
+		streams: prometheus.NewGauge(prometheus.GaugeOpts{Name: "osupgrade_api_event_streams", Help: "Open event streams."}),
+	}
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "osupgrade_build_info", Help: "Always 1; the label version is that of the program.", ConstLabels: prometheus.Labels{"version": o.Version},
+	})
+	build.Set(1)
+	s.site.MustRegister(build, s.requests, s.took, s.streams, siteCollector{o}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return s
+}
+
+// The metrics of a site that are read at the time of a scrape.
+var (
+	healthyDesc     = prometheus.NewDesc("osupgrade_site_healthy", "1 while the site can work, 0 while it cannot: its disk is full, or its log does not answer.", nil, nil)
+	certificateDesc = prometheus.NewDesc("osupgrade_certificate_not_after_timestamp_seconds", "When the certificate of a listener ends.", []string{"listener"}, nil)
+)
+
+// siteCollector reads what a site is at the time of a scrape.
+type siteCollector struct{ Options }
+
+// Describe implements prometheus.Collector.
+func (siteCollector) Describe(out chan<- *prometheus.Desc) {
+	out <- healthyDesc
+	out <- certificateDesc
+}
+
+// Collect implements prometheus.Collector.
+func (c siteCollector) Collect(out chan<- prometheus.Metric) {
+	if c.Healthy != nil {
+		out <- gauge(healthyDesc, truth(c.Healthy() == nil))
+	}
+	if c.Certificates != nil {
+		for _, cert := range c.Certificates(time.Now()) {
+			out <- gauge(certificateDesc, seconds(cert.NotAfter), cert.Listener)
+		}
+	}
+}
+
+// noRoute is the route of requests that no route matches. What they ask for is theirs to
+// choose, so it is no label.
+const noRoute = "none"
+
+// Requested notes a request that was answered. The route is the pattern that it matched;
+// empty means none.
+func (s *Site) Requested(method, route string, status int, took time.Duration) {
+	if !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPatch, http.MethodPost, http.MethodDelete, http.MethodOptions}, method) {
+		method = "other"
+	}
+	if route == "" {
+		route = noRoute
+	}
+	s.requests.WithLabelValues(method, route, strconv.Itoa(status)).Inc()
+	s.took.WithLabelValues(method, route).Observe(took.Seconds())
+}
+
+// Streaming notes an event stream that begins; the function that it returns notes its end.
+func (s *Site) Streaming() (ended func()) {
+	s.streams.Inc()
+	return s.streams.Dec
+}
+
+const (
+	// maxScrapes is how many requests for metrics are answered at once, scrapeTimeout how
+	// long one may take.
+	maxScrapes    = 4
+	scrapeTimeout = 8 * time.Second
+)
+
+// Handler answers with the metrics of the site, and with those of the tenants for which
+// allowed is true.
+func (s *Site) Handler(allowed func(tenant string) bool) http.Handler {
+	gatherers := prometheus.Gatherers{s.site}
+	s.mu.Lock()
+	for tenant, registry := range s.tenants {
+		if allowed(tenant) {
+			gatherers = append(gatherers, registry)
+		}
+	}
+	s.mu.Unlock()
+	return promhttp.HandlerFor(gatherers, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, Timeout: scrapeTimeout, ErrorHandling: promhttp.ContinueOnError})
+}
+
+func gauge(desc *prometheus.Desc, value float64, labels ...string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+}
+
+func truth(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// seconds is a time as Prometheus has it.
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
