@@ -101,7 +101,7 @@ func Decide(who Principal, method, path string) error {
 	}
 	segments, tenant := inTenant(segments, who.Tenant)
 	switch {
-	case isOwnToken(segments):
+	case ofCaller(segments):
 	case tenant == "" && who.Tenant != AnyTenant:
 		return &ForeignError{Name: who.Name}
 	case tenant == AnyTenant && who.Tenant == AnyTenant && needsTenant(segments):
@@ -162,7 +162,7 @@ var ownTrees = []string{"os-upgrade", "strongbox"}
 // belongs to the site.
 func inTenant(segments []string, own string) (whole []string, tenant string) {
 	switch {
-	case len(segments) < 3 || segments[0] != "v1" || segments[1] != "config" && segments[1] != "state" || isOwnToken(segments):
+	case len(segments) < 3 || segments[0] != "v1" || segments[1] != "config" && segments[1] != "state" || ofCaller(segments):
 		return segments, ""
 	case segments[2] == "tenants" && len(segments) > 3:
 		return segments, segments[3]
@@ -172,9 +172,10 @@ func inTenant(segments []string, own string) (whole []string, tenant string) {
 	return segments, ""
 }
 
-// isOwnToken reports whether a path is about the token of the request itself.
-func isOwnToken(segments []string) bool {
-	return len(segments) > 3 && slices.Equal(segments[:4], []string{"v1", "state", "strongbox", "token"})
+// ofCaller reports whether a path is about the principal itself, whatever its tenant: its
+// own token, or the metrics of all that it may read.
+func ofCaller(segments []string) bool {
+	return slices.Equal(segments, []string{"metrics"}) || len(segments) > 3 && slices.Equal(segments[:4], []string{"v1", "state", "strongbox", "token"})
 }
 
 // needsTenant reports whether a path of all tenants at once means nothing. There are

@@ -48,6 +48,12 @@ func TestDecide(t *testing.T) { //nolint:funlen // a table
 		"calendar reads the state":             {"acme", "calendar", "GET", state, "does not have the right"},
 		"calendar writes the feed":             {"acme", "calendar", "POST", state + "/windows.ics", "use a token with admin"},
 		"calendar reads the feed of others":    {"acme", "calendar", "GET", "/v1/state/tenants/beta/os-upgrade/windows.ics", "is not valid for tenant"},
+		"viewer reads metrics":                 {"acme", "viewer", "GET", "/metrics", ""},
+		"viewer of all reads metrics":          {"*", "viewer", "GET", "/metrics", ""},
+		"admin reads metrics":                  {"acme", "admin", "GET", "/metrics", ""},
+		"calendar reads metrics":               {"acme", "calendar", "GET", "/metrics", "does not have the right"},
+		"write reads metrics":                  {"acme", "write", "GET", "/metrics", "does not have the right"},
+		"viewer posts metrics":                 {"acme", "viewer", "POST", "/metrics", "does not have the right"},
 		"calendar extends its token":           {"acme", "calendar", "POST", "/v1/state/strongbox/token/refresh", "does not have the right"},
 		"read is viewer":                       {"acme", "read", "GET", config, ""},
 		"read starts":                          {"acme", "read", "POST", state + "/start", "does not have the right"},
@@ -86,7 +92,7 @@ func TestDecide(t *testing.T) { //nolint:funlen // a table
 		"a parent":                             {"acme", "admin", "GET", "/v1/state/tenants/acme/../beta/os-upgrade", "no role has"},
 		"an empty segment":                     {"acme", "admin", "GET", "/v1/state//os-upgrade", "no role has"},
 		"no path":                              {"*", "admin", "GET", "", "no role has"},
-		"outside of the API":                   {"*", "admin", "GET", "/metrics", "no role has"},
+		"outside of the API":                   {"*", "admin", "GET", "/other", "no role has"},
 		"a method that there is not":           {"acme", "viewer", "BREW", state, "to execute this"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -187,7 +193,7 @@ func FuzzDecide(f *testing.F) {
 			return
 		}
 		segments, _ := split(path)
-		if tenant := Tenant(path, who.Tenant); tenant != who.Tenant && !isOwnToken(segments) {
+		if tenant := Tenant(path, who.Tenant); tenant != who.Tenant && !ofCaller(segments) {
 			t.Errorf("%q is allowed, of tenant %q", path, tenant)
 		}
 	})

@@ -47,6 +47,7 @@ const (
 	configured = "/v1/config/tenants/*/os-upgrade"
 	current    = "/v1/state/tenants/*/os-upgrade"
 	ownToken   = "/v1/state/strongbox/token"
+	metrics    = "/metrics"
 )
 
 // everything are all operations.
@@ -58,6 +59,7 @@ var reading = []Rule{
 	{Path: configured + "/**", Allow: []Operation{Read}},
 	{Path: current + "/**", Allow: []Operation{Read}},
 	{Path: current + "/join-tokens/**", Reject: []Operation{Read}},
+	{Path: metrics, Allow: []Operation{Read}},
 	renewing,
 }
 
@@ -76,7 +78,7 @@ func executing(operations ...string) []Rule {
 
 // rules are those of each role.
 var rules = map[Role][]Rule{
-	Admin:    {{Path: "/v1/**", Allow: everything}},
+	Admin:    {{Path: "/v1/**", Allow: everything}, {Path: metrics, Allow: []Operation{Read}}},
 	Operator: slices.Concat(reading, executing("start", "pause", "resume")), // A retry is a start.
 	Approver: slices.Concat(reading, executing("approve")),
 	Viewer:   reading,

@@ -19,7 +19,7 @@ func (s *server) admit(c *call) error {
 		return err
 	}
 	who, path := token.Principal(), c.URL.EscapedPath()
-	c.by, c.tenant = who.Name, access.Tenant(path, who.Tenant)
+	c.who, c.tenant = who, access.Tenant(path, who.Tenant)
 	if err := refusal(access.Decide(who, c.Method, path)); err != nil {
 		return err
 	}

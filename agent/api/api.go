@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
@@ -122,8 +123,8 @@ type call struct {
 	*http.Request
 	w      http.ResponseWriter
 	tenant string
-	// by is the name of the request's token.
-	by         string
+	// who sends the request; nobody on a public route.
+	who        access.Principal
 	controller Controller
 	// query are the query parameters.
 	query url.Values

@@ -243,14 +243,14 @@ func (s *server) postJoinToken(c *call) error {
 	}
 	now := time.Now()
 	token := join.Token{
-		Tenant: c.tenant, Host: wanted.Host, Application: wanted.Application, Replace: wanted.Replace, By: c.by,
+		Tenant: c.tenant, Host: wanted.Host, Application: wanted.Application, Replace: wanted.Replace, By: c.who.Name,
 		Expires: now.Add(valid).UTC().Truncate(time.Second),
 	}
 	secret, id, err := s.Joining.Tokens.Add(token, now)
 	if err != nil {
 		return err
 	}
-	s.Log.Info("join token made", "tenant", c.tenant, "by", c.by, "id", id[:12], "host", wanted.Host, "expires", token.Expires)
+	s.Log.Info("join token made", "tenant", c.tenant, "by", c.who.Name, "id", id[:12], "host", wanted.Host, "expires", token.Expires)
 	made := joinToken(join.Kept{ID: id, Token: token}, now)
 	made.Token = join.Text(secret, fingerprint)
 	c.w.Header().Set("Location", c.URL.Path+"/"+id)
@@ -272,7 +272,7 @@ func (s *server) deleteJoinToken(c *call) error {
 		if err := s.Joining.Tokens.Remove(id); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
-		s.Log.Info("join token removed", "tenant", c.tenant, "by", c.by, "id", id[:min(len(id), 12)])
+		s.Log.Info("join token removed", "tenant", c.tenant, "by", c.who.Name, "id", id[:min(len(id), 12)])
 		c.w.WriteHeader(http.StatusNoContent)
 		return nil
 	}

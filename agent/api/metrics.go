@@ -25,19 +25,7 @@ func (s *server) getMetrics(c *call) error {
 	if s.Metrics == nil {
 		return problem(http.StatusNotFound, "", "", "this site measures nothing")
 	}
-	token, err := s.token(c.Request)
-	if err != nil {
-		return err
-	}
-	who := token.Principal()
-	own := who.Tenant
-	if own == access.AnyTenant {
-		own = "any"
-	}
-	if err := refusal(access.Decide(who, http.MethodGet, "/v1/state/tenants/"+own+"/os-upgrade")); err != nil {
-		return err
-	}
-	s.Metrics.Handler(func(tenant string) bool { return who.Tenant == access.AnyTenant || who.Tenant == tenant }).ServeHTTP(c.w, c.Request)
+	s.Metrics.Handler(func(tenant string) bool { return c.who.Tenant == access.AnyTenant || c.who.Tenant == tenant }).ServeHTTP(c.w, c.Request)
 	return nil
 }
 

@@ -200,7 +200,7 @@ func (o *object[T]) takeEffect(c *call, number uint64) {
 }
 
 func (o *object[T]) written(c *call, existed bool, revision store.Revision) {
-	o.server.Log.Info(o.noun+" written", "tenant", c.tenant, "by", c.by, "revision", revision.String())
+	o.server.Log.Info(o.noun+" written", "tenant", c.tenant, "by", c.who.Name, "revision", revision.String())
 	c.w.Header().Set("ETag", etag(revision))
 	if existed {
 		c.w.WriteHeader(http.StatusNoContent)
@@ -222,7 +222,7 @@ func (o *object[T]) answerDelete(c *call) error {
 			return err
 		}
 		o.takeEffect(c, deletion.Number)
-		o.server.Log.Info(o.noun+" deleted", "tenant", c.tenant, "by", c.by)
+		o.server.Log.Info(o.noun+" deleted", "tenant", c.tenant, "by", c.who.Name)
 	}
 	c.w.WriteHeader(http.StatusNoContent)
 	return nil

@@ -297,10 +297,10 @@ func siteRoutes() []route {
 			summary: "Ask whether each controller may send commands", returns: ok("Each may.", v1.Health{}),
 		},
 		{
-			method: http.MethodGet, path: "/metrics", public: true, group: groupSite, handle: (*server).getMetrics,
-			summary: "Read the metrics of the site and of the tenants that the token may read", about: "It needs a token that may read the state of a tenant.",
+			method: http.MethodGet, path: "/metrics", group: groupSite, handle: (*server).getMetrics,
+			summary: "Read the metrics of the site and of the tenants that the token may read",
 			returns: []response{{status: http.StatusOK, about: "Metrics in the format of Prometheus.", contentType: "text/plain"}},
-			errors:  []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
+			errors:  []int{http.StatusNotFound},
 		},
 	}
 }

@@ -129,14 +129,14 @@ func (s *server) postStart(c *call) error {
 		return err
 	}
 	if c.has("validate") {
-		preflight, err := c.controller.Preflight(c.Context(), c.by, request)
+		preflight, err := c.controller.Preflight(c.Context(), c.who.Name, request)
 		if err != nil {
 			return err
 		}
 		s.send(c.w, c.Request, http.StatusOK, preflight)
 		return nil
 	}
-	run, err := c.controller.Start(c.Context(), c.by, request)
+	run, err := c.controller.Start(c.Context(), c.who.Name, request)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func postAsk(ask run.Ask) func(*server, *call) error {
 		if err != nil {
 			return err
 		}
-		run, err := c.controller.Ask(c.Context(), c.by, ask, request)
+		run, err := c.controller.Ask(c.Context(), c.who.Name, ask, request)
 		if err != nil {
 			return err
 		}

@@ -110,12 +110,12 @@ func (s *server) deleteHost(c *call) error {
 			return wrong
 		}
 	}
-	if err := c.controller.Forget(c.Context(), name, run.Deletion{By: c.by, Why: why}); errors.Is(err, run.ErrNoHost) {
+	if err := c.controller.Forget(c.Context(), name, run.Deletion{By: c.who.Name, Why: why}); errors.Is(err, run.ErrNoHost) {
 		return problem(http.StatusNotFound, "host", name, "host %q is not known; osupgrade-agent hosts lists those that are", name)
 	} else if err != nil {
 		return err
 	}
-	s.Log.Info("host deleted", "tenant", c.tenant, "by", c.by, "host", name, "reason", why)
+	s.Log.Info("host deleted", "tenant", c.tenant, "by", c.who.Name, "host", name, "reason", why)
 	c.w.WriteHeader(http.StatusNoContent)
 	return nil
 }

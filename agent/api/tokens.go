@@ -110,7 +110,7 @@ func (s *server) sendNewToken(c *call, what, text string) error {
 	if err != nil {
 		return err
 	}
-	s.Log.Info("token "+what, "tenant", c.tenant, "by", c.by, "id", stored.ID[:12], "name", stored.Name, "allow", stored.Allow)
+	s.Log.Info("token "+what, "tenant", c.tenant, "by", c.who.Name, "id", stored.ID[:12], "name", stored.Name, "allow", stored.Allow)
 	made := shownToken(stored)
 	made.Token = text
 	c.w.Header().Set("Location", "/v1/state/tenants/"+c.tenant+"/strongbox/tokens/"+made.ID)
@@ -127,7 +127,7 @@ func (s *server) deleteToken(c *call) error {
 	if err := s.Tokens.Remove(token.ID); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	s.Log.Info("token withdrawn", "tenant", c.tenant, "by", c.by, "id", token.ID[:12], "name", token.Name)
+	s.Log.Info("token withdrawn", "tenant", c.tenant, "by", c.who.Name, "id", token.ID[:12], "name", token.Name)
 	c.w.WriteHeader(http.StatusNoContent)
 	return nil
 }
