@@ -17,12 +17,12 @@ import (
 
 const password = "correct horse"
 
-// user makes a user on the site's folder, as the command line does.
-func (c *caller) user(name string, allow ...access.Role) {
+// user makes the user ann on the site's folder, as the command line does.
+func (c *caller) user(allow ...access.Role) {
 	c.t.Helper()
 	logins, err := site.OpenLogins(c.dir)
 	if err == nil {
-		err = logins.Users.Put(c.t.Context(), "demo", name, allow, password, time.Now())
+		err = logins.Users.Put(c.t.Context(), "demo", "ann", allow, password, time.Now())
 	}
 	if err != nil {
 		c.t.Fatal(err)
@@ -53,7 +53,7 @@ func (c *caller) session(a answer) session {
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t, 0)
-	c.user("ann", access.Operator)
+	c.user(access.Operator)
 	none := []string{"Authorization", ""}
 	a := c.call("POST", "/v1/login", `{"username":"ann","password":"`+password+`","tenant":"demo","otp":"","cookie":false}`, none...)
 	got := c.session(a)
@@ -74,7 +74,7 @@ func TestLogin(t *testing.T) {
 	c.want(c.call("POST", "/v1/state/strongbox/token/refresh", `{"ttl":1}`, mine...), 400, "has no body")
 	c.want(c.call("POST", "/v1/state/strongbox/token/refresh", ""), 400, "the token is not that of a login")
 	c.want(c.call("POST", "/v1/state/strongbox/token/refresh", "", none...), 401, "has no token")
-	c.user("ann", access.Viewer)
+	c.user(access.Viewer)
 	c.want(c.call("GET", statePath, "", mine...), 401, "the login of this token has ended")
 }
 
@@ -110,7 +110,7 @@ func TestApproleLogin(t *testing.T) {
 func TestWrongLogins(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t, 0)
-	c.user("ann", access.Operator)
+	c.user(access.Operator)
 	none := []string{"Authorization", ""}
 	c.want(c.call("POST", "/v1/login", `{"password":"x"}`, none...), 400, "username: ")
 	c.want(c.call("POST", "/v1/login", `{"username":"ann"}`, none...), 400, "password: ")
@@ -146,7 +146,7 @@ func TestWrongLogins(t *testing.T) {
 func TestManyLogins(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t, 0)
-	c.user("ann", access.Operator)
+	c.user(access.Operator)
 	ctx, stop := context.WithTimeout(t.Context(), 3*time.Second)
 	defer stop()
 	var flood sync.WaitGroup
