@@ -18,6 +18,8 @@
 //	network                               net.go
 //	store                                 store.go
 //	machines, package manager, reboots    machine.go, system.go
+//	systems that start, or are given up   confirm.go
+//	programs that keep a host busy        busy.go
 //	operator, configuration, rollouts     operator.go, config.go
 //	byzantine hosts                       byzantine.go
 //	embedded server and transport         not here; TestRealServer runs them
