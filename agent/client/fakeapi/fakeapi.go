@@ -63,6 +63,8 @@ type behaviour struct {
 	refuseStart string
 	// avassa is set for a server of Avassa's: see Server.Avassa.
 	avassa bool
+	// newer is set for a newer agent: see Server.Newer.
+	newer bool
 	// now is the time that windows are calculated from; nil is that of the
 	// clock.
 	now func() time.Time
@@ -182,12 +184,21 @@ func (s *Server) guard(serve http.Handler) http.Handler {
 }
 
 // Avassa makes the server one of Avassa's (avassa.md): it has the configuration and the
-// state of a tenant and nothing of what only osupgrade-agent has, and it takes and keeps
-// members of the configuration that v1.OSUpgrade does not know.
+// state of a tenant and nothing of what only osupgrade-agent has. It has and keeps members
+// of the configuration that v1.OSUpgrade does not know, and refuses any that it neither
+// documents nor has.
 func (s *Server) Avassa() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.behave.avassa = true
+}
+
+// Newer makes the server an osupgrade-agent of a later version: it has and keeps members of
+// all objects that this version does not know.
+func (s *Server) Newer() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.behave.newer = true
 }
 
 // ours serves what only osupgrade-agent has, unless the server is one of Avassa's.

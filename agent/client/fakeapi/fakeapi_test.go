@@ -318,3 +318,35 @@ func TestBrokenBodies(t *testing.T) {
 		t.Errorf("with another content type: %s", text)
 	}
 }
+
+// TestForeignMembers: Avassa's server refuses a member that it neither documents nor has; a
+// newer agent does so with one that neither we know nor it has.
+func TestForeignMembers(t *testing.T) {
+	t.Parallel()
+	const path = "/v1/config/tenants/acme/os-upgrade"
+	for name, row := range map[string]struct {
+		be         func(*Server)
+		there, put string
+		want       int
+	}{
+		"documented":          {(*Server).Avassa, `{}`, `{"worker-applications":[{"name":"a"}]}`, 204},
+		"its own":             {(*Server).Avassa, `{"x":1}`, `{"x":2}`, 204},
+		"its own, in a list":  {(*Server).Avassa, `{"worker-applications":[{"name":"a","x":1}]}`, `{"worker-applications":[{"name":"b"},{"name":"a","x":1}]}`, 204},
+		"ours":                {(*Server).Avassa, `{}`, `{"reserve":"1h"}`, 400},
+		"ours, in a list":     {(*Server).Avassa, `{}`, `{"worker-applications":[{"name":"a","rollout":"x"}]}`, 400},
+		"known to both":       {(*Server).Newer, `{}`, `{"worker-applications":[{"name":"a"}]}`, 204},
+		"its own, newer":      {(*Server).Newer, `{"x":1}`, `{"x":2}`, 204},
+		"nobody's":            {(*Server).Newer, `{}`, `{"x":2}`, 400},
+		"unknown to this one": {func(*Server) {}, `{}`, `{"x":2}`, 400},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := New(t)
+			row.be(s)
+			s.SetConfigBody("acme", row.there)
+			if status, text, _ := ask(t, s, "PUT", path, row.put); status != row.want {
+				t.Errorf("got %d %s, want %d", status, text, row.want)
+			}
+		})
+	}
+}

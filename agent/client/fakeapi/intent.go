@@ -40,8 +40,8 @@ func keyOf(r *http.Request) string {
 type kept[T any] struct {
 	value T
 	etag  string
-	// body is the object as a server keeps it that knows more members than T: see
-	// Server.Avassa. It is nil on a server that knows no others.
+	// body is the object as a server keeps it that has more members than T: see
+	// Server.Avassa and Server.Newer. It is nil on a server that has no others.
 	body json.RawMessage
 }
 
@@ -148,10 +148,10 @@ func (o *object[T]) put(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(status)
 }
 
-// read reads the body of a PUT; the server's mu is held. Only Avassa's server takes
-// members that T does not know, and keeps them.
+// read reads the body of a PUT; the server's mu is held. A server that is Avassa's or newer
+// takes the members that T does not know and it has itself, and keeps them.
 func (o *object[T]) read(w http.ResponseWriter, r *http.Request) (value T, body json.RawMessage, problem *v1.Error) {
-	if !o.server.behave.avassa {
+	if !o.server.behave.avassa && !o.server.behave.newer {
 		return value, nil, readBody(w, r, &value)
 	}
 	if problem := readBody(w, r, &body); problem != nil {
@@ -160,7 +160,50 @@ func (o *object[T]) read(w http.ResponseWriter, r *http.Request) (value T, body 
 	if err := json.Unmarshal(body, &value); err != nil {
 		return value, nil, &v1.Error{Message: "cannot read the body: " + err.Error()}
 	}
+	known := map[string]bool{}
+	if o.server.behave.avassa {
+		for _, member := range avassaMembers {
+			known[member] = true
+		}
+	} else {
+		addMembers(known, "", clone(value))
+	}
+	addMembers(known, "", o.kept[keyOf(r)].body)
+	sent := map[string]bool{}
+	addMembers(sent, "", body)
+	for _, member := range slices.Sorted(maps.Keys(sent)) {
+		if !known[member] {
+			return value, nil, &v1.Error{Message: "unknown member " + member, Info: v1.ErrorInfo{Field: member}}
+		}
+	}
 	return value, body, nil
+}
+
+// avassaMembers are the members of a configuration that Avassa's documentation has
+// (avassa.md 3). Any other one that its server does not have itself is refused.
+var avassaMembers = []string{
+	"worker-applications", "worker-applications.name", "maintenance-windows", "maintenance-windows.days-of-week",
+	"maintenance-windows.start-time", "maintenance-windows.timezone", "maintenance-windows.duration",
+}
+
+// addMembers adds the path of each member of an object, without the indexes of lists.
+func addMembers(to map[string]bool, at string, object any) {
+	var value any
+	if text, err := json.Marshal(object); err != nil || json.Unmarshal(text, &value) != nil {
+		return // No object is kept.
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		for name, child := range value {
+			path := strings.TrimPrefix(at+"."+name, ".")
+			to[path] = true
+			addMembers(to, path, child)
+		}
+	case []any:
+		for _, child := range value {
+			addMembers(to, at, child)
+		}
+	}
 }
 
 func (o *object[T]) remove(w http.ResponseWriter, r *http.Request) {
@@ -255,24 +298,23 @@ func clone[T any](value T) T {
 	return again
 }
 
-// SetConfigBody puts a configuration in place as JSON text, with members that
-// v1.OSUpgrade may not know, and returns its new ETag.
-func (s *Server) SetConfigBody(name, body string) (etag string) {
-	var c v1.OSUpgrade
-	if err := json.Unmarshal([]byte(body), &c); err != nil {
-		panic("fakeapi: the body of a configuration is not one: " + err.Error())
+// setBody puts an object in place as JSON text, with members that T may not know.
+func (o *object[T]) setBody(key, body string) (etag string) {
+	var value T
+	if err := json.Unmarshal([]byte(body), &value); err != nil {
+		panic("fakeapi: the body of a " + o.noun + " is not one: " + err.Error())
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.configs.storeBody(name, c, json.RawMessage(body))
+	o.server.mu.Lock()
+	defer o.server.mu.Unlock()
+	return o.storeBody(key, value, json.RawMessage(body))
 }
 
-// ConfigBody is what is stored as JSON text, with each member that a PUT had; empty if
-// there is nothing.
-func (s *Server) ConfigBody(name string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	k, there := s.configs.kept[name]
+// bodyOf is what is stored as JSON text, with each member that a PUT had; empty if there is
+// nothing.
+func (o *object[T]) bodyOf(key string) string {
+	o.server.mu.Lock()
+	defer o.server.mu.Unlock()
+	k, there := o.kept[key]
 	switch {
 	case !there:
 		return ""
@@ -284,6 +326,32 @@ func (s *Server) ConfigBody(name string) string {
 		panic("fakeapi: cannot write an object as JSON: " + err.Error())
 	}
 	return string(b)
+}
+
+// SetConfigBody puts a configuration in place as JSON text, with members that
+// v1.OSUpgrade may not know, and returns its new ETag.
+func (s *Server) SetConfigBody(name, body string) (etag string) { return s.configs.setBody(name, body) }
+
+// ConfigBody is what is stored as JSON text, with each member that a PUT had; empty if
+// there is nothing.
+func (s *Server) ConfigBody(name string) string { return s.configs.bodyOf(name) }
+
+// SetRolloutBody is SetConfigBody for rollouts.
+func (s *Server) SetRolloutBody(name, body string) (etag string) {
+	return s.rollouts.setBody(name, body)
+}
+
+// RolloutBody is ConfigBody for rollouts.
+func (s *Server) RolloutBody(name string) string { return s.rollouts.bodyOf(name) }
+
+// SetCalendarBody is SetConfigBody for calendars.
+func (s *Server) SetCalendarBody(tenant, name, body string) (etag string) {
+	return s.calendars.setBody(tenant+"/"+name, body)
+}
+
+// CalendarBody is ConfigBody for calendars.
+func (s *Server) CalendarBody(tenant, name string) string {
+	return s.calendars.bodyOf(tenant + "/" + name)
 }
 
 // SetConfig puts a configuration in place behind the client's back, and
