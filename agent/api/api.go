@@ -107,11 +107,13 @@ type server struct {
 	logins attempts
 	// windowSlots limits the concurrent computations of windows of each tenant.
 	windowSlots map[string]chan struct{}
+	// pace are the times of its event streams.
+	pace pace
 }
 
 // New returns the API's handler.
 func New(o Options) http.Handler {
-	s := &server{Options: o, windowSlots: map[string]chan struct{}{}}
+	s := &server{Options: o, windowSlots: map[string]chan struct{}{}, pace: usualPace}
 	for tenant := range o.Tenants {
 		s.windowSlots[tenant] = make(chan struct{}, windowsPerTenant)
 	}

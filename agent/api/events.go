@@ -12,11 +12,20 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
+// pace are the times of event streams.
+type pace struct {
+	// heartbeat is the interval of comments on a stream.
+	heartbeat time.Duration
+	// write is how long a client that does not read may block a write. Its stream then
+	// ends. No queue is kept for it: a change that comes meanwhile is a signal, and what
+	// is sent after that is what is true then.
+	write time.Duration
+}
+
+// usualPace are the times that clients are told of.
+var usualPace = pace{heartbeat: 15 * time.Second, write: 10 * time.Second}
+
 const (
-	// heartbeat is the interval of comments on a quiet event stream.
-	heartbeat = 15 * time.Second
-	// writeTimeout is how long a slow client may block a write.
-	writeTimeout = 10 * time.Second
 	// gather is how long the stream waits for more after a change: a step of a run is
 	// several records, and who watches wants to see what came of it.
 	gather = 20 * time.Millisecond
@@ -40,12 +49,16 @@ const (
 	eventRun       = "run"
 	eventChanges   = "changes"
 	eventVersions  = "versions"
+	eventReset     = "reset"
 )
 
 // stream is the event stream to a client.
 type stream struct {
 	*call
-	out *http.ResponseController
+	out  *http.ResponseController
+	pace pace
+	// since is the Last-Event-ID of the request, until it was looked at.
+	since string
 	// changes tells that the client keeps the hosts of the run and wants only those
 	// that have changed.
 	changes bool
@@ -61,11 +74,12 @@ type stream struct {
 	reports uint64
 }
 
-// getEvents sends, as server-sent events with the log's sequence as id, the situation
+// getEvents sends, as server-sent events with a position of the log as id, the situation
 // of the tenant ("situation") and its newest run ("run"): now and after each change,
 // of which time alone may be one. With hosts=changed a run is sent once with all its
 // hosts, and then ("changes") with those that have changed: ten thousand hosts are
-// megabytes. Each report of versions from now on is an event, too ("versions").
+// megabytes. Each report of versions from now on is an event, too ("versions"). A client
+// that comes back with the id of another log is told so first ("reset").
 func (s *server) getEvents(c *call) error {
 	changed, stop, err := c.controller.Watch(c.Context())
 	if err != nil {
@@ -78,7 +92,9 @@ func (s *server) getEvents(c *call) error {
 	c.w.Header().Set("Content-Type", eventStream)
 	tokens, leave := s.Tokens.Watch()
 	defer leave()
-	out := &stream{call: c, out: http.NewResponseController(c.w), changes: c.has("hosts"), allowed: s.stillAllowed(c)}
+	out := &stream{
+		call: c, out: http.NewResponseController(c.w), pace: s.pace, since: c.Header.Get(lastEventID), changes: c.has("hosts"), allowed: s.stillAllowed(c),
+	}
 	out.follow(changed, tokens)
 	return nil
 }
@@ -98,7 +114,7 @@ func (s *server) stillAllowed(c *call) func() error {
 // follow returns when the client is gone or too slow, or its token is not good any more:
 // a token may be withdrawn or changed, or expire. The client reconnects.
 func (st *stream) follow(changed, tokens <-chan struct{}) {
-	quiet := time.NewTicker(heartbeat)
+	quiet := time.NewTicker(st.pace.heartbeat)
 	defer quiet.Stop()
 	if st.write([]byte(": hello\n\n")) != nil || st.send() != nil {
 		return
@@ -160,8 +176,12 @@ func (st *stream) sendSnapshot() error {
 	if err != nil {
 		return err
 	}
-	situation := func() error { return st.event(eventSituation, shown.Seq, shown.Situation, &st.situation) }
-	run := func() error { return st.sendRun(shown) }
+	at := position{log: shown.Log, seq: shown.Seq}
+	if err := st.resume(at); err != nil {
+		return err
+	}
+	situation := func() error { return st.event(eventSituation, at, shown.Situation, &st.situation) }
+	run := func() error { return st.sendRun(at, shown) }
 	inOrder := []func() error{situation, run}
 	if st.situation != nil && shown.Run != nil && shown.Run.Finished() {
 		inOrder = []func() error{run, situation} // What comes next is told after the end of the run.
@@ -174,21 +194,40 @@ func (st *stream) sendSnapshot() error {
 	return nil
 }
 
+// resume tells a client that has come back, once, whether what it was told is of another
+// past than what it is told from now on.
+func (st *stream) resume(now position) error {
+	since := st.since
+	st.since = ""
+	if since == "" {
+		return nil
+	}
+	why := now.follows(since)
+	if why == "" {
+		return nil
+	}
+	data, err := json.Marshal(v1.StreamReset{Reason: why})
+	if err != nil {
+		return err
+	}
+	return st.write(fmt.Appendf(nil, "event: %s\ndata: %s\n\n", eventReset, data))
+}
+
 // sendRun sends what has changed of the newest run.
-func (st *stream) sendRun(shown v1.Snapshot) error {
+func (st *stream) sendRun(at position, shown v1.Snapshot) error {
 	switch {
 	case shown.Run == nil:
 		return nil
 	case !st.changes:
-		return st.event(eventRun, shown.Seq, shown.Run, &st.run)
+		return st.event(eventRun, at, shown.Run, &st.run)
 	}
-	return st.sendChanges(shown.Seq, *shown.Run)
+	return st.sendChanges(at, *shown.Run)
 }
 
 // sendChanges sends a run with the hosts that have changed, or with all of them when
 // the client has none of this run. When each is expected to end changes with every
 // other host that ends, so that is left out.
-func (st *stream) sendChanges(seq uint64, r v1.Run) error {
+func (st *stream) sendChanges(at position, r v1.Run) error {
 	hosts := slices.Clone(r.Hosts)
 	for i := range hosts {
 		hosts[i].ExpectedEnd = nil
@@ -201,7 +240,7 @@ func (st *stream) sendChanges(seq uint64, r v1.Run) error {
 	}
 	if whole {
 		st.run, r.Hosts = others, hosts
-		return st.tell(eventRun, seq, r)
+		return st.tell(eventRun, at, r)
 	}
 	for i := range hosts {
 		if !hosts[i].Equal(kept[i]) {
@@ -212,33 +251,33 @@ func (st *stream) sendChanges(seq uint64, r v1.Run) error {
 		return nil
 	}
 	st.run = others
-	return st.tell(eventChanges, seq, r)
+	return st.tell(eventChanges, at, r)
 }
 
 // event sends an event, unless it says what the last one has said.
-func (st *stream) event(name string, seq uint64, value any, last *[]byte) error {
+func (st *stream) event(name string, at position, value any, last *[]byte) error {
 	data, err := json.Marshal(value)
 	if err != nil || bytes.Equal(data, *last) {
 		return err
 	}
 	*last = data
-	return st.frame(name, seq, data)
+	return st.frame(name, at, data)
 }
 
-func (st *stream) tell(name string, seq uint64, value any) error {
+func (st *stream) tell(name string, at position, value any) error {
 	data, err := json.Marshal(value)
 	if err != nil {
 		return err
 	}
-	return st.frame(name, seq, data)
+	return st.frame(name, at, data)
 }
 
-func (st *stream) frame(name string, seq uint64, data []byte) error {
-	return st.write(fmt.Appendf(nil, "event: %s\nid: %d\ndata: %s\n\n", name, seq, data))
+func (st *stream) frame(name string, at position, data []byte) error {
+	return st.write(fmt.Appendf(nil, "event: %s\nid: %s\ndata: %s\n\n", name, at, data))
 }
 
 func (st *stream) write(data []byte) error {
-	if err := st.out.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+	if err := st.out.SetWriteDeadline(time.Now().Add(st.pace.write)); err != nil {
 		return err
 	}
 	if _, err := st.w.Write(data); err != nil {

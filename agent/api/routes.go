@@ -157,7 +157,15 @@ func stateRoutes() []route {
 	feed.returns = []response{{status: http.StatusOK, about: "An iCalendar text (RFC 5545).", contentType: "text/calendar", headers: map[string]string{"Content-Disposition": "The name of the file."}}}
 	events := get("/events", groupState, "Follow what happens, as server-sent events", (*server).getEvents, nil)
 	events.query = []parameter{siteParameter, oneOf("hosts", "Send all hosts of a run once, and then those that have changed.", "changed")}
-	events.returns = []response{{status: http.StatusOK, about: "Events until the client goes. Their names are situation, run, changes and versions.", contentType: "text/event-stream"}}
+	events.headers = []parameter{{
+		name: lastEventID, schema: schema{"type": "string"},
+		about: "The id of the last event that was seen, from a client that comes back. Ids mean the same after a restart of the site.",
+	}}
+	events.about = "The first events are what is true now: situation, and run if there was one. They come again whenever they change. " +
+		"With hosts=changed a run is sent once, and then changes: the run with those hosts alone that have changed. versions is a report of a host. " +
+		"reset comes first when Last-Event-ID is of another log: what the client was told before has no connection with what follows. " +
+		"A comment comes every 15 seconds. A client that does not read for 10 seconds is disconnected."
+	events.returns = []response{{status: http.StatusOK, about: "Events until the client goes or its token ends. Their names are reset, situation, run, changes and versions.", contentType: "text/event-stream"}}
 	return []route{
 		get("", groupState, "Read the state", (*server).getState, anyOf{v1.State{}, v1.OSUpgrade{}},
 			oneOf("content", "Return what is configured alone, or all but that.", "config", "nonconfig")),

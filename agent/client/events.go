@@ -60,6 +60,15 @@ func (s *events) next() bool {
 	return false
 }
 
+// isEventID reports whether a text may become the header Last-Event-ID: an id is
+// the identity of a log and numbers.
+func isEventID(id string) bool {
+	return len(id) <= maxEventID && strings.Trim(id, "0123456789abcdefghijklmnopqrstuvwxyz-") == ""
+}
+
+// maxEventID bounds an id, in bytes.
+const maxEventID = 100
+
 // take adds a line to the event, and reports whether the line counts: comments
 // and unknown fields do not.
 func (e *event) take(line []byte) bool {
@@ -69,8 +78,7 @@ func (e *event) take(line []byte) bool {
 	case "event":
 		e.kind = string(value)
 	case "id":
-		// Only a number may become a header; an id is a log sequence.
-		if strings.Trim(string(value), "0123456789") == "" {
+		if isEventID(string(value)) {
 			e.id = string(value)
 		}
 	case "data":

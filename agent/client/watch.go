@@ -188,6 +188,8 @@ func (w *watch) handle(e event) error {
 	var n News
 	var err error
 	switch e.kind {
+	case "reset": // What was told before is of another log.
+		w.run, w.places, w.situation = nil, nil, nil
 	case "run":
 		n, err = w.whole(e)
 	case "changes":

@@ -92,6 +92,32 @@ func TestWatchTellsNothingTwice(t *testing.T) {
 	})
 }
 
+// TestFollowBeginsAnewAfterReset checks that a client which is told that the log is
+// another one forgets what it was told before: a run of the same number is another one.
+func TestFollowBeginsAnewAfterReset(t *testing.T) {
+	t.Parallel()
+	var ids []string
+	const told = "event: run\nid: %s\ndata: {\"id\":41,\"hosts\":[{\"hostname\":\"h01\",\"status\":\"upgraded\"}]}\n\n"
+	bubble(t, func(w http.ResponseWriter, r *http.Request) {
+		ids = append(ids, r.Header.Get("Last-Event-ID"))
+		w.Header().Set("Content-Type", "text/event-stream")
+		if len(ids) == 1 {
+			_, _ = fmt.Fprintf(w, told, "1f3z0-41")
+			return
+		}
+		_, _ = fmt.Fprintf(w, "event: reset\ndata: {\"reason\":\"another log\"}\n\n"+told, "1f3z1-41")
+	}, func(t *testing.T, c *Client) {
+		seen := 0
+		err := c.Follow(t.Context(), "acme", func(n News) bool {
+			wantEqual(t, "hosts that have changed", len(n.Hosts), 1)
+			seen++
+			return seen < 2
+		})
+		wantEqual(t, "error", err, nil)
+	})
+	wantEqual(t, "ids", strings.Join(ids, " "), " 1f3z0-41")
+}
+
 func TestWatchEnds(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {

@@ -17,7 +17,7 @@ const showFor = 5 * time.Second
 // two changes, of which time alone may be one.
 func (s *state) snapshot() v1.Snapshot {
 	now := s.Now()
-	snapshot := v1.Snapshot{Situation: s.situation(now), Seq: s.ledger.LastSeq}
+	snapshot := v1.Snapshot{Situation: s.situation(now), Seq: s.ledger.LastSeq, Log: s.Log.Identity()}
 	r := s.visible()
 	if r == nil {
 		return snapshot

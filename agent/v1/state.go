@@ -79,8 +79,16 @@ type Snapshot struct {
 	// Run is nil when there was none yet. Its hosts are shared by all who asked for
 	// the snapshot: nobody may change them.
 	Run *Run
-	// Seq is the sequence of the log that the snapshot is as of.
+	// Seq is the sequence of the log that the snapshot is as of, Log the identity of the
+	// log.
 	Seq uint64
+	Log string
+}
+
+// StreamReset is the data of the event "reset" of an event stream: what the client was
+// told before it came back has no connection with what it is told from now on.
+type StreamReset struct {
+	Reason string `json:"reason"`
 }
 
 // ClockStep is a step of the clock of a site: it showed From and was set to To, or the

@@ -1,0 +1,172 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
+)
+
+// TestPositionFollows checks what a client is told that comes back with an id.
+func TestPositionFollows(t *testing.T) {
+	t.Parallel()
+	now := position{log: "1f3z0", seq: 42}
+	for name, row := range map[string]struct{ id, want string }{
+		"the newest":         {now.String(), ""},
+		"an older one":       {"1f3z0-7", ""},
+		"of another log":     {"1f3z1-7", `Last-Event-ID "1f3z1-7" is of another log than the one that the site has now`},
+		"of the future":      {"1f3z0-43", `Last-Event-ID "1f3z0-43" is beyond the end of the log, which is 1f3z0-42`},
+		"of an older server": {"42", `Last-Event-ID "42" is not an id of this stream`},
+		"hostile":            {"1f3z0-" + strings.Repeat("9", 1000), "is not an id of this stream"},
+	} {
+		if got := now.follows(row.id); !strings.Contains(got, row.want) || (got == "") != (row.want == "") || len(got) > 300 {
+			t.Errorf("%s: %q; want %q", name, got, row.want)
+		}
+	}
+}
+
+// growing is a controller that shows a large situation, another one each time.
+type growing struct {
+	broken
+	turns    atomic.Uint64
+	watchers wait.Watchers
+}
+
+func (g *growing) Snapshot(context.Context) (v1.Snapshot, error) {
+	turn := g.turns.Load()
+	return v1.Snapshot{Situation: v1.Situation{Status: strconv.FormatUint(turn, 10) + strings.Repeat("x", 1<<20)}, Seq: turn, Log: "1f3z0"}, nil
+}
+
+func (*growing) ReportsSince(context.Context, uint64) ([]v1.VersionsEvent, uint64, error) {
+	return nil, 0, nil
+}
+
+// streaming serves a stream to each client, and counts those that are open.
+func streaming(t *testing.T, g *growing, p pace) (address string, open *atomic.Int32) {
+	t.Helper()
+	open = new(atomic.Int32)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		open.Add(1)
+		defer open.Add(-1)
+		changed, leave := g.watchers.Add()
+		defer leave()
+		w.Header().Set("Content-Type", eventStream)
+		st := &stream{
+			call: &call{Request: r, w: w, controller: g}, out: http.NewResponseController(w), pace: p, since: r.Header.Get(lastEventID),
+			allowed: func() error { return nil },
+		}
+		st.follow(changed, nil)
+	}))
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String(), open
+}
+
+// TestSlowReader checks that a client which does not read loses its stream once a write
+// has waited for too long, that it holds nobody else up meanwhile, and that nothing is
+// queued for it: the changes that it sleeps through are one signal.
+func TestSlowReader(t *testing.T) {
+	t.Parallel()
+	g := &growing{}
+	address, open := streaming(t, g, pace{heartbeat: time.Hour, write: 500 * time.Millisecond})
+	sleeper, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sleeper.Close() }()
+	if tcp, is := sleeper.(*net.TCPConn); !is || tcp.SetReadBuffer(4096) != nil {
+		t.Fatal("the connection keeps what is not read")
+	}
+	if _, err := sleeper.Write([]byte("GET / HTTP/1.1\r\nHost: test\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	reader := get(t, address, nil)
+	lines := bufio.NewScanner(reader.Body)
+	lines.Buffer(nil, 4<<20)
+	gone := false
+	for turn := uint64(1); turn < 500 && !gone; turn++ {
+		g.turns.Store(turn)
+		g.watchers.Notify()
+		want := "id: 1f3z0-" + strconv.FormatUint(turn, 10)
+		found := false
+		for !found && lines.Scan() {
+			found = lines.Text() == want
+		}
+		if !found {
+			t.Fatalf("the reader was not sent %s: %v", want, lines.Err())
+		}
+		if gone = open.Load() == 1; !gone {
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	if !gone {
+		t.Error("a client that does not read keeps its stream")
+	}
+	if g.watchers.Count() != 1 {
+		t.Errorf("%d clients watch the controller; want the one that reads", g.watchers.Count())
+	}
+}
+
+// TestHeartbeats checks that a stream on which nothing happens has a comment in each
+// interval, so that clients and proxies know that it is alive.
+func TestHeartbeats(t *testing.T) {
+	t.Parallel()
+	address, _ := streaming(t, &growing{}, pace{heartbeat: 20 * time.Millisecond, write: 10 * time.Second})
+	lines := bufio.NewScanner(get(t, address, nil).Body)
+	lines.Buffer(nil, 4<<20)
+	for alive := 0; alive < 3; {
+		if !lines.Scan() {
+			t.Fatalf("the stream ended: %v", lines.Err())
+		}
+		if lines.Text() == ": alive" {
+			alive++
+		}
+	}
+}
+
+// TestReset checks that a client which comes back with an id of another log is told so
+// before anything else, that another client is not, and that neither is told twice.
+func TestReset(t *testing.T) {
+	t.Parallel()
+	g := &growing{}
+	g.turns.Store(42)
+	for id, want := range map[string]string{"": "", "1f3z0-42": "", "1f3z0-7": "", "0abc-42": "event: reset"} {
+		to := page{httptest.NewRecorder()}
+		st := &stream{call: &call{Request: httptest.NewRequest("GET", "/", http.NoBody), w: to, controller: g}, out: http.NewResponseController(to), pace: usualPace, since: id}
+		if err := errors.Join(st.send(), st.send()); err != nil {
+			t.Fatal(err)
+		}
+		text := to.Body.String()
+		if !strings.HasPrefix(text, want) || strings.Count(text, "event: reset") != strings.Count(want, "reset") {
+			t.Errorf("with Last-Event-ID %q the stream begins with %.200q; want %q once", id, text, want)
+		}
+		if !strings.Contains(text, "event: situation\nid: 1f3z0-42\n") {
+			t.Errorf("with Last-Event-ID %q the situation is not sent", id)
+		}
+	}
+}
+
+// get opens a stream.
+func get(t *testing.T, address string, header http.Header) *http.Response {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = header
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = response.Body.Close() })
+	return response
+}
