@@ -83,8 +83,8 @@ func (s system) Booted(context.Context) (strategy.Boot, error) {
 	return strategy.Boot{Running: s.m.release, Failed: s.m.gaveUp}, nil
 }
 
-// Confirm implements strategy.Confirmer. A system is confirmed only once it is on disk which
-// one failed: it would be offered again.
+// Confirm implements strategy.Confirmer. The machine forgets a failed system only once it is
+// on disk which one that is: it would be offered again.
 func (s system) Confirm(_ context.Context, boot strategy.Boot) error {
 	if s.m.w.fault("confirm fails", s.m.name) {
 		return errors.New("sim: the boot loader cannot be written")
@@ -93,6 +93,10 @@ func (s system) Confirm(_ context.Context, boot strategy.Boot) error {
 	defer s.m.w.mu.Unlock()
 	if s.p.dead() {
 		return errDead
+	}
+	if boot == (strategy.Boot{Running: s.m.release}) && s.m.gaveUp != "" {
+		s.m.w.count("systems marked good while the site was not connected")
+		return nil
 	}
 	if want := (strategy.Boot{Running: s.m.release, Failed: s.m.gaveUp}); boot != want {
 		s.m.w.violated("%s confirms %+v, and has started %+v", s.m.name, boot, want)

@@ -143,26 +143,40 @@ func (e *fellBackError) Error() string {
 
 // bootIsDue reports whether the system that has started is to be confirmed now. In a run
 // that is after verify, which does it itself: until the upgrade is over nobody knows
-// whether the system is well.
-func (w *Worker) bootIsDue() bool {
+// whether the system is well. It is for the worker of the host alone: another worker on
+// this machine may have the upgrade in hand, and could not find out any more that the
+// machine gave it up.
+func (w *Worker) bootIsDue(now leaseTerm) bool {
 	if !w.confirms || w.boots.Judged == w.bootID {
 		return false
 	}
 	switch w.journal.Phase {
 	case Upgrading, Verifying, RollingBack, Rebooting:
 		return false
+	}
+	switch now.state {
+	case held:
+		return !w.away(now)
+	case unanswered:
+		return !w.away(now) && !w.failureKept
 	default:
-		return true
+		return false
 	}
 }
 
 // confirmBoot confirms the system that has started outside of an upgrade, or after one
 // that failed. It is tried again with the next start of the worker if it fails, and holds
 // nothing up: the host works, whatever its boot loader says.
-func (w *Worker) confirmBoot(ctx context.Context) error {
+func (w *Worker) confirmBoot(ctx context.Context, now leaseTerm) error {
 	w.At("before confirm")
 	boot, err := w.booted(ctx)
-	if err == nil {
+	switch {
+	case err != nil:
+	case now.state == unanswered && !w.mayForget(boot):
+		w.failureKept = true
+		w.Log.Warn("what the machine gave up stays marked until the site is connected and says that this worker is the one of its host", "host", w.Host, "failed", boot.Failed, "running", boot.Running, "boot", w.bootID)
+		err = w.markGood(ctx, strategy.Boot{Running: boot.Running})
+	default:
 		err = w.confirm(ctx, boot)
 	}
 	if ctx.Err() != nil {
@@ -174,6 +188,12 @@ func (w *Worker) confirmBoot(ctx context.Context) error {
 	}
 	w.At("after confirm")
 	return nil
+}
+
+// mayForget reports whether a worker that cannot ask the site may have the machine forget
+// what it gave up: there is nothing, or this worker itself installed it.
+func (w *Worker) mayForget(boot strategy.Boot) bool {
+	return boot.Failed == "" || w.begun.Load() && w.planned(boot.Failed) != ""
 }
 
 // booted asks which system has started, and remembers the version that the machine gave
@@ -203,12 +223,24 @@ func (w *Worker) booted(ctx context.Context) (strategy.Boot, error) {
 
 // confirm marks the system that runs as good, and remembers that.
 func (w *Worker) confirm(ctx context.Context, boot strategy.Boot) error {
-	c, ok := w.Strategy.(strategy.Confirmer)
 	switch {
 	case w.boots.Judged == w.bootID:
 		return nil
-	case !ok || boot.Running == "":
+	case boot.Running == "":
 		return w.judged(ctx)
+	}
+	if err := w.markGood(ctx, boot); err != nil {
+		return err
+	}
+	w.Log.Debug("confirmed the system that has started", "host", w.Host, "running", boot.Running, "failed", boot.Failed, "boot", w.bootID)
+	return w.judged(ctx)
+}
+
+// markGood has the strategy mark the system that runs as good, and the failed one as bad.
+func (w *Worker) markGood(ctx context.Context, boot strategy.Boot) error {
+	c, ok := w.Strategy.(strategy.Confirmer)
+	if !ok || boot.Running == "" {
+		return nil
 	}
 	_, err := within(ctx, w, "confirming the system that has started", strategy.Job{}, func(ctx context.Context, _ strategy.Job) (struct{}, error) {
 		return struct{}{}, c.Confirm(ctx, boot)
@@ -216,8 +248,7 @@ func (w *Worker) confirm(ctx context.Context, boot strategy.Boot) error {
 	if err != nil {
 		return fmt.Errorf("cannot confirm that %s runs: %w", boot.Running, err)
 	}
-	w.Log.Debug("confirmed the system that has started", "host", w.Host, "running", boot.Running, "failed", boot.Failed, "boot", w.bootID)
-	return w.judged(ctx)
+	return nil
 }
 
 // judged remembers that nothing more is to be confirmed in this boot.

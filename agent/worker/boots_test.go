@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -74,7 +75,13 @@ func (r *rig) boot() {
 // idle runs a worker for a while.
 func (r *rig) idle() {
 	r.t.Helper()
-	until := time.Now().Add(time.Second)
+	r.idleFor(time.Second)
+}
+
+// idleFor runs a worker for some time.
+func (r *rig) idleFor(d time.Duration) {
+	r.t.Helper()
+	until := time.Now().Add(d)
 	for r.life(func() bool { return time.Now().After(until) }) {
 	}
 }
@@ -213,29 +220,115 @@ func TestMachineFallsBack(t *testing.T) {
 	}
 }
 
+// fallBack leaves a host in mid-run whose upgrade ended in a reboot that fell back: its
+// worker was killed before it knew.
+func (r *rig) fallBack() {
+	r.t.Helper()
+	r.bear()
+	r.prepare()
+	expect(r, message.Prepare, message.Done)
+	if err := r.host.SetFaults(map[string]string{"reboot": "fall-back"}); err != nil {
+		r.t.Fatal(err)
+	}
+	r.dieAt, r.visit = "after upgrade", r.visits["after upgrade"]+1
+	r.command(11, message.Upgrade)
+	r.life(func() bool { return false })
+	if phase := r.journal().Phase; phase != Upgrading {
+		r.t.Fatalf("the worker was killed in phase %s", phase)
+	}
+	r.boot()
+}
+
 // TestUpgradeThatRebootsFallsBack checks that an upgrade whose own reboot ends in the system
 // before it is not begun again: the machine has given its version up.
 func TestUpgradeThatRebootsFallsBack(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
 		calls := r.spied(nil)
-		r.bear()
-		r.prepare()
-		expect(r, message.Prepare, message.Done)
-		if err := r.host.SetFaults(map[string]string{"reboot": "fall-back"}); err != nil {
-			t.Fatal(err)
-		}
-		r.dieAt, r.visit = "after upgrade", r.visits["after upgrade"]+1
-		r.command(11, message.Upgrade)
-		r.life(func() bool { return false })
-		if phase := r.journal().Phase; phase != Upgrading {
-			t.Fatalf("the worker was killed in phase %s", phase)
-		}
-		r.boot()
+		r.fallBack()
 		expect(r, message.Upgrade, "the machine started 6.1.1, gave it up and went back to 6.1.0 by itself; rolled back")
 		r.idle()
 		if n := r.effects("upgrade"); n != 1 || !slices.Contains(*calls, "confirm 6.1.0 not 6.1.1") {
 			t.Errorf("it was upgraded %d times; the calls are %q", n, *calls)
+		}
+	})
+}
+
+// otherWorker has the next workers be another one of the same machine, without the lease or
+// without the site, until the returned function is called.
+func (r *rig) otherWorker(change func(*Options)) (back func()) {
+	before := r.change
+	r.change = func(o *Options) {
+		before(o)
+		o.Dir = filepath.Join(r.dir, "other")
+		change(o)
+	}
+	return func() { r.change = before }
+}
+
+// TestStandbyConfirmsNothing checks that a worker which may not be the one of its host has
+// the machine forget nothing: the worker that has the upgrade in hand could not find out any
+// more that the machine gave it up, and would install it again.
+func TestStandbyConfirmsNothing(t *testing.T) {
+	t.Parallel()
+	taken := new(atomic.Bool)
+	taken.Store(true)
+	for name, change := range map[string]func(*rig, *Options){
+		"another worker has the lease": func(r *rig, o *Options) { o.HostLog = guarded{r.hostLog, taken} },
+		"the site is not connected":    func(_ *rig, o *Options) { o.HostLog = unreachable() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(r *rig) {
+				calls := r.spied(nil)
+				r.fallBack()
+				*calls = nil
+				back := r.otherWorker(func(o *Options) { change(r, o) })
+				r.idleFor(20 * time.Minute)
+				if len(*calls) > 0 {
+					t.Errorf("the calls are %q", *calls)
+				}
+				back()
+				expect(r, message.Upgrade, "the machine started 6.1.1, gave it up and went back to 6.1.0 by itself; rolled back")
+				if n := r.effects("upgrade"); n != 1 {
+					t.Errorf("it was upgraded %d times", n)
+				}
+			})
+		})
+	}
+}
+
+// unreachable is the log of a site that is not connected.
+func unreachable() *fakeLog {
+	cut := newFakeLog()
+	for _, call := range []string{"lease", "newest", "commands", "reply"} {
+		cut.slow[call] = true
+	}
+	return cut
+}
+
+// TestFailureOfAnotherIsKept checks a worker without its site, whose machine gave up what
+// this worker did not install: it marks the system that runs as good, so that it starts
+// again, and has the failed one forgotten when it knows that it is the host's worker.
+func TestFailureOfAnotherIsKept(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		calls := r.spied(nil)
+		back := r.otherWorker(func(*Options) {})
+		r.idle() // It has had the lease.
+		connected := r.change
+		back()
+		r.fallBack()
+		*calls = nil
+		r.change = func(o *Options) { connected(o); o.HostLog = unreachable() }
+		r.idleFor(20 * time.Minute)
+		if want := []string{"confirm 6.1.0"}; !slices.Equal(*calls, want) {
+			t.Errorf("without the site the calls are %q, not %q", *calls, want)
+		}
+		r.change = connected
+		r.idle()
+		if want := []string{"confirm 6.1.0", "confirm 6.1.0 not 6.1.1"}; !slices.Equal((*calls)[:min(2, len(*calls))], want) {
+			t.Errorf("the calls are %q, not %q", *calls, want)
 		}
 	})
 }

@@ -20,12 +20,13 @@ import (
 // permits. It receives a command only when there is no step to take.
 func (w *Worker) loop(ctx context.Context) error {
 	for ctx.Err() == nil {
-		if w.bootIsDue() {
-			if err := w.confirmBoot(ctx); err != nil {
+		now := w.lease.now()
+		if w.bootIsDue(now) {
+			if err := w.confirmBoot(ctx, now); err != nil {
 				return err
 			}
+			continue // That took its time: the lease may have changed.
 		}
-		now := w.lease.now()
 		if err := w.noteAway(ctx, now); err != nil {
 			return err
 		}

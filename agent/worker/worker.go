@@ -112,11 +112,12 @@ type Worker struct {
 	// planKept is signalled when the plan of a run is on disk.
 	planKept wait.Signal
 	// boots is what is remembered of the starts of the machine. confirms reports that
-	// the strategy confirms them. rolledBack is what heartbeats and offers
-	// tell of them.
-	boots      boots
-	confirms   bool
-	rolledBack atomic.Pointer[[]Rejected]
+	// the strategy confirms them, failureKept that what failed stays marked while the
+	// site is not connected. rolledBack is what heartbeats and offers tell of them.
+	boots       boots
+	confirms    bool
+	failureKept bool
+	rolledBack  atomic.Pointer[[]Rejected]
 	// begun reports that the journal is past the run's prepare.
 	begun atomic.Bool
 	// seen is the position of the journal, for heartbeats.

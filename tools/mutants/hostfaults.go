@@ -188,6 +188,18 @@ var hostFaults = []fault{
 		by: tests("agent/worker", "TestMachineFallsBack"),
 	},
 	{
+		name: "worker-that-stands-by-confirms", in: "agent/worker.Worker.bootIsDue",
+		old: `default:
+		return false`, new: `default:
+		return true`,
+		by: tests("agent/worker", "TestStandbyConfirmsNothing"),
+	},
+	{
+		name: "failure-of-another-worker-is-forgotten", in: "agent/worker.Worker.mayForget",
+		old: `w.begun.Load() && w.planned(boot.Failed) != ""`, new: `boot.Running != ""`,
+		by: tests("agent/worker", "TestFailureOfAnotherIsKept"),
+	},
+	{
 		name: "version-that-fell-back-is-offered-again", in: "agent/worker.boots.standing",
 		body: `return nil`,
 		by:   tests("agent/worker", "TestRejectedVersion|TestMachineFallsBack"),

@@ -36,8 +36,9 @@ type machine struct {
 	drained, busy, down uint64
 	// journals are the last journals of the machine's workers, by worker.
 	journals map[string]journal
-	// host is the host of the machine; a clone is the same host as its original.
-	host string
+	// name is the name of the machine, host that of its host; a clone is the same host as
+	// its original.
+	name, host string
 	// clone is another machine that is the same host; nil if there is none. removed
 	// means that nobody starts the machine any more.
 	clone   *machine
@@ -74,7 +75,7 @@ type journal struct {
 func (o *Oracle) Enlist(name string, byzantine bool) {
 	o.machines[name] = &machine{
 		byzantine: byzantine, boot: 1, bootAt: map[uint64]int{}, prepared: map[uint64]bool{}, installed: map[uint64]int{}, undone: map[uint64]bool{}, gaveUp: map[uint64]bool{},
-		asked: map[uint64]calls{}, rebooted: map[uint64]int{}, askedBack: map[uint64]calls{}, wentBack: map[uint64]int{}, journals: map[string]journal{}, host: name, replied: map[answer]bool{}, honest: map[answer][]string{},
+		asked: map[uint64]calls{}, rebooted: map[uint64]int{}, askedBack: map[uint64]calls{}, wentBack: map[uint64]int{}, journals: map[string]journal{}, name: name, host: name, replied: map[answer]bool{}, honest: map[answer][]string{},
 	}
 }
 
@@ -84,7 +85,7 @@ func (o *Oracle) Enlist(name string, byzantine bool) {
 func (o *Oracle) Clone(name, of, worker, ofWorker string) {
 	t := o.machines[of]
 	c := *t
-	c.clone, c.host, c.boot, c.pending, c.drained, c.busy, c.down = nil, of, t.boot+1, 0, 0, 0, 0
+	c.name, c.clone, c.host, c.boot, c.pending, c.drained, c.busy, c.down = name, nil, of, t.boot+1, 0, 0, 0, 0
 	c.gaveUp = maps.Clone(t.gaveUp)
 	c.bootAt, c.prepared, c.installed, c.undone, c.rebooted = maps.Clone(t.bootAt), maps.Clone(t.prepared), maps.Clone(t.installed), maps.Clone(t.undone), maps.Clone(t.rebooted)
 	c.asked, c.askedBack, c.wentBack = maps.Clone(t.asked), maps.Clone(t.askedBack), maps.Clone(t.wentBack)
@@ -269,12 +270,20 @@ func (o *Oracle) outNow(host string, run uint64) {
 func (t *machine) hostOut(m *member) bool {
 	c := t.clone
 	switch {
-	case c == nil || c.removed:
+	case c == nil:
 		return t.out(m) && !t.removed
+	case c.removed:
+		return t.out(m) && !t.removed && !t.answered(c, m.run.id)
 	case t.removed:
-		return c.out(m)
+		return c.out(m) && !t.answered(t, m.run.id)
 	}
 	return t.out(m) && c.out(m)
+}
+
+// answered reports whether one of the machines of a host has answered a command of a run
+// that takes it out of service.
+func (t *machine) answered(one *machine, run uint64) bool {
+	return has(t.honest[answer{run, message.Upgrade}], one.name) || has(t.honest[answer{run, message.Reboot}], one.name)
 }
 
 // out reports whether a machine is out of service for a run. A drain that has timed out
