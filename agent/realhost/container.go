@@ -1,11 +1,13 @@
 package realhost
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -236,9 +238,37 @@ func (c *Container) Run(ctx context.Context, command string) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, commandLimit)
 	defer cancel()
-	return output(ctx, "nsenter", "--all", "--target", strconv.Itoa(leader), "--",
+	var out bytes.Buffer
+	nsenter := exec.CommandContext(ctx, "nsenter", "--all", "--target", strconv.Itoa(leader), "--",
 		"env", "-i", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C.UTF-8", "TERM=dumb",
 		"bash", "-c", command)
+	nsenter.Stdout, nsenter.Stderr, nsenter.WaitDelay = &out, &out, time.Second
+	changed := make(chan os.Signal, 1)
+	signal.Notify(changed, syscall.SIGCHLD)
+	defer signal.Stop(changed)
+	if err := nsenter.Start(); err != nil {
+		return "", err
+	}
+	ended := make(chan struct{})
+	defer close(ended)
+	go keepAwake(nsenter.Process, changed, ended)
+	err := nsenter.Wait()
+	return out.String(), err
+}
+
+// keepAwake continues nsenter when it is stopped, until ended is closed. A container that
+// goes down stops each process in it for a moment. nsenter stops itself when its child is
+// stopped; it is outside of the container, where nobody continues it, and the container
+// would wait for it to go down.
+func keepAwake(nsenter *os.Process, changed <-chan os.Signal, ended <-chan struct{}) {
+	for {
+		select {
+		case <-ended:
+			return
+		case <-changed:
+			_ = nsenter.Signal(syscall.SIGCONT) // Of a process that runs it changes nothing.
+		}
+	}
 }
 
 // Must implements Machine.

@@ -1,6 +1,7 @@
 package realhost_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -56,5 +57,19 @@ func TestRealContainersAreApart(t *testing.T) {
 	}
 	if found := other.Must(group); found != "" {
 		t.Errorf("in the other container there is\n%s", found)
+	}
+}
+
+// TestRealCommandIsStopped has a command in a container stopped, as each process is while the
+// container goes down: it goes on, and holds nothing up.
+func TestRealCommandIsStopped(t *testing.T) {
+	realhost.Need(t, realhost.Quick)
+	t.Parallel()
+	c := realhost.NewContainer(t, realhost.ContainerOptions{})
+	c.Start()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if out, err := c.Run(ctx, "kill -STOP $$; echo on"); err != nil || out != "on\n" {
+		t.Errorf("it prints %q: %v", out, err)
 	}
 }

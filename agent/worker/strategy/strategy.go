@@ -93,9 +93,10 @@ type Confirmer interface {
 	// Booted tells which system has started. It is asked after every start of the
 	// machine.
 	Booted(ctx context.Context) (Boot, error)
-	// Confirm marks the system that runs as good and the failed one as bad. It is
-	// called after every start of the machine: in a run after Verify, otherwise at
-	// once. It may be called twice.
+	// Confirm marks the system that runs as good and the failed one as bad, so that Booted
+	// names it no more. It is called after every start of the machine: in a run after
+	// Verify, otherwise at once. It may be called twice: at first without the failed one, by
+	// a worker that does not know yet whether the machine is in the hand of another.
 	Confirm(ctx context.Context, boot Boot) error
 }
 
