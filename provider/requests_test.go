@@ -28,6 +28,10 @@ var objects = map[string][2]string{
 		"resource \"osupgrade_config\" \"a\" {\n worker_applications = []\n maintenance_windows = [{ days_of_week = [\"" + oneDay + "\"], start_time = \"01:00\", duration = \"4h\" }]\n}",
 		"resource \"osupgrade_config\" \"a\" {\n worker_applications = [\"x\"]\n maintenance_windows = [{ days_of_week = [\"" + oneDay + "\"], start_time = \"01:00\", duration = \"3h\" }]\n}",
 	},
+	"maintenance window": {
+		"resource \"osupgrade_maintenance_window\" \"a\" {\n days_of_week = [\"" + oneDay + "\"]\n start_time = \"01:00\"\n duration = \"4h\"\n}",
+		"resource \"osupgrade_maintenance_window\" \"a\" {\n days_of_week = [\"" + anotherDay + "\"]\n start_time = \"01:00\"\n duration = \"4h\"\n}",
+	},
 	"rollout": {
 		`resource "osupgrade_rollout" "a" { reserve = "10m" }`,
 		`resource "osupgrade_rollout" "a" { reserve = "20m" }`,
@@ -111,6 +115,35 @@ func TestPlan_tellsThatTheTokenMayNotWrite(t *testing.T) {
 	api.Inject(http.MethodPut, "", fakeapi.Status(http.StatusForbidden, "no"))
 	if out := w.Run(t, 0, "plan", "-no-color"); !strings.Contains(out, "The token may not write osupgrade_rollout") {
 		t.Errorf("the plan does not say so: %s", out)
+	}
+}
+
+// TestPlan_tellsWhatIsInTheWay: what exists already and a tenant that the token has no right
+// on are told by the plan, of each resource; an apply is not needed to see it.
+func TestPlan_tellsWhatIsInTheWay(t *testing.T) {
+	t.Parallel()
+	for name, configurations := range objects {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			api, server := acctest.Fake(t)
+			for range 10 {
+				api.Inject("", "", fakeapi.Status(http.StatusForbidden, "no right on tenant acme"))
+			}
+			w := acctest.NewWorkspace(t, server.Env()...)
+			w.Write(t, "main.tf", acctest.Requirement+configurations[0])
+			if out := w.Run(t, 0, "plan", "-no-color"); !strings.Contains(out, "no right on tenant acme") {
+				t.Errorf("the plan does not say that there is no right: %s", out)
+			}
+			_, server = acctest.Fake(t)
+			first, other := acctest.NewWorkspace(t, server.Env()...), acctest.NewWorkspace(t, server.Env()...)
+			first.Write(t, "main.tf", acctest.Requirement+configurations[0])
+			first.Run(t, 0, "apply", "-auto-approve", "-no-color")
+			other.Write(t, "main.tf", acctest.Requirement+configurations[0])
+			out := strings.Join(strings.Fields(strings.ReplaceAll(other.Run(t, 1, "plan", "-no-color"), "│", " ")), " ")
+			if !strings.Contains(out, "already, ") || !strings.Contains(out, "import {") {
+				t.Errorf("the plan does not say that it exists: %s", out)
+			}
+		})
 	}
 }
 

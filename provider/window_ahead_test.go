@@ -53,6 +53,47 @@ resource "osupgrade_calendar" "old" {
 	}
 }
 
+// TestDeletedFreeze_isToldAtPlan: a plan that deletes a freeze, or the event of it that is
+// under way, says that a run starts at once; a freeze that closes nothing now is another matter.
+func TestDeletedFreeze_isToldAtPlan(t *testing.T) {
+	t.Parallel()
+	_, server := acctest.Fake(t)
+	w := acctest.NewWorkspace(t, server.Env()...)
+	yesterday := time.Now().UTC().AddDate(0, 0, -1).Format(time.DateOnly)
+	freeze := func(name, events string) string {
+		return "resource \"osupgrade_calendar\" \"" + name + "\" {\n name = \"" + name + "\"\n kind = \"freeze\"\n events = [" + events + "]\n}\n"
+	}
+	always := acctest.Requirement + `
+resource "osupgrade_config" "acme" {
+  maintenance_windows = [{ days_of_week = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"], start_time = "00:00", duration = "2d" }]
+}
+`
+	today := `{ start = "` + yesterday + `", duration = "3d", all_day = true, timezone = "UTC" }`
+	const later = `{ start = "2099-01-01", all_day = true }`
+	const atOnce, ends = "A run starts as soon as this is applied", "The freeze ends"
+	// The CLI tells the address only of what is still configured.
+	for name, row := range map[string]struct{ before, after, address, want string }{
+		"the calendar":           {freeze("a", today), "", "", atOnce},
+		"its event":              {freeze("a", today), freeze("a", later), "osupgrade_calendar.a", atOnce},
+		"one that has not begun": {freeze("a", later), "", "", ends},
+		"one of two":             {freeze("a", today) + freeze("b", today), freeze("b", today), "", ends},
+	} {
+		w.Write(t, "main.tf", always+row.before)
+		w.Run(t, 0, "apply", "-auto-approve", "-no-color")
+		w.Write(t, "main.tf", always+row.after)
+		told := acctest.Diagnostics(t, planned(w.Run(t, 0, "plan", "-json")))
+		var ours []string
+		for _, text := range told[row.address] {
+			if !strings.HasPrefix(text, "Provider development overrides") {
+				ours = append(ours, text)
+			}
+		}
+		if len(ours) != 1 || !strings.HasPrefix(ours[0], row.want) {
+			t.Errorf("%s: got %q, want %s", name, told, row.want)
+		}
+	}
+}
+
 // planned returns the diagnostics of a plan in the form of validate's.
 func planned(output string) string {
 	var list []string

@@ -152,16 +152,23 @@ func refused(err error) bool {
 	}
 }
 
-// planDeletion records what the plan deletes, and warns of the effect.
+// planDeletion records what the plan deletes, and warns of the effect: of the one at once,
+// if there is one, and else of the loss.
 func (r *Resource[T, M, P]) planDeletion(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	state := P(new(M))
 	resp.Diagnostics.Append(req.State.Get(ctx, state)...)
-	tenant := state.Shared().Tenant.ValueString()
-	if server, ok := r.current(ctx, r.key(state), &resp.Diagnostics); ok {
+	at := r.key(state)
+	if server, ok := r.current(ctx, at, &resp.Diagnostics); ok {
 		keepBase(ctx, resp.Private, snapshot{ETag: server.ETag, Body: server.Text()}, &resp.Diagnostics)
 		keepContent(ctx, resp.Private, server.Value, &resp.Diagnostics)
+		if r.kind.Warn != nil {
+			ctx, cancel := context.WithTimeout(ctx, PlanLimit)
+			defer cancel()
+			api := r.data.Client(&resp.Diagnostics, "")
+			r.kind.Warn(ctx, Change[T]{API: api, Now: r.data.Now(), At: at, Prior: &server.Value, Deletion: true}, &resp.Diagnostics)
+		}
 	}
-	if summary, detail := state.Loss(tenant); summary != "" {
+	if summary, detail := state.Loss(at.Tenant); summary != "" && resp.Diagnostics.WarningsCount() == 0 {
 		resp.Diagnostics.AddWarning(summary, detail)
 	}
 }

@@ -63,6 +63,8 @@ type Change[T any] struct {
 	// Prior is what the resource owned; nil if it is created.
 	Prior *T
 	Want  T
+	// Deletion is set if the object is deleted; there is no Want then.
+	Deletion bool
 }
 
 // Rules decide which part of an object a resource owns. prior is what the

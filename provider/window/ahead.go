@@ -25,8 +25,8 @@ const kindFreeze = "freeze"
 // WarnOfConfig warns about the next window of a configuration, with the tenant's
 // calendars. It makes at most one request, and for a creation only if a window is open.
 func WarnOfConfig(ctx context.Context, change tenantobject.Change[v1.OSUpgrade], diags *diag.Diagnostics) {
-	if change.Want.MaintenanceWindows == nil {
-		return // Not managed by this resource.
+	if change.Deletion || change.Want.MaintenanceWindows == nil {
+		return // Nothing opens, or it is not managed by this resource.
 	}
 	w := warnings{path.Root("maintenance_windows"), "window", change.Now, diags}
 	alone, err := v1.ScheduleOf(change.Want, nil, time.UTC)
@@ -110,11 +110,19 @@ func opens(plan window.Schedule, now time.Time) bool {
 
 // WarnOfCalendar warns about the next event of a calendar, with the tenant's
 // freezes. For a freeze it warns about the next window of the tenant. It makes at most
-// one request, and for a creation only if an event of an allow calendar is under way.
+// one request, and for a creation only if an event of an allow calendar is under way; two
+// if the change lifts a freeze that is in force now.
 func WarnOfCalendar(ctx context.Context, change tenantobject.Change[v1.Calendar], diags *diag.Diagnostics) {
 	where, at, want := path.Root("events"), change.At, change.Want
 	if want.ICS != nil {
 		where = path.Root("ics")
+	}
+	if lifts(change) {
+		warnings{where, "window", change.Now, diags}.reopens(ctx, change)
+		return
+	}
+	if change.Deletion {
+		return
 	}
 	parsed, wrong := want.Parse(at.Name)
 	if len(wrong) > 0 {
@@ -164,6 +172,46 @@ func scheduleBefore(change tenantobject.Change[v1.Calendar]) window.Schedule {
 		return window.Schedule{}
 	}
 	return window.Schedule{Allow: []window.Calendar{was}}
+}
+
+// lifts reports whether a change ends a freeze that is in force now.
+func lifts(change tenantobject.Change[v1.Calendar]) bool {
+	return change.Prior != nil && inForce(*change.Prior, change) && (change.Deletion || !inForce(change.Want, change))
+}
+
+// inForce reports whether a calendar freezes at the time of a plan.
+func inForce(c v1.Calendar, change tenantobject.Change[v1.Calendar]) bool {
+	parsed, wrong := c.Parse(change.At.Name)
+	if c.Kind != kindFreeze || len(wrong) > 0 {
+		return false
+	}
+	closed, ok := window.Schedule{Freezes: []window.Calendar{parsed}}.NextFreeze(change.Now)
+	return ok && !closed.Start.After(change.Now)
+}
+
+// reopens warns if a window is open now that nothing but the freeze closes which a change
+// lifts, as far as the server tells.
+func (w warnings) reopens(ctx context.Context, change tenantobject.Change[v1.Calendar]) {
+	calendars, known := calendarsOf(ctx, change.API, change.At.Tenant)
+	if !known {
+		return
+	}
+	config, _, err := change.API.Config(ctx, change.At.Tenant)
+	if err != nil && !client.Missing(err) {
+		return
+	}
+	if delete(calendars, change.At.Name); !change.Deletion {
+		calendars[change.At.Name] = change.Want
+	}
+	plan, err := v1.ScheduleOf(config, calendars, time.UTC)
+	if err != nil || !opens(plan, w.now) {
+		return
+	}
+	open, _ := plan.Next(w.now)
+	w.diags.AddAttributeWarning(w.at, "A run starts as soon as this is applied", fmt.Sprintf(
+		"A window is open until %s, with site-local taken for UTC, and nothing but calendar %s of tenant %s closes it now. "+
+			"To apply without a run, apply outside of the window, or set paused = true in the rollout first.",
+		utc(open.End), change.At.Name, change.At.Tenant))
 }
 
 // closes warns if a changed freeze closes a next window that is open without it, as far as

@@ -175,6 +175,55 @@ func TestOfCalendar(t *testing.T) {
 	}
 }
 
+// TestReopens: a change that ends a freeze in force is warned of if a window is open that
+// nothing else closes.
+func TestReopens(t *testing.T) {
+	t.Parallel()
+	const at = "A run starts as soon as this is applied: A window is open until 2026-12-19T02:00:00Z, with site-local taken for UTC, and nothing but calendar extra of tenant acme closes it now."
+	later := v1.Calendar{Kind: "freeze", Events: []v1.Event{{Start: "2027-03-01", AllDay: true, Timezone: "UTC"}}}
+	others := christmas()
+	others.Events[0].Start = "2026-12-10"
+	for name, row := range map[string]struct {
+		want, other v1.Calendar
+		deletion    bool
+		config      v1.OSUpgrade
+		now         time.Time
+		warns       []string
+		requests    int
+	}{
+		"deleted":                    {deletion: true, config: fridays(), warns: []string{at}, requests: 2},
+		"its event is":               {want: later, config: fridays(), warns: []string{at}, requests: 2},
+		"all its events are":         {want: v1.Calendar{Kind: "freeze"}, config: fridays(), warns: []string{at}, requests: 2},
+		"it opens instead":           {want: event("allow", "2026-12-18T12:00", "1d"), warns: []string{"A run starts as soon as this is applied: A window is open until 2026-12-19T11:00:00Z"}, requests: 2},
+		"another freeze closes":      {deletion: true, config: fridays(), other: others, requests: 2},
+		"no window":                  {deletion: true, requests: 2},
+		"an allow calendar opens":    {deletion: true, other: event("allow", "2026-12-18T23:00", "3h"), warns: []string{"A run starts as soon as this is applied: A window is open until 2026-12-19T01:00:00Z"}, requests: 2},
+		"no window is open yet":      {deletion: true, config: fridays(), now: fridayNight.Add(-2 * time.Hour), requests: 2},
+		"a freeze that has not come": {deletion: true, config: fridays(), now: now},
+		"still in force":             {want: others, config: fridays(), requests: 1},
+	} {
+		server, api := connect(t)
+		if row.config.MaintenanceWindows != nil {
+			server.SetConfig(tenant, row.config)
+		}
+		server.SetCalendar(tenant, "extra", christmas())
+		if row.other.Kind != "" {
+			server.SetCalendar(tenant, "other", row.other)
+		}
+		if row.now.IsZero() {
+			row.now = fridayNight
+		}
+		var diags diag.Diagnostics
+		WarnOfCalendar(t.Context(), tenantobject.Change[v1.Calendar]{
+			API: api, Now: row.now, At: tenantobject.Key{Tenant: tenant, Name: "extra"}, Prior: new(christmas()), Want: row.want, Deletion: row.deletion,
+		}, &diags)
+		says(t, name, diags, row.warns...)
+		if n := len(server.Requests()); n != row.requests {
+			t.Errorf("%s: %d requests, want %d", name, n, row.requests)
+		}
+	}
+}
+
 // TestNextWindow_neverFailsAPlan checks that without a server, with a failing server
 // and with a server that does not return contents, only the warnings that need no
 // server are given.
@@ -203,6 +252,7 @@ func TestNextWindow_neverFailsAPlan(t *testing.T) {
 		warn(christmas())
 		warn(event("allow", "2026-12-20T00:00", "1h"))
 		warn(v1.Calendar{Kind: "freese"})
+		WarnOfCalendar(t.Context(), tenantobject.Change[v1.Calendar]{API: api, Now: fridayNight, At: at, Prior: new(christmas()), Deletion: true}, &diags)
 		says(t, name, diags)
 		warn(v1.Calendar{Kind: "allow"})
 		says(t, name, diags, "No event of calendar extra lies ahead")
