@@ -64,6 +64,14 @@ func edited(m moment) bool {
 	return m.span.Start.Before(m.changed) && m.span.Start.Before(m.lastEnd)
 }
 
+// retryTime returns when the next run is opened after one that ended without touching a host.
+// since is how long ago this controller saw it end. The time of the end is that of the log,
+// whose clock may be far behind: without since, runs would follow each other without a pause
+// (seed 1090).
+func retryTime(ended, now time.Time, after, since time.Duration) time.Time {
+	return later(ended.Add(after), now.Add(after-since))
+}
+
 // usedUp reports whether a window had its run and gets no other.
 func usedUp(m moment) bool { return hadRun(m) && !m.unused }
 

@@ -57,3 +57,25 @@ func TestDue(t *testing.T) {
 		})
 	}
 }
+
+// TestRetryTime checks when a window is tried again: after its time by the clock of the log and
+// by what has passed since the end was seen, so that a wrong clock of either leaves a pause.
+func TestRetryTime(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	const after = 15 * time.Minute
+	for name, c := range map[string]struct {
+		ended time.Time
+		since time.Duration
+		want  time.Time
+	}{
+		"both clocks are right":          {now.Add(-5 * time.Minute), 5 * time.Minute, now.Add(10 * time.Minute)},
+		"the log is years behind":        {now.AddDate(-3, 0, 0), 5 * time.Minute, now.Add(10 * time.Minute)},
+		"the log is a minute ahead":      {now.Add(-4 * time.Minute), 5 * time.Minute, now.Add(11 * time.Minute)},
+		"it ended before this one began": {now.Add(-time.Hour), after, now},
+	} {
+		if got := retryTime(c.ended, now, after, c.since); !got.Equal(c.want) {
+			t.Errorf("%s: %s, not %s", name, got, c.want)
+		}
+	}
+}

@@ -49,7 +49,7 @@ func (s *state) fold(ctx context.Context, r message.Record) {
 func (s *state) folded(ctx context.Context, newest *run.State, r message.Decoded) {
 	if newest.OpenedSeq == r.Seq {
 		s.archiveWhenDue(s.archiveAt) // The story is still that of the run before.
-		s.story = view.Story{}
+		s.story, s.endSeen = view.Story{}, time.Time{}
 	}
 	s.story.Add(r)
 	s.logRun(newest, r)
@@ -60,6 +60,9 @@ func (s *state) folded(ctx context.Context, newest *run.State, r message.Decoded
 		s.tasks.dropAll()
 		if r.Seq == newest.EndedSeq {
 			s.noteEnd(newest)
+			if r.Seq > s.startedAt {
+				s.endSeen = time.Now()
+			}
 		}
 		switch {
 		case r.Seq > newest.EndedSeq && s.archiveAt.IsZero():

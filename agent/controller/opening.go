@@ -102,7 +102,12 @@ func (s *state) moment(now time.Time, span window.Span) moment {
 	newest := s.ledger.Newest()
 	if newest != nil && newest.Over() && !newest.UsesWindow() {
 		f.unused = true
-		if at := newest.EndedAt.Add(s.intent.retryAfter()); at.Before(span.End.Add(-s.intent.reserve())) {
+		after := s.intent.retryAfter()
+		since := after
+		if !s.endSeen.IsZero() {
+			since = time.Since(s.endSeen)
+		}
+		if at := retryTime(newest.EndedAt, now, after, since); at.Before(span.End.Add(-s.intent.reserve())) {
 			f.retryAt = at
 		}
 	}

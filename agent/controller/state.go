@@ -32,6 +32,9 @@ type state struct {
 	guard  guardKeeper
 	trim   trimmer
 
+	// endSeen is when the newest run was seen to end, by the monotonic clock; zero when it
+	// has not ended, or ended before the session began.
+	endSeen time.Time
 	// archived is the newest run that was in the history at the start. archiveAt
 	// is when the run that ended last is to be written to the history again,
 	// because it has changed since; zero when it has not.
