@@ -17,9 +17,10 @@ import (
 // plan, apply, a plan without a difference, destroy. All use one site, a tenant each.
 func TestModules(t *testing.T) {
 	t.Parallel()
-	site := realagent.StartSite(t, "fleet", "acme", "stores-north", "stores-south", "warehouse", "drift")
+	site := realagent.StartSite(t, "fleet", "acme", "stores-north", "stores-south", "warehouse", "drift", "windows", "plant")
 	for name, test := range map[string]func(*testing.T, realagent.Site){
 		"fleet": fleetModule, "tenants": tenantsModule, "import": importModule, "drift": driftWorkflow,
+		"windows": windowsModule, "owners": ownersModule,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -116,6 +117,62 @@ func tenantsModule(t *testing.T, site realagent.Site) {
 	w.Run(t, 0, "destroy", "-auto-approve", "-no-color")
 	for _, tenant := range []string{"stores-north", "stores-south", "warehouse"} {
 		gone(t, server, tenant)
+	}
+}
+
+// windowsModule runs the tests that the module brings along.
+func windowsModule(t *testing.T, site realagent.Site) {
+	server := site.Server
+	server.Tenant = "windows"
+	w := module(t, server, "windows")
+	if out := w.Run(t, 0, "test", "-no-color"); !strings.Contains(out, " 4 passed, 0 failed") {
+		t.Errorf("terraform test ran other tests than the module has:\n%s", out)
+	}
+}
+
+// ownersModule has the windows of two modules and those of another state in one tenant.
+// Each state changes and destroys its own, and plans no difference because of the other.
+func ownersModule(t *testing.T, site realagent.Site) {
+	server := site.Server
+	server.Tenant = "plant"
+	w := module(t, server, "owners")
+	if out := live(t, w); !strings.Contains(out, "6 added") {
+		t.Errorf("want configuration, rollout, freeze and three windows:\n%s", out)
+	}
+	other := module(t, server, "windows")
+	other.Dir = filepath.Join(filepath.Dir(other.Dir), "root")
+	team := func(duration string) {
+		other.Write(t, "main.tf", acctest.Requirement+`
+module "team" {
+  source  = "../windows"
+  windows = { friday = { days_of_week = ["Friday"], start_time = "20:00", duration = "`+duration+`" } }
+}
+`)
+	}
+	if err := os.MkdirAll(other.Dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	team("3h")
+	other.Run(t, 0, "init", "-no-color")
+	live(t, other)
+	windows(t, server, 4)
+	team("5h")
+	live(t, other)
+	windows(t, server, 4)
+	w.Run(t, 0, "plan", "-detailed-exitcode", "-no-color")
+	w.Run(t, 0, "destroy", "-auto-approve", "-no-color")
+	windows(t, server, 1)
+	other.Run(t, 0, "plan", "-detailed-exitcode", "-no-color")
+	other.Run(t, 0, "destroy", "-auto-approve", "-no-color")
+	windows(t, server, 0)
+}
+
+// windows checks how many windows a tenant has.
+func windows(t *testing.T, server acctest.Server, want int) {
+	t.Helper()
+	config, _, err := rest(t, server).Config(t.Context(), server.Tenant)
+	if err != nil || len(config.MaintenanceWindows) != want {
+		t.Errorf("tenant %s has the windows %+v, %v; want %d", server.Tenant, config.MaintenanceWindows, err, want)
 	}
 }
 
