@@ -84,6 +84,8 @@ func TestEveryExampleIsRun(t *testing.T) {
 		"resources/osupgrade_calendar/resource.tf": true, "resources/osupgrade_calendar/import-by-string-id.tf": true,
 		"resources/osupgrade_rollout/resource.tf": true, "resources/osupgrade_rollout/import-by-string-id.tf": true,
 		"resources/osupgrade_maintenance_window/resource.tf": true, "resources/osupgrade_maintenance_window/import-by-string-id.tf": true,
+		"actions/osupgrade_start/action.tf": true, "actions/osupgrade_pause/action.tf": true, "actions/osupgrade_resume/action.tf": true,
+		"actions/osupgrade_abort/action.tf": true, "actions/osupgrade_approve/action.tf": true, "actions/osupgrade_release/action.tf": true,
 		"functions/next_windows/function.tf": true, "functions/in_window/function.tf": true, "functions/normalize_duration/function.tf": true,
 		"data-sources/osupgrade_runs/data-source.tf": true, "data-sources/osupgrade_config/data-source.tf": true,
 		"resources/osupgrade_run/resource.tf": true, "resources/osupgrade_run/import-by-string-id.tf": true,

@@ -39,6 +39,29 @@ func TestExamples_run(t *testing.T) {
 	}
 }
 
+// TestExamples_actions invokes the action of each example with a CLI that has actions; one
+// refuses to end a run that is not under way, which shows that it came as far as the server.
+func TestExamples_actions(t *testing.T) {
+	t.Parallel()
+	acctest.Need(t, acctest.Actions)
+	for action, code := range map[string]int{"start.release": 0, "pause.acme": 1, "resume.acme": 1, "abort.acme": 1, "approve.rest": 1, "release.h02": 1} {
+		t.Run(action, func(t *testing.T) {
+			t.Parallel()
+			api, server := acctest.Fake(t)
+			api.OnStart(func(tenant string, run v1.Run) { api.FinishRun(tenant, run.ID, "completed", "") })
+			w := acctest.NewWorkspace(t, server.Env()...)
+			name, _, _ := strings.Cut(action, ".")
+			w.Write(t, "main.tf", acctest.Requirement+example(t, "actions/osupgrade_"+name+"/action.tf"))
+			if out := w.Run(t, 0, "apply", "-auto-approve", "-no-color"); name == "start" != strings.Contains(out, "run 41 ended: completed") {
+				t.Errorf("the resource invokes nothing: %s", out)
+			}
+			if out := w.Run(t, code, "apply", "-auto-approve", "-no-color", "-invoke=action.osupgrade_"+action); code == 1 && !strings.Contains(out, "no run is under way") {
+				t.Errorf("the server did not refuse: %s", out)
+			}
+		})
+	}
+}
+
 // TestExamples_functions: the functions' examples stand together, without a
 // server, and their outputs are what their comments say. The check may warn.
 func TestExamples_functions(t *testing.T) {

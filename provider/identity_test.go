@@ -4,71 +4,12 @@ import (
 	"context"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
-	"github.com/osupgrade/terraform-provider-osupgrade/provider"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
-
-// protocol is a provider that is configured for a server, without a CLI.
-type protocol struct {
-	tfprotov6.ProviderServer
-	schemas    *tfprotov6.GetProviderSchemaResponse
-	identities *tfprotov6.GetResourceIdentitySchemasResponse
-}
-
-func configured(t *testing.T, server acctest.Server) protocol {
-	t.Helper()
-	p := protocol{ProviderServer: providerserver.NewProtocol6(provider.New("test")())()}
-	var err error
-	if p.schemas, err = p.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{}); err != nil {
-		t.Fatal(err)
-	}
-	if p.identities, err = p.GetResourceIdentitySchemas(t.Context(), &tfprotov6.GetResourceIdentitySchemasRequest{}); err != nil {
-		t.Fatal(err)
-	}
-	config := object(t, p.schemas.Provider.ValueType(), map[string]tftypes.Value{
-		"endpoint": tftypes.NewValue(tftypes.String, server.Endpoint), "token": tftypes.NewValue(tftypes.String, server.Token),
-	})
-	resp, err := p.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{TerraformVersion: "1.14.0", Config: config})
-	healthy(t, resp.Diagnostics, err)
-	return p
-}
-
-// object returns an object with these attributes; the others are null.
-func object(t *testing.T, of tftypes.Type, attributes map[string]tftypes.Value) *tfprotov6.DynamicValue {
-	t.Helper()
-	kind, ok := of.(tftypes.Object)
-	if !ok {
-		t.Fatalf("%s is no object", of)
-	}
-	values := map[string]tftypes.Value{}
-	for name, attribute := range kind.AttributeTypes {
-		if values[name] = tftypes.NewValue(attribute, nil); attributes[name].Type() != nil {
-			values[name] = attributes[name]
-		}
-	}
-	value, err := tfprotov6.NewDynamicValue(of, tftypes.NewValue(of, values))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &value
-}
-
-func healthy(t *testing.T, found []*tfprotov6.Diagnostic, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range found {
-		if d.Severity == tfprotov6.DiagnosticSeverityError {
-			t.Fatalf("%s: %s", d.Summary, d.Detail)
-		}
-	}
-}
 
 // TestIdentity_import: each resource is imported by its identity, as Terraform 1.12 does,
 // and a read returns the same identity and the object.
@@ -83,7 +24,6 @@ func TestIdentity_import(t *testing.T) {
 	api.SetRollout(acctest.Tenant, v1.Rollout{OnFailure: "pause"})
 	run := api.AddRun(acctest.Tenant, v1.Run{Phase: "finished", Result: "completed"})
 	p := configured(t, server)
-	text := func(value string) tftypes.Value { return tftypes.NewValue(tftypes.String, value) }
 	rows := map[string]map[string]tftypes.Value{
 		"osupgrade_config":   {},
 		"osupgrade_rollout":  {},

@@ -10,6 +10,7 @@ import (
 	"context"
 	"os"
 
+	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	frameworkfunction "github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
@@ -36,6 +37,7 @@ type Osupgrade struct {
 
 var (
 	_ provider.Provider                     = (*Osupgrade)(nil)
+	_ provider.ProviderWithActions          = (*Osupgrade)(nil)
 	_ provider.ProviderWithConfigValidators = (*Osupgrade)(nil)
 	_ provider.ProviderWithFunctions        = (*Osupgrade)(nil)
 )
@@ -69,7 +71,7 @@ func (p *Osupgrade) Configure(ctx context.Context, req provider.ConfigureRequest
 	}
 	c := providerdata.New(api, unknown)
 	c.Tenant, c.ValidateAtPlan = settings.tenant, settings.validateAtPlan
-	resp.ResourceData, resp.DataSourceData = c, c
+	resp.ResourceData, resp.DataSourceData, resp.ActionData = c, c, c
 }
 
 // Resources lists the resources.
@@ -81,6 +83,9 @@ func (*Osupgrade) Resources(context.Context) []func() resource.Resource {
 func (*Osupgrade) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{config.NewDataSource, state.New, hosts.New, runs.New}
 }
+
+// Actions lists the actions.
+func (*Osupgrade) Actions(context.Context) []func() action.Action { return run.Actions() }
 
 // Functions lists the functions.
 func (*Osupgrade) Functions(context.Context) []func() frameworkfunction.Function {

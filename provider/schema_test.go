@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-framework/action"
+	actionschema "github.com/hashicorp/terraform-plugin-framework/action/schema"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	datasourceschema "github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/function"
@@ -64,6 +66,28 @@ func TestSchema_dataSources(t *testing.T) {
 		d.Metadata(t.Context(), datasource.MetadataRequest{}, &name)
 		var resp datasource.SchemaResponse
 		d.Schema(t.Context(), datasource.SchemaRequest{}, &resp)
+		if diags := resp.Schema.ValidateImplementation(t.Context()); diags.HasError() {
+			t.Fatal(diags)
+		}
+		describedText(t, name.TypeName, resp.Schema.MarkdownDescription)
+		for attr, a := range resp.Schema.Attributes {
+			described(t, name.TypeName+"."+attr, a)
+		}
+	}
+}
+
+func TestSchema_actions(t *testing.T) {
+	t.Parallel()
+	p, ok := provider.New("test")().(frameworkprovider.ProviderWithActions)
+	if !ok {
+		t.Fatal("the provider has no actions")
+	}
+	for _, create := range p.Actions(t.Context()) {
+		a := create()
+		var name action.MetadataResponse
+		a.Metadata(t.Context(), action.MetadataRequest{}, &name)
+		var resp action.SchemaResponse
+		a.Schema(t.Context(), action.SchemaRequest{}, &resp)
 		if diags := resp.Schema.ValidateImplementation(t.Context()); diags.HasError() {
 			t.Fatal(diags)
 		}
@@ -150,6 +174,8 @@ func children(a attribute) map[string]attribute {
 	case resourceschema.ListNestedAttribute:
 		fill(below, a.NestedObject.Attributes)
 	case resourceschema.SingleNestedAttribute:
+		fill(below, a.Attributes)
+	case actionschema.SingleNestedAttribute:
 		fill(below, a.Attributes)
 	case datasourceschema.ListNestedAttribute:
 		fill(below, a.NestedObject.Attributes)

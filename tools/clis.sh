@@ -2,20 +2,37 @@
 # Tests the provider with each Terraform and OpenTofu that is on PATH, and says which of
 # the versions that it supports are not:
 #
-#   tools/clis.sh        tests with those that are there
-#   tools/clis.sh all    also fails if one of them is not
+#   tools/clis.sh           tests with those that are there
+#   tools/clis.sh all       also fails if one of them is not
+#   tools/clis.sh note      has the tests note from now on for which the CLI lacks something
+#   tools/clis.sh skipped   names those, if there are any
 #
 # A program counts by its version, not by its name: terraform, tofu, terraform-1.11,
 # tofu1.10 and the like are all asked for it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+skipped=.cache/cli/skipped # provider/acctest/feature.go appends to it.
+case ${1-} in
+note)
+	mkdir -p "$(dirname "$skipped")"
+	: >"$skipped"
+	exit
+	;;
+skipped)
+	[[ -s $skipped ]] || exit 0
+	echo "NOT TESTED: these tests need more than the Terraform or OpenTofu CLI of this machine has:"
+	sed 's/^/  /' "$skipped"
+	exit
+	;;
+esac
+
 # The oldest that is supported and the newest that is known, of both.
 wanted=("Terraform 1.11" "Terraform 1.15" "OpenTofu 1.10" "OpenTofu 1.12")
 
 # What depends on the CLI: each kind of resource from creation to deletion, imports,
 # functions, states of earlier releases, modules and their tests, the mirror.
-tests='^(TestUpgrade|TestExamples.*|TestGuides_run|TestAgent.*|TestBinary.*|TestModules|TestPolicy)$'
+tests='^(TestUpgrade|TestExamples.*|TestGuides_run|TestAgent.*|TestBinary.*|TestModules|TestPolicy|Test.*CLI)$'
 
 declare -A found=()
 failed=()

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Makes docs/ from the provider's schema, templates/ and examples/, without
-# network:
+# network and without a CLI:
 #
-#   tools/cli.sh tools/docs.sh write   makes docs/ anew
-#   tools/cli.sh tools/docs.sh check   fails, and shows the difference, when docs/ is out of date
+#   tools/docs.sh write   makes docs/ anew
+#   tools/docs.sh check   fails, and shows the difference, when docs/ is out of date
 #
-# Needs .cache/bin with the provider and tfplugindocs, as make builds them.
+# Needs .cache/bin with tfplugindocs, as make builds it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -13,22 +13,8 @@ bin=$PWD/.cache/bin
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-schema() {
-	mkdir "$work/schema"
-	tools/dev-overrides.sh "$bin" >"$work/cli.rc"
-	cat >"$work/schema/main.tf" <<-TEXT
-		terraform {
-		  required_providers {
-		    osupgrade = { source = "osupgrade/osupgrade" }
-		  }
-		}
-	TEXT
-	# tfplugindocs knows a provider by its short name or as one of HashiCorp's.
-	TF_CLI_CONFIG_FILE=$work/cli.rc "$TF_ACC_TERRAFORM_PATH" -chdir="$work/schema" providers schema -json |
-		sed 's#"[^"/]*/osupgrade/osupgrade"#"osupgrade"#' >"$work/schema.json"
-}
-
 generate() {
+	go run ./provider/schemajson >"$work/schema.json"
 	mkdir -p "$work/provider/docs"
 	cp -R templates examples "$work/provider"
 	# What tfplugindocs does not make, such as a page written by hand, stays.
@@ -44,13 +30,11 @@ generate() {
 
 case ${1-} in
 write)
-	schema
 	generate
 	rm -rf docs
 	cp -R "$work/provider/docs" docs
 	;;
 check)
-	schema
 	generate
 	diff -ruN docs "$work/provider/docs" || {
 		echo "docs/ is out of date; run: make docs" >&2
@@ -58,7 +42,7 @@ check)
 	}
 	;;
 *)
-	echo "usage: tools/cli.sh tools/docs.sh write|check" >&2
+	echo "usage: tools/docs.sh write|check" >&2
 	exit 2
 	;;
 esac

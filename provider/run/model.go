@@ -14,8 +14,9 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/conversion"
 )
 
-// model is the Terraform model of the resource.
-type model struct {
+// request is what somebody asks of a run that is to start: the attributes that the resource
+// and the action osupgrade_start have in common.
+type request struct {
 	Tenant         types.String `tfsdk:"tenant"`
 	Triggers       types.Map    `tfsdk:"triggers"`
 	OverrideWindow types.Bool   `tfsdk:"override_window"`
@@ -24,15 +25,20 @@ type model struct {
 	RetryOf        types.Int64  `tfsdk:"retry_of"`
 	Accept         types.Set    `tfsdk:"accept"`
 	Timeouts       types.Object `tfsdk:"timeouts"`
-	RunID          types.Int64  `tfsdk:"run_id"`
-	Result         types.String `tfsdk:"result"`
-	OpenedAt       types.String `tfsdk:"opened_at"`
-	EndedAt        types.String `tfsdk:"ended_at"`
-	Hosts          types.List   `tfsdk:"hosts"`
+}
+
+// model is the Terraform model of the resource.
+type model struct {
+	request
+	RunID    types.Int64  `tfsdk:"run_id"`
+	Result   types.String `tfsdk:"result"`
+	OpenedAt types.String `tfsdk:"opened_at"`
+	EndedAt  types.String `tfsdk:"ended_at"`
+	Hosts    types.List   `tfsdk:"hosts"`
 }
 
 // start returns the request to the server.
-func (m model) start() v1.Start {
+func (m request) start() v1.Start {
 	return v1.Start{
 		OverrideWindow: m.OverrideWindow.ValueBool(),
 		Reason:         m.Reason.ValueString(),
@@ -42,14 +48,15 @@ func (m model) start() v1.Start {
 }
 
 // purpose is what the run is for, as the beginning of the id of its request: a run under
-// way for the same purpose is that of an apply that did not see its end.
-func (m model) purpose() string {
+// way that the same resource or action has started for the same purpose is that of an apply
+// that did not see its end.
+func (m request) purpose(typeName string) string {
 	triggers := map[string]string{}
 	for name, value := range m.Triggers.Elements() {
 		triggers[name] = value.String()
 	}
 	// Maps are written in the order of their keys.
-	text, err := json.Marshal([]any{m.Tenant.ValueString(), triggers, m.RetryOf.ValueInt64()})
+	text, err := json.Marshal([]any{typeName, m.Tenant.ValueString(), triggers, m.RetryOf.ValueInt64()})
 	if err != nil {
 		panic("run: cannot write the purpose of a run as JSON: " + err.Error())
 	}
@@ -57,12 +64,12 @@ func (m model) purpose() string {
 	return "tf-" + hex.EncodeToString(sum[:8]) + "-"
 }
 
-// accepts reports whether an apply succeeds with a result.
-func (m model) accepts(result string) bool {
-	if m.Accept.IsNull() {
+// accepted reports whether an apply succeeds with a result; a null accept is ["completed"].
+func accepted(accept types.Set, result string) bool {
+	if accept.IsNull() {
 		return result == "completed"
 	}
-	return slices.ContainsFunc(m.Accept.Elements(), types.StringValue(result).Equal)
+	return slices.ContainsFunc(accept.Elements(), types.StringValue(result).Equal)
 }
 
 // fromAPI sets the computed attributes from a run of the API.

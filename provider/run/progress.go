@@ -2,30 +2,35 @@ package run
 
 import (
 	"fmt"
-	"strings"
-
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
+// mostFollowed is the number of hosts up to which a person is told of each step of each host.
+const mostFollowed = 20
+
 // changes returns a line for each difference of next from prior. prior may be
-// the zero Run.
-func changes(prior, next v1.Run) []string {
+// the zero Run. In a run of many hosts, brief leaves out the hosts that do well: a line tells
+// of them together, one for each percent.
+func changes(prior, next v1.Run, brief bool) []string {
+	brief = brief && len(next.Hosts) > mostFollowed
 	var lines []string
-	if upgraded := upgradedHosts(next); next.Phase != prior.Phase || upgraded != upgradedHosts(prior) {
-		lines = append(lines, fmt.Sprintf("run %d is %s: %d of %s upgraded", next.ID, next.Phase, upgraded, text.Count(len(next.Hosts), "host", "hosts")))
+	if next.Phase != prior.Phase || steps(next, brief) != steps(prior, brief) {
+		lines = append(lines, fmt.Sprintf("run %d is %s: %d of %s upgraded", next.ID, next.Phase, upgradedHosts(next), text.Count(len(next.Hosts), "host", "hosts")))
 	}
-	if w := next.WaitingFor; w != nil && (prior.WaitingFor == nil || w.Detail != prior.WaitingFor.Detail) {
+	if w, was := next.WaitingFor, prior.WaitingFor; w != nil && (was == nil || w.What != was.What || w.Detail != was.Detail && !brief) {
 		lines = append(lines, fmt.Sprintf("run %d waits for %s: %s", next.ID, w.What, w.Detail))
+	}
+	if next.Paused != "" && prior.Paused == "" {
+		lines = append(lines, fmt.Sprintf("run %d is paused by %s", next.ID, next.Paused))
 	}
 	known := map[string]v1.RunHost{}
 	for _, h := range prior.Hosts {
 		known[h.Hostname] = h
 	}
 	for _, h := range next.Hosts {
-		if was := known[h.Hostname]; h.Status != was.Status || h.Error != was.Error {
+		if was := known[h.Hostname]; (h.Status != was.Status || h.Error != was.Error) && (!brief || h.Error != "") {
 			lines = append(lines, fmt.Sprintf("host %s is %s%s", h.Hostname, h.Status, colon(h.Error)))
 		}
 	}
@@ -33,6 +38,14 @@ func changes(prior, next v1.Run) []string {
 		lines = append(lines, fmt.Sprintf("run %d ended: %s%s", next.ID, next.Result, colon(next.Reason)))
 	}
 	return lines
+}
+
+// steps counts how far a run has come: in hosts, or in percent.
+func steps(r v1.Run, brief bool) int {
+	if upgraded := upgradedHosts(r); !brief || upgraded == 0 {
+		return upgraded
+	}
+	return upgradedHosts(r) * 100 / len(r.Hosts)
 }
 
 func upgradedHosts(r v1.Run) int {
@@ -51,32 +64,4 @@ func colon(text string) string {
 		return ""
 	}
 	return ": " + text
-}
-
-// judge adds an error if a run's result is not accepted.
-func judge(tenant string, r v1.Run, accepted bool, diags *diag.Diagnostics) {
-	detail := explain(tenant, r)
-	switch {
-	case accepted && r.Result == "completed":
-	case accepted:
-		diags.AddWarning("Not all hosts of "+TypeName+" were upgraded", detail)
-	case r.Result == "partial":
-		diags.AddError("Not all hosts of "+TypeName+" were upgraded", detail+fmt.Sprintf(
-			"\n\nTo upgrade the hosts that are left: correct the cause and set retry_of = %d. "+
-				"To start another run of all hosts: apply again. To succeed with such a result: set accept = [\"completed\", \"partial\"].", r.ID))
-	default:
-		diags.AddError("Unable to complete "+TypeName,
-			detail+"\n\nA run cannot be undone. Correct the cause and apply again, which starts another run.")
-	}
-}
-
-// explain lists the run's result and the hosts that were not upgraded.
-func explain(tenant string, r v1.Run) string {
-	lines := []string{fmt.Sprintf("Run %d of tenant %s ended with the result %s%s", r.ID, tenant, r.Result, colon(r.Reason))}
-	for _, h := range r.Hosts {
-		if h.Status != "upgraded" {
-			lines = append(lines, fmt.Sprintf("  host %s is %s%s", h.Hostname, h.Status, colon(h.Error)))
-		}
-	}
-	return strings.Join(lines, "\n")
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -35,10 +36,41 @@ func TestChanges_readLikeAStory(t *testing.T) {
 	}
 	var prior v1.Run
 	for _, step := range story {
-		if got := changes(prior, step.run); !slices.Equal(got, step.lines) {
-			t.Errorf("got %q, want %q", got, step.lines)
+		for _, brief := range []bool{false, true} {
+			if got := changes(prior, step.run, brief); !slices.Equal(got, step.lines) {
+				t.Errorf("got %q, want %q", got, step.lines)
+			}
 		}
 		prior = step.run
+	}
+}
+
+// TestChanges_brief: of a fleet a person is told the hosts that do not do well, and a line for
+// each percent.
+func TestChanges_brief(t *testing.T) {
+	t.Parallel()
+	run := v1.Run{ID: 41, Phase: "upgrading", WaitingFor: &v1.WaitingFor{What: "host", Detail: "h0001 to answer upgrade"}}
+	for i := range 1000 {
+		run.Hosts = append(run.Hosts, v1.RunHost{Hostname: fmt.Sprintf("h%04d", i), Status: "upgrading"})
+	}
+	told := changes(v1.Run{}, run, true)
+	for i := range run.Hosts {
+		next := run
+		next.Hosts = slices.Clone(run.Hosts)
+		next.Hosts[i].Status = "upgraded"
+		next.WaitingFor = &v1.WaitingFor{What: "host", Detail: next.Hosts[i].Hostname + " to answer upgrade"}
+		if i == 500 {
+			next.Hosts[i].Status, next.Hosts[i].Error = "failed", "no space"
+		}
+		told = append(told, changes(run, next, true)...)
+		run = next
+	}
+	// Two for the beginning, one for each percent below 100, one for the failure.
+	if len(told) != 2+99+1 {
+		t.Errorf("%d lines are told: %q", len(told), told)
+	}
+	if !slices.Contains(told, "host h0500 is failed: no space") || !slices.Contains(told, "run 41 is upgrading: 500 of 1000 hosts upgraded") {
+		t.Errorf("the failure or a percent is missing: %q", told)
 	}
 }
 
@@ -64,7 +96,7 @@ func TestJudge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var diags diag.Diagnostics
-			judge("acme", v1.Run{ID: 41, Result: row.result, Reason: "because", Hosts: hosts}, row.accepted, &diags)
+			resourceWaiter.judge("acme", v1.Run{ID: 41, Result: row.result, Reason: "because", Hosts: hosts}, row.accepted, &diags)
 			if diags.ErrorsCount() != row.errors || diags.WarningsCount() != row.warnings {
 				t.Fatalf("got %v, want %d errors and %d warnings", diags, row.errors, row.warnings)
 			}

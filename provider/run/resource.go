@@ -2,9 +2,7 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"strings"
@@ -13,7 +11,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
@@ -43,9 +40,9 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	}
 	waiting, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	run, err := begin(waiting, api, tenant, plan.purpose(), plan.start())
+	run, err := resourceWaiter.begin(waiting, api, tenant, plan.purpose(TypeName), plan.start())
 	if err != nil {
-		diagnostics.Failure{Operation: operation, Tenant: tenant, Err: err, Refused: refusedStart}.Add(&resp.Diagnostics, diagnostics.Field)
+		diagnostics.Failure{Operation: operation, Tenant: tenant, Err: err, Refused: refusedStart, NotFound: noConfiguration}.Add(&resp.Diagnostics, diagnostics.Field)
 		return
 	}
 	plan.await(waiting, api, tenant, run, &resp.Diagnostics)
@@ -53,68 +50,10 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 }
 
-// await follows a run, sets the computed attributes, and judges the result. What stopped by
-// a signal is no failure of the run: the state has the run, and the next apply follows it.
+// await follows a run, sets the computed attributes, and judges the result. The state has the
+// run also if the wait was interrupted, and the next apply follows it.
 func (m *model) await(ctx context.Context, api *client.Client, tenant string, run v1.Run, diags *diag.Diagnostics) {
-	last, err := follow(ctx, api, tenant, run)
-	m.fromAPI(ctx, last, diags)
-	switch {
-	case errors.Is(err, context.Canceled):
-		diags.AddWarning("The run has not ended", fmt.Sprintf(
-			"Run %d of tenant %s goes on%s. The next apply waits for its end.", last.ID, tenant, tenantobject.Standing(last)))
-	case err != nil:
-		notFollowed(diags, tenant, last, err)
-	default:
-		judge(tenant, last, m.accepts(last.Result), diags)
-	}
-}
-
-// begin starts a run. If another run is under way, it first waits for its end, unless that
-// run has the same purpose: then an apply that did not see its end has started it. The id of
-// the request is made here, so that a start whose answer was lost can be repeated.
-func begin(ctx context.Context, api *client.Client, tenant, purpose string, start v1.Start) (v1.Run, error) {
-	start.RequestID = purpose + fmt.Sprintf("%08x", rand.Uint32())
-	for {
-		run, err := api.Start(ctx, tenant, start)
-		id := tenantobject.BlockingRun(err)
-		if id == 0 {
-			return run, err
-		}
-		if run, err := api.Run(ctx, tenant, id); err == nil && strings.HasPrefix(run.RequestID, purpose) {
-			tflog.Info(ctx, fmt.Sprintf("run %d of tenant %s was started for the same purpose; taking it over", id, tenant))
-			return run, nil
-		}
-		if err := tenantobject.UntilUnblocked(ctx, api, tenant, id); err != nil {
-			return v1.Run{}, err
-		}
-	}
-}
-
-// follow waits for the end of a run and logs each change. It returns the last
-// known state of the run.
-func follow(ctx context.Context, api *client.Client, tenant string, run v1.Run) (v1.Run, error) {
-	var seen v1.Run
-	logChanges := func(next v1.Run) {
-		for _, line := range changes(seen, next) {
-			tflog.Info(ctx, line)
-		}
-		seen = next
-	}
-	logChanges(run)
-	_, err := tenantobject.ForRun(ctx, api, tenant, run.ID, logChanges)
-	return seen, err
-}
-
-// notFollowed adds the error for a run of which the end is not known.
-func notFollowed(diags *diag.Diagnostics, tenant string, last v1.Run, err error) {
-	why := "it could not be followed: " + err.Error()
-	if errors.Is(err, context.DeadlineExceeded) {
-		why = "it did not end within timeouts.create" + tenantobject.Standing(last)
-	}
-	diags.AddError("Unable to wait for the end of "+TypeName, fmt.Sprintf(
-		"Run %d of tenant %s was started, but %s. The run itself may still be under way; osupgrade-agent watch shows it. "+
-			"The resource is tainted. If the run is still under way at the next apply, that waits for its end instead of starting another. "+
-			"If the run completes before that and no other is needed, use terraform untaint.", last.ID, tenant, why))
+	m.fromAPI(ctx, resourceWaiter.await(ctx, api, tenant, run, m.Accept, diags), diags)
 }
 
 // Read reads the run. A server deletes old runs from its history; the state then

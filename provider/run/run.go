@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/providerdata"
 )
@@ -97,41 +98,52 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		}
 		return
 	}
-	r.preflight(ctx, plan, &resp.Diagnostics)
+	preflight(ctx, r.data, TypeName, plan.request, &resp.Diagnostics)
 }
 
 // preflight warns if the server says that the run could not start now. By the time of the
 // apply a window may have opened.
-func (r *Resource) preflight(ctx context.Context, plan model, diags *diag.Diagnostics) {
-	if !r.data.Reachable() || !r.data.ValidateAtPlan || plan.Tenant.IsUnknown() ||
-		plan.OverrideWindow.IsUnknown() || plan.Reason.IsUnknown() || plan.Duration.IsUnknown() || plan.RetryOf.IsUnknown() {
+func preflight(ctx context.Context, data *providerdata.Data, typeName string, m request, diags *diag.Diagnostics) {
+	if !data.Reachable() || !data.ValidateAtPlan || m.Tenant.IsUnknown() ||
+		m.OverrideWindow.IsUnknown() || m.Reason.IsUnknown() || m.Duration.IsUnknown() || m.RetryOf.IsUnknown() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, preflightLimit)
 	defer cancel()
-	tenant := plan.Tenant.ValueString()
-	found, err := r.data.Client(diags, "").Preflight(ctx, tenant, plan.start())
+	tenant := m.Tenant.ValueString()
+	found, err := data.Client(diags, "").Preflight(ctx, tenant, m.start())
 	switch {
 	case client.HasStatus(err, http.StatusForbidden):
-		diagnostics.Failure{Operation: "The token may not start " + TypeName, Tenant: tenant, Err: err}.Warn(diags, "An apply with this token will fail.")
+		diagnostics.Failure{Operation: "The token may not start " + typeName, Tenant: tenant, Err: err}.Warn(diags, "An apply with this token will fail.")
 	case err == nil && found.Refused != "":
 		diags.AddWarning("A run could not start now", "If it is still so at the apply, this fails, or waits for the run under way. The server says: "+diagnostics.HCL(found.Refused))
 	}
 }
 
-// ValidateConfig applies the API's rules for a start. The rules concern several
-// attributes together, so it waits until all of them are known.
+// ValidateConfig applies the API's rules for a start.
 func (*Resource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	var m model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	if resp.Diagnostics.HasError() || m.OverrideWindow.IsUnknown() || m.Reason.IsUnknown() || m.Duration.IsUnknown() {
-		return
+	if !resp.Diagnostics.HasError() {
+		m.validate(TypeName, &resp.Diagnostics)
 	}
-	for _, problem := range m.start().Validate() {
+}
+
+// validate applies the API's rules for a start. The rules concern several attributes
+// together, so it waits until all of them are known.
+func (m request) validate(typeName string, diags *diag.Diagnostics) {
+	if !m.OverrideWindow.IsUnknown() && !m.Reason.IsUnknown() && !m.Duration.IsUnknown() {
+		invalid(typeName, m.start().Validate(), diags)
+	}
+}
+
+// invalid adds the problems of a request at their attributes.
+func invalid(typeName string, problems v1.Problems, diags *diag.Diagnostics) {
+	for _, problem := range problems {
 		at, ok := diagnostics.Field(problem.Field)
 		if !ok {
 			at = path.Empty()
 		}
-		resp.Diagnostics.AddAttributeError(at, "Invalid configuration of "+TypeName, diagnostics.HCL(problem.Message))
+		diags.AddAttributeError(at, "Invalid configuration of "+typeName, diagnostics.HCL(problem.Message))
 	}
 }

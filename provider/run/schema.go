@@ -35,6 +35,17 @@ func (*Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resou
 	}
 }
 
+// What the attributes of a request mean, for the resource and for the actions.
+const (
+	aboutOverride = "Whether the run starts even if no maintenance window is open; `false` by default. Needs a `reason`."
+	aboutReason   = "The reason for the run, kept in its history; at most 1,000 characters."
+	aboutDuration = "How long the run may last at most, from `1m` to `7d`; only with `override_window`. By default the run lasts at most until the open maintenance window closes, or `4h` if none is open."
+	aboutRetryOf  = "The id of a run that has ended. The new run contains only the hosts that failed or were skipped in that run. " +
+		"Supported by `osupgrade-agent` only."
+	aboutAccept = "The results with which apply succeeds: `completed`, `partial`, `failed`, `aborted` or `timed-out`. Defaults to `[\"completed\"]`: " +
+		"a run that left out a host fails the apply."
+)
+
 // requestAttributes are the attributes of the request.
 func requestAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
@@ -46,37 +57,39 @@ func requestAttributes() map[string]schema.Attribute {
 		},
 		"override_window": schema.BoolAttribute{
 			Optional:            true,
-			MarkdownDescription: "Whether the run starts even if no maintenance window is open; `false` by default. Needs a `reason`.",
+			MarkdownDescription: aboutOverride,
 		},
 		"reason": schema.StringAttribute{
 			Optional:            true,
-			MarkdownDescription: "The reason for the run, kept in its history; at most 1,000 characters.",
+			MarkdownDescription: aboutReason,
 			Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
 		},
 		"duration": schema.StringAttribute{
 			Optional:            true,
-			MarkdownDescription: "How long the run may last at most, from `1m` to `7d`; only with `override_window`. By default the run lasts at most until the open maintenance window closes, or `4h` if none is open.",
+			MarkdownDescription: aboutDuration,
 			PlanModifiers:       []planmodifier.String{planmodifiers.KeepDuration()},
 		},
 		"retry_of": schema.Int64Attribute{
-			Optional: true,
-			MarkdownDescription: "The id of a run that has ended. The new run contains only the hosts that failed or were skipped in that run. " +
-				"Supported by `osupgrade-agent` only. A change starts another run.",
-			Validators:    []validator.Int64{int64validator.AtLeast(1)},
-			PlanModifiers: []planmodifier.Int64{int64planmodifier.RequiresReplace()},
+			Optional:            true,
+			MarkdownDescription: aboutRetryOf + " A change starts another run.",
+			Validators:          []validator.Int64{int64validator.AtLeast(1)},
+			PlanModifiers:       []planmodifier.Int64{int64planmodifier.RequiresReplace()},
 		},
 		"accept": schema.SetAttribute{
 			ElementType: types.StringType, Optional: true,
-			MarkdownDescription: "The results with which apply succeeds: `completed`, `partial`, `failed`, `aborted` or `timed-out`. Defaults to `[\"completed\"]`: " +
-				"a run that left out a host fails the apply.",
-			Validators: []validator.Set{
-				setvalidator.SizeAtLeast(1), setvalidator.NoNullValues(),
-				setvalidator.ValueStringsAre(stringvalidator.OneOf(v1.Results()...)),
-			},
+			MarkdownDescription: aboutAccept,
+			Validators:          acceptValidators(),
 		},
 		"timeouts": tenantobject.TimeoutsAttribute(map[string]string{
 			"create": "For waiting until this run, and any run before it, has ended; `50m` by default, so that a job of one hour ends with the state of the run and not by force. The run goes on; the next apply takes it over.",
 		}),
+	}
+}
+
+func acceptValidators() []validator.Set {
+	return []validator.Set{
+		setvalidator.SizeAtLeast(1), setvalidator.NoNullValues(),
+		setvalidator.ValueStringsAre(stringvalidator.OneOf(v1.Results()...)),
 	}
 }
 

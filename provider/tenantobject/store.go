@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
 // store keeps one object of a tenant: the API, or in tests the memory.
@@ -47,7 +48,7 @@ func (s remote[T]) Delete(ctx context.Context, when client.Precondition) error {
 }
 
 func (s remote[T]) AwaitRun(ctx context.Context, id uint64) error {
-	return UntilUnblocked(ctx, s.api, s.tenant, id)
+	return UntilUnblocked(ctx, s.api, s.tenant, id, func(v1.Run) {})
 }
 
 func (s remote[T]) TenantExists(ctx context.Context) bool {

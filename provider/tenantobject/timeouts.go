@@ -17,6 +17,14 @@ import (
 // longestTimeout is the largest value of a timeout.
 const longestTimeout = 30 * 24 * time.Hour
 
+// AboutTimeouts describes the attribute timeouts.
+const AboutTimeouts = "How long each operation may take, retries included. A timeout is a duration such as `30s`, `10m`, `2h45m` or `1d`."
+
+// TimeoutValidators validate a timeout.
+func TimeoutValidators() []validator.String {
+	return []validator.String{validators.Duration(time.Second, longestTimeout)}
+}
+
 // TimeoutsAttribute returns the attribute timeouts with the described operations, such
 // as create.
 func TimeoutsAttribute(operations map[string]string) schema.Attribute {
@@ -24,12 +32,12 @@ func TimeoutsAttribute(operations map[string]string) schema.Attribute {
 	for operation, description := range operations {
 		attributes[operation] = schema.StringAttribute{
 			Optional: true, MarkdownDescription: description,
-			Validators: []validator.String{validators.Duration(time.Second, longestTimeout)},
+			Validators: TimeoutValidators(),
 		}
 	}
 	return schema.SingleNestedAttribute{
 		Optional: true, Attributes: attributes,
-		MarkdownDescription: "How long each operation may take, retries included. A timeout is a duration such as `30s`, `10m`, `2h45m` or `1d`.",
+		MarkdownDescription: AboutTimeouts,
 	}
 }
 

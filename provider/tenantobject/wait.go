@@ -111,10 +111,10 @@ func BlockingRun(err error) uint64 {
 }
 
 // UntilUnblocked waits until the blocking run has ended or is no longer in the
-// history.
-func UntilUnblocked(ctx context.Context, api RunReader, tenant string, id uint64) error {
+// history. It calls see at each change.
+func UntilUnblocked(ctx context.Context, api RunReader, tenant string, id uint64, see func(v1.Run)) error {
 	tflog.Info(ctx, fmt.Sprintf("run %d of tenant %s is under way; waiting for its end", id, tenant))
-	last, err := ForRun(ctx, api, tenant, id, func(v1.Run) {})
+	last, err := ForRun(ctx, api, tenant, id, see)
 	if err == nil || client.HasStatus(err, http.StatusNotFound) {
 		return nil
 	}

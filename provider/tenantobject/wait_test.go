@@ -158,11 +158,11 @@ func TestInTheWay(t *testing.T) {
 func TestUntilFree_aForgottenRunIsOver(t *testing.T) {
 	t.Parallel()
 	api := script{asked: []func() (v1.Run, error){says(v1.Run{}, status(404))}}
-	if err := UntilUnblocked(t.Context(), &api, "acme", 41); err != nil {
+	if err := UntilUnblocked(t.Context(), &api, "acme", 41, func(v1.Run) {}); err != nil {
 		t.Error(err)
 	}
 	api = script{asked: []func() (v1.Run, error){says(v1.Run{}, status(403))}}
-	if err := UntilUnblocked(t.Context(), &api, "acme", 41); !client.HasStatus(err, 403) {
+	if err := UntilUnblocked(t.Context(), &api, "acme", 41, func(v1.Run) {}); !client.HasStatus(err, 403) {
 		t.Errorf("got %v, want status 403", err)
 	}
 }
