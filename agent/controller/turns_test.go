@@ -72,9 +72,10 @@ func (w *watcher) tells(f func(v1.Snapshot) string) []string {
 	return slices.DeleteFunc(slices.Compact(words), func(word string) bool { return word == "" })
 }
 
-// timeless leaves out what changes with each second: when things are expected to end.
+// timeless leaves out what changes with each second, as when things are expected to end, and
+// where on the log the snapshot is.
 func timeless(s v1.Snapshot) v1.Snapshot {
-	s.Seq = 0
+	s.Seq, s.Log = 0, ""
 	if s.Run != nil {
 		r := *s.Run
 		r.ExpectedEnd, r.Forecast, r.Events = nil, "", nil
