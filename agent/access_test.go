@@ -45,7 +45,7 @@ func TestAccessGuide(t *testing.T) {
 	if err != nil {
 		t.Fatalf("the guide ends with %v:\n%s", err, out)
 	}
-	for _, part := range []string{"status:       idle", `"renewal-time"`, "BEGIN:VCALENDAR", "login of the approle, read write"} {
+	for _, part := range []string{"status:       idle", `"renewal-time"`, "BEGIN:VCALENDAR", "login of the approle, read write", `"secret-id":"`} {
 		if !strings.Contains(string(out), part) {
 			t.Errorf("the guide does not show %q:\n%s", part, out)
 		}

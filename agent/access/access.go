@@ -43,7 +43,10 @@ type Principal struct {
 	Name string
 	// Tenant is the one tenant that it is valid for, or AnyTenant.
 	Tenant string
-	Roles  []Role
+	// Roles are names of roles and of Policies.
+	Roles []Role
+	// Policies are the rules of those of its roles that are policies of its tenant.
+	Policies map[Role][]Rule
 }
 
 // TenantError means that the path must name a tenant: the principal is valid for all.
@@ -109,13 +112,28 @@ func Decide(who Principal, method, path string) error {
 	case tenant != "" && who.Tenant != AnyTenant && who.Tenant != tenant:
 		return &ForeignError{Name: who.Name, Tenant: tenant}
 	}
-	operation := operationOf(method, segments)
-	for _, role := range who.Roles {
-		if allows(rules[role], operation, segments) {
-			return nil
-		}
+	if who.allowed(operationOf(method, segments), segments) {
+		return nil
 	}
 	return refused(who, method, segments)
+}
+
+// sets returns the rules of each role.
+func (p Principal) sets() [][]Rule {
+	all := make([][]Rule, 0, len(p.Roles))
+	for _, role := range p.Roles {
+		set, builtIn := rules[role]
+		if !builtIn {
+			set = p.Policies[role]
+		}
+		all = append(all, set)
+	}
+	return all
+}
+
+// allowed reports whether any role allows an operation.
+func (p Principal) allowed(operation Operation, segments []string) bool {
+	return slices.ContainsFunc(p.sets(), func(set []Rule) bool { return allows(set, operation, segments) })
 }
 
 // refused returns the error that names the roles which would do.
@@ -204,7 +222,7 @@ func allows(rules []Rule, operation Operation, segments []string) bool {
 	var most []string
 	verdict := false
 	for _, rule := range rules {
-		pattern := strings.Split(strings.TrimPrefix(rule.Path, "/"), "/")
+		pattern := patternOf(rule)
 		allowed, rejected := slices.Contains(rule.Allow, operation), slices.Contains(rule.Reject, operation)
 		if !allowed && !rejected || !matches(pattern, segments) {
 			continue
@@ -217,6 +235,10 @@ func allows(rules []Rule, operation Operation, segments []string) bool {
 		}
 	}
 	return verdict
+}
+
+func patternOf(rule Rule) []string {
+	return strings.Split(strings.TrimPrefix(rule.Path, "/"), "/")
 }
 
 func matches(pattern, segments []string) bool {

@@ -41,10 +41,12 @@ func (s *server) admit(c *call) error {
 func refusal(err error) error {
 	var foreign *access.ForeignError
 	var refused *access.RefusedError
+	var exceeds *access.ExceedsError
+	var complicated *access.ComplexError
 	switch {
 	case errors.As(err, &foreign):
 		return problem(http.StatusForbidden, "tenant", foreign.Tenant, "%s", err)
-	case errors.As(err, &refused):
+	case errors.As(err, &refused), errors.As(err, &exceeds), errors.As(err, &complicated):
 		return problem(http.StatusForbidden, "", "", "%s", err)
 	case errors.Is(err, access.TenantError{}):
 		return badRequest("tenant", "", err.Error())

@@ -70,6 +70,7 @@ func (s *server) classify(r *http.Request, err error) *answer {
 	var problems v1.Problems
 	var refused *run.Refused
 	var tooLarge *http.MaxBytesError
+	var wrong *principal.WrongError
 	switch {
 	case errors.As(err, &made):
 		return made
@@ -77,6 +78,8 @@ func (s *server) classify(r *http.Request, err error) *answer {
 		return &answer{status: http.StatusUnsupportedMediaType, body: v1.Answer(problems)}
 	case errors.As(err, &problems):
 		return &answer{status: http.StatusBadRequest, body: v1.Answer(problems)}
+	case errors.As(err, &wrong):
+		return &answer{status: http.StatusBadRequest, body: v1.ErrorBody{Errors: []v1.Error{{Message: wrong.Error(), Info: v1.ErrorInfo{Field: wrong.Field}}}}}
 	case errors.As(err, &refused):
 		return &answer{status: http.StatusPreconditionFailed, body: v1.ErrorBody{Errors: []v1.Error{{
 			Message: refused.Message, Info: v1.ErrorInfo{Run: refused.Run},
@@ -91,6 +94,9 @@ func (s *server) classify(r *http.Request, err error) *answer {
 		return plain(http.StatusNotFound, err)
 	case errors.Is(err, store.ErrConflict):
 		return plain(http.StatusPreconditionFailed, err)
+	}
+	if errors.Is(err, principal.ErrDamagedUser) || errors.Is(err, principal.ErrDamagedApprole) {
+		return plain(http.StatusInternalServerError, err)
 	}
 	if errors.Is(err, principal.ErrBusy) {
 		return plain(http.StatusServiceUnavailable, err)

@@ -16,7 +16,7 @@ import (
 // while; no other place is.
 func (s *server) login(c *call, who string, prove func(from string) (principal.Session, error)) error {
 	if s.Logins == nil {
-		return problem(http.StatusNotFound, "", "", "this site has neither users nor approles; use a token")
+		return errNoLogins
 	}
 	from := source(c.RemoteAddr)
 	if left := s.logins.blocked(from, time.Now()); left > 0 {

@@ -22,7 +22,7 @@ func (c *caller) user(allow ...access.Role) {
 	c.t.Helper()
 	logins, err := site.OpenLogins(c.dir)
 	if err == nil {
-		err = logins.Users.Put(c.t.Context(), "demo", "ann", allow, password, time.Now())
+		err = logins.PutUser(c.t.Context(), "demo", "ann", allow, password, time.Now())
 	}
 	if err != nil {
 		c.t.Fatal(err)
@@ -75,7 +75,7 @@ func TestLogin(t *testing.T) {
 	c.want(c.call("POST", "/v1/state/strongbox/token/refresh", ""), 400, "the token is not that of a login")
 	c.want(c.call("POST", "/v1/state/strongbox/token/refresh", "", none...), 401, "has no token")
 	c.user(access.Viewer)
-	c.want(c.call("GET", statePath, "", mine...), 401, "the login of this token has ended")
+	c.want(c.call("GET", statePath, "", mine...), 401, "the token is unknown")
 }
 
 // TestApproleLogin logs in as a program does, with the secret-id in both places.

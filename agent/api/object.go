@@ -34,6 +34,10 @@ type object[T any] struct {
 	// inUse returns why the object cannot be deleted without force. A nil inUse
 	// means that it always can.
 	inUse func(ctx context.Context, controller Controller) error
+	// permitted returns why a value may not be written; nil means that any may.
+	permitted func(now stored[T], next T) error
+	// immediate tells that a write is in effect at once: no controller has to see it.
+	immediate bool
 	// room returns why no further object can be created. It is nil for an object
 	// of which a tenant has one.
 	room func(ctx context.Context, tenant string) error
@@ -169,6 +173,11 @@ func (o *object[T]) write(c *call, next func(body []byte, now stored[T]) (T, err
 				return err
 			}
 		}
+		if o.permitted != nil {
+			if err := o.permitted(now, value); err != nil {
+				return err
+			}
+		}
 		if c.has("validate") {
 			c.w.WriteHeader(http.StatusNoContent)
 			return nil
@@ -192,6 +201,9 @@ const effectTimeout = 5 * time.Second
 // takeEffect waits until the controller has seen the write, so that the client's
 // next request finds it in effect. The write is stored in any case.
 func (o *object[T]) takeEffect(c *call, number uint64) {
+	if o.immediate {
+		return
+	}
 	ctx, cancel := context.WithTimeout(c.Context(), effectTimeout)
 	defer cancel()
 	if err := c.controller.Seen(ctx, number); err != nil {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 
@@ -12,10 +13,15 @@ import (
 const (
 	configPath = "/v1/config" + ofTenant + "/os-upgrade"
 	statePath  = "/v1/state" + ofTenant + "/os-upgrade"
+
+	// Those of users and approles are Avassa's.
+	authentication = ofTenant + "/strongbox/authentication"
+	usersPath      = "/v1/config" + authentication + "/userpass"
+	approlesPath   = "/v1/config" + authentication + "/approles"
 )
 
 // groups are the chapters of the reference, in their order.
-var groups = []string{groupConfig, groupState, groupRuns, groupHosts, groupWindows, groupJoin, groupTokens, groupSite}
+var groups = []string{groupConfig, groupState, groupRuns, groupHosts, groupWindows, groupJoin, groupTokens, groupLogins, groupSite}
 
 const (
 	groupConfig  = "Configuration"
@@ -25,6 +31,7 @@ const (
 	groupWindows = "Windows"
 	groupJoin    = "Hosts that join"
 	groupTokens  = "Tokens"
+	groupLogins  = "Users and approles"
 	groupSite    = "Site"
 )
 
@@ -83,13 +90,17 @@ func routes() []route {
 		objectRoutes(objectPath{path: configPath, noun: "os-upgrade configuration", inUse: true}, only((*server).configs)),
 		objectRoutes(objectPath{path: configPath + "/rollout", noun: "rollout"}, only((*server).rollouts)),
 		objectRoutes(objectPath{path: configPath + "/calendars/{name}", noun: "calendar", several: true}, (*server).calendar),
-		configRoutes(), stateRoutes(), runRoutes(), joinRoutes(), tokenRoutes(), siteRoutes(), documentRoutes(),
+		objectRoutes(objectPath{path: usersPath + "/{name}", noun: "user", group: groupLogins, several: true}, (*server).user),
+		objectRoutes(objectPath{path: approlesPath + "/{name}", noun: "approle", group: groupLogins, several: true}, (*server).approle),
+		loginRoutes(), configRoutes(), stateRoutes(), runRoutes(), joinRoutes(), tokenRoutes(), siteRoutes(), documentRoutes(),
 	)
 }
 
 // objectPath describes the operations of an object of the configuration.
 type objectPath struct {
 	path, noun string
+	// group is the chapter of the reference; empty means groupConfig.
+	group string
 	// inUse tells that a deletion may need force, several that a tenant has many.
 	inUse, several bool
 }
@@ -108,7 +119,7 @@ func objectRoutes[T any](d objectPath, of func(*server, *call) (*object[T], erro
 		deletion = append(deletion, flag("force", "Delete it though a run is under way, which goes on."))
 	}
 	base := route{
-		path: d.path, own: true, group: groupConfig, query: []parameter{validateParameter},
+		path: d.path, own: true, group: cmp.Or(d.group, groupConfig), query: []parameter{validateParameter},
 		headers: []parameter{ifMatch, ifNoneMatch}, errors: []int{http.StatusPreconditionFailed},
 	}
 	get, put, patch, remove := base, base, base, base
@@ -292,6 +303,54 @@ func tokenRoutes() []route {
 		query: []parameter{siteParameter}, returns: ok("The token, with its new end.", v1.LoggedIn{}),
 	}
 	return []route{listing(list), create, get, remove, rotate, login, approle, refresh}
+}
+
+// loginRoutes are the operations on users, approles and secret-ids that objectRoutes does
+// not have.
+func loginRoutes() []route {
+	list := func(path, summary string, handle func(*server, *call) error, body any) route {
+		return listing(route{
+			method: http.MethodGet, path: path, own: true, group: groupLogins, handle: loggingIn(handle), summary: summary,
+			query: []parameter{fieldsParameter}, returns: ok("The list, by name.", body),
+		})
+	}
+	read := func(path, summary string, handle func(*server, *call) error, body any) route {
+		return route{
+			method: http.MethodGet, path: path, own: true, group: groupLogins, handle: loggingIn(handle), summary: summary, query: reading(), returns: ok("The answer.", body),
+		}
+	}
+	create := func(path, summary, about string, handle func(*server, *call) error, takes, returns any) route {
+		return route{
+			method: http.MethodPost, path: path, own: true, group: groupLogins, handle: loggingIn(handle), summary: summary, about: about,
+			query: []parameter{validateParameter}, takes: takes, errors: []int{http.StatusConflict},
+			returns: []response{
+				{status: http.StatusCreated, about: "It is made.", body: returns, headers: map[string]string{"Location": "Its path.", "ETag": "Its revision."}},
+				{status: http.StatusNoContent, about: "With validate=true, the request is right."},
+			},
+		}
+	}
+	const users, approles = "/v1/state" + authentication + "/userpass", "/v1/state" + authentication + "/approles"
+	const secrets = approles + "/{name}/secret-ids"
+	secret := create(secrets, "Make a secret-id", "Whoever makes it has the rights of the approle.", (*server).postSecret, v1.NewSecretID{}, v1.SecretID{})
+	secret.query, secret.optional, secret.errors = []parameter{siteParameter}, true, nil
+	secret.returns = []response{{status: http.StatusCreated, about: "The secret-id, whose text is in this answer alone.", body: v1.SecretID{}, headers: map[string]string{"Location": "Its path."}}}
+	return []route{
+		list(usersPath, "List the users", (*server).getUsers, []v1.User{}),
+		create(usersPath, "Make a user", "Without a password the site makes one, which is in this answer alone. Nobody makes a user with more rights than its own.",
+			(*server).postUser, v1.User{}, v1.User{}),
+		listing(read(users, "List the users with what the site knows of them", (*server).getUserStates, []v1.UserState{})),
+		read(users+"/{name}", "Read a user with what the site knows of it", (*server).getUserState, v1.UserState{}),
+		list(approlesPath, "List the approles", (*server).getApproles, []v1.Approle{}),
+		create(approlesPath, "Make an approle", "Nobody makes an approle with more rights than its own.", (*server).postApprole, v1.Approle{}, v1.ApproleState{}),
+		listing(read(approles, "List the approles with their role-ids", (*server).getApproleStates, []v1.ApproleState{})),
+		read(approles+"/{name}", "Read an approle with its role-id", (*server).getApproleState, v1.ApproleState{}),
+		listing(read(secrets, "List the secret-ids of an approle, without their texts", (*server).getSecrets, []v1.SecretID{})),
+		secret,
+		{
+			method: http.MethodDelete, path: secrets + "/{id}", own: true, group: groupLogins, handle: loggingIn((*server).deleteSecret), query: []parameter{siteParameter},
+			summary: "Withdraw a secret-id", returns: []response{{status: http.StatusNoContent, about: "Nobody logs in with it any more."}},
+		},
+	}
 }
 
 func siteRoutes() []route {

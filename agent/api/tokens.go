@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
@@ -94,8 +93,10 @@ func (s *server) postToken(c *call) error {
 		token.Expires = &end
 	}
 	if err := token.Check(); err != nil {
-		field, _, _ := strings.Cut(err.Error(), ":")
-		return problem(http.StatusBadRequest, field, "", "%s", err)
+		return err
+	}
+	if err := s.mayGive(c, "allow", token.Allow); err != nil {
+		return err
 	}
 	text, err := s.Tokens.Add(token)
 	if err != nil {
@@ -148,6 +149,9 @@ func (s *server) postRotate(c *call) error {
 	}
 	token, err := s.tokenAt(c)
 	if err != nil {
+		return err
+	}
+	if err := s.mayGive(c, "id", token.Allow); err != nil {
 		return err
 	}
 	text, err := s.Tokens.Rotate(token.ID, overlap, time.Now())

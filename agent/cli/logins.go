@@ -55,7 +55,7 @@ func (c *userCommand) Run(ctx context.Context, out io.Writer) error {
 	} else if password, err = principal.NewPassword(); err != nil {
 		return err
 	}
-	if err := logins.Users.Put(ctx, c.Tenant, c.Name, c.Allow, password, time.Now()); err != nil {
+	if err := logins.PutUser(ctx, c.Tenant, c.Name, c.Allow, password, time.Now()); err != nil {
 		return misused(err)
 	}
 	if c.PasswordFile == "" {
@@ -142,7 +142,7 @@ func (f *credentialFolder) logins() (all []storedCredential, err error) {
 	for _, u := range users {
 		all = append(all, storedCredential{
 			kind: "user", owner: u.Name, tenant: u.Tenant, note: strings.Join(u.Allow, " "), id: principal.ID(u.Key), made: u.Since,
-			remove: func() error { return opened.Users.Remove(u.Key) }, removed: "its logins have ended",
+			remove: func() error { return opened.RemoveUser(u.Key, nil) }, removed: "its logins have ended",
 		}.damagedBy(u.Damage))
 	}
 	approles, err := opened.Approles.List()
@@ -152,7 +152,7 @@ func (f *credentialFolder) logins() (all []storedCredential, err error) {
 	for _, a := range approles {
 		all = append(all, storedCredential{
 			kind: "approle", owner: a.Name, tenant: a.Tenant, note: strings.Join(a.Allow, " ") + ", role-id " + a.RoleID, id: principal.ID(a.Key), made: a.Since,
-			remove: func() error { return opened.Approles.Remove(a.Key) }, removed: "its logins have ended, and its secret-ids are good for nothing",
+			remove: func() error { return opened.RemoveApprole(a.Key, nil) }, removed: "its logins have ended, and its secret-ids are good for nothing",
 		}.damagedBy(a.Damage))
 	}
 	return all, nil
@@ -171,7 +171,7 @@ func firstAdmin(ctx context.Context, dir string) (password string, err error) {
 	if password, err = principal.NewPassword(); err != nil {
 		return "", err
 	}
-	return password, logins.Users.Put(ctx, access.AnyTenant, adminName, []access.Role{access.Admin}, password, time.Now())
+	return password, logins.PutUser(ctx, access.AnyTenant, adminName, []access.Role{access.Admin}, password, time.Now())
 }
 
 // adminName is the name of the first user.

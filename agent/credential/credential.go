@@ -30,6 +30,9 @@ type Store interface {
 	// Update replaces an entry by what change makes of it, in one step: nobody else
 	// changes or removes it meanwhile. os.ErrNotExist when there is none of that name.
 	Update(name string, change func(body []byte) ([]byte, error)) error
+	// Change is Update for an entry that may be missing: change gets nil then, and what it
+	// makes of it is put. If it returns nil, the entry is removed.
+	Change(name string, change func(body []byte) ([]byte, error)) error
 	// Remove removes an entry durably; os.ErrNotExist when there is none of that name.
 	Remove(name string) error
 	// List returns all entries by name.
@@ -78,33 +81,45 @@ func (f *Folder) Put(name string, body []byte) error {
 
 // Update implements Store.
 func (f *Folder) Update(name string, change func(body []byte) ([]byte, error)) error {
+	return f.Change(name, func(body []byte) ([]byte, error) {
+		if body == nil {
+			return nil, &os.PathError{Op: "open", Path: f.path(name), Err: os.ErrNotExist}
+		}
+		return change(body)
+	})
+}
+
+// Change implements Store. Without the lock an update under way would bring the entry
+// back that a command of the site's machine has just withdrawn.
+func (f *Folder) Change(name string, change func(body []byte) ([]byte, error)) error {
 	lock, err := durable.WaitForFolder(f.dir)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = lock.Close() }()
 	body, err := f.Get(name)
-	if err != nil {
+	missing := errors.Is(err, os.ErrNotExist)
+	if err != nil && !missing {
 		return err
 	}
-	if body, err = change(body); err != nil {
+	next, err := change(body)
+	switch {
+	case err != nil:
 		return err
+	case next != nil:
+		return f.Put(name, next)
+	case missing:
+		return nil
 	}
-	return f.Put(name, body)
-}
-
-// Remove implements Store. Without the lock an update under way would bring the entry
-// back that a command of the site's machine has just withdrawn.
-func (f *Folder) Remove(name string) error {
-	lock, err := durable.WaitForFolder(f.dir)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = lock.Close() }()
 	if err := os.Remove(f.path(name)); err != nil {
 		return err
 	}
 	return durable.SyncFolder(f.dir)
+}
+
+// Remove implements Store.
+func (f *Folder) Remove(name string) error {
+	return f.Update(name, func([]byte) ([]byte, error) { return nil, nil })
 }
 
 // List implements Store.

@@ -1,10 +1,12 @@
 package principal
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
@@ -21,6 +23,14 @@ type Approle struct {
 	// RoleID names the approle; it is no secret.
 	RoleID string    `json:"role-id"`
 	Since  time.Time `json:"since"`
+	// Life is that of its logins.
+	Life
+	// Uses and Valid are those of its secret-ids, unless others are said where one is made;
+	// nil means one use and an hour, zero means no limit.
+	Uses  *int `json:"uses,omitempty"`
+	Valid *int `json:"valid,omitempty"`
+	// Revision tells this from what it was before and will be; zero means that there is none.
+	Revision uint64 `json:"-"`
 }
 
 type approleFile struct {
@@ -37,6 +47,13 @@ type SecretID struct {
 	// Left are the logins that are left; nil means any number.
 	Left    *int       `json:"left,omitempty"`
 	Expires *time.Time `json:"expires,omitempty"`
+	// Made is when it was made; nil in the file of an old one.
+	Made *time.Time `json:"made,omitempty"`
+}
+
+// good reports whether it lets somebody in.
+func (s SecretID) good(now time.Time) bool {
+	return (s.Left == nil || *s.Left > 0) && (s.Expires == nil || now.Before(*s.Expires))
 }
 
 type secretFile struct {
@@ -68,27 +85,50 @@ func OpenApproles(dir, secretsDir string) (*Approles, error) {
 
 // Put makes an approle, or changes its roles: its role-id stays.
 func (a *Approles) Put(tenant, name string, allow []access.Role, now time.Time) (Approle, error) {
-	if err := checkLogin(tenant, name, allow); err != nil {
-		return Approle{}, err
-	}
 	role, err := a.Get(tenant, name)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		role = Approle{Tenant: tenant, Name: name, RoleID: newUUID(), Since: now.UTC().Truncate(time.Microsecond)}
-	case err != nil:
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return Approle{}, err
 	}
-	role.Allow = allow
-	key := keyOf(tenant, name)
+	role.Tenant, role.Name, role.Allow = tenant, name, allow
+	return a.Write(role, nil, now)
+}
+
+// Check returns a WrongError if an approle with these properties cannot be written.
+func (a *Approles) Check(role Approle) error { return checkLogin(role.Tenant, role.Name, role.Allow) }
+
+// Write makes an approle, or changes it: its role-id stays.
+func (a *Approles) Write(role Approle, permitted Condition, now time.Time) (Approle, error) {
+	if err := a.Check(role); err != nil {
+		return Approle{}, err
+	}
+	key := KeyOf(role.Tenant, role.Name)
+	err := a.stored.Change(key, func(body []byte) ([]byte, error) {
+		if err := permitted.check(body); err != nil {
+			return nil, err
+		}
+		role.RoleID, role.Since = newUUID(), now.UTC().Truncate(time.Microsecond)
+		if body != nil {
+			switch old, err := decodeApprole(key, body); {
+			case err == nil:
+				role.RoleID, role.Since = old.RoleID, old.Since
+			case !errors.Is(err, ErrDamagedApprole): // A damaged one is made anew.
+				return nil, err
+			}
+		}
+		next, err := encodeApprole(key, role)
+		role.Revision = revisionOf(next)
+		return next, err
+	})
+	return role, err
+}
+
+func encodeApprole(key string, role Approle) ([]byte, error) {
 	sum, err := sumOf(key, role)
 	if err != nil {
-		return Approle{}, err
+		return nil, err
 	}
 	body, err := format.Approle.Encode(approleFile{Approle: role, Sum: sum})
-	if err != nil {
-		return Approle{}, err
-	}
-	return role, a.stored.Put(key, append(body, '\n'))
+	return append(body, '\n'), err
 }
 
 // newUUID returns a random UUID (RFC 9562 5.4).
@@ -100,29 +140,41 @@ func newUUID() string {
 }
 
 // Get returns an approle; os.ErrNotExist if there is none.
-func (a *Approles) Get(tenant, name string) (Approle, error) { return a.read(keyOf(tenant, name)) }
+func (a *Approles) Get(tenant, name string) (Approle, error) {
+	if !validLogin(name) {
+		return Approle{}, os.ErrNotExist
+	}
+	return a.read(KeyOf(tenant, name))
+}
 
+// read returns an approle by its key. A damaged one has its revision.
 func (a *Approles) read(key string) (Approle, error) {
 	body, err := a.stored.Get(key)
 	if err != nil {
 		return Approle{}, fmt.Errorf("cannot look up an approle: %w", err)
 	}
+	return decodeApprole(key, body)
+}
+
+func decodeApprole(key string, body []byte) (Approle, error) {
+	damaged := Approle{Revision: revisionOf(body)}
 	var file approleFile
 	if err := format.Approle.Decode(body, &file); format.IsUnsupported(err) {
 		return Approle{}, fmt.Errorf("cannot read the file of approle %s: %w", key, err)
 	} else if err != nil {
-		return Approle{}, ErrDamagedApprole
+		return damaged, ErrDamagedApprole
 	}
 	if sum, err := sumOf(key, file.Approle); err != nil || sum != file.Sum {
-		return Approle{}, ErrDamagedApprole
+		return damaged, ErrDamagedApprole
 	}
+	file.Revision = damaged.Revision
 	return file.Approle, nil
 }
 
 // StoredApprole is an approle as it is stored.
 type StoredApprole struct {
 	Approle
-	// Key is what Remove takes.
+	// Key is what Logins.RemoveApprole takes.
 	Key    string
 	Damage error
 }
@@ -144,9 +196,10 @@ func (a *Approles) List() ([]StoredApprole, error) {
 	return all, nil
 }
 
-// Remove removes an approle by its key, and with it all its logins. Its secret-ids are
-// good for nothing then, also for another approle of that name.
-func (a *Approles) Remove(key string) error { return a.stored.Remove(key) }
+// remove removes an approle by its key; os.ErrNotExist if there is none.
+func (a *Approles) remove(key string, permitted Condition) error {
+	return removeIf(a.stored, key, permitted)
+}
 
 // AddSecret makes a secret-id of an approle and returns its text, which is not stored.
 // uses is how many logins it is good for, and valid how long; zero means no limit.
@@ -155,7 +208,8 @@ func (a *Approles) AddSecret(role Approle, uses int, valid time.Duration, now ti
 	if err != nil {
 		return "", err
 	}
-	secret := SecretID{Tenant: role.Tenant, Approle: role.Name, RoleID: role.RoleID}
+	made := now.UTC().Truncate(time.Second)
+	secret := SecretID{Tenant: role.Tenant, Approle: role.Name, RoleID: role.RoleID, Made: &made}
 	if uses > 0 {
 		secret.Left = &uses
 	}
@@ -169,6 +223,59 @@ func (a *Approles) AddSecret(role Approle, uses int, valid time.Duration, now ti
 	}
 	return text, a.secrets.Put(hashOf(text), body)
 }
+
+// StoredSecret is a secret-id as it is stored: without its text.
+type StoredSecret struct {
+	// ID is the SHA-256 of the text.
+	ID string
+	SecretID
+}
+
+// Secrets returns the secret-ids of an approle that still let it in, the oldest first. A
+// damaged one lets nobody in, and is nobody's.
+func (a *Approles) Secrets(role Approle, now time.Time) ([]StoredSecret, error) {
+	entries, err := a.secrets.List()
+	if err != nil {
+		return nil, err
+	}
+	var all []StoredSecret
+	for _, e := range entries {
+		body, err := a.secrets.Get(e.Name)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // It was removed meanwhile.
+		}
+		if err != nil {
+			return nil, err
+		}
+		secret, err := decodeSecret(e.Name, body)
+		if err == nil && secret.RoleID == role.RoleID && secret.good(now) {
+			all = append(all, StoredSecret{ID: e.Name, SecretID: secret})
+		}
+	}
+	slices.SortFunc(all, func(x, y StoredSecret) int { return cmp.Or(x.made().Compare(y.made()), cmp.Compare(x.ID, y.ID)) })
+	return all, nil
+}
+
+func (s SecretID) made() time.Time {
+	if s.Made == nil {
+		return time.Time{}
+	}
+	return *s.Made
+}
+
+// usesOfSecret and lifeOfSecret are those of a secret-id of an approle that says nothing.
+const usesOfSecret, lifeOfSecret = 1, time.Hour
+
+// NewSecret makes a secret-id as AddSecret does, with the uses and seconds of the approle
+// where nil is given.
+func (a *Approles) NewSecret(role Approle, uses, seconds *int, now time.Time) (string, error) {
+	least, life := usesOfSecret, int(lifeOfSecret/time.Second)
+	uses, seconds = cmp.Or(uses, role.Uses, &least), cmp.Or(seconds, role.Valid, &life)
+	return a.AddSecret(role, *uses, time.Duration(*seconds)*time.Second, now)
+}
+
+// RemoveSecret withdraws a secret-id: nobody logs in with it any more.
+func (a *Approles) RemoveSecret(id string) error { return a.secrets.Remove(id) }
 
 func encodeSecret(id string, secret SecretID) ([]byte, error) {
 	sum, err := sumOf(id, secret)
@@ -201,8 +308,7 @@ func (a *Approles) prove(roleID, text string, now time.Time) (role Approle, err 
 		if err != nil {
 			return nil, err
 		}
-		used := secret.Left != nil && *secret.Left < 1 || secret.Expires != nil && !now.Before(*secret.Expires)
-		if used || roleID != secret.RoleID && roleID != text {
+		if !secret.good(now) || roleID != secret.RoleID && roleID != text {
 			return nil, ErrWrongLogin
 		}
 		if role, err = a.Get(secret.Tenant, secret.Approle); errors.Is(err, os.ErrNotExist) || err == nil && role.RoleID != secret.RoleID {
@@ -221,7 +327,13 @@ func (a *Approles) prove(roleID, text string, now time.Time) (role Approle, err 
 	return role, err
 }
 
-// sweep removes the secret-ids that are used up or have expired.
+// ended reports whether the approle of a secret-id was removed.
+func (a *Approles) ended(secret SecretID) bool {
+	role, err := a.Get(secret.Tenant, secret.Approle)
+	return errors.Is(err, os.ErrNotExist) || err == nil && role.RoleID != secret.RoleID
+}
+
+// sweep removes the secret-ids that are used up, have expired, or are of no approle.
 func (a *Approles) sweep(now time.Time) error {
 	entries, err := a.secrets.List()
 	for _, e := range entries {
@@ -230,7 +342,7 @@ func (a *Approles) sweep(now time.Time) error {
 			continue // It was removed meanwhile, or is read next time.
 		}
 		secret, readErr := decodeSecret(e.Name, body)
-		if readErr == nil && (secret.Left != nil && *secret.Left < 1 || secret.Expires != nil && now.After(*secret.Expires)) {
+		if readErr == nil && (!secret.good(now) || a.ended(secret)) {
 			if removal := a.secrets.Remove(e.Name); !errors.Is(removal, os.ErrNotExist) {
 				err = errors.Join(err, removal)
 			}

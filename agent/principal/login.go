@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
@@ -66,7 +67,8 @@ func (l *Logins) User(ctx context.Context, from, tenant, name, password string, 
 	if err != nil {
 		return Session{}, err
 	}
-	return l.begin(Token{Name: user.Name, Tenant: user.Tenant, Allow: user.Allow}, Login{Of: OfUser, Proof: user.proof()}, userLife, userLast, now)
+	life, last := user.or(userLife, userLast)
+	return l.begin(Token{Name: user.Name, Tenant: user.Tenant, Allow: user.Allow}, Login{Of: OfUser, Proof: user.proof()}, life, last, now)
 }
 
 // Approle logs an approle in.
@@ -75,7 +77,8 @@ func (l *Logins) Approle(roleID, secretID string, now time.Time) (Session, error
 	if err != nil {
 		return Session{}, err
 	}
-	return l.begin(Token{Name: role.Name, Tenant: role.Tenant, Allow: role.Allow}, Login{Of: OfApprole, Proof: role.RoleID}, approleLife, approleLast, now)
+	life, last := role.or(approleLife, approleLast)
+	return l.begin(Token{Name: role.Name, Tenant: role.Tenant, Allow: role.Allow}, Login{Of: OfApprole, Proof: role.RoleID}, life, last, now)
 }
 
 // begin makes the token of a login.
@@ -106,7 +109,7 @@ func (l *Logins) begin(token Token, login Login, life, last time.Duration, now t
 }
 
 // owner names the user or approle of a login.
-func (t Token) owner() string { return t.Login.Of + " " + keyOf(t.Tenant, t.Name) }
+func (t Token) owner() string { return t.Login.Of + " " + KeyOf(t.Tenant, t.Name) }
 
 // lookUp finds the tokens of logins of before.
 func (l *Logins) lookUp() error {
@@ -151,6 +154,66 @@ func (l *Logins) Current(token Token) (Token, error) {
 		err = ErrEndedLogin
 	}
 	return token, err
+}
+
+// RemoveUser removes a user by its key, and withdraws the tokens of its logins;
+// os.ErrNotExist if there is none.
+func (l *Logins) RemoveUser(key string, permitted Condition) error {
+	if err := l.Users.remove(key, permitted); err != nil {
+		return err
+	}
+	return l.withdraw()
+}
+
+// RemoveApprole removes an approle by its key, and withdraws the tokens of its logins;
+// os.ErrNotExist if there is none. Its secret-ids are good for nothing then, also for
+// another approle of that name.
+func (l *Logins) RemoveApprole(key string, permitted Condition) error {
+	if err := l.Approles.remove(key, permitted); err != nil {
+		return err
+	}
+	return l.withdraw()
+}
+
+// WriteUser is Users.Write, and withdraws the tokens of logins with another password.
+func (l *Logins) WriteUser(ctx context.Context, user User, password string, permitted Condition, now time.Time) (User, error) {
+	written, err := l.Users.Write(ctx, user, password, permitted, now)
+	if err == nil && password != "" {
+		err = l.withdraw()
+	}
+	return written, err
+}
+
+// PutUser makes a user, or changes its roles and its password, and by that ends its logins.
+func (l *Logins) PutUser(ctx context.Context, tenant, name string, allow []access.Role, password string, now time.Time) error {
+	if password == "" {
+		return ErrNoPassword
+	}
+	user, err := l.Users.Get(tenant, name)
+	if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, ErrDamagedUser) {
+		return err
+	}
+	user.Tenant, user.Name, user.Allow = tenant, name, allow
+	_, err = l.WriteUser(ctx, user, password, nil, now)
+	return err
+}
+
+// withdraw removes the tokens of logins that have ended. None of them is good any more;
+// their event streams end by it.
+func (l *Logins) withdraw() error {
+	all, err := l.tokens.List()
+	for _, t := range all {
+		if t.Damage != nil || t.Login == nil {
+			continue
+		}
+		if _, ended := l.Current(t.Token); !errors.Is(ended, ErrEndedLogin) {
+			continue
+		}
+		if removal := l.tokens.Remove(t.ID); !errors.Is(removal, os.ErrNotExist) {
+			err = errors.Join(err, removal)
+		}
+	}
+	return err
 }
 
 // Refresh extends the life of the token of a login. Its text stays the same.

@@ -19,7 +19,7 @@ import (
 // Errors of a proof. Each says what to do.
 var (
 	ErrNoToken      = errors.New("the request has no token; send Authorization: Bearer TOKEN")
-	ErrUnknownToken = errors.New("the token is unknown: this site has none like it; make one with osupgrade-agent credentials token")
+	ErrUnknownToken = errors.New("the token is unknown: this site has none like it, or it was withdrawn; log in again, or make one with osupgrade-agent credentials token")
 	ErrDamagedToken = errors.New("cannot read a token's file: it is damaged; make a new token with osupgrade-agent credentials token, and withdraw this one")
 	ErrExpiredToken = errors.New("the token has expired; log in again, or make a new one with osupgrade-agent credentials token")
 	// ErrEndedLogin means that the user or approle of a token was removed, or has another
@@ -31,6 +31,17 @@ var (
 	// ErrNotRenewable means that a token is not that of a login.
 	ErrNotRenewable = errors.New("the token is not that of a login, and its end is fixed; rotate it with osupgrade-agent credentials rotate")
 )
+
+// WrongError means that something cannot be as it is wanted: which field is wrong, and what
+// would be right.
+type WrongError struct{ Field, Text string }
+
+// Error implements error.
+func (e *WrongError) Error() string { return e.Field + ": " + e.Text }
+
+func wrong(field, format string, args ...any) error {
+	return &WrongError{Field: field, Text: fmt.Sprintf(format, args...)}
+}
 
 // maxName is the longest name of a token, in characters.
 const maxName = 63

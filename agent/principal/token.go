@@ -77,11 +77,11 @@ func (t Token) sum(id string) string {
 // Check returns an error if a token with these properties cannot be made.
 func (t Token) Check() error {
 	if !validName(t.Name) {
-		return fmt.Errorf("name: %q is invalid; use 1 to %d printable characters", t.Name, maxName)
+		return wrong("name", "%q is invalid; use 1 to %d printable characters", t.Name, maxName)
 	}
 	for _, role := range t.Allow {
 		if !access.IsRole(role) {
-			return fmt.Errorf("allow: %.100q is no role; use %s", role, strings.Join(access.Roles(), ", "))
+			return wrong("allow", "%.100q is no role; use %s", role, strings.Join(access.Roles(), ", "))
 		}
 	}
 	return nil

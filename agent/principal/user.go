@@ -2,6 +2,8 @@ package principal
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,6 +28,28 @@ type User struct {
 	Hash string `json:"hash"`
 	// Since is when the password was set. Tokens of logins before are not good any more.
 	Since time.Time `json:"since"`
+	// Life is that of its logins.
+	Life
+	// Revision tells this from what it was before and will be; zero means that there is none.
+	Revision uint64 `json:"-"`
+}
+
+// Life is how long the token of a login is good: for Seconds, which a refresh extends up
+// to Last seconds after the login. Zero means the length that all have.
+type Life struct {
+	Seconds int `json:"life,omitempty"`
+	Last    int `json:"last,omitempty"`
+}
+
+// or returns the life with what is not set taken from another.
+func (l Life) or(life, last time.Duration) (time.Duration, time.Duration) {
+	if l.Seconds > 0 {
+		life = time.Duration(l.Seconds) * time.Second
+	}
+	if l.Last > 0 {
+		last = time.Duration(l.Last) * time.Second
+	}
+	return min(life, last), last
 }
 
 // proof is what a login proves that it knows: the password that was set then.
@@ -62,9 +86,9 @@ func OpenUsers(dir string) (*Users, error) {
 	return &Users{stored: stored, hasher: newHasher()}, nil
 }
 
-// keyOf returns the key under which what has a tenant and a name is kept. The name of a
+// KeyOf returns the key under which what has a tenant and a name is kept. The name of a
 // tenant has neither "." nor "_".
-func keyOf(tenant, name string) string {
+func KeyOf(tenant, name string) string {
 	if tenant == access.AnyTenant {
 		tenant = "_"
 	}
@@ -83,65 +107,163 @@ const minPassword, maxPassword = 8, 1024
 // checkLogin returns what is wrong with the properties of a user or an approle.
 func checkLogin(tenant, name string, allow []access.Role) error {
 	if !validLogin(name) {
-		return fmt.Errorf(`name: %.100q is invalid; use 1 to %d of a-z, 0-9, "-", ".", "_" and "@"`, name, names.MaxLength)
+		return wrong("name", `%.100q is invalid; use 1 to %d of a-z, 0-9, "-", ".", "_" and "@"`, name, names.MaxLength)
 	}
 	if tenant != access.AnyTenant && !names.Valid(tenant) {
-		return fmt.Errorf("tenant: %.100q is not the name of a tenant; %s, or * for all tenants", tenant, names.Form)
+		return wrong("tenant", "%.100q is not the name of a tenant; %s, or * for all tenants", tenant, names.Form)
 	}
 	if len(allow) == 0 {
-		return fmt.Errorf("allow: without a role nothing is allowed; use %s", strings.Join(access.Roles(), ", "))
+		return wrong("allow", "without a role nothing is allowed; use %s", strings.Join(access.Roles(), ", "))
 	}
 	return Token{Name: name, Allow: allow}.Check()
 }
 
-// Put makes a user, or changes it: its password, and by that all its logins, and its roles.
-func (u *Users) Put(ctx context.Context, tenant, name string, allow []access.Role, password string, now time.Time) error {
-	if err := checkLogin(tenant, name, allow); err != nil {
+// Errors of a write.
+var (
+	// ErrNoPassword means that a user would have no password.
+	ErrNoPassword = wrong("password", "it is missing; a new user needs one")
+	// ErrExists and ErrChanged mean that a write was based on something else than what
+	// there is.
+	ErrExists  = errors.New("it exists already")
+	ErrChanged = errors.New("it was changed meanwhile; read it again")
+)
+
+// Condition decides, in one step with a write, whether there may be one: it gets the
+// revision of what there is, zero if there is nothing. A nil Condition permits all.
+type Condition func(now uint64) error
+
+// IfNew permits a write of what is not there yet.
+func IfNew(now uint64) error {
+	if now != 0 {
+		return ErrExists
+	}
+	return nil
+}
+
+// IfRevision permits a write of what has this revision.
+func IfRevision(base uint64) Condition {
+	return func(now uint64) error {
+		if now != base {
+			return ErrChanged
+		}
+		return nil
+	}
+}
+
+func (c Condition) check(body []byte) error {
+	if c == nil {
+		return nil
+	}
+	return c(revisionOf(body))
+}
+
+// revisionOf returns the revision of what a file holds.
+func revisionOf(body []byte) uint64 {
+	if body == nil {
+		return 0
+	}
+	sum := sha256.Sum256(body)
+	return binary.BigEndian.Uint64(sum[:]) | 1
+}
+
+// Check returns a WrongError if a user with these properties and this password cannot be
+// written; needed tells that it has no other password.
+func (u *Users) Check(user User, password string, needed bool) error {
+	if err := checkLogin(user.Tenant, user.Name, user.Allow); err != nil {
 		return err
+	}
+	if password == "" {
+		if needed {
+			return ErrNoPassword
+		}
+		return nil
 	}
 	if utf8.RuneCountInString(password) < minPassword || len(password) > maxPassword {
-		return fmt.Errorf("password: it is too short or too long; use %d characters at least and %d bytes at most", minPassword, maxPassword)
+		return wrong("password", "it is too short or too long; use %d characters at least and %d bytes at most", minPassword, maxPassword)
 	}
-	hash, err := u.hasher.hash(ctx, "", password)
-	if err != nil {
-		return err
+	return nil
+}
+
+// Write makes a user, or changes it. A new password ends its logins; an empty one means
+// the password that the user has. Other roles count for its logins at once.
+func (u *Users) Write(ctx context.Context, user User, password string, permitted Condition, now time.Time) (User, error) {
+	if err := u.Check(user, password, false); err != nil {
+		return User{}, err
 	}
-	user, key := User{Tenant: tenant, Name: name, Allow: allow, Hash: hash, Since: now.UTC().Truncate(time.Microsecond)}, keyOf(tenant, name)
+	if password != "" {
+		hash, err := u.hasher.hash(ctx, "", password)
+		if err != nil {
+			return User{}, err
+		}
+		user.Hash, user.Since = hash, now.UTC().Truncate(time.Microsecond)
+	}
+	key := KeyOf(user.Tenant, user.Name)
+	err := u.stored.Change(key, func(body []byte) ([]byte, error) {
+		if err := permitted.check(body); err != nil {
+			return nil, err
+		}
+		if password == "" {
+			if body == nil {
+				return nil, ErrNoPassword
+			}
+			old, err := decodeUser(key, body)
+			if err != nil {
+				return nil, err
+			}
+			user.Hash, user.Since = old.Hash, old.Since
+		}
+		next, err := encodeUser(key, user)
+		user.Revision = revisionOf(next)
+		return next, err
+	})
+	return user, err
+}
+
+func encodeUser(key string, user User) ([]byte, error) {
 	sum, err := sumOf(key, user)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	body, err := format.User.Encode(userFile{User: user, Sum: sum})
-	if err != nil {
-		return err
-	}
-	return u.stored.Put(key, append(body, '\n'))
+	return append(body, '\n'), err
 }
 
 // Get returns a user; os.ErrNotExist if there is none.
-func (u *Users) Get(tenant, name string) (User, error) { return u.read(keyOf(tenant, name)) }
+func (u *Users) Get(tenant, name string) (User, error) {
+	if !validLogin(name) {
+		return User{}, os.ErrNotExist
+	}
+	return u.read(KeyOf(tenant, name))
+}
 
+// read returns a user by its key. A damaged one has its revision.
 func (u *Users) read(key string) (User, error) {
 	body, err := u.stored.Get(key)
 	if err != nil {
 		return User{}, fmt.Errorf("cannot look up a user: %w", err)
 	}
+	return decodeUser(key, body)
+}
+
+func decodeUser(key string, body []byte) (User, error) {
+	damaged := User{Revision: revisionOf(body)}
 	var file userFile
 	if err := format.User.Decode(body, &file); format.IsUnsupported(err) {
 		return User{}, fmt.Errorf("cannot read the file of user %s: %w", key, err)
 	} else if err != nil {
-		return User{}, ErrDamagedUser
+		return damaged, ErrDamagedUser
 	}
 	if sum, err := sumOf(key, file.User); err != nil || sum != file.Sum {
-		return User{}, ErrDamagedUser
+		return damaged, ErrDamagedUser
 	}
+	file.Revision = damaged.Revision
 	return file.User, nil
 }
 
 // StoredUser is a user as it is stored.
 type StoredUser struct {
 	User
-	// Key is what Remove takes.
+	// Key is what Logins.RemoveUser takes.
 	Key    string
 	Damage error
 }
@@ -163,8 +285,14 @@ func (u *Users) List() ([]StoredUser, error) {
 	return all, nil
 }
 
-// Remove removes a user by its key, and with it all its logins.
-func (u *Users) Remove(key string) error { return u.stored.Remove(key) }
+// remove removes a user by its key; os.ErrNotExist if there is none.
+func (u *Users) remove(key string, permitted Condition) error {
+	return removeIf(u.stored, key, permitted)
+}
+
+func removeIf(stored credential.Store, key string, permitted Condition) error {
+	return stored.Update(key, func(body []byte) ([]byte, error) { return nil, permitted.check(body) })
+}
 
 // prove returns the user with a name and a password. The tenant may be empty if no two
 // tenants have a user of that name. It takes as long for who does not exist.

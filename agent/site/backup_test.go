@@ -63,7 +63,7 @@ func fill(t *testing.T, s *Site) (store.Revision, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Logins().Users.Put(t.Context(), "acme", "ann", access.Rights(), "correct horse", time.Now()); err != nil {
+	if err := s.Logins().PutUser(t.Context(), "acme", "ann", access.Rights(), "correct horse", time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	token, err := s.Tokens().Add(principal.Token{Name: "ci", Tenant: "acme", Allow: access.Rights()})
