@@ -65,6 +65,15 @@ func (c Change) String() string {
 	}
 }
 
+// ChangeTexts returns each change for people.
+func ChangeTexts(changes []Change) []string {
+	texts := make([]string, 0, len(changes))
+	for _, c := range changes {
+		texts = append(texts, c.String())
+	}
+	return texts
+}
+
 // Empty reports whether a plan says nothing at all.
 func (p Plan) Empty() bool {
 	return len(p.Changes) == 0 && len(p.Held) == 0 && p.Download == 0 && p.Reboot == ""

@@ -10,6 +10,8 @@ package strategy
 import (
 	"context"
 	"errors"
+	"path"
+	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -168,4 +170,13 @@ func Lacks(plan message.Plan, versions map[string]string) (missing []message.Cha
 		}
 	}
 	return missing
+}
+
+// Matches reports whether a name, such as that of a package, matches one of some patterns
+// with "*" and "?".
+func Matches(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		is, err := path.Match(pattern, name)
+		return err == nil && is
+	})
 }

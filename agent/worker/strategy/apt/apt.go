@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -97,13 +96,11 @@ var synced = []string{"/var/lib/apt/lists", archivesFolder, "/var/lib/dpkg", "/e
 // Strategy upgrades this host by apt.
 type Strategy struct {
 	Options
-	host      hostfs.Root
-	run       program.Runner
-	sync      func() error
-	space     func(folder string) (hostfs.Filesystem, error)
-	locked    func() (string, error)
-	lockLimit time.Duration
-
+	host   hostfs.Root
+	run    program.Runner
+	sync   func() error
+	space  func(folder string) (hostfs.Filesystem, error)
+	locked func() (string, error)
 	native func(context.Context) (string, error)
 }
 
@@ -120,7 +117,7 @@ func New(o Options) (*Strategy, error) {
 	}
 	h := hostfs.Root("/")
 	s := &Strategy{
-		Options: o, host: h, run: program.System(o.Output, environment...), sync: func() error { return h.Sync(synced...) }, space: h.Filesystem, locked: func() (string, error) { return h.Holder(lockFiles...) }, lockLimit: o.LockLimit,
+		Options: o, host: h, run: program.System(o.Output, environment...), sync: func() error { return h.Sync(synced...) }, space: h.Filesystem, locked: func() (string, error) { return h.Holder(lockFiles...) },
 	}
 	s.native = s.architecture()
 	return s, nil
@@ -252,19 +249,11 @@ func (s *Strategy) Versions(ctx context.Context) (map[string]string, error) {
 		return nil, err
 	}
 	for name, is := range now {
-		if is.isInstalled() && matches(s.Options.Versions, name) {
+		if is.isInstalled() && strategy.Matches(s.Options.Versions, name) {
 			versions[name] = is.version
 		}
 	}
 	return versions, nil
-}
-
-// matches reports whether a name matches one of some patterns.
-func matches(patterns []string, name string) bool {
-	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		is, err := path.Match(pattern, name)
-		return err == nil && is
-	})
 }
 
 // VersionPaths implements strategy.Watcher.
@@ -316,7 +305,7 @@ func (s *Strategy) read(ctx context.Context, name string, args ...string) (strin
 	c := program.Command{Name: name, Args: args, Quiet: true}
 	is, err := s.run(ctx, c)
 	if err == nil && is.Exit != 0 {
-		err = failure(c.Describe(), is.Exit, is.Printed, nil)
+		err = failure(c.Describe(), is, nil)
 	}
 	return is.Stdout, err
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/hostfs"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/program"
 )
 
@@ -32,7 +31,7 @@ type steps struct {
 }
 
 func (s *Strategy) steps(job strategy.Job) *steps {
-	is := &steps{Strategy: s, progress: job.Progress, until: time.Now().Add(s.lockLimit)}
+	is := &steps{Strategy: s, progress: job.Progress, until: time.Now().Add(s.LockLimit)}
 	if s.Sources != "" {
 		is.sources = sourceOptions(s.Sources, "/dev/null")
 	}
@@ -54,7 +53,7 @@ func (s *steps) options() []string {
 	list := []string{
 		"-q", "-y", "-o", phased, "-o", "APT::Get::AutomaticRemove=false", "-o", "APT::Get::Show-User-Simulation-Note=false",
 		"-o", "Dpkg::Use-Pty=0", "-o", "Acquire::Retries=3",
-		"-o", "DPkg::Lock::Timeout=" + strconv.Itoa(max(1, int(s.lockLimit.Seconds()))),
+		"-o", "DPkg::Lock::Timeout=" + strconv.Itoa(max(1, int(s.LockLimit.Seconds()))),
 	}
 	for _, force := range s.conffileOptions() {
 		list = append(list, "-o", "Dpkg::Options::="+force)
@@ -114,7 +113,7 @@ func (s *steps) apt(ctx context.Context, part span, args ...string) error {
 		said = nil
 		is, err := s.run(ctx, c)
 		if err == nil && is.Exit != 0 {
-			err = failure("apt-get "+verb(args), is.Exit, is.Printed, said)
+			err = failure("apt-get "+verb(args), is, said)
 		}
 		return err
 	})
@@ -139,29 +138,10 @@ func (s *steps) dpkg(ctx context.Context, args ...string) error {
 	return s.locking(ctx, func() error {
 		is, err := s.run(ctx, c)
 		if err == nil && is.Exit != 0 {
-			err = failure("dpkg "+args[0], is.Exit, is.Printed, nil)
+			err = failure("dpkg "+args[0], is, nil)
 		}
 		return err
 	})
-}
-
-// locking runs a command when nobody holds a lock, and again as long as somebody was
-// faster: apt waits for the lock of dpkg only, not for that of lists or archives.
-func (s *steps) locking(ctx context.Context, do func() error) error {
-	for {
-		if err := s.awaitLocks(ctx, s.until, s.progress); err != nil {
-			return err
-		}
-		err := do()
-		if strategy.ClassOf(err) != message.Lock || !s.until.IsZero() && !time.Now().Before(s.until) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(hostfs.LockPoll):
-		}
-	}
 }
 
 // simulate asks apt-get what it would do. An error of class install says that apt
@@ -170,7 +150,7 @@ func (s *steps) simulate(ctx context.Context, args ...string) (simulation, error
 	c := program.Command{Name: "apt-get", Quiet: true, Args: slices.Concat(s.options(), []string{"--simulate"}, args)}
 	is, err := s.run(ctx, c)
 	if err == nil && is.Exit != 0 {
-		err = failure("apt-get --simulate "+verb(args), is.Exit, is.Printed, nil)
+		err = failure("apt-get --simulate "+verb(args), is, nil)
 	}
 	if err != nil {
 		return simulation{}, err

@@ -1,66 +1,35 @@
 package apt
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/program"
 )
 
-// cause is what apt or dpkg prints about one kind of failure.
-type cause struct {
-	class   message.Class
-	printed *regexp.Regexp
-	// advice is what a person can do.
-	advice string
-}
-
-// causes are tried in this order: one failure prints several of these lines, and a
-// lock or a full disk is the reason of what is printed after it.
-var causes = []cause{
-	{message.Lock, regexp.MustCompile(`Could not get lock|Unable to acquire the dpkg frontend lock|Unable to lock (directory|the administration directory)|dpkg (frontend|database) lock was locked by another process`), "wait for the other program, or raise apt-lock-limit"},
-	{message.Space, regexp.MustCompile(`No space left on device|You don't have enough free space in|not enough free disk space|Disk quota exceeded`), "make room on this disk"},
-	{message.Install, regexp.MustCompile(`dpkg was interrupted`), "run: dpkg --configure -a"},
-	{message.Repository, regexp.MustCompile(`NO_PUBKEY|EXPKEYSIG|REVKEYSIG|BADSIG|signatures (couldn't be verified|were invalid)|is not signed`), "check the key of the repository (signed-by)"},
-	{message.Repository, regexp.MustCompile(`Release file for .* is (expired|not valid yet)`), "check the clock of this host, and that the repository or its mirror is renewed"},
-	{message.Repository, regexp.MustCompile(`does not have a Release file`), "check address and suite of the repository"},
-	{message.Repository, regexp.MustCompile(`Malformed (entry|line|stanza)|The list of sources could not be read|Type '.*' is not known on|changed its '.*' value from`), "correct the sources in /etc/apt"},
-	{message.Artifact, regexp.MustCompile(`Hash Sum mismatch|File has unexpected size|is not a Debian format archive|corrupted filesystem tarball|compressed data is corrupt|unexpected end of file or stream`), "check the repository or the cache between it and this host"},
-	{message.Transient, regexp.MustCompile(`Could not connect|Could not resolve|Temporary failure resolving|Connection (timed out|refused|failed|reset)|Unable to connect|Failed to fetch .* (408|429|5\d\d) |Mirror sync in progress|Something wicked happened resolving|Undetermined Error`), "check the network and the repository"},
-	{message.Artifact, regexp.MustCompile(`Unable to fetch some archives|Failed to fetch|Some files failed to download`), "prepare the host again: the repository has changed or the archives were removed"},
-	{message.Repository, regexp.MustCompile(`Unable to locate package|Version '.*' for '.*' was not found|has no installation candidate`), "prepare the host again: no repository of this host has it"},
-	{message.Install, regexp.MustCompile(`end of file on stdin at conffile prompt`), "set apt-conffiles to keep or replace, or answer dpkg's question with: dpkg --configure -a"},
-	{message.Install, regexp.MustCompile(`unmet dependencies|Unmet dependencies|held broken packages|Unable to correct problems`), "see: apt-get -s install, with the names of the packages"},
+// causes are what apt and dpkg print about failures.
+var causes = program.Causes{
+	program.Prints(message.Lock, `Could not get lock|Unable to acquire the dpkg frontend lock|Unable to lock (directory|the administration directory)|dpkg (frontend|database) lock was locked by another process`, "wait for the other program, or raise apt-lock-limit"),
+	program.Prints(message.Space, `No space left on device|You don't have enough free space in|not enough free disk space|Disk quota exceeded`, "make room on this disk"),
+	program.Prints(message.Install, `dpkg was interrupted`, "run: dpkg --configure -a"),
+	program.Prints(message.Repository, `NO_PUBKEY|EXPKEYSIG|REVKEYSIG|BADSIG|signatures (couldn't be verified|were invalid)|is not signed`, "check the key of the repository (signed-by)"),
+	program.Prints(message.Repository, `Release file for .* is (expired|not valid yet)`, "check the clock of this host, and that the repository or its mirror is renewed"),
+	program.Prints(message.Repository, `does not have a Release file`, "check address and suite of the repository"),
+	program.Prints(message.Repository, `Malformed (entry|line|stanza)|The list of sources could not be read|Type '.*' is not known on|changed its '.*' value from`, "correct the sources in /etc/apt"),
+	program.Prints(message.Artifact, `Hash Sum mismatch|File has unexpected size|is not a Debian format archive|corrupted filesystem tarball|compressed data is corrupt|unexpected end of file or stream`, "check the repository or the cache between it and this host"),
+	program.Prints(message.Transient, `Could not connect|Could not resolve|Temporary failure resolving|Connection (timed out|refused|failed|reset)|Unable to connect|Failed to fetch .* (408|429|5\d\d) |Mirror sync in progress|Something wicked happened resolving|Undetermined Error`, "check the network and the repository"),
+	program.Prints(message.Artifact, `Unable to fetch some archives|Failed to fetch|Some files failed to download`, "prepare the host again: the repository has changed or the archives were removed"),
+	program.Prints(message.Repository, `Unable to locate package|Version '.*' for '.*' was not found|has no installation candidate`, "prepare the host again: no repository of this host has it"),
+	program.Prints(message.Install, `end of file on stdin at conffile prompt`, "set apt-conffiles to keep or replace, or answer dpkg's question with: dpkg --configure -a"),
+	program.Prints(message.Install, `unmet dependencies|Unmet dependencies|held broken packages|Unable to correct problems`, "see: apt-get -s install, with the names of the packages"),
 }
 
 // failure is the error of an apt-get or dpkg that ended with an exit status other
 // than 0. errors are the lines of pmerror.
-func failure(what string, exit int, printed string, pmerrors []string) error {
-	class, advice := classify(printed)
-	said := strings.Join(telling(printed, pmerrors), "; ")
-	if said == "" {
-		said = "it printed no reason"
-	}
-	if advice != "" {
-		advice = "; " + advice
-	}
-	return strategy.Fail(class, fmt.Errorf("%s: %s (exit status %d)%s", what, text.Fit(said, maxSaid, "..."), exit, advice))
-}
-
-// maxSaid bounds what of apt's output is in an error, in bytes.
-const maxSaid = 600
-
-func classify(printed string) (message.Class, string) {
-	for _, c := range causes {
-		if c.printed.MatchString(printed) {
-			return c.class, c.advice
-		}
-	}
-	return message.Install, ""
+func failure(what string, is program.Ended, pmerrors []string) error {
+	return causes.Failure(what, is, telling(is.Printed, pmerrors))
 }
 
 // maxTold bounds the lines of an error.

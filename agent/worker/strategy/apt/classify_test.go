@@ -6,6 +6,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/program"
 )
 
 // TestFailuresOfARealApt goes through every way in which apt and dpkg failed on a real
@@ -43,7 +44,7 @@ func TestFailuresOfARealApt(t *testing.T) {
 			if exit == 0 {
 				t.Fatal("the recording is of a command that did not fail")
 			}
-			err := failure("apt-get install", exit, printed, nil)
+			err := failure("apt-get install", program.Ended{Exit: exit, Printed: printed}, nil)
 			if got := strategy.ClassOf(err); got != row.class {
 				t.Errorf("the class is %q, want %q: %v", got, row.class, err)
 			}
@@ -85,7 +86,7 @@ func TestFailedScript(t *testing.T) {
 		},
 		"without dpkg's own words": {"", "appliance-broken: " + reason},
 	} {
-		if got, want := failure("apt-get install", 100, row.printed, told).Error(), "apt-get install: "+row.want+" (exit status 100)"; got != want {
+		if got, want := failure("apt-get install", program.Ended{Exit: 100, Printed: row.printed}, told).Error(), "apt-get install: "+row.want+" (exit status 100)"; got != want {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, want)
 		}
 	}
@@ -94,7 +95,7 @@ func TestFailedScript(t *testing.T) {
 // TestReasonInTheMidstOfALine reads what apt prints to both outputs at once.
 func TestReasonInTheMidstOfALine(t *testing.T) {
 	t.Parallel()
-	err := failure("apt-get install", 100, "Reading package lists...E: The package a needs to be reinstalled, but I can't find an archive for it.\n\nBuilding\n", nil)
+	err := failure("apt-get install", program.Ended{Exit: 100, Printed: "Reading package lists...E: The package a needs to be reinstalled, but I can't find an archive for it.\n\nBuilding\n"}, nil)
 	if !strings.Contains(err.Error(), "apt-get install: The package a needs to be reinstalled") {
 		t.Errorf("got %v", err)
 	}
@@ -102,7 +103,7 @@ func TestReasonInTheMidstOfALine(t *testing.T) {
 
 func TestFailureWithoutAReason(t *testing.T) {
 	t.Parallel()
-	err := failure("apt-get update", 139, "", nil)
+	err := failure("apt-get update", program.Ended{Exit: 139}, nil)
 	if got := err.Error(); got != "apt-get update: it printed no reason (exit status 139)" {
 		t.Errorf("got %q", got)
 	}
@@ -114,8 +115,8 @@ func TestFailureWithoutAReason(t *testing.T) {
 // TestFailureIsBounded has a script print a lot, with control characters.
 func TestFailureIsBounded(t *testing.T) {
 	t.Parallel()
-	err := failure("apt-get install", 100, strings.Repeat("E: \x1b[31m"+strings.Repeat("x", 5000)+"\n", 50), []string{strings.Repeat("y", 9000)})
-	if len(err.Error()) > maxSaid+200 || strings.Contains(err.Error(), "\x1b") {
+	err := failure("apt-get install", program.Ended{Exit: 100, Printed: strings.Repeat("E: \x1b[31m"+strings.Repeat("x", 5000)+"\n", 50)}, []string{strings.Repeat("y", 9000)})
+	if len(err.Error()) > program.MaxSaid+200 || strings.Contains(err.Error(), "\x1b") {
 		t.Errorf("%d bytes: %.200q", len(err.Error()), err.Error())
 	}
 }

@@ -2,8 +2,6 @@ package apt
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/hostfs"
 )
@@ -12,9 +10,17 @@ import (
 // flock(1) does not see.
 var lockFiles = []string{"/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock", "/var/lib/apt/lists/lock", "/var/cache/apt/archives/lock"}
 
-// awaitLocks waits until nobody holds a lock of dpkg or apt: also an apt-get or dpkg
-// that has outlived an agent that was killed. It waits for ever if until is zero.
-func (s *Strategy) awaitLocks(ctx context.Context, until time.Time, progress func(int, string)) error {
-	advice := fmt.Sprintf("still after %s; wait for it to end, or raise apt-lock-limit", s.lockLimit)
-	return hostfs.Await(ctx, s.locked, until, advice, progress)
+func (s *Strategy) locks() hostfs.Locks {
+	return hostfs.Locks{Holder: s.locked, Limit: s.LockLimit, Option: "apt-lock-limit"}
+}
+
+// awaitLocks waits until nobody holds a lock of dpkg or apt.
+func (s *steps) awaitLocks(ctx context.Context) error {
+	return s.locks().Await(ctx, s.until, s.progress)
+}
+
+// locking runs a command that takes locks: apt waits for the lock of dpkg only, not for that
+// of lists or archives, and dpkg for none.
+func (s *steps) locking(ctx context.Context, do func() error) error {
+	return s.locks().Run(ctx, s.until, s.progress, do)
 }

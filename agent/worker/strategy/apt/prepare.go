@@ -38,7 +38,7 @@ func (s *Strategy) Prepare(ctx context.Context, job strategy.Job) (message.Plan,
 }
 
 func (s *steps) prepare(ctx context.Context, job strategy.Job) (message.Plan, error) {
-	if err := s.awaitLocks(ctx, s.until, s.progress); err != nil {
+	if err := s.awaitLocks(ctx); err != nil {
 		return message.Plan{}, err
 	}
 	if err := s.sound(ctx); err != nil {
@@ -352,7 +352,7 @@ func (d *decision) expand(patterns []string) ([]string, error) {
 	for _, pattern := range patterns {
 		found := 0
 		for _, name := range slices.Sorted(maps.Keys(d.now)) {
-			if d.now[name].isInstalled() && matches([]string{pattern}, name) {
+			if d.now[name].isInstalled() && strategy.Matches([]string{pattern}, name) {
 				found++
 				names = append(names, name)
 			}

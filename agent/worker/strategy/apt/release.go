@@ -79,7 +79,7 @@ func (s *steps) ready(ctx context.Context, now string) error {
 	}
 	if left := len(would.changes) + len(would.kept); left > 0 {
 		return strategy.Fail(message.Install, fmt.Errorf("%s of %s can be upgraded still (%s); first upgrade this host with apt-mode all",
-			text.Count(left, "package", "packages"), now, few(slices.Concat(describe(would.plain()), would.kept))))
+			text.Count(left, "package", "packages"), now, few(slices.Concat(message.ChangeTexts(would.plain()), would.kept))))
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func reversed(changes []message.Change) []message.Change {
 }
 
 func (s *steps) rollback(ctx context.Context, back []message.Change) (strategy.Outcome, error) {
-	if err := s.awaitLocks(ctx, s.until, s.progress); err != nil {
+	if err := s.awaitLocks(ctx); err != nil {
 		return 0, err
 	}
 	is, err := s.condition(ctx, back)

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
 func TestParseSimulation(t *testing.T) {
@@ -27,7 +29,7 @@ func TestParseSimulation(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if texts := describe(got.plain()); !slices.Equal(texts, want.changes) || !slices.Equal(got.kept, want.kept) {
+			if texts := message.ChangeTexts(got.plain()); !slices.Equal(texts, want.changes) || !slices.Equal(got.kept, want.kept) {
 				t.Errorf("got %q, kept %q", texts, got.kept)
 			}
 		})
@@ -81,7 +83,7 @@ func TestParseSimulationLines(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, err := parseSimulation(row.lines)
-			if text := strings.Join(describe(got.plain()), ", "); err != nil || text != row.want {
+			if text := strings.Join(message.ChangeTexts(got.plain()), ", "); err != nil || text != row.want {
 				t.Errorf("got %q, %v; want %q", text, err, row.want)
 			}
 		})

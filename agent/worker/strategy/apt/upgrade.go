@@ -11,6 +11,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/program"
 )
 
 // Upgrade implements strategy.Strategy: it installs the versions of the plan, and
@@ -24,7 +25,7 @@ func (s *Strategy) Upgrade(ctx context.Context, job strategy.Job) (strategy.Outc
 }
 
 func (s *steps) upgrade(ctx context.Context, plan message.Plan) (strategy.Outcome, error) {
-	if err := s.awaitLocks(ctx, s.until, s.progress); err != nil {
+	if err := s.awaitLocks(ctx); err != nil {
 		return 0, err
 	}
 	now, err := s.packages(ctx)
@@ -70,7 +71,7 @@ func (s *steps) finish(ctx context.Context, plan message.Plan) (strategy.Outcome
 	}
 	if missing := now.missing(plan.Changes); len(missing) > 0 {
 		return 0, strategy.Fail(message.Install, fmt.Errorf("apt has ended well, and %s missing of the plan: %s; see: dpkg -l",
-			text.Count(len(missing), "change is", "changes are"), few(describe(missing))))
+			text.Count(len(missing), "change is", "changes are"), few(message.ChangeTexts(missing))))
 	}
 	if err := s.tellConffiles(ctx, plan.Changes); err != nil {
 		return 0, err
@@ -87,14 +88,6 @@ func (s *steps) finish(ctx context.Context, plan message.Plan) (strategy.Outcome
 	return strategy.RebootRequired, nil
 }
 
-func describe(changes []message.Change) []string {
-	list := make([]string, 0, len(changes))
-	for _, c := range changes {
-		list = append(list, c.String())
-	}
-	return list
-}
-
 // Resume implements strategy.Strategy. It waits for an apt-get or dpkg that has
 // outlived the agent: both hold their locks until they end.
 func (s *Strategy) Resume(ctx context.Context, job strategy.Job) (strategy.Outcome, error) {
@@ -108,7 +101,7 @@ func (s *Strategy) Resume(ctx context.Context, job strategy.Job) (strategy.Outco
 }
 
 func (s *steps) resume(ctx context.Context, plan message.Plan) (strategy.Outcome, error) {
-	if err := s.awaitLocks(ctx, s.until, s.progress); err != nil {
+	if err := s.awaitLocks(ctx); err != nil {
 		return 0, err
 	}
 	now, err := s.packages(ctx)
@@ -267,7 +260,7 @@ func (s *steps) verify(ctx context.Context, plan message.Plan) error {
 		return strategy.Fail(message.Verify, err)
 	}
 	if audit = strings.TrimSpace(audit); audit != "" {
-		return strategy.Fail(message.Verify, fmt.Errorf("dpkg --audit: %s", text.Fit(message.CleanText(strings.Join(strings.Fields(audit), " ")), maxSaid, "...")))
+		return strategy.Fail(message.Verify, fmt.Errorf("dpkg --audit: %s", text.Fit(message.CleanText(strings.Join(strings.Fields(audit), " ")), program.MaxSaid, "...")))
 	}
 	if _, err := s.read(ctx, "apt-get", "-q", "check"); err != nil {
 		return strategy.Fail(message.Verify, err)

@@ -183,19 +183,11 @@ func (s *Strategy) Versions(ctx context.Context) (map[string]string, error) {
 	}
 	for key := range now {
 		name, _ := splitKey(key)
-		if matches(s.Options.Versions, name) && versions[name] == "" || versions[name] != "" && compareEVR(now.newest(key), versions[name]) > 0 {
+		if strategy.Matches(s.Options.Versions, name) && versions[name] == "" || versions[name] != "" && compareEVR(now.newest(key), versions[name]) > 0 {
 			versions[name] = now.newest(key)
 		}
 	}
 	return versions, nil
-}
-
-// matches reports whether a name matches one of some patterns.
-func matches(patterns []string, name string) bool {
-	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		is, err := path.Match(pattern, name)
-		return err == nil && is
-	})
 }
 
 // VersionPaths implements strategy.Watcher. It names the database of rpm and not its folder:

@@ -2,12 +2,10 @@ package dnf
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/hostfs"
 )
@@ -37,17 +35,11 @@ func holder(h hostfs.Root) (string, error) {
 	return h.Holder(rpmLocks...)
 }
 
-// awaitLocks waits until nobody holds a lock of dnf or rpm: also a dnf that has outlived
-// an agent that was killed. It waits for ever if until is zero.
-func (s *steps) awaitLocks(ctx context.Context) error {
-	advice := fmt.Sprintf("still after %s; wait for it to end, or raise dnf-lock-limit", s.LockLimit)
-	return hostfs.Await(ctx, s.locked, s.until, advice, s.progress)
+func (s *Strategy) locks() hostfs.Locks {
+	return hostfs.Locks{Holder: s.locked, Limit: s.LockLimit, Option: "dnf-lock-limit"}
 }
 
-// wait waits a moment before a lock is tried again.
-func wait(ctx context.Context) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(hostfs.LockPoll):
-	}
+// awaitLocks waits until nobody holds a lock of dnf or rpm.
+func (s *steps) awaitLocks(ctx context.Context) error {
+	return s.locks().Await(ctx, s.until, s.progress)
 }

@@ -160,7 +160,7 @@ func (s *steps) names(key string) bool {
 	name, _ := splitKey(key)
 	return slices.ContainsFunc(s.Packages, func(word string) bool {
 		is, _, _ := strings.Cut(word, "=")
-		return matches([]string{is}, name)
+		return strategy.Matches([]string{is}, name)
 	})
 }
 
@@ -175,7 +175,7 @@ func targets(words []string, facts heldBack) (list []string, err error) {
 		}
 		found := false
 		for _, key := range slices.Sorted(maps.Keys(facts.now)) {
-			if is, _ := splitKey(key); !matches([]string{name}, is) {
+			if is, _ := splitKey(key); !strategy.Matches([]string{name}, is) {
 				continue
 			}
 			found = true

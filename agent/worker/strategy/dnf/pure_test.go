@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/program"
 )
 
 // recorded returns what a real dnf 4.14 printed, and its exit status: the first line of
@@ -29,7 +30,7 @@ func recorded(t testing.TB, name string) (exit int, printed string) {
 }
 
 func texts(changes []message.Change) []string {
-	list := describe(changes)
+	list := message.ChangeTexts(changes)
 	slices.Sort(list)
 	return list
 }
@@ -195,8 +196,8 @@ func TestClassify(t *testing.T) {
 		if row.printed == "" {
 			_, row.printed = recorded(t, name)
 		}
-		err := failure("dnf upgrade", 1, row.printed)
-		if class, _ := classify(row.printed); class != row.class || !strings.Contains(err.Error(), row.says) {
+		err := failure("dnf upgrade", program.Ended{Exit: 1, Printed: row.printed})
+		if class, _ := causes.Find(row.printed); class != row.class || !strings.Contains(err.Error(), row.says) {
 			t.Errorf("%s: class %q, %v", name, class, err)
 		}
 	}

@@ -45,19 +45,13 @@ const offline = "--cacheonly"
 // is run again.
 func (s *steps) dnf(ctx context.Context, what string, args ...string) error {
 	c := program.Command{Name: "dnf", Args: append(options(), args...)}
-	for {
-		if err := s.awaitLocks(ctx); err != nil {
-			return err
-		}
+	return s.locks().Run(ctx, s.until, s.progress, func() error {
 		is, err := s.run(ctx, c)
 		if err == nil && is.Exit != 0 {
-			err = failure("dnf "+what, is.Exit, is.Printed)
+			err = failure("dnf "+what, is)
 		}
-		if strategy.ClassOf(err) != message.Lock || !s.until.IsZero() && !time.Now().Before(s.until) || ctx.Err() != nil {
-			return err
-		}
-		wait(ctx)
-	}
+		return err
+	})
 }
 
 // read runs a command that only reads, and returns its standard output.
@@ -65,7 +59,7 @@ func (s *Strategy) read(ctx context.Context, name string, args ...string) (strin
 	c := program.Command{Name: name, Args: args, Quiet: true}
 	is, err := s.run(ctx, c)
 	if err == nil && is.Exit != 0 {
-		err = failure(c.Describe(), is.Exit, is.Printed)
+		err = failure(c.Describe(), is)
 	}
 	return is.Stdout, err
 }
@@ -114,7 +108,7 @@ func (s *steps) resolve(ctx context.Context, args ...string) (resolved, error) {
 	}
 	would, err := parseResolved(is.Printed)
 	if err != nil && is.Exit != 0 {
-		return resolved{}, failure("dnf --assumeno "+args[0], is.Exit, is.Printed)
+		return resolved{}, failure("dnf --assumeno "+args[0], is)
 	}
 	if err != nil {
 		return resolved{}, fmt.Errorf("cannot read what dnf would do: %w", err)

@@ -53,7 +53,7 @@ func (s *steps) finish(ctx context.Context, plan message.Plan) (strategy.Outcome
 	}
 	if missing := now.missing(plan.Changes); len(missing) > 0 {
 		return 0, strategy.Fail(message.Install, fmt.Errorf("%s of the plan not there though dnf has ended: %s; see: dnf history info last",
-			text.Count(len(missing), "change is", "changes are"), few(describe(missing))))
+			text.Count(len(missing), "change is", "changes are"), few(message.ChangeTexts(missing))))
 	}
 	if err := s.consistent(ctx, plan.Changes); err != nil {
 		return 0, strategy.Fail(message.Install, err)
@@ -70,14 +70,6 @@ func (s *steps) finish(ctx context.Context, plan message.Plan) (strategy.Outcome
 	return strategy.RebootRequired, nil
 }
 
-func describe(changes []message.Change) []string {
-	list := make([]string, 0, len(changes))
-	for _, c := range changes {
-		list = append(list, c.String())
-	}
-	return list
-}
-
 // consistent has dnf check the packages of a plan. A problem that the host had before
 // with another package fails no upgrade.
 func (s *steps) consistent(ctx context.Context, changes []message.Change) error {
@@ -89,9 +81,9 @@ func (s *steps) consistent(ctx context.Context, changes []message.Change) error 
 	problems, other := problems(is.Stdout, changes)
 	switch {
 	case len(problems) > 0:
-		return fmt.Errorf("dnf check: %s", text.Fit(few(problems), maxSaid, "..."))
+		return fmt.Errorf("dnf check: %s", text.Fit(few(problems), program.MaxSaid, "..."))
 	case len(other) == 0:
-		return failure("dnf check", is.Exit, is.Printed)
+		return failure("dnf check", is)
 	}
 	s.progress(-1, message.CleanText("dnf check has problems with packages that this run did not change: "+few(other)))
 	return nil

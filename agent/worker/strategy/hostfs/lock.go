@@ -57,22 +57,30 @@ func lockedBy(path string) (int, error) {
 	return int(lock.Pid), nil
 }
 
-// LockPoll is how often a lock is tried that somebody holds: fcntl(2) tells nobody
+// lockPoll is how often a lock is tried that somebody holds: fcntl(2) tells nobody
 // when it becomes free, and waiting in it would take it.
-const LockPoll = 500 * time.Millisecond
+const lockPoll = 500 * time.Millisecond
 
-// Await waits until holder names nobody: also a program that has outlived an agent
-// that was killed. It waits for ever if until is zero; otherwise it fails then, and
-// advice says what a person can do.
-func Await(ctx context.Context, holder func() (string, error), until time.Time, advice string, progress func(int, string)) error {
+// Locks are the locks of a package manager.
+type Locks struct {
+	// Holder returns who holds one of them; empty if nobody does.
+	Holder func() (string, error)
+	// Option is the option that sets Limit, for people. Limit is how long to wait.
+	Option string
+	Limit  time.Duration
+}
+
+// Await waits until nobody holds a lock: also a program that has outlived an agent that was
+// killed. It waits for ever if until is zero; otherwise it fails then.
+func (l Locks) Await(ctx context.Context, until time.Time, progress func(int, string)) error {
 	said := ""
 	for {
-		who, err := holder()
+		who, err := l.Holder()
 		if who == "" || err != nil {
 			return err
 		}
 		if !until.IsZero() && !time.Now().Before(until) {
-			return strategy.Fail(message.Lock, fmt.Errorf("%s; %s", who, advice))
+			return strategy.Fail(message.Lock, fmt.Errorf("%s; still after %s; wait for it to end, or raise %s", who, l.Limit, l.Option))
 		}
 		if who != said {
 			progress(-1, "waiting: "+who)
@@ -81,7 +89,26 @@ func Await(ctx context.Context, holder func() (string, error), until time.Time, 
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("while %s: %w", who, context.Cause(ctx))
-		case <-time.After(LockPoll):
+		case <-time.After(lockPoll):
+		}
+	}
+}
+
+// Run runs a program that takes locks, when nobody holds one, and again as long as somebody
+// was faster.
+func (l Locks) Run(ctx context.Context, until time.Time, progress func(int, string), do func() error) error {
+	for {
+		if err := l.Await(ctx, until, progress); err != nil {
+			return err
+		}
+		err := do()
+		if strategy.ClassOf(err) != message.Lock || !until.IsZero() && !time.Now().Before(until) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(lockPoll):
 		}
 	}
 }
