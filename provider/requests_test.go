@@ -72,6 +72,38 @@ func TestRequests_ofAChange(t *testing.T) {
 	}
 }
 
+// TestRequests_ofManyCalendars: a refresh of many calendars of a tenant takes two requests,
+// sees what changed and what is gone, and keeps what this version does not know.
+func TestRequests_ofManyCalendars(t *testing.T) {
+	t.Parallel()
+	api, server := acctest.Fake(t)
+	api.Newer()
+	w := acctest.NewWorkspace(t, server.Env()...)
+	w.Write(t, "main.tf", acctest.Requirement+`
+resource "osupgrade_calendar" "many" {
+  count  = 30
+  name   = "c${count.index}"
+  kind   = "allow"
+  events = [{ start = "2099-01-01T00:00", duration = "1h" }]
+}
+`)
+	w.Run(t, 0, "apply", "-auto-approve", "-no-color")
+	api.ForgetRequests()
+	w.Run(t, 0, "plan", "-detailed-exitcode", "-no-color")
+	if asked := api.Requests(); len(asked) != 2 {
+		t.Errorf("the refresh took %d requests, want 2:%s", len(asked), listed(asked))
+	}
+	api.SetCalendarBody(acctest.Tenant, "c7", `{"future":1,"kind":"allow","events":[{"start":"2099-01-01T00:00","duration":"2h"}]}`)
+	api.RemoveCalendar(acctest.Tenant, "c8")
+	if out := w.Run(t, 0, "apply", "-auto-approve", "-no-color"); !strings.Contains(out, "1 added, 1 changed, 0 destroyed") {
+		t.Errorf("want one that is created again and one that is put back: %s", out)
+	}
+	if got, want := api.CalendarBody(acctest.Tenant, "c7"), `"future":1`; !strings.Contains(got, want) || !strings.Contains(got, `"1h"`) {
+		t.Errorf("the server has %s, want %s and the event of one hour", got, want)
+	}
+	w.Run(t, 0, "plan", "-detailed-exitcode", "-no-color")
+}
+
 func listed(requests []fakeapi.Request) string {
 	var text strings.Builder
 	for _, r := range requests {

@@ -1,7 +1,7 @@
 // Package client speaks the REST API of design.md 7, Avassa's or our agent's.
 // The provider and the command line use it.
 //
-// It decides when a request is sent again, and what an answer means. It never
+// It decides when a request is sent and when again, and what an answer means. It never
 // caches, never writes without being told to, never sends the token to another
 // host than the endpoint's, and never shows it in an error or a debug message.
 package client
@@ -61,6 +61,7 @@ type Client struct {
 	calls     *retryablehttp.Client
 	streams   *http.Client
 	outage    outage
+	limit     limit
 }
 
 // pace is how long the client waits; tests set their own.
@@ -103,6 +104,13 @@ func build(s settings, base http.RoundTripper, p pace) *Client {
 		CheckRetry:   checkRetry,
 		Backoff:      backoff,
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+		// It is called before each try and outside of its timeout. Before the first one,
+		// Client.do has waited.
+		RequestLogHook: func(_ retryablehttp.Logger, r *http.Request, again int) {
+			if again > 0 {
+				c.limit.wait(r.Context())
+			}
+		},
 	}
 	c.streams = &http.Client{Transport: base, CheckRedirect: stayHere}
 	return c

@@ -82,6 +82,11 @@ func (c *Client) do(ctx context.Context, q request) (reply, error) {
 	if why := c.outage.lastingAt(begin); why != nil {
 		return reply{}, c.callError(q, why, "not sent, because an earlier request had no answer: "+c.secret.clean(why.Error()))
 	}
+	if pause := c.limit.wait(ctx); pause > 0 {
+		return reply{}, c.callError(q, context.DeadlineExceeded,
+			fmt.Sprintf("not sent: the server has answered 429 Too Many Requests and wants no request for another %s, and this one may not wait so long", pause.Round(time.Millisecond)))
+	}
+	begin = time.Now()
 	resp, err := c.calls.Do(r)
 	// A request that is not sent again says little: its one try may have met a hiccup.
 	if err == nil || t.harmless() {

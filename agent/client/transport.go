@@ -50,6 +50,8 @@ func (t *wholeBodies) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	tallyOf(r.Context()).status = resp.StatusCode
+	after, _ := retryAfter(resp, time.Now())
+	t.client.limit.note(begin, time.Now(), resp.StatusCode, after)
 	return resp, nil
 }
 

@@ -6,6 +6,7 @@
 package calendar
 
 import (
+	"context"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -45,6 +46,9 @@ func New() resource.Resource {
 		Noun:   "calendar",
 		Warn:   window.WarnOfCalendar,
 		Object: func(at tenantobject.Key) client.Object[v1.Calendar] { return client.CalendarNamed(at.Name) },
+		List: func(ctx context.Context, api *client.Client, tenant string) (map[string]client.Stored[v1.Calendar], error) {
+			return api.StoredCalendars(ctx, tenant)
+		},
 	})}
 }
 

@@ -55,7 +55,7 @@ func (r *Resource[T, M, P]) Read(ctx context.Context, req resource.ReadRequest, 
 	defer cancel()
 	at := r.key(state)
 	store := r.store(api, at)
-	server, err := store.Get(ctx)
+	server, err := refresh(ctx, store)
 	switch {
 	case err == nil:
 	case removed(ctx, store, err):

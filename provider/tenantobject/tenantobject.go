@@ -49,6 +49,9 @@ type Kind[T any] struct {
 
 	// Object returns the client's object of a key.
 	Object func(at Key) client.Object[T]
+	// List gets all objects of a tenant by name, in one request. It is nil if a tenant has
+	// one object of the kind.
+	List func(ctx context.Context, api *client.Client, tenant string) (map[string]client.Stored[T], error)
 	Rules[T]
 }
 
@@ -162,7 +165,22 @@ func nameOf(model any) types.String {
 
 // store returns the object of a key.
 func (r *Resource[T, M, P]) store(api *client.Client, at Key) store[T] {
-	return remote[T]{api, r.kind.Object(at), at.Tenant}
+	object := remote[T]{api, r.kind.Object(at), at.Tenant}
+	if r.kind.List == nil {
+		return object
+	}
+	return listed[T]{object, at.Name, r.prefetched(api, at.Tenant)}
+}
+
+// prefetched returns what the process has read of the objects of a tenant in one request.
+func (r *Resource[T, M, P]) prefetched(api *client.Client, tenant string) *prefetch[T] {
+	kept := r.data.Once("objects of "+r.kind.TypeName+" "+tenant, func() any {
+		return &prefetch[T]{list: func(ctx context.Context) (map[string]client.Stored[T], error) {
+			return r.kind.List(ctx, api, tenant)
+		}}
+	})
+	objects, _ := kept.(*prefetch[T])
+	return objects
 }
 
 // key returns the key of a model's object. Tenant and name must be known.

@@ -111,15 +111,19 @@ func (o *object[T]) get(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
+	answer(w, http.StatusOK, o.shown(k))
+}
+
+// shown is an object as GET shows it.
+func (o *object[T]) shown(k kept[T]) any {
 	if k.body != nil {
-		answer(w, http.StatusOK, k.body)
-		return
+		return k.body
 	}
 	value := clone(k.value)
 	if o.render != nil {
 		value = o.render(value)
 	}
-	answer(w, http.StatusOK, value)
+	return value
 }
 
 func (o *object[T]) put(w http.ResponseWriter, r *http.Request) {
@@ -460,19 +464,24 @@ func (s *Server) RenderCalendar(show func(c v1.Calendar) v1.Calendar) {
 	s.calendars.choose(func(o *object[v1.Calendar]) { o.render = show })
 }
 
+// listedCalendar is an entry of the list with the calendar as the server keeps it.
+type listedCalendar struct {
+	v1.CalendarInfo
+	Calendar any `json:"calendar,omitempty"`
+}
+
 func (s *Server) getCalendars(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := []v1.CalendarInfo{}
+	list := []listedCalendar{}
 	for _, key := range slices.Sorted(maps.Keys(s.calendars.kept)) {
 		tenant, name, _ := strings.Cut(key, "/")
 		if k := s.calendars.kept[key]; tenant == r.PathValue("tenant") {
-			info := k.value.Info(name, k.etag)
+			one := listedCalendar{CalendarInfo: k.value.Info(name, k.etag)}
 			if r.URL.Query().Get("content") == "true" {
-				value := clone(k.value)
-				info.Calendar = &value
+				one.Calendar = s.calendars.shown(k)
 			}
-			list = append(list, info)
+			list = append(list, one)
 		}
 	}
 	answer(w, http.StatusOK, list)
