@@ -34,6 +34,9 @@ type Controller interface {
 	// Offer returns what an upgrade of a host would change if it began now.
 	Offer(ctx context.Context, host string) (v1.HostPlan, error)
 	ReportsSince(ctx context.Context, since uint64) (events []v1.VersionsEvent, position uint64, err error)
+	// News returns the news after a number, oldest first, and the numbers of the oldest and
+	// the newest that are kept; 0 when there are none.
+	News(ctx context.Context, after uint64) (all []v1.News, oldest, newest uint64, err error)
 	// Runs returns the runs that match the filter, newest first.
 	Runs(ctx context.Context, filter v1.RunFilter) ([]v1.Run, error)
 	Find(ctx context.Context, id uint64) (v1.Run, error)

@@ -50,6 +50,7 @@ const (
 	eventChanges   = "changes"
 	eventVersions  = "versions"
 	eventReset     = "reset"
+	eventNews      = "news"
 )
 
 // stream is the event stream to a client.
@@ -57,8 +58,11 @@ type stream struct {
 	*call
 	out  *http.ResponseController
 	pace pace
-	// since is the Last-Event-ID of the request, until it was looked at.
+	// since is the Last-Event-ID of the request; begun tells that it was looked at.
 	since string
+	begun bool
+	// news is the number of the news up to which they were sent.
+	news uint64
 	// changes tells that the client keeps the hosts of the run and wants only those
 	// that have changed.
 	changes bool
@@ -79,7 +83,8 @@ type stream struct {
 // of which time alone may be one. With hosts=changed a run is sent once with all its
 // hosts, and then ("changes") with those that have changed: ten thousand hosts are
 // megabytes. Each report of versions from now on is an event, too ("versions"). A client
-// that comes back with the id of another log is told so first ("reset").
+// that comes back is sent the news that it has missed ("news"), one with the id of another
+// log is told so first ("reset").
 func (s *server) getEvents(c *call) error {
 	changed, stop, err := c.controller.Watch(c.Context())
 	if err != nil {
@@ -177,7 +182,7 @@ func (st *stream) sendSnapshot() error {
 		return err
 	}
 	at := position{log: shown.Log, seq: shown.Seq}
-	if err := st.resume(at); err != nil {
+	if err := st.sendNews(&at); err != nil {
 		return err
 	}
 	situation := func() error { return st.event(eventSituation, at, shown.Situation, &st.situation) }
@@ -194,23 +199,47 @@ func (st *stream) sendSnapshot() error {
 	return nil
 }
 
-// resume tells a client that has come back, once, whether what it was told is of another
-// past than what it is told from now on.
-func (st *stream) resume(now position) error {
-	since := st.since
-	st.since = ""
-	if since == "" {
-		return nil
-	}
-	why := now.follows(since)
-	if why == "" {
-		return nil
-	}
-	data, err := json.Marshal(v1.StreamReset{Reason: why})
+// sendNews sends the news since the last events, and sets how far that is. To a client that
+// has come back these are the news that it has missed.
+func (st *stream) sendNews(at *position) error {
+	all, oldest, newest, err := st.controller.News(st.Context(), st.news)
 	if err != nil {
 		return err
 	}
-	return st.write(fmt.Appendf(nil, "event: %s\ndata: %s\n\n", eventReset, data))
+	at.news = newest
+	if !st.begun {
+		st.begun = true
+		if all, err = st.resume(*at, oldest); err != nil {
+			return err
+		}
+	}
+	for _, n := range all {
+		st.news = n.Number
+		if err := st.tell(eventNews, position{log: at.log, seq: at.seq, news: n.Number}, n); err != nil {
+			return err
+		}
+	}
+	st.news = newest
+	return nil
+}
+
+// resume returns the news that a client has missed. One that was told of another past
+// than what it is told from now on is told so.
+func (st *stream) resume(now position, oldest uint64) ([]v1.News, error) {
+	if st.since == "" {
+		return nil, nil
+	}
+	why := now.follows(st.since, oldest)
+	if why != "" {
+		data, err := json.Marshal(v1.StreamReset{Reason: why})
+		if err != nil {
+			return nil, err
+		}
+		return nil, st.write(fmt.Appendf(nil, "event: %s\ndata: %s\n\n", eventReset, data))
+	}
+	seen, _ := parsePosition(st.since)
+	missed, _, _, err := st.controller.News(st.Context(), seen.news)
+	return missed, err
 }
 
 // sendRun sends what has changed of the newest run.

@@ -174,13 +174,15 @@ func stateRoutes() []route {
 	}}
 	events.about = "The first events are what is true now: situation, and run if there was one. They come again whenever they change. " +
 		"With hosts=changed a run is sent once, and then changes: the run with those hosts alone that have changed. versions is a report of a host. " +
-		"reset comes first when Last-Event-ID is of another log: what the client was told before has no connection with what follows. " +
+		"news is an entry of the list of news. A client that comes back with Last-Event-ID is sent those that it has missed, of the 1,000 that are kept. " +
+		"reset comes first when Last-Event-ID is of another log, or too old: what the client was told before has no connection with what follows. " +
 		"A comment comes every 15 seconds. A client that does not read for 10 seconds is disconnected."
-	events.returns = []response{{status: http.StatusOK, about: "Events until the client goes or its token ends. Their names are reset, situation, run, changes and versions.", contentType: "text/event-stream"}}
+	events.returns = []response{{status: http.StatusOK, about: "Events until the client goes or its token ends. Their names are reset, news, situation, run, changes and versions.", contentType: "text/event-stream"}}
 	return []route{
 		get("", groupState, "Read the state", (*server).getState, anyOf{v1.State{}, v1.OSUpgrade{}},
 			oneOf("content", "Return what is configured alone, or all but that.", "config", "nonconfig")),
 		events,
+		listing(get("/news", groupState, "List the news: what was told as it happened, oldest first", (*server).getNews, []v1.News{})),
 		listing(get("/hosts", groupHosts, "List the hosts", (*server).getHosts, []v1.Host{},
 			flag("inventory", "Return each host with its inventory: what its machine consists of."))),
 		get("/hosts/{host}", groupHosts, "Read a host with its inventory and its last reports of versions", (*server).getHost, v1.Host{}),

@@ -193,3 +193,12 @@ func (s *server) getFeed(c *call) error {
 	}
 	return nil
 }
+
+// getNews lists the news that are kept.
+func (s *server) getNews(c *call) error {
+	all, _, _, err := c.controller.News(c.Context(), 0)
+	if err != nil {
+		return err
+	}
+	return sendList(s, c, all, func(n v1.News) string { return n.ID })
+}

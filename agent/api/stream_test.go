@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -20,16 +21,18 @@ import (
 // TestPositionFollows checks what a client is told that comes back with an id.
 func TestPositionFollows(t *testing.T) {
 	t.Parallel()
-	now := position{log: "1f3z0", seq: 42}
+	now := position{log: "1f3z0", seq: 42, news: 9}
 	for name, row := range map[string]struct{ id, want string }{
 		"the newest":         {now.String(), ""},
-		"an older one":       {"1f3z0-7", ""},
-		"of another log":     {"1f3z1-7", `Last-Event-ID "1f3z1-7" is of another log than the one that the site has now`},
-		"of the future":      {"1f3z0-43", `Last-Event-ID "1f3z0-43" is beyond the end of the log, which is 1f3z0-42`},
-		"of an older server": {"42", `Last-Event-ID "42" is not an id of this stream`},
-		"hostile":            {"1f3z0-" + strings.Repeat("9", 1000), "is not an id of this stream"},
+		"an older one":       {"1f3z0-7-3", ""},
+		"of another log":     {"1f3z1-7-3", `Last-Event-ID "1f3z1-7-3" is of another log than the one that the site has now`},
+		"of the future":      {"1f3z0-43-3", `Last-Event-ID "1f3z0-43-3" is beyond the end of the log, which is 1f3z0-42-9`},
+		"of news to come":    {"1f3z0-7-10", `Last-Event-ID "1f3z0-7-10" is beyond the end of the log`},
+		"too old":            {"1f3z0-7-1", `Last-Event-ID "1f3z0-7-1" is too old: of the news after it, 1 are not kept any more`},
+		"of an older server": {"1f3z0-42", `Last-Event-ID "1f3z0-42" is not an id of this stream`},
+		"hostile":            {"1f3z0-7-" + strings.Repeat("9", 1000), "is not an id of this stream"},
 	} {
-		if got := now.follows(row.id); !strings.Contains(got, row.want) || (got == "") != (row.want == "") || len(got) > 300 {
+		if got := now.follows(row.id, 3); !strings.Contains(got, row.want) || (got == "") != (row.want == "") || len(got) > 300 {
 			t.Errorf("%s: %q; want %q", name, got, row.want)
 		}
 	}
@@ -96,7 +99,7 @@ func TestSlowReader(t *testing.T) {
 	for turn := uint64(1); turn < 500 && !gone; turn++ {
 		g.turns.Store(turn)
 		g.watchers.Notify()
-		want := "id: 1f3z0-" + strconv.FormatUint(turn, 10)
+		want := fmt.Sprintf("id: 1f3z0-%d-0", turn)
 		found := false
 		for !found && lines.Scan() {
 			found = lines.Text() == want
@@ -139,7 +142,7 @@ func TestReset(t *testing.T) {
 	t.Parallel()
 	g := &growing{}
 	g.turns.Store(42)
-	for id, want := range map[string]string{"": "", "1f3z0-42": "", "1f3z0-7": "", "0abc-42": "event: reset"} {
+	for id, want := range map[string]string{"": "", "1f3z0-42-0": "", "1f3z0-7-0": "", "0abc-42-0": "event: reset"} {
 		to := page{httptest.NewRecorder()}
 		st := &stream{call: &call{Request: httptest.NewRequest("GET", "/", http.NoBody), w: to, controller: g}, out: http.NewResponseController(to), pace: usualPace, since: id}
 		if err := errors.Join(st.send(), st.send()); err != nil {
@@ -149,8 +152,74 @@ func TestReset(t *testing.T) {
 		if !strings.HasPrefix(text, want) || strings.Count(text, "event: reset") != strings.Count(want, "reset") {
 			t.Errorf("with Last-Event-ID %q the stream begins with %.200q; want %q once", id, text, want)
 		}
-		if !strings.Contains(text, "event: situation\nid: 1f3z0-42\n") {
+		if !strings.Contains(text, "event: situation\nid: 1f3z0-42-0\n") {
 			t.Errorf("with Last-Event-ID %q the situation is not sent", id)
+		}
+	}
+}
+
+// telling is a controller with news.
+type telling struct {
+	growing
+	all []v1.News
+}
+
+func (c *telling) News(_ context.Context, after uint64) (all []v1.News, oldest, newest uint64, err error) {
+	for _, n := range c.all {
+		if n.Number > after {
+			all = append(all, n)
+		}
+	}
+	return all, c.all[0].Number, c.all[len(c.all)-1].Number, nil
+}
+
+func (*telling) Snapshot(context.Context) (v1.Snapshot, error) {
+	return v1.Snapshot{Seq: 42, Log: "1f3z0"}, nil
+}
+
+// TestMissedNews checks that a client which comes back is sent the news that it has
+// missed, each with an id with which it could come back again; that one which comes for
+// the first time is sent those from now on; and that one which was away for too long is
+// told so.
+func TestMissedNews(t *testing.T) {
+	t.Parallel()
+	for since, want := range map[string]string{
+		"":             "situation 42-5, then news 42-6",
+		"1f3z0-40-5":   "situation 42-5, then news 42-6",
+		"1f3z0-40-3":   "news 42-4 news 42-5 situation 42-5, then news 42-6",
+		"1f3z0-40-2":   "news 42-3 news 42-4 news 42-5 situation 42-5, then news 42-6",
+		"1f3z0-40-1":   "reset situation 42-5, then news 42-6",
+		"1f3z0-40-6":   "reset situation 42-5, then news 42-6",
+		"another-40-3": "reset situation 42-5, then news 42-6",
+	} {
+		c := &telling{}
+		tell := func(number uint64) {
+			c.all = append(c.all, v1.News{ID: fmt.Sprint("msg_", number), Type: v1.NewsRunOpened, Number: number})
+		}
+		tell(3)
+		tell(4)
+		tell(5)
+		to := page{httptest.NewRecorder()}
+		st := &stream{call: &call{Request: httptest.NewRequest("GET", "/", http.NoBody), w: to, controller: c}, out: http.NewResponseController(to), pace: usualPace, since: since}
+		sent := func() string {
+			if err := st.send(); err != nil {
+				t.Fatal(err)
+			}
+			var words []string
+			for line := range strings.Lines(to.Body.String()) {
+				if name, is := strings.CutPrefix(strings.TrimSpace(line), "event: "); is {
+					words = append(words, name)
+				} else if id, is := strings.CutPrefix(strings.TrimSpace(line), "id: 1f3z0-"); is {
+					words = append(words, id)
+				}
+			}
+			to.Body.Reset()
+			return strings.Join(words, " ")
+		}
+		got := sent()
+		tell(6)
+		if got += ", then " + sent(); got != want {
+			t.Errorf("with Last-Event-ID %q sent is %s; want %s", since, got, want)
 		}
 	}
 }

@@ -80,6 +80,8 @@ type memory struct {
 	// stale is closed when whoever follows something has to begin anew; nil while
 	// nobody has to.
 	stale chan struct{}
+	// news keeps what is told; nil when nothing is.
+	news *newsShelf
 	// stop kills the controller that was started last.
 	stop func()
 }
@@ -352,6 +354,9 @@ func (m *memory) options(t testing.TB) Options {
 	o := Options{
 		Tenant: "acme", Zone: time.UTC, Log: m, HostEvents: m, Guard: g.Guard("acme"), Store: m, Now: m.clock,
 		Logger: slog.New(slog.DiscardHandler), At: func(string) {},
+	}
+	if m.news != nil {
+		o.News = m.news
 	}
 	if m.logger != nil {
 		o.Logger = m.logger

@@ -24,8 +24,8 @@ func (s *state) fold(ctx context.Context, r message.Record) {
 	s.witnesses.Fold(decoded)
 	if err := s.ledger.Fold(decoded); err != nil {
 		s.Logger.Warn("record ignored", "tenant", s.Tenant, "record", r.Seq, "host", r.Host, "reason", err)
-	} else if _, missed := decoded.Event.(message.Missed); missed && s.Observer != nil && s.active && r.Seq > s.startedAt {
-		s.Observer.WindowMissed()
+	} else if missed, is := decoded.Event.(message.Missed); is {
+		s.noteMissed(r, missed)
 	} else if newest := s.ledger.Newest(); newest != nil && !message.OfNoRun(decoded.Event) {
 		s.folded(ctx, newest, decoded)
 	}
@@ -43,6 +43,16 @@ func (s *state) fold(ctx context.Context, r message.Record) {
 	s.changed()
 }
 
+// noteMissed tells of a window that was missed.
+func (s *state) noteMissed(r message.Record, missed message.Missed) {
+	if s.Observer != nil && s.active && r.Seq > s.startedAt {
+		s.Observer.WindowMissed()
+	}
+	if s.active {
+		s.news.put(r.Seq, s.teller.Missed(r.Seq, r.Time, missed))
+	}
+}
+
 // folded does what follows from a record of the newest run: it adds to the story,
 // has a run that has ended written to the history, and requests the tasks that the
 // run now waits for.
@@ -54,6 +64,9 @@ func (s *state) folded(ctx context.Context, newest *run.State, r message.Decoded
 	s.story.Add(r)
 	s.logRun(newest, r)
 	s.observe(newest, r)
+	if s.active {
+		s.news.put(r.Seq, s.teller.Record(newest, r)...)
+	}
 	s.recognize(newest, r.Record)
 	switch {
 	case newest.Over():

@@ -125,6 +125,9 @@ func (s *state) decide(ctx context.Context) time.Time {
 	if !s.active || !s.isLoaded || s.ready() != nil {
 		return next // A log that is half read would be taken for the whole.
 	}
+	if newest := s.ledger.Newest(); newest != nil && !newest.Over() {
+		s.news.put(s.ledger.LastSeq, s.teller.Waiting(newest, now)...)
+	}
 	return earliestSet(next, s.act(ctx, now))
 }
 
@@ -163,10 +166,10 @@ func (s *state) idleWork(ctx context.Context, now time.Time) time.Time {
 }
 
 // trimWhenDue removes the records before the newest run once that run and all
-// earlier ones are in the history.
+// earlier ones are in the history, and what they tell is among the news.
 func (s *state) trimWhenDue(ctx context.Context, now time.Time) time.Time {
 	newest := s.ledger.Newest()
-	if newest == nil || !s.trim.mayTrim(newest.OpenedSeq) || !s.past.complete(newest.Key()) {
+	if newest == nil || !s.trim.mayTrim(newest.OpenedSeq) || !s.past.complete(newest.Key()) || !s.news.empty() {
 		return time.Time{}
 	}
 	return s.trim.trim(ctx, now, newest.OpenedSeq-1)

@@ -77,7 +77,7 @@ func (s *state) observeEnds(r *run.State, record message.Decoded, live bool) {
 	if ended == len(s.observed.ended) {
 		return
 	}
-	names := hostsOf(record)
+	names := record.Hosts()
 	if record.Seq == r.OpenedSeq || record.Seq == r.EndedSeq {
 		names = r.Watched()
 	}

@@ -52,6 +52,8 @@ type Options struct {
 	HostEvents log.HostEvents
 	Guard      *guard.Guard
 	Store      Store
+	// News keeps what is told; nil means that nothing is.
+	News NewsStore
 	// Holder returns who holds the lease of a host, nil when nobody ever did; it may
 	// be nil.
 	Holder func(ctx context.Context, host string) (*v1.HostLease, error)

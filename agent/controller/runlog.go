@@ -41,7 +41,7 @@ func (s *state) logRun(r *run.State, record message.Decoded) {
 		}
 	}
 	if len(s.runLog.failed) < r.Count(run.HostFailed) {
-		for _, name := range hostsOf(record) {
+		for _, name := range record.Hosts() {
 			if h, member := r.Host(name); member && h.Status == run.HostFailed && !s.runLog.failed[name] {
 				if s.runLog.failed[name] = true; live {
 					logger().Warn("host failed", "host", name, "stage", h.Stage, "error", h.Error)
@@ -57,12 +57,4 @@ func (s *state) logRun(r *run.State, record message.Decoded) {
 		}
 		say("run has ended", "result", r.Result, "reason", r.Reason, "took", took)
 	}
-}
-
-// hostsOf returns the hosts that a record is about.
-func hostsOf(r message.Decoded) []string {
-	if r.Event != nil {
-		return message.Hosts(r.Event)
-	}
-	return []string{r.Host}
 }

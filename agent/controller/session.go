@@ -8,6 +8,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/news"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
@@ -32,7 +33,7 @@ func newSession(o Options, active bool, notify func(), warnings *warnings) *sess
 		o: o, posted: make(chan func(*state), 64), telemetry: wait.NewQueue[string, telemetry](), loaded: make(chan struct{}), ending: make(chan struct{}),
 	}
 	n.beside = beside{
-		active: active, warnings: warnings, writer: newHostWriter(o), past: newArchiver(o), notify: notify, onLoaded: func() { close(n.loaded) }, call: n.call,
+		active: active, warnings: warnings, writer: newHostWriter(o), past: newArchiver(o), news: newOutbox(o, notify), notify: notify, onLoaded: func() { close(n.loaded) }, call: n.call,
 	}
 	return n
 }
@@ -69,6 +70,7 @@ func (n *session) run(ctx context.Context) error {
 		last := func() bool { return !errors.Is(context.Cause(ctx), errEnded) }
 		writing.Go(func() { n.beside.writer.run(ctx, last) })
 		writing.Go(func() { n.beside.past.run(ctx, last) })
+		writing.Go(func() { n.beside.news.run(ctx, last) })
 	}
 	for _, part := range []func(context.Context) error{n.follower(), n.watchIntent, n.watchVersions, n.listen} {
 		go func() {
@@ -89,6 +91,7 @@ func (n *session) run(ctx context.Context) error {
 func (n *session) load(ctx context.Context) (*state, error) {
 	n.o.Guard = n.o.Guard.Anew()
 	s := newState(n.o, n.beside)
+	s.teller = news.NewTeller(n.o.Tenant, n.o.Log.Identity())
 	kept, err := n.o.Store.Hosts(ctx, n.o.Tenant)
 	if err != nil {
 		return nil, err
@@ -104,6 +107,9 @@ func (n *session) load(ctx context.Context) (*state, error) {
 		return nil, err
 	}
 	if s.archived, err = n.beside.past.load(ctx); err != nil {
+		return nil, err
+	}
+	if err := n.beside.news.load(ctx); err != nil {
 		return nil, err
 	}
 	if err := n.o.Guard.End(s.log.last); err != nil {

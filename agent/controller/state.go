@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/news"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -22,6 +23,8 @@ type state struct {
 	clock  runClock
 	story  view.Story
 	runLog runLog
+	// teller knows what was told of the newest run.
+	teller *news.Teller
 	// observed is what the observer was told of the newest run.
 	observed observed
 
@@ -77,6 +80,7 @@ type beside struct {
 	warnings *warnings
 	writer   *hostWriter
 	past     *archiver
+	news     *outbox
 	// notify is called after each change, onLoaded once all has been read that was
 	// in the log and the store at the start.
 	notify, onLoaded func()
@@ -88,6 +92,7 @@ func newState(o Options, b beside) *state {
 	s := &state{
 		Options: o, beside: b, intent: newIntent(o), hosts: newHosts(o), log: newAppender(o), guard: newGuardKeeper(o),
 		witnesses: newWitnesses(o), trim: trimmer{Options: o, post: b.call}, started: o.Now(),
+		teller: news.NewTeller(o.Tenant, ""),
 	}
 	s.tasks = newDispatcher(o, b.call, func() { s.stale = true })
 	return s

@@ -66,6 +66,8 @@ var (
 	Inventory = Kind{"inventory", 1}
 	// Run is an ended run in the history.
 	Run = Kind{"run", 1}
+	// News are what people and programs were told of.
+	News = Kind{"news", 1}
 	// Output is what a step of a host has printed.
 	Output = Kind{"output", 1}
 	// Marks and Seal are the files that check the folder of the embedded server.

@@ -35,3 +35,11 @@ func decoded[T any](body T, err error) (*T, error) {
 	}
 	return &body, nil
 }
+
+// Hosts returns the hosts that the record is about; none for one of the whole run.
+func (d Decoded) Hosts() []string {
+	if d.Event != nil {
+		return Hosts(d.Event)
+	}
+	return []string{d.Host}
+}

@@ -187,6 +187,9 @@ type Stage struct {
 	OutOfService, Upgraded, Failed int
 }
 
+// Done reports whether the stage has begun and all its hosts are done.
+func (g Stage) Done() bool { return g.Begun && (g.Phase == stageDone || g.Phase == stageSoaking) }
+
 // The phases of a stage.
 const (
 	stagePending  = "pending"

@@ -79,6 +79,27 @@ func (s *State) blocked(now time.Time) (Waiting, bool) {
 	return s.busy()
 }
 
+// NeedsPerson returns what the run waits for if a person has to do something about it;
+// false when it goes on by itself. A run is blocked by hosts if no host is under way, and
+// none may start before others recover, are released or deleted.
+func (s *State) NeedsPerson(now time.Time) (w Waiting, blocked, some bool) {
+	if s.Over() || s.Phase == Open || s.aborted != nil || s.failures.halt != "" || s.overAt(now) {
+		return Waiting{}, false, false
+	}
+	switch s.blocker(now) {
+	case pausing, approval:
+		w, _ = s.blocked(now)
+		return w, false, true
+	case slots, allBusy:
+		if s.counts.underWay == 0 {
+			w, _ = s.blocked(now)
+			some = w.Until.IsZero() && (w.What == ForSlot || w.What == ForHost)
+			return w, some, some
+		}
+	}
+	return Waiting{}, false, false
+}
+
 // noSlot returns which hosts hold the slots. A host under way is named first, because
 // its slot becomes free without anybody doing anything.
 func (s *State) noSlot(g *stage) (Waiting, bool) {

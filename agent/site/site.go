@@ -208,7 +208,7 @@ func (s *Site) control(ctx, running context.Context, o Options, kept *store.Stor
 	checks := &check.Runner{Scripts: o.Checks, Tenant: tenant, Log: o.Log}
 	measured := s.metrics.Tenant(tenant)
 	c := controller.New(controller.Options{
-		Tenant: tenant, Zone: o.Zone, Log: measured.Log(written), Observer: measured, HostEvents: log, Guard: s.guards.Guard(tenant), Store: filled, Logger: o.Log, At: o.at("controller"),
+		Tenant: tenant, Zone: o.Zone, Log: measured.Log(written), Observer: measured, HostEvents: log, Guard: s.guards.Guard(tenant), Store: filled, News: kept, Logger: o.Log, At: o.at("controller"),
 		Site: checks, SiteScripts: checks.Installed,
 		Holder: func(ctx context.Context, host string) (*v1.HostLease, error) { return holder(ctx, gate, host) },
 	})

@@ -94,6 +94,22 @@ var kinds = []struct {
 		},
 	},
 	{
+		name: "news", subject: "osu-news.acme.msg_7", header: true,
+		write: func(t *testing.T, s *store.Store) error {
+			_, err := s.PutNews(t.Context(), "acme", v1.News{ID: "msg_7", Type: v1.NewsRunOpened, Timestamp: time.Date(2026, 11, 22, 23, 0, 0, 0, time.UTC), Data: v1.NewsData{Tenant: "acme", Text: "Run 7.", Run: 7}}, 7)
+			return err
+		},
+		read: func(t *testing.T, s *store.Store) (any, error) {
+			all, err := s.News(t.Context(), "acme")
+			if len(all) == 0 {
+				return nil, err
+			}
+			newest := all[len(all)-1]
+			newest.Number = 0
+			return newest, err
+		},
+	},
+	{
 		name: "run", subject: "osu-runs.acme.7", header: true, guards: true,
 		write: func(t *testing.T, s *store.Store) error { return s.PutRun(t.Context(), "acme", endedRun(7), 12) },
 		read: func(t *testing.T, s *store.Store) (any, error) {
@@ -203,6 +219,9 @@ func TestFormats(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := reader.Outputs(t.Context(), "acme", "h01", 1); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := reader.News(t.Context(), "acme"); err != nil {
 				t.Fatal(err)
 			}
 			check := func(what string) {

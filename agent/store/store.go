@@ -56,6 +56,8 @@ type Store struct {
 	leases          *leases
 	// runs are the ended runs of each tenant.
 	runs runs
+	// news are what was told of each tenant.
+	news news
 	// outputs are what the steps of hosts have printed.
 	outputs outputs
 	// offers are the plans that hosts offer.
@@ -111,6 +113,7 @@ func Open(ctx context.Context, nc *nats.Conn) (*Store, error) {
 	}
 	s := &Store{
 		intent: intent, hosts: hosts, versions: versions, leases: leases, versionsLog: versionsLog, runs: runs{js: js, streams: map[string]jetstream.Stream{}},
+		news:    news{js: js, streams: map[string]jetstream.Stream{}},
 		outputs: outputs{js: js, streams: map[string]jetstream.Stream{}}, offers: offers, inventories: inventories,
 	}
 	intent.store = s

@@ -1,0 +1,72 @@
+package v1
+
+import "time"
+
+// News is something that people and programs are told of as it happens: an entry of
+// /v1/state/tenants/{tenant}/os-upgrade/news, the event "news" of the event stream, and
+// the body of a webhook.
+type News struct {
+	// ID is the same each time that it is told; who has seen it may drop it.
+	ID string `json:"id"`
+	// Type is one of NewsTypes.
+	Type string `json:"type"`
+	// Timestamp is when it happened.
+	Timestamp time.Time `json:"timestamp"`
+	Data      NewsData  `json:"data"`
+	// Number is its place among the news of the tenant that are kept.
+	Number uint64 `json:"-"`
+}
+
+// NewsData says what has happened.
+type NewsData struct {
+	Tenant string `json:"tenant"`
+	// Text says all of it in a sentence, for people.
+	Text string `json:"text"`
+	// Run is the run that it is about; absent for a missed window.
+	Run uint64 `json:"run,omitempty"`
+	// Trigger, RequestedBy and RequestReason are those of a run that was opened.
+	Trigger       string `json:"trigger,omitempty"`
+	RequestedBy   string `json:"requested-by,omitempty"`
+	RequestReason string `json:"request-reason,omitempty"`
+	// Hosts counts the hosts of the run or of the stage, Upgraded and Failed those of them.
+	Hosts    int `json:"hosts,omitempty"`
+	Upgraded int `json:"upgraded,omitempty"`
+	Failed   int `json:"failed,omitempty"`
+	// Stage is the stage that is done, or waits, or is that of the host.
+	Stage string `json:"stage,omitempty"`
+	// Host has failed, with this class if it has told one, and these words.
+	Host  string `json:"host,omitempty"`
+	Class string `json:"class,omitempty"`
+	Error string `json:"error,omitempty"`
+	// WaitingFor is what the run waits for.
+	WaitingFor *WaitingFor `json:"waiting-for,omitempty"`
+	// Command is what a person types to have the run go on; NAME is a placeholder.
+	Command string `json:"command,omitempty"`
+	// Result and Reason are those of a run that has ended.
+	Result string `json:"result,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// Window and WindowEnd are those of a window that was missed.
+	Window    *time.Time `json:"window,omitempty"`
+	WindowEnd *time.Time `json:"window-end,omitempty"`
+}
+
+// The types of news.
+const (
+	NewsRunOpened    = "run.opened"
+	NewsStageDone    = "stage.done"
+	NewsHostFailed   = "host.failed"
+	NewsRunBlocked   = "run.blocked"
+	NewsRunWaiting   = "run.waiting"
+	NewsRunFinished  = "run.finished"
+	NewsWindowMissed = "window.missed"
+	// NewsTest is told to one webhook alone, when somebody asks for it.
+	NewsTest = "test"
+)
+
+// NewsTypes lists the types of news, but for the test.
+func NewsTypes() []string {
+	return []string{NewsRunOpened, NewsStageDone, NewsHostFailed, NewsRunBlocked, NewsRunWaiting, NewsRunFinished, NewsWindowMissed}
+}
+
+// MaxNews is how many news of a tenant are kept; the oldest go first.
+const MaxNews = 1000
