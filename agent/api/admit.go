@@ -20,6 +20,7 @@ func (s *server) admit(c *call) error {
 	}
 	who, path := token.Principal(), c.URL.EscapedPath()
 	c.who, c.tenant = who, access.Tenant(path, who.Tenant)
+	c.auditBy(token)
 	if err := refusal(access.Decide(who, c.Method, path)); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/audit"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
@@ -96,6 +97,9 @@ type Options struct {
 	Certificates func(now time.Time) []v1.Certificate
 	// Joining lets hosts join; nil means that none may.
 	Joining *Joining
+	// Audit keeps a record of each request that changes something; nil means that none is
+	// kept.
+	Audit *audit.Logs
 	// Metrics are what the site measures; nil means that it measures nothing.
 	Metrics Metrics
 	Log     *slog.Logger
@@ -108,6 +112,8 @@ type server struct {
 	attempts attempts
 	// logins limits those to log in.
 	logins attempts
+	// refusals limits the audit records of refused requests.
+	refusals refusals
 	// windowSlots limits the concurrent computations of windows of each tenant.
 	windowSlots map[string]chan struct{}
 	// pace are the times of its event streams.
@@ -133,6 +139,8 @@ type call struct {
 	controller Controller
 	// query are the query parameters.
 	query url.Values
+	// audit is what the handler knows of the audit record of the request.
+	audit v1.AuditRecord
 }
 
 // body reads the body of the request. What cannot be read was not sent as HTTP wants it.

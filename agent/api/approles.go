@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/intent"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -56,7 +57,7 @@ func (s *server) approle(c *call) (*object[v1.Approle], error) {
 		remove: func(_ context.Context, tenant string, base store.Revision) (store.Revision, error) {
 			return store.Revision{}, kept(s.Logins.RemoveApprole(principal.KeyOf(tenant, name), principal.IfRevision(base.Number)))
 		},
-		decode: v1.DecodeApprole, patch: v1.MergeApprole, canonical: func(a v1.Approle) v1.Approle { return a },
+		decode: v1.DecodeApprole, patch: v1.MergeApprole, canonical: func(a v1.Approle) v1.Approle { return a }, recorded: func(a v1.Approle) v1.Approle { return a },
 		permitted: func(_ stored[v1.Approle], next v1.Approle) error {
 			if err := named(c, next.Name); err != nil {
 				return err
@@ -142,6 +143,8 @@ func (s *server) postApprole(c *call) error {
 	if role, err = s.Logins.Approles.Write(role, principal.IfNew, time.Now()); err != nil {
 		return existing(err, "approle", wanted.Name)
 	}
+	shown := shownApprole(role)
+	c.audit.Diff = intent.Diff(nil, &shown, func(a v1.Approle) v1.Approle { return a })
 	s.created(c, "approle", role.Name, role.Revision, approleState(role))
 	return nil
 }
@@ -196,6 +199,7 @@ func (s *server) postSecret(c *call) error {
 	if err != nil || i < 0 { // The approle was removed meanwhile, and the secret-id is good for nothing.
 		return cmp.Or(err, missing("approle", "tenant %q has no approle %.70q", c.tenant, role.Name))
 	}
+	c.audit.Object, c.audit.Detail = "secret-id/"+shortID(id), "of approle "+role.Name
 	s.Log.Info("secret-id made", "tenant", c.tenant, "by", c.who.Name, "approle", role.Name, "id", id[:12])
 	all[i].SecretID = text
 	c.w.Header().Set("Location", c.URL.Path+"/"+id)
@@ -215,6 +219,7 @@ func (s *server) deleteSecret(c *call) error {
 	if err := s.Logins.Approles.RemoveSecret(id); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
+	c.audit.Detail = "of approle " + c.PathValue("name")
 	s.Log.Info("secret-id withdrawn", "tenant", c.tenant, "by", c.who.Name, "approle", c.PathValue("name"), "id", id[:12])
 	c.w.WriteHeader(http.StatusNoContent)
 	return nil

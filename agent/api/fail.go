@@ -52,7 +52,10 @@ const retryAfter = "2"
 
 // fail answers a request with an error.
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	a := s.classify(r, err)
+	s.answer(w, r, s.classify(r, err))
+}
+
+func (s *server) answer(w http.ResponseWriter, r *http.Request, a *answer) {
 	switch a.status {
 	case http.StatusServiceUnavailable:
 		w.Header().Set("Retry-After", retryAfter)

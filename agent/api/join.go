@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -63,6 +64,7 @@ func (s *server) postJoin(c *call) error {
 	}
 	joined, err := s.join(c)
 	if err == nil {
+		c.audit.By, c.audit.As, c.audit.Tenant, c.audit.Object = joined.Host, v1.AuditHost, s.logOf(joined.Tenant), "host/"+joined.Host
 		s.Log.Info("host joined", "tenant", joined.Tenant, "host", joined.Host, "from", from)
 		s.send(c.w, c.Request, http.StatusOK, joined)
 		return nil
@@ -112,6 +114,7 @@ func (s *server) join(c *call) (v1.Joined, error) {
 	if err != nil {
 		return v1.Joined{}, err
 	}
+	c.audit.Detail = fmt.Sprintf("key %s, for application %s, with a join token made by %s", r.PublicKey, token.Application, token.By)
 	return v1.Joined{Tenant: token.Tenant, Host: r.Host, Application: token.Application, NATSURL: url, CA: string(ca)}, nil
 }
 
@@ -251,6 +254,10 @@ func (s *server) postJoinToken(c *call) error {
 		return err
 	}
 	s.Log.Info("join token made", "tenant", c.tenant, "by", c.who.Name, "id", id[:12], "host", wanted.Host, "expires", token.Expires)
+	c.audit.Object, c.audit.Detail = "join-token/"+shortID(id), fmt.Sprintf("for host %s, application %s, until %s", token.Host, token.Application, token.Expires.Format(time.RFC3339))
+	if token.Replace {
+		c.audit.Detail += ", may replace a key"
+	}
 	made := joinToken(join.Kept{ID: id, Token: token}, now)
 	made.Token = join.Text(secret, fingerprint)
 	c.w.Header().Set("Location", c.URL.Path+"/"+id)

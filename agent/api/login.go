@@ -31,6 +31,8 @@ func (s *server) login(c *call, who string, prove func(from string) (principal.S
 	case err != nil:
 		return err
 	}
+	c.audit.Tenant, c.audit.Object = s.logOf(session.Tenant), "token/"+shortID(principal.ID(session.Text))
+	c.auditAs(session.Token, session.Text)
 	s.Log.Info("logged in", "who", session.Name, "tenant", session.Tenant, "as", session.Login.Of, "from", from)
 	s.sendSession(c, session)
 	return nil
@@ -88,6 +90,7 @@ func (s *server) postRefresh(c *call) error {
 	if err != nil || s.Logins == nil {
 		return unauthorized(cmp.Or(err, principal.ErrUnknownToken))
 	}
+	c.audit.Object = "token/" + shortID(principal.ID(text))
 	session, err := s.Logins.Refresh(text, time.Now())
 	if errors.Is(err, principal.ErrNotRenewable) {
 		return problem(http.StatusBadRequest, "", "", "%s", err)

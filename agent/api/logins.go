@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/intent"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -67,6 +68,14 @@ func shownUser(u principal.User) v1.User {
 	return v1.User{Name: u.Name, TokenPolicies: u.Allow, TokenTTL: v1.OfSeconds(u.Seconds), TokenMaxTTL: v1.OfSeconds(u.Last)}
 }
 
+// recordedUser is a user as an audit record has it.
+func recordedUser(u v1.User) v1.User {
+	if u.Password != "" {
+		u.Password = "(set)"
+	}
+	return u
+}
+
 func userState(u principal.User) v1.UserState {
 	shown := shownUser(u)
 	return v1.UserState{Name: shown.Name, TokenPolicies: shown.TokenPolicies, TokenTTL: shown.TokenTTL, TokenMaxTTL: shown.TokenMaxTTL, PasswordSet: u.Since}
@@ -97,7 +106,7 @@ func (s *server) user(c *call) (*object[v1.User], error) {
 		remove: func(_ context.Context, tenant string, base store.Revision) (store.Revision, error) {
 			return store.Revision{}, kept(s.Logins.RemoveUser(principal.KeyOf(tenant, name), principal.IfRevision(base.Number)))
 		},
-		decode: v1.DecodeUser, patch: v1.MergeUser, canonical: func(u v1.User) v1.User { return u },
+		decode: v1.DecodeUser, patch: v1.MergeUser, canonical: func(u v1.User) v1.User { return u }, recorded: recordedUser,
 		permitted: func(now stored[v1.User], next v1.User) error {
 			if err := named(c, next.Name); err != nil {
 				return err
@@ -196,6 +205,7 @@ func (s *server) postUser(c *call) error {
 		return existing(err, "user", wanted.Name)
 	}
 	shown := shownUser(user)
+	c.audit.Diff = intent.Diff(nil, &shown, recordedUser)
 	shown.Password = made
 	s.created(c, "user", user.Name, user.Revision, shown)
 	return nil
@@ -211,6 +221,7 @@ func existing(err error, noun, name string) error {
 
 // created answers a POST of a user or an approle.
 func (s *server) created(c *call, noun, name string, revision uint64, shown any) {
+	c.audit.Object, c.audit.After = noun+"/"+name, recordedRevision(revisionOf(revision))
 	s.Log.Info(noun+" made", "tenant", c.tenant, "by", c.who.Name, "name", name)
 	c.w.Header().Set("ETag", etag(revisionOf(revision)))
 	c.w.Header().Set("Location", c.URL.Path+"/"+name)

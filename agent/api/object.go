@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/intent"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -31,6 +32,9 @@ type object[T any] struct {
 	// patch merges the body of a PATCH.
 	patch     func(now T, contentType string, body []byte) (T, error)
 	canonical func(T) T
+	// recorded returns what of a value an audit record shows, without any secret; nil means
+	// that it shows nothing.
+	recorded func(T) T
 	// inUse returns why the object cannot be deleted without force. A nil inUse
 	// means that it always can.
 	inUse func(ctx context.Context, controller Controller) error
@@ -189,10 +193,34 @@ func (o *object[T]) write(c *call, next func(body []byte, now stored[T]) (T, err
 		if err != nil {
 			return err
 		}
+		o.audit(c, now, revision, &value)
 		o.takeEffect(c, revision.Number)
 		o.written(c, now.exists, revision)
 		return nil
 	}
+}
+
+// audit notes a write for its audit record.
+func (o *object[T]) audit(c *call, before stored[T], after store.Revision, value *T) {
+	if o.server.Audit == nil {
+		return
+	}
+	var old *T
+	c.audit.Before, c.audit.After = recordedRevision(before.revision), recordedRevision(after)
+	if before.exists && before.damaged == nil {
+		old = &before.value
+	}
+	if o.recorded != nil {
+		c.audit.Diff = intent.Diff(old, value, o.recorded)
+	}
+}
+
+// recordedRevision is a revision as an audit record has it; empty for none.
+func recordedRevision(r store.Revision) string {
+	if r == (store.Revision{}) {
+		return ""
+	}
+	return r.String()
 }
 
 // effectTimeout bounds the wait for a controller to see what was written.
@@ -233,6 +261,7 @@ func (o *object[T]) answerDelete(c *call) error {
 		if err != nil {
 			return err
 		}
+		o.audit(c, now, deletion, nil)
 		o.takeEffect(c, deletion.Number)
 		o.server.Log.Info(o.noun+" deleted", "tenant", c.tenant, "by", c.who.Name)
 	}

@@ -15,7 +15,7 @@ func (s *server) configs() *object[v1.OSUpgrade] {
 	return &object[v1.OSUpgrade]{
 		server: s, noun: "os-upgrade configuration",
 		read: s.Store.Config, put: s.Store.PutConfig, remove: s.Store.DeleteConfig,
-		decode: v1.DecodeOSUpgrade, patch: v1.MergeOSUpgrade, canonical: v1.OSUpgrade.Canonical,
+		decode: v1.DecodeOSUpgrade, patch: v1.MergeOSUpgrade, canonical: v1.OSUpgrade.Canonical, recorded: v1.OSUpgrade.Canonical,
 		inUse: refuseDuringRun,
 	}
 }
@@ -35,7 +35,7 @@ func (s *server) rollouts() *object[v1.Rollout] {
 	return &object[v1.Rollout]{
 		server: s, noun: "rollout",
 		read: s.Store.Rollout, put: s.Store.PutRollout, remove: s.Store.DeleteRollout,
-		decode: v1.DecodeRollout, patch: v1.MergeRollout, canonical: v1.Rollout.Canonical,
+		decode: v1.DecodeRollout, patch: v1.MergeRollout, canonical: v1.Rollout.Canonical, recorded: v1.Rollout.Canonical,
 	}
 }
 
@@ -57,7 +57,7 @@ func (s *server) calendar(c *call) (*object[v1.Calendar], error) {
 		remove: func(ctx context.Context, tenant string, base store.Revision) (store.Revision, error) {
 			return s.Store.DeleteCalendar(ctx, tenant, name, base)
 		},
-		decode: v1.DecodeCalendar, patch: v1.MergeCalendar, canonical: v1.Calendar.Canonical,
+		decode: v1.DecodeCalendar, patch: v1.MergeCalendar, canonical: v1.Calendar.Canonical, recorded: v1.Calendar.Canonical,
 		room: s.Store.RoomForCalendar,
 	}, nil
 }

@@ -38,6 +38,9 @@ type route struct {
 	// each operation has.
 	returns []response
 	errors  []int
+	// action and object are those of the audit record of a request that changes something:
+	// a verb, and a kind with the parameters of the path, such as calendar/{name}.
+	action, object string
 
 	handle func(*server, *call) error
 }
@@ -100,20 +103,16 @@ func (r route) paths() []string {
 }
 
 // serving returns the handler of a route: it admits the request, checks its query and
-// answers its error.
+// answers its error. A request that changes something is answered once its audit record
+// is on disk.
 func (s *server) serving(route route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := &call{Request: r, w: w}
-		err := plainBody(r)
-		if err == nil && !route.public {
-			err = s.admit(c)
+		if route.action != "" && s.Audit != nil {
+			s.audited(route, c)
+			return
 		}
-		if err == nil {
-			err = c.readQuery(route.query)
-		}
-		if err == nil {
-			err = s.onSite(c)
-		}
+		err := s.enter(route, c)
 		if err == nil {
 			err = route.handle(s, c)
 		}
@@ -121,6 +120,21 @@ func (s *server) serving(route route) http.HandlerFunc {
 			s.fail(w, r, err)
 		}
 	}
+}
+
+// enter admits a request and checks what all have in common.
+func (s *server) enter(route route, c *call) error {
+	err := plainBody(c.Request)
+	if err == nil && !route.public {
+		err = s.admit(c)
+	}
+	if err == nil {
+		err = c.readQuery(route.query)
+	}
+	if err == nil {
+		err = s.onSite(c)
+	}
+	return err
 }
 
 // otherMethod answers OPTIONS with the methods of a path, and any other method with

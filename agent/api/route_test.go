@@ -25,6 +25,10 @@ func TestRoutes(t *testing.T) {
 		if r.summary == "" || r.group == "" || len(r.returns) == 0 || r.handle == nil {
 			t.Errorf("%s %s lacks a summary, a group, what it returns or its handler", r.method, r.path)
 		}
+		// To read is no change; anything else has an audit record.
+		if audited := r.action != "" && r.object != ""; audited != (r.method != http.MethodGet) {
+			t.Errorf("%s %s: give a route that changes something the action and the object of its audit record, and no other", r.method, r.path)
+		}
 		if r.own && !strings.Contains(r.path, ofTenant) {
 			t.Errorf("%s %s is of the own tenant, but names none", r.method, r.path)
 		}

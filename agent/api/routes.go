@@ -21,7 +21,7 @@ const (
 )
 
 // groups are the chapters of the reference, in their order.
-var groups = []string{groupConfig, groupState, groupRuns, groupHosts, groupWindows, groupJoin, groupTokens, groupLogins, groupSite}
+var groups = []string{groupConfig, groupState, groupRuns, groupHosts, groupWindows, groupJoin, groupTokens, groupLogins, groupAudit, groupSite}
 
 const (
 	groupConfig  = "Configuration"
@@ -32,6 +32,7 @@ const (
 	groupJoin    = "Hosts that join"
 	groupTokens  = "Tokens"
 	groupLogins  = "Users and approles"
+	groupAudit   = "Audit log"
 	groupSite    = "Site"
 )
 
@@ -87,12 +88,12 @@ func ok(about string, body any) []response {
 // routes returns the table of all operations.
 func routes() []route {
 	return slices.Concat(
-		objectRoutes(objectPath{path: configPath, noun: "os-upgrade configuration", inUse: true}, only((*server).configs)),
-		objectRoutes(objectPath{path: configPath + "/rollout", noun: "rollout"}, only((*server).rollouts)),
-		objectRoutes(objectPath{path: configPath + "/calendars/{name}", noun: "calendar", several: true}, (*server).calendar),
-		objectRoutes(objectPath{path: usersPath + "/{name}", noun: "user", group: groupLogins, several: true}, (*server).user),
-		objectRoutes(objectPath{path: approlesPath + "/{name}", noun: "approle", group: groupLogins, several: true}, (*server).approle),
-		loginRoutes(), configRoutes(), stateRoutes(), runRoutes(), joinRoutes(), tokenRoutes(), siteRoutes(), documentRoutes(),
+		objectRoutes(objectPath{path: configPath, noun: "os-upgrade configuration", key: "config", inUse: true}, only((*server).configs)),
+		objectRoutes(objectPath{path: configPath + "/rollout", noun: "rollout", key: "rollout"}, only((*server).rollouts)),
+		objectRoutes(objectPath{path: configPath + "/calendars/{name}", noun: "calendar", key: "calendar/{name}", several: true}, (*server).calendar),
+		objectRoutes(objectPath{path: usersPath + "/{name}", noun: "user", key: "user/{name}", group: groupLogins, several: true}, (*server).user),
+		objectRoutes(objectPath{path: approlesPath + "/{name}", noun: "approle", key: "approle/{name}", group: groupLogins, several: true}, (*server).approle),
+		loginRoutes(), configRoutes(), stateRoutes(), runRoutes(), joinRoutes(), tokenRoutes(), auditRoutes(), siteRoutes(), documentRoutes(),
 	)
 }
 
@@ -101,6 +102,8 @@ type objectPath struct {
 	path, noun string
 	// group is the chapter of the reference; empty means groupConfig.
 	group string
+	// key is what an audit record calls it.
+	key string
 	// inUse tells that a deletion may need force, several that a tenant has many.
 	inUse, several bool
 }
@@ -140,6 +143,8 @@ func objectRoutes[T any](d objectPath, of func(*server, *call) (*object[T], erro
 		"Changes of a list by index need If-Match or a test operation."
 
 	remove.method, remove.handle, remove.summary = http.MethodDelete, answering(of, (*object[T]).answerDelete), "Delete the "+d.noun
+	put.action, patch.action, remove.action = "write", "change", "delete"
+	put.object, patch.object, remove.object = d.key, d.key, d.key
 	remove.query, remove.returns = deletion, []response{{status: http.StatusNoContent, about: "The object is deleted, or with validate=true could be."}}
 	return []route{get, put, patch, remove}
 }
@@ -189,6 +194,7 @@ func stateRoutes() []route {
 		get("/hosts/{host}/offer", groupHosts, "Read what an upgrade of a host would change now", (*server).getOffer, v1.HostPlan{}),
 		{
 			method: http.MethodDelete, path: statePath + "/hosts/{host}", own: true, group: groupHosts, handle: (*server).deleteHost,
+			action: "forget", object: "host/{host}",
 			summary: "Forget a host that will not come back", errors: []int{http.StatusPreconditionFailed},
 			query:   []parameter{siteParameter, {name: "reason", about: "Why; it is stored with the run under way.", schema: schema{"type": "string", "maxLength": v1.MaxReason}}},
 			returns: []response{{status: http.StatusNoContent, about: "The host is deleted."}},
@@ -212,6 +218,7 @@ func runRoutes() []route {
 		return route{
 			method: http.MethodPost, path: statePath + "/" + operation, own: true, group: groupRuns, handle: handle,
 			summary: summary, query: []parameter{siteParameter}, takes: takes, returns: ok("The run.", v1.Run{}), errors: []int{http.StatusPreconditionFailed},
+			action: operation, object: "run",
 		}
 	}
 	start := post("start", "Start a run", (*server).postStart, v1.Start{})
@@ -255,7 +262,8 @@ func joinRoutes() []route {
 	list.method, list.path, list.handle, list.query = http.MethodGet, tokens, joining((*server).getJoinTokens), reading()
 	list.summary, list.returns = "List join tokens, without their secrets", ok("The tokens.", []v1.JoinToken{})
 	create.method, create.path, create.handle, create.takes = http.MethodPost, tokens, joining((*server).postJoinToken), v1.NewJoinToken{}
-	create.summary = "Make a join token"
+	create.summary, create.action, create.object = "Make a join token", "create", "join-token"
+	remove.action, remove.object = "delete", "join-token/{id}"
 	create.returns = []response{{status: http.StatusCreated, about: "The token, whose text is in this answer alone.", body: v1.JoinToken{}, headers: map[string]string{"Location": "The path of the token."}}}
 	remove.method, remove.path, remove.handle = http.MethodDelete, tokens+"/{id}", joining((*server).deleteJoinToken)
 	remove.summary, remove.returns = "Withdraw a join token", []response{{status: http.StatusNoContent, about: "The token is withdrawn."}}
@@ -267,7 +275,7 @@ func joinRoutes() []route {
 		{
 			method: http.MethodPost, path: joinPath, public: true, group: groupJoin, handle: joining((*server).postJoin),
 			summary: "Join the site as a host", about: "The Authorization header has a join token.",
-			takes: v1.Join{}, returns: ok("All that the worker of the host needs.", v1.Joined{}),
+			takes: v1.Join{}, action: "join", object: "host", returns: ok("All that the worker of the host needs.", v1.Joined{}),
 			errors: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusTooManyRequests},
 		},
 		listing(list), create, remove,
@@ -282,7 +290,9 @@ func tokenRoutes() []route {
 	list.method, list.path, list.handle, list.query = http.MethodGet, tokens, (*server).getTokens, reading()
 	list.summary, list.returns = "List the tokens, without their texts", ok("The tokens.", []v1.Token{})
 	create.method, create.path, create.handle, create.takes = http.MethodPost, tokens, (*server).postToken, v1.NewToken{}
-	create.summary = "Make a token"
+	create.summary, create.action, create.object = "Make a token", "create", "token"
+	remove.action, remove.object = "delete", "token/{id}"
+	rotate.action, rotate.object = "rotate", "token/{id}"
 	create.returns = []response{{status: http.StatusCreated, about: "The token, whose text is in this answer alone.", body: v1.Token{}, headers: at}}
 	get.method, get.handle, get.query = http.MethodGet, (*server).getToken, reading()
 	get.summary, get.returns = "Read a token, without its text", ok("The token.", v1.Token{})
@@ -295,14 +305,14 @@ func tokenRoutes() []route {
 	login := route{
 		method: http.MethodPost, path: "/v1/login", public: true, group: groupTokens, handle: (*server).postLogin,
 		summary: "Log a user in", about: "The token is good for a while; a refresh extends that.",
-		takes: v1.Login{}, returns: ok("The token.", v1.LoggedIn{}), errors: []int{http.StatusUnauthorized, http.StatusTooManyRequests},
+		takes: v1.Login{}, action: "login", object: "token", returns: ok("The token.", v1.LoggedIn{}), errors: []int{http.StatusUnauthorized, http.StatusTooManyRequests},
 	}
 	approle := login
 	approle.path, approle.handle, approle.summary, approle.takes = "/v1/approle-login", (*server).postApproleLogin, "Log an approle in", v1.ApproleLogin{}
 	refresh := route{
 		method: http.MethodPost, path: "/v1/state/strongbox/token/refresh", group: groupTokens, handle: (*server).postRefresh,
 		summary: "Extend the life of the own token", about: "The token is that of a login. The body is empty or {}.",
-		query: []parameter{siteParameter}, returns: ok("The token, with its new end.", v1.LoggedIn{}),
+		query: []parameter{siteParameter}, returns: ok("The token, with its new end.", v1.LoggedIn{}), action: "refresh", object: "token",
 	}
 	return []route{listing(list), create, get, remove, rotate, login, approle, refresh}
 }
@@ -321,9 +331,9 @@ func loginRoutes() []route {
 			method: http.MethodGet, path: path, own: true, group: groupLogins, handle: loggingIn(handle), summary: summary, query: reading(), returns: ok("The answer.", body),
 		}
 	}
-	create := func(path, summary, about string, handle func(*server, *call) error, takes, returns any) route {
+	create := func(kind, path, summary, about string, handle func(*server, *call) error, takes, returns any) route {
 		return route{
-			method: http.MethodPost, path: path, own: true, group: groupLogins, handle: loggingIn(handle), summary: summary, about: about,
+			method: http.MethodPost, path: path, own: true, group: groupLogins, handle: loggingIn(handle), summary: summary, about: about, action: "create", object: kind,
 			query: []parameter{validateParameter}, takes: takes, errors: []int{http.StatusConflict},
 			returns: []response{
 				{status: http.StatusCreated, about: "It is made.", body: returns, headers: map[string]string{"Location": "Its path.", "ETag": "Its revision."}},
@@ -333,26 +343,45 @@ func loginRoutes() []route {
 	}
 	const users, approles = "/v1/state" + authentication + "/userpass", "/v1/state" + authentication + "/approles"
 	const secrets = approles + "/{name}/secret-ids"
-	secret := create(secrets, "Make a secret-id", "Whoever makes it has the rights of the approle.", (*server).postSecret, v1.NewSecretID{}, v1.SecretID{})
+	secret := create("secret-id", secrets, "Make a secret-id", "Whoever makes it has the rights of the approle.", (*server).postSecret, v1.NewSecretID{}, v1.SecretID{})
 	secret.query, secret.optional, secret.errors = []parameter{siteParameter}, true, nil
 	secret.returns = []response{{status: http.StatusCreated, about: "The secret-id, whose text is in this answer alone.", body: v1.SecretID{}, headers: map[string]string{"Location": "Its path."}}}
 	return []route{
 		list(usersPath, "List the users", (*server).getUsers, []v1.User{}),
-		create(usersPath, "Make a user", "Without a password the site makes one, which is in this answer alone. Nobody makes a user with more rights than its own.",
+		create("user", usersPath, "Make a user", "Without a password the site makes one, which is in this answer alone. Nobody makes a user with more rights than its own.",
 			(*server).postUser, v1.User{}, v1.User{}),
 		listing(read(users, "List the users with what the site knows of them", (*server).getUserStates, []v1.UserState{})),
 		read(users+"/{name}", "Read a user with what the site knows of it", (*server).getUserState, v1.UserState{}),
 		list(approlesPath, "List the approles", (*server).getApproles, []v1.Approle{}),
-		create(approlesPath, "Make an approle", "Nobody makes an approle with more rights than its own.", (*server).postApprole, v1.Approle{}, v1.ApproleState{}),
+		create("approle", approlesPath, "Make an approle", "Nobody makes an approle with more rights than its own.", (*server).postApprole, v1.Approle{}, v1.ApproleState{}),
 		listing(read(approles, "List the approles with their role-ids", (*server).getApproleStates, []v1.ApproleState{})),
 		read(approles+"/{name}", "Read an approle with its role-id", (*server).getApproleState, v1.ApproleState{}),
 		listing(read(secrets, "List the secret-ids of an approle, without their texts", (*server).getSecrets, []v1.SecretID{})),
 		secret,
 		{
 			method: http.MethodDelete, path: secrets + "/{id}", own: true, group: groupLogins, handle: loggingIn((*server).deleteSecret), query: []parameter{siteParameter},
+			action: "delete", object: "secret-id/{id}",
 			summary: "Withdraw a secret-id", returns: []response{{status: http.StatusNoContent, about: "Nobody logs in with it any more."}},
 		},
 	}
+}
+
+func auditRoutes() []route {
+	return []route{{
+		method: http.MethodGet, path: "/v1/state" + ofTenant + "/audit", own: true, group: groupAudit, handle: (*server).getAudit,
+		summary: "Read who did what",
+		about: "The newest records, or those after one, oldest first. The tenant * has the records of what belongs to all tenants. " +
+			"Damage is what is not as it was written, of all that was read: with after=0 and on, the whole log is.",
+		query: reading(
+			parameter{name: "after", about: "Records after the one of this number, the oldest first; without it the newest records are returned.", schema: schema{"type": "integer", "minimum": 0}},
+			parameter{name: "limit", about: "How many records at most.", schema: schema{"type": "integer", "minimum": 1, "maximum": v1.MaxAudit, "default": v1.DefaultAudit}},
+			parameter{name: "by", about: "Records of this user, approle, token or host.", schema: schema{"type": "string"}},
+			parameter{name: "object", about: "Records of this object, such as config, calendar/holidays or run/57, or of all of a kind, such as calendar.", schema: schema{"type": "string"}},
+			instantParameter("since", "Records of this time or later."),
+			instantParameter("until", "Records of before this time."),
+		),
+		returns: ok("The records.", v1.AuditLog{}), errors: []int{http.StatusNotFound},
+	}}
 }
 
 func siteRoutes() []route {

@@ -136,9 +136,14 @@ func (s *server) postStart(c *call) error {
 		s.send(c.w, c.Request, http.StatusOK, preflight)
 		return nil
 	}
+	c.audit.Reason = request.Reason
 	run, err := c.controller.Start(c.Context(), c.who.Name, request)
 	if err != nil {
 		return err
+	}
+	c.audit.Object = runObject(run)
+	if request.OverrideWindow {
+		c.audit.Detail = "overrides the windows"
 	}
 	s.send(c.w, c.Request, http.StatusOK, run)
 	return nil
@@ -156,10 +161,12 @@ func postAsk(ask run.Ask) func(*server, *call) error {
 		if err != nil {
 			return err
 		}
+		c.audit.Reason, c.audit.Detail = request.Reason, detailOf(request)
 		run, err := c.controller.Ask(c.Context(), c.who.Name, ask, request)
 		if err != nil {
 			return err
 		}
+		c.audit.Object = runObject(run)
 		s.send(c.w, c.Request, http.StatusOK, run)
 		return nil
 	}

@@ -110,6 +110,7 @@ func (s *server) deleteHost(c *call) error {
 			return wrong
 		}
 	}
+	c.audit.Reason = why
 	if err := c.controller.Forget(c.Context(), name, run.Deletion{By: c.who.Name, Why: why}); errors.Is(err, run.ErrNoHost) {
 		return problem(http.StatusNotFound, "host", name, "host %q is not known; osupgrade-agent hosts lists those that are", name)
 	} else if err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
@@ -107,10 +108,13 @@ func (s *server) postToken(c *call) error {
 
 // sendNewToken answers with a token that was made, with its text.
 func (s *server) sendNewToken(c *call, what, text string) error {
-	stored, err := s.Tokens.Stored(principal.ID(text))
+	id := principal.ID(text)
+	c.audit.Object = "token/" + shortID(id)
+	stored, err := s.Tokens.Stored(id)
 	if err != nil {
 		return err
 	}
+	c.audit.Detail = strings.TrimPrefix(c.audit.Detail+", "+stored.About(), ", ")
 	s.Log.Info("token "+what, "tenant", c.tenant, "by", c.who.Name, "id", stored.ID[:12], "name", stored.Name, "allow", stored.Allow)
 	made := shownToken(stored)
 	made.Token = text
@@ -128,6 +132,7 @@ func (s *server) deleteToken(c *call) error {
 	if err := s.Tokens.Remove(token.ID); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
+	c.audit.Detail = "name " + token.Name
 	s.Log.Info("token withdrawn", "tenant", c.tenant, "by", c.who.Name, "id", token.ID[:12], "name", token.Name)
 	c.w.WriteHeader(http.StatusNoContent)
 	return nil
@@ -154,6 +159,7 @@ func (s *server) postRotate(c *call) error {
 	if err := s.mayGive(c, "id", token.Allow); err != nil {
 		return err
 	}
+	c.audit.Detail = "in place of token/" + shortID(token.ID)
 	text, err := s.Tokens.Rotate(token.ID, overlap, time.Now())
 	switch {
 	case errors.Is(err, os.ErrNotExist):

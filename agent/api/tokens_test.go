@@ -8,7 +8,6 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
 )
 
 const tokensPath = "/v1/state/tenants/demo/strongbox/tokens"
@@ -24,15 +23,7 @@ type shownToken struct {
 // token makes a token on the site's folder, and returns the header with it.
 func (c *caller) token(tenant string, allow ...access.Role) string {
 	c.t.Helper()
-	tokens, err := site.OpenTokens(c.dir)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	text, err := tokens.Add(principal.Token{Name: "test", Tenant: tenant, Allow: allow})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return "Bearer " + text
+	return c.bearer("test", tenant, allow...)
 }
 
 func (c *caller) decodeToken(a answer) shownToken {

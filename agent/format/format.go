@@ -84,6 +84,9 @@ var (
 	SecretID = Kind{"secret-id", 1}
 	// TokenUse says when each token was last used.
 	TokenUse = Kind{"last uses of tokens", 1}
+	// Audit is a record of an audit log, AuditHead says how far a log has come.
+	Audit     = Kind{"audit record", 1}
+	AuditHead = Kind{"head of an audit log", 1}
 	// JoinToken lets a host join.
 	JoinToken = Kind{"join token", 1}
 	// Journal is what a worker remembers, Plan what it has prepared, Identity what its

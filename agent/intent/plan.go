@@ -103,9 +103,14 @@ func stepOf[T any](key Key, rank int, before, after *T, canonical func(T) T, sam
 		s.Action = Change
 	}
 	if s.Action != Keep {
-		s.Diff = diff(lines(before, canonical), lines(after, canonical))
+		s.Diff = Diff(before, after, canonical)
 	}
 	return s
+}
+
+// Diff shows how an object becomes another as Step.Diff does; nil is no object.
+func Diff[T any](before, after *T, canonical func(T) T) string {
+	return diff(lines(before, canonical), lines(after, canonical))
 }
 
 // lines returns an object as lines of YAML; none is no line.

@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/audit"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -41,6 +42,8 @@ type Options struct {
 	Certificates func(now time.Time) []v1.Certificate
 	// Healthy returns why the site cannot work, or nil.
 	Healthy func() error
+	// Audit returns what the audit logs measure.
+	Audit func() audit.Figures
 }
 
 // requestBuckets are for requests that are answered from memory or with one synced write.
@@ -69,6 +72,9 @@ func New(o Options) *Site {
 // The metrics of a site that are read at the time of a scrape.
 var (
 	healthyDesc     = prometheus.NewDesc("osupgrade_site_healthy", "1 while the site can work, 0 while it cannot: its disk is full, or its log does not answer.", nil, nil)
+	auditDesc       = prometheus.NewDesc("osupgrade_audit_records_total", "Records of the audit logs that were written.", nil, nil)
+	auditFailedDesc = prometheus.NewDesc("osupgrade_audit_failures_total", "Records of the audit logs that could not be written: what they are about was refused, or was not answered as done.", nil, nil)
+	auditFailsDesc  = prometheus.NewDesc("osupgrade_audit_failing", "1 while the audit logs cannot be written and no change is accepted, else 0.", nil, nil)
 	certificateDesc = prometheus.NewDesc("osupgrade_certificate_not_after_timestamp_seconds", "When the certificate of a listener ends.", []string{"listener"}, nil)
 )
 
@@ -79,12 +85,21 @@ type siteCollector struct{ Options }
 func (siteCollector) Describe(out chan<- *prometheus.Desc) {
 	out <- healthyDesc
 	out <- certificateDesc
+	out <- auditDesc
+	out <- auditFailedDesc
+	out <- auditFailsDesc
 }
 
 // Collect implements prometheus.Collector.
 func (c siteCollector) Collect(out chan<- prometheus.Metric) {
 	if c.Healthy != nil {
 		out <- gauge(healthyDesc, truth(c.Healthy() == nil))
+	}
+	if c.Audit != nil {
+		figures := c.Audit()
+		out <- counter(auditDesc, figures.Written)
+		out <- counter(auditFailedDesc, figures.Failed)
+		out <- gauge(auditFailsDesc, truth(figures.Failing))
 	}
 	if c.Certificates != nil {
 		for _, cert := range c.Certificates(time.Now()) {
@@ -139,6 +154,10 @@ func (s *Site) Handler(allowed func(tenant string) bool) http.Handler {
 
 func gauge(desc *prometheus.Desc, value float64, labels ...string) prometheus.Metric {
 	return prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+}
+
+func counter(desc *prometheus.Desc, value uint64) prometheus.Metric {
+	return prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value))
 }
 
 func truth(is bool) float64 {

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/audit"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/controller"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
@@ -34,6 +35,7 @@ func full(t *testing.T) *Site {
 	t.Helper()
 	s := New(Options{
 		Version: "1.2.3", Healthy: func() error { return nil },
+		Audit: func() audit.Figures { return audit.Figures{Written: 7, Failed: 2, Failing: true} },
 		Certificates: func(now time.Time) []v1.Certificate {
 			return []v1.Certificate{{Listener: "api", NotAfter: now.Add(time.Hour)}}
 		},
@@ -158,6 +160,7 @@ func TestValues(t *testing.T) {
 		`osupgrade_run_slots{stage="canary",tenant="acme"} 3`, `osupgrade_run_slots_held{stage="canary",tenant="acme"} 2`,
 		`osupgrade_run_phase{phase="upgrading",tenant="acme"} 1`, `osupgrade_run_phase{phase="open",tenant="acme"} 0`,
 		`osupgrade_build_info{version="1.2.3"} 1`, `osupgrade_site_healthy 1`,
+		`osupgrade_audit_records_total 7`, `osupgrade_audit_failures_total 2`, `osupgrade_audit_failing 1`,
 	} {
 		if !strings.Contains(got, want+"\n") {
 			t.Errorf("the metrics lack %s", want)

@@ -87,6 +87,18 @@ func (t Token) Check() error {
 	return nil
 }
 
+// About says what the token is, for people.
+func (t Token) About() string {
+	text := fmt.Sprintf("name %s, allows %s", t.Name, strings.Join(t.Allow, " "))
+	if t.Tenant == access.AnyTenant {
+		text += ", for all tenants"
+	}
+	if t.Expires != nil {
+		text += ", until " + t.Expires.UTC().Format(time.RFC3339)
+	}
+	return text
+}
+
 // Principal returns who has the token.
 func (t Token) Principal() access.Principal {
 	return access.Principal{Name: t.Name, Tenant: t.Tenant, Roles: t.Allow}

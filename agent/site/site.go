@@ -19,6 +19,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/audit"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/check"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/controller"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
@@ -81,6 +82,7 @@ type Site struct {
 	receivers []*nats.Conn
 	reach     reach
 	metrics   *metrics.Site
+	audit     *audit.Logs
 	// certificates are those of the listeners that have one.
 	certificates []listenerCertificate
 	stop         context.CancelFunc
@@ -110,6 +112,12 @@ func OpenLogins(dir string) (*principal.Logins, error) {
 	}
 	return openLogins(dir, tokens)
 }
+
+// OpenAudit opens the audit logs of a site in dir, also while it runs.
+func OpenAudit(dir string) *audit.Logs { return audit.Open(filepath.Join(dir, auditFolder)) }
+
+// auditFolder is where a site keeps its audit logs.
+const auditFolder = "audit"
 
 func openLogins(dir string, tokens *principal.Tokens) (*principal.Logins, error) {
 	return principal.OpenLogins(filepath.Join(dir, "credentials"), tokens)
@@ -163,7 +171,8 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	s.store, kept.Written = kept, s.server.Mark
-	s.metrics = metrics.New(metrics.Options{Version: o.Version, Certificates: s.expiries, Healthy: s.server.Healthy})
+	s.openAudit(o.Dir)
+	s.metrics = metrics.New(metrics.Options{Version: o.Version, Certificates: s.expiries, Healthy: s.server.Healthy, Audit: s.audit.Figures})
 	running, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	s.tenants = map[string]api.Controller{}
@@ -185,9 +194,31 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	}
 	s.serve(running, api.New(api.Options{
 		Site: o.Name, Tenants: s.tenants, Store: kept, Tokens: s.tokens, Logins: s.logins, Healthy: s.server.Healthy, Reaches: s.reaches, Certificates: s.expiries, Joining: joining,
-		Metrics: s.metrics, Log: o.Log,
+		Audit: s.audit, Metrics: s.metrics, Log: o.Log,
 	}))
 	return nil
+}
+
+// openAudit opens the audit logs. A site whose audit logs cannot be written still runs and
+// upgrades its hosts: what people want to change is refused by the API.
+func (s *Site) openAudit(dir string) {
+	s.audit = OpenAudit(dir)
+	if err := s.audit.Resume(); err != nil {
+		s.log.Error("ALARM: the audit log cannot be written, so no change is accepted", "error", err)
+	}
+	tenants, err := s.audit.Tenants()
+	if err != nil {
+		s.log.Error("cannot list the audit logs", "error", err)
+	}
+	for _, tenant := range tenants {
+		read, err := s.audit.Read(tenant, v1.AuditFilter{Limit: 1})
+		if err != nil {
+			s.log.Error("cannot read the audit log", "tenant", tenant, "error", err)
+		}
+		for _, d := range read.Damage {
+			s.log.Error("ALARM: the audit log is not as it was written", "tenant", tenant, "damage", d.Message)
+		}
+	}
 }
 
 // control starts the controller of one tenant.
@@ -340,6 +371,9 @@ func (s *Site) Close() error {
 		errs = append(errs, s.local.Close())
 	}
 	s.parts.Wait()
+	if s.audit != nil {
+		errs = append(errs, s.audit.Close())
+	}
 	for _, hosts := range s.receivers {
 		hosts.Close()
 	}

@@ -1,0 +1,294 @@
+package api
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/audit"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// audited answers a request that changes something, once its audit record is on disk.
+//
+// If the site cannot note what it is about to do, it does nothing and answers 503. If it
+// has done it and cannot write the record, it answers 500 and says so: what is answered as
+// done can be proved. The record is then written later, with the result unknown.
+//
+// A request with validate=true changes nothing and has no record. A refused one has a
+// record if its sender is known, and so does a login or a join that fails: both within
+// limits, so that nobody can push out what others did.
+func (s *server) audited(route route, c *call) {
+	held := &heldWriter{ResponseWriter: c.w, status: http.StatusOK}
+	answer := c.w
+	c.w = held
+	c.audit.At, c.audit.From, c.audit.RequestID = time.Now(), c.RemoteAddr, answer.Header().Get(requestIDHeader)
+	c.audit.Action, c.audit.Object, c.audit.Request = route.action, objectOf(route.object, c.Request), c.Method+" "+c.URL.Path
+	err := s.enter(route, c)
+	c.audit.Tenant = s.logOf(c.who.Tenant)
+	if c.who.Tenant == access.AnyTenant {
+		c.audit.Tenant = s.logOf(c.tenant)
+	}
+	switch {
+	case err != nil:
+		err = s.refuse(c, held, err)
+	case c.has("validate"):
+		if err := route.handle(s, c); err != nil {
+			s.fail(held, c.Request, err)
+		}
+		held.release()
+		return
+	default:
+		err = s.record(route, c, held)
+	}
+	if err != nil {
+		held.discard()
+		s.fail(answer, c.Request, err)
+		return
+	}
+	held.release()
+}
+
+// record carries a request out and keeps its record.
+func (s *server) record(route route, c *call, held *heldWriter) error {
+	begun, err := s.Audit.Begin(c.audit)
+	if err != nil {
+		return fmt.Errorf("nothing was changed: %w", err)
+	}
+	kept := false
+	defer func() {
+		if !kept { // The handler panics.
+			_ = begun.Abandon()
+		}
+	}()
+	err = route.handle(s, c)
+	kept = true
+	s.auditResult(c, held, err)
+	if route.public && c.audit.By == "" { // Nobody has logged in or joined.
+		var keep bool
+		if keep, c.audit.Omitted = s.refusals.keep(route.action, c.audit.At); !keep {
+			return begun.Drop()
+		}
+	}
+	if err := begun.Keep(c.audit); err != nil {
+		s.Log.Error("a request was carried out and is not in the audit log yet", "request", c.audit.Request, "by", c.audit.By, "status", held.status, "error", err)
+		return problem(http.StatusInternalServerError, "", "", "the request was answered with status %d, but that cannot be recorded in the audit log; look whether it was carried out before you send it again: %v", held.status, err)
+	}
+	return nil
+}
+
+// refuse refuses a request, and keeps a record of that if its sender is known.
+func (s *server) refuse(c *call, held *heldWriter, err error) error {
+	s.auditResult(c, held, err)
+	if c.audit.By == "" {
+		return nil
+	}
+	c.audit.Result = v1.AuditRefused
+	var keep bool
+	if keep, c.audit.Omitted = s.refusals.keep(c.audit.Tenant+"/"+c.audit.As+"/"+c.audit.By, c.audit.At); !keep {
+		return nil
+	}
+	return s.Audit.Keep(c.audit)
+}
+
+// logOf returns whose log has a record of a tenant: a tenant that the site does not serve
+// has none, so that nobody makes one by a name that is made up.
+func (s *server) logOf(tenant string) string {
+	if s.Tenants[tenant] == nil {
+		return audit.AllTenants
+	}
+	return tenant
+}
+
+// auditBy notes who sends a request.
+func (c *call) auditBy(token principal.Token) {
+	text, err := bearer(c.Request)
+	if err != nil {
+		text = "" // It is in the URL, of a request that changes nothing.
+	}
+	c.auditAs(token, text)
+}
+
+func (c *call) auditAs(token principal.Token, text string) {
+	c.audit.By, c.audit.As, c.audit.Token = token.Name, v1.AuditToken, shortID(principal.ID(text))
+	if token.Login != nil {
+		c.audit.As = token.Login.Of
+	}
+}
+
+// shortID is how much of the id of a token is shown.
+func shortID(id string) string { return id[:min(len(id), 12)] }
+
+// auditResult answers a request that has failed, and notes its result. Why a body was
+// refused is not in the record: the answer repeats what was sent, which may be a secret in
+// the wrong place.
+func (s *server) auditResult(c *call, held *heldWriter, err error) {
+	c.audit.Result = v1.AuditDone
+	if err != nil {
+		a := s.classify(c.Request, err)
+		s.answer(held, c.Request, a)
+		c.audit.Result, c.audit.Error = v1.AuditRefused, a.body.Errors[0].Message
+		switch {
+		case a.status >= http.StatusInternalServerError:
+			c.audit.Result = v1.AuditFailed
+		case a.status == http.StatusBadRequest, a.status == http.StatusUnsupportedMediaType:
+			c.audit.Error = strings.ToLower(http.StatusText(a.status))
+		}
+	}
+	c.audit.Status = held.status
+}
+
+// objectOf fills the parameters of the path into the object of a record.
+func objectOf(object string, r *http.Request) string {
+	for {
+		before, rest, found := strings.Cut(object, "{")
+		name, after, _ := strings.Cut(rest, "}")
+		if !found {
+			return object
+		}
+		value := r.PathValue(name)
+		if name == "id" {
+			value = shortID(value)
+		}
+		object = before + strings.NewReplacer("{", "", "}", "").Replace(value) + after
+	}
+}
+
+// detailOf says what of a run a request is about.
+func detailOf(ask v1.Ask) string {
+	switch {
+	case ask.Stage != "":
+		return "stage " + ask.Stage
+	case ask.Host != "":
+		return "host " + ask.Host
+	case ask.Now:
+		return "now"
+	}
+	return ""
+}
+
+func runObject(r v1.Run) string { return "run/" + strconv.FormatUint(r.ID, 10) }
+
+// heldWriter holds an answer back until release.
+type heldWriter struct {
+	http.ResponseWriter
+	status int
+	body   bytes.Buffer
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *heldWriter) WriteHeader(status int) { w.status = status }
+
+// Write implements http.ResponseWriter.
+func (w *heldWriter) Write(part []byte) (int, error) { return w.body.Write(part) }
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *heldWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// release sends the answer.
+func (w *heldWriter) release() {
+	w.ResponseWriter.WriteHeader(w.status)
+	if w.body.Len() > 0 {
+		_, _ = w.ResponseWriter.Write(w.body.Bytes()) // Whoever asked is gone, or gets it.
+	}
+}
+
+// discard drops the answer, for another one to be sent.
+func (w *heldWriter) discard() {
+	for _, name := range []string{"ETag", "Location", "Content-Type"} {
+		w.Header().Del(name)
+	}
+}
+
+// A sender has records of maxRefused requests that were refused in each refusedEach.
+const maxRefused, refusedEach = 20, time.Hour
+
+// refusals counts refused requests by their senders.
+type refusals struct {
+	mu     sync.Mutex
+	counts map[string]*refused
+}
+
+type refused struct {
+	begun         time.Time
+	kept, omitted int
+}
+
+// keep reports whether one more has a record, and how many before it have none.
+func (f *refusals) keep(sender string, now time.Time) (keep bool, omitted int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.counts == nil || len(f.counts) > maxPlaces {
+		f.counts = map[string]*refused{}
+	}
+	r := f.counts[sender]
+	if r == nil {
+		r = &refused{begun: now}
+		f.counts[sender] = r
+	}
+	if since := now.Sub(r.begun); since >= refusedEach || since < 0 { // The clock may have been set back.
+		r.begun, r.kept = now, 0
+	}
+	if r.kept >= maxRefused {
+		r.omitted++
+		return false, 0
+	}
+	omitted, r.omitted = r.omitted, 0
+	r.kept++
+	return true, omitted
+}
+
+// getAudit lists records of an audit log.
+func (s *server) getAudit(c *call) error {
+	if s.Audit == nil {
+		return problem(http.StatusNotFound, "", "", "this site keeps no audit log")
+	}
+	filter, err := readAuditFilter(c)
+	if err != nil {
+		return err
+	}
+	read, err := s.Audit.Read(c.tenant, filter)
+	if err != nil {
+		return err
+	}
+	return s.sendFields(c, read)
+}
+
+// readAuditFilter parses the filter in the query. An empty parameter is an error.
+func readAuditFilter(c *call) (v1.AuditFilter, error) {
+	for _, name := range []string{"by", "object"} {
+		if c.query.Has(name) && c.query.Get(name) == "" {
+			return v1.AuditFilter{}, badRequest(name, "", "it is empty; give a value or omit it")
+		}
+	}
+	filter := v1.AuditFilter{By: c.query.Get("by"), Object: c.query.Get("object")}
+	var err error
+	if filter.Since, err = instant(c, "since"); err != nil {
+		return v1.AuditFilter{}, err
+	}
+	if filter.Until, err = instant(c, "until"); err != nil {
+		return v1.AuditFilter{}, err
+	}
+	if text := c.query.Get("after"); c.query.Has("after") {
+		after, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return v1.AuditFilter{}, badRequest("after", text, "is not the number of a record; use the seq of one, or 0")
+		}
+		filter.After = &after
+	}
+	if text := c.query.Get("limit"); c.query.Has("limit") {
+		if filter.Limit, err = strconv.Atoi(text); err != nil || filter.Limit < 1 {
+			return v1.AuditFilter{}, badRequest("limit", text, "is not a number of records; use 1 to "+strconv.Itoa(v1.MaxAudit))
+		}
+	}
+	if wrong := filter.Validate(); len(wrong) > 0 {
+		return v1.AuditFilter{}, wrong
+	}
+	return filter, nil
+}
