@@ -62,18 +62,18 @@ type Controller interface {
 
 // Store is the part of the store that the API uses.
 type Store interface {
-	Config(ctx context.Context, tenant string) (v1.OSUpgrade, store.Revision, error)
-	PutConfig(ctx context.Context, tenant string, config v1.OSUpgrade, base store.Revision) (store.Revision, error)
+	Config(ctx context.Context, tenant string) (v1.Kept[v1.OSUpgrade], store.Revision, error)
+	PutConfig(ctx context.Context, tenant string, config v1.Kept[v1.OSUpgrade], base store.Revision) (store.Revision, error)
 	DeleteConfig(ctx context.Context, tenant string, base store.Revision) (store.Revision, error)
-	Rollout(ctx context.Context, tenant string) (v1.Rollout, store.Revision, error)
-	PutRollout(ctx context.Context, tenant string, rollout v1.Rollout, base store.Revision) (store.Revision, error)
+	Rollout(ctx context.Context, tenant string) (v1.Kept[v1.Rollout], store.Revision, error)
+	PutRollout(ctx context.Context, tenant string, rollout v1.Kept[v1.Rollout], base store.Revision) (store.Revision, error)
 	DeleteRollout(ctx context.Context, tenant string, base store.Revision) (store.Revision, error)
-	Calendar(ctx context.Context, tenant, name string) (v1.Calendar, store.Revision, error)
+	Calendar(ctx context.Context, tenant, name string) (v1.Kept[v1.Calendar], store.Revision, error)
 	Calendars(ctx context.Context, tenant string) ([]store.NamedCalendar, error)
 	// RoomForCalendar returns store.ErrFull if the tenant may have no further
 	// calendar.
 	RoomForCalendar(ctx context.Context, tenant string) error
-	PutCalendar(ctx context.Context, tenant, name string, calendar v1.Calendar, base store.Revision) (store.Revision, error)
+	PutCalendar(ctx context.Context, tenant, name string, calendar v1.Kept[v1.Calendar], base store.Revision) (store.Revision, error)
 	DeleteCalendar(ctx context.Context, tenant, name string, base store.Revision) (store.Revision, error)
 }
 

@@ -151,6 +151,7 @@ func TestConfigObject(t *testing.T) {
 	if second == first {
 		t.Error("a write did not change the ETag")
 	}
+	c.want(c.call("GET", statePath+"?fields=config-etag", ""), 200, fmt.Sprintf(`{"config-etag":%q}`, second)) // AV-33
 	c.want(c.call("PATCH", configPath, `{"maintenance-windows":[]}`, "If-Match", first), 412, "")
 	c.want(c.call("PATCH", configPath, `{"maintenance-windows":[]}`, "If-Match", second), 204, "")
 	c.want(c.call("GET", configPath, ""), 200, `{"worker-applications":[{"name":"os-upgrade-simulated"}],"maintenance-windows":[]}`)
@@ -158,6 +159,7 @@ func TestConfigObject(t *testing.T) {
 	c.want(c.call("DELETE", configPath+"?validate=true", ""), 204, "")
 	c.want(c.call("DELETE", configPath, ""), 204, "")
 	c.want(c.call("GET", configPath, "", "If-None-Match", "*"), 404, "")
+	c.want(c.call("GET", statePath+"?fields=config-etag", ""), 200, "{}")
 	again := c.want(c.call("PUT", configPath, body), 201, "")
 	if tag := again.header.Get("ETag"); tag == first || tag == second {
 		t.Errorf("the ETag %q of an earlier life comes again", tag)

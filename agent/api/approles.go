@@ -46,18 +46,18 @@ func (s *server) approle(c *call) (*object[v1.Approle], error) {
 	name := c.PathValue("name")
 	return &object[v1.Approle]{
 		server: s, noun: "approle " + name, immediate: true,
-		read: func(_ context.Context, tenant string) (v1.Approle, store.Revision, error) {
+		read: func(_ context.Context, tenant string) (v1.Kept[v1.Approle], store.Revision, error) {
 			role, err := s.Logins.Approles.Get(tenant, name)
-			return shownApprole(role), revisionOf(role.Revision), kept(err)
+			return v1.Kept[v1.Approle]{Value: shownApprole(role)}, revisionOf(role.Revision), kept(err)
 		},
-		put: func(_ context.Context, tenant string, value v1.Approle, base store.Revision) (store.Revision, error) {
-			role, err := s.Logins.Approles.Write(approleOf(tenant, name, value), principal.IfRevision(base.Number), time.Now())
+		put: func(_ context.Context, tenant string, value v1.Kept[v1.Approle], base store.Revision) (store.Revision, error) {
+			role, err := s.Logins.Approles.Write(approleOf(tenant, name, value.Value), principal.IfRevision(base.Number), time.Now())
 			return revisionOf(role.Revision), kept(err)
 		},
 		remove: func(_ context.Context, tenant string, base store.Revision) (store.Revision, error) {
 			return store.Revision{}, kept(s.Logins.RemoveApprole(principal.KeyOf(tenant, name), principal.IfRevision(base.Number)))
 		},
-		decode: v1.DecodeApprole, patch: v1.MergeApprole, canonical: func(a v1.Approle) v1.Approle { return a }, recorded: func(a v1.Approle) v1.Approle { return a },
+		form: v1.ApproleForm, recorded: func(a v1.Approle) v1.Approle { return a },
 		permitted: func(_ stored[v1.Approle], next v1.Approle) error {
 			if err := named(c, next.Name); err != nil {
 				return err

@@ -17,7 +17,7 @@ import (
 type calendarStore struct {
 	memory
 
-	calendars map[string]v1.Calendar
+	calendars map[string]v1.Kept[v1.Calendar]
 	revisions map[string]store.Revision
 	last      uint64
 	seenOnes  []uint64
@@ -25,20 +25,20 @@ type calendarStore struct {
 }
 
 func newCalendarStore() *calendarStore {
-	return &calendarStore{calendars: map[string]v1.Calendar{}, revisions: map[string]store.Revision{}, most: 3}
+	return &calendarStore{calendars: map[string]v1.Kept[v1.Calendar]{}, revisions: map[string]store.Revision{}, most: 3}
 }
 
-func (s *calendarStore) Calendar(_ context.Context, _, name string) (v1.Calendar, store.Revision, error) {
+func (s *calendarStore) Calendar(_ context.Context, _, name string) (v1.Kept[v1.Calendar], store.Revision, error) {
 	if c, ok := s.calendars[name]; ok {
 		return c, s.revisions[name], nil
 	}
-	return v1.Calendar{}, store.Revision{}, store.ErrNotFound
+	return v1.Kept[v1.Calendar]{}, store.Revision{}, store.ErrNotFound
 }
 
 func (s *calendarStore) Calendars(context.Context, string) ([]store.NamedCalendar, error) {
 	var all []store.NamedCalendar
 	for _, name := range slices.Sorted(maps.Keys(s.calendars)) {
-		all = append(all, store.NamedCalendar{Name: name, Calendar: s.calendars[name], Revision: s.revisions[name]})
+		all = append(all, store.NamedCalendar{Name: name, Calendar: s.calendars[name].Value, Revision: s.revisions[name]})
 	}
 	return all, nil
 }
@@ -55,7 +55,7 @@ func (s *calendarStore) next() store.Revision {
 	return store.Revision{Bucket: 1, Number: s.last}
 }
 
-func (s *calendarStore) PutCalendar(_ context.Context, _, name string, c v1.Calendar, base store.Revision) (store.Revision, error) {
+func (s *calendarStore) PutCalendar(_ context.Context, _, name string, c v1.Kept[v1.Calendar], base store.Revision) (store.Revision, error) {
 	if s.revisions[name] != base {
 		return store.Revision{}, store.ErrConflict
 	}
@@ -116,7 +116,19 @@ func TestCalendarObject(t *testing.T) {
 	s.want("GET", calendarsPath+"?content=true", "", 200, `"etag":"\"1-30\"","calendar":{"kind":"allow","ics":"BEGIN:VCALENDAR\r\n`)
 	s.want("GET", calendarsPath+"?content=all", "", 400, "content")
 	s.want("GET", calendarsPath+"?limit=3", "", 400, "limit")
-	s.want("POST", calendarsPath, "", 405, "use GET")
+
+	const monday = `{"name":"monday","kind":"freeze","events":[{"start":"2026-11-23","all-day":true}]}`
+	s.want("POST", calendarsPath, `{"name":"Monday","kind":"allow"}`, 400, `name: \"Monday\" is not the name of a calendar`)
+	s.want("POST", calendarsPath+"?validate=true", monday, 204, "")
+	posted := s.want("POST", calendarsPath, monday, 201, "")
+	if posted.Get("Location") != calendarsPath+"/monday" || posted.Get("ETag") == "" {
+		t.Errorf("created with %v", posted)
+	}
+	s.want("POST", calendarsPath, monday, 409, "has the calendar monday already; replace it with PUT "+calendarsPath+"/monday")
+	s.want("POST", calendarsPath+"?validate=true", monday, 409, "already")
+	s.want("POST", calendarsPath, strings.Replace(monday, "monday", "sunday", 1), 400, "there are too many")
+	s.want("DELETE", calendarsPath+"/monday", "", 204, "")
+	s.want("PUT", calendarsPath, "", 405, "use GET, HEAD, POST")
 
 	s.want("DELETE", xmas, "", 412, "", "If-Match", first)
 	s.want("DELETE", xmas+"?force=true", "", 400, "force")
@@ -126,7 +138,7 @@ func TestCalendarObject(t *testing.T) {
 	s.want("GET", xmas, "", 404, "")
 	s.want("PUT", xmas, body, 412, "so If-Match cannot match", "If-Match", "*")
 	// The last is the deletion's own revision.
-	if want := []uint64{10, 20, 30, 40}; !slices.Equal(m.seenOnes, want) {
+	if want := []uint64{10, 20, 30, 40, 50, 60}; !slices.Equal(m.seenOnes, want) {
 		t.Errorf("the controller was waited for to see %v; want %v", m.seenOnes, want)
 	}
 }

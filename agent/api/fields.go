@@ -83,12 +83,17 @@ func (p *fieldsParser) skip(prefix string) bool {
 // sendFields sends a value, restricted to the fields selected by the request
 // (AV-9).
 func (s *server) sendFields(c *call, value any) error {
+	return s.sendFieldsOf(c, reflect.TypeOf(value), value)
+}
+
+// sendFieldsOf is sendFields for a value whose fields are those of a type.
+func (s *server) sendFieldsOf(c *call, t reflect.Type, value any) error {
 	if c.query.Has("fields") {
 		wanted, err := parseFields(c.query.Get("fields"))
 		if err != nil {
 			return err
 		}
-		if value, err = wanted.of(value); err != nil {
+		if value, err = wanted.of(t, value); err != nil {
 			return err
 		}
 	}
@@ -114,10 +119,10 @@ func sendList[T any](s *server, c *call, list []T, key func(T) string) error {
 	return nil
 }
 
-// of restricts a value of the API's types to the selected fields. A field that the
+// of restricts a value to the selected fields of its type. A field that the
 // type does not have is an error; a field that this value does not have is omitted.
-func (f fields) of(value any) (any, error) {
-	if err := f.check(reflect.TypeOf(value)); err != nil {
+func (f fields) of(t reflect.Type, value any) (any, error) {
+	if err := f.check(t); err != nil {
 		return nil, err
 	}
 	body, err := json.Marshal(value)

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -21,8 +20,8 @@ const maxChanges = 1000
 // An operation on the entry of a list names it by its index. A concurrent write may have
 // made that of another entry, so such a patch names the revision that it is based on, or
 // tests what it changes.
-func (o *object[T]) changed(c *call, now T, body []byte) (T, error) {
-	var none T
+func (o *object[T]) changed(c *call, now v1.Kept[T], body []byte, keep bool) (v1.Kept[T], error) {
+	var none v1.Kept[T]
 	patch, err := jsonpatch.DecodePatch(body)
 	if err != nil {
 		return none, problem(http.StatusBadRequest, "", "", "cannot read the JSON Patch: %v; write a list of operations (RFC 6902)", err)
@@ -34,7 +33,7 @@ func (o *object[T]) changed(c *call, now T, body []byte) (T, error) {
 		return none, problem(http.StatusPreconditionRequired, "path", path,
 			"path: %q names an entry by its index, which another write may move; send If-Match with the ETag of the object, or a test operation first", path)
 	}
-	text, err := json.Marshal(now)
+	text, err := o.form.Text(now, keep)
 	if err != nil {
 		return none, err
 	}
@@ -47,7 +46,7 @@ func (o *object[T]) changed(c *call, now T, body []byte) (T, error) {
 	case len(result) > v1.MaxBody:
 		return none, problem(http.StatusBadRequest, "", "", "the JSON Patch makes the %s longer than %d bytes", o.noun, v1.MaxBody)
 	}
-	return o.decode("application/json", result)
+	return o.form.Decode(now, "application/json", result, keep)
 }
 
 // indexed returns the path of the first operation that changes an entry of a list by its

@@ -95,18 +95,18 @@ func (s *server) user(c *call) (*object[v1.User], error) {
 	name := c.PathValue("name")
 	return &object[v1.User]{
 		server: s, noun: "user " + name, immediate: true,
-		read: func(_ context.Context, tenant string) (v1.User, store.Revision, error) {
+		read: func(_ context.Context, tenant string) (v1.Kept[v1.User], store.Revision, error) {
 			user, err := s.Logins.Users.Get(tenant, name)
-			return shownUser(user), revisionOf(user.Revision), kept(err)
+			return v1.Kept[v1.User]{Value: shownUser(user)}, revisionOf(user.Revision), kept(err)
 		},
-		put: func(ctx context.Context, tenant string, value v1.User, base store.Revision) (store.Revision, error) {
-			user, err := s.Logins.WriteUser(ctx, userOf(tenant, name, value), value.Password, principal.IfRevision(base.Number), time.Now())
+		put: func(ctx context.Context, tenant string, value v1.Kept[v1.User], base store.Revision) (store.Revision, error) {
+			user, err := s.Logins.WriteUser(ctx, userOf(tenant, name, value.Value), value.Value.Password, principal.IfRevision(base.Number), time.Now())
 			return revisionOf(user.Revision), kept(err)
 		},
 		remove: func(_ context.Context, tenant string, base store.Revision) (store.Revision, error) {
 			return store.Revision{}, kept(s.Logins.RemoveUser(principal.KeyOf(tenant, name), principal.IfRevision(base.Number)))
 		},
-		decode: v1.DecodeUser, patch: v1.MergeUser, canonical: func(u v1.User) v1.User { return u }, recorded: recordedUser,
+		form: v1.UserForm, recorded: recordedUser,
 		permitted: func(now stored[v1.User], next v1.User) error {
 			if err := named(c, next.Name); err != nil {
 				return err
@@ -223,7 +223,7 @@ func existing(err error, noun, name string) error {
 func (s *server) created(c *call, noun, name string, revision uint64, shown any) {
 	c.audit.Object, c.audit.After = noun+"/"+name, recordedRevision(revisionOf(revision))
 	s.Log.Info(noun+" made", "tenant", c.tenant, "by", c.who.Name, "name", name)
-	c.w.Header().Set("ETag", etag(revisionOf(revision)))
+	c.w.Header().Set("ETag", revisionOf(revision).ETag())
 	c.w.Header().Set("Location", c.URL.Path+"/"+name)
 	s.send(c.w, c.Request, http.StatusCreated, shown)
 }

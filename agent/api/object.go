@@ -5,6 +5,7 @@ import (
 	"errors"
 	"mime"
 	"net/http"
+	"reflect"
 	"strings"
 	"time"
 
@@ -23,15 +24,12 @@ type object[T any] struct {
 	// noun names the object for people.
 	noun string
 
-	read func(ctx context.Context, tenant string) (T, store.Revision, error)
-	put  func(ctx context.Context, tenant string, value T, base store.Revision) (store.Revision, error)
+	read func(ctx context.Context, tenant string) (v1.Kept[T], store.Revision, error)
+	put  func(ctx context.Context, tenant string, value v1.Kept[T], base store.Revision) (store.Revision, error)
 	// remove returns the revision of the deletion.
 	remove func(ctx context.Context, tenant string, base store.Revision) (store.Revision, error)
 
-	decode func(contentType string, body []byte) (T, error)
-	// patch merges the body of a PATCH.
-	patch     func(now T, contentType string, body []byte) (T, error)
-	canonical func(T) T
+	form v1.Form[T]
 	// recorded returns what of a value an audit record shows, without any secret; nil means
 	// that it shows nothing.
 	recorded func(T) T
@@ -49,14 +47,14 @@ type object[T any] struct {
 
 // stored is a tenant's object in the store.
 type stored[T any] struct {
-	value    T
+	value    v1.Kept[T]
 	revision store.Revision
 	exists   bool
 	// damaged is why the value of an existing object cannot be read.
 	damaged error
 }
 
-func (st stored[T]) tag() string { return etag(st.revision) }
+func (st stored[T]) tag() string { return st.revision.ETag() }
 
 // only returns the object of a kind of which a tenant has one.
 func only[T any](of func(*server) *object[T]) func(*server, *call) (*object[T], error) {
@@ -123,25 +121,27 @@ func (o *object[T]) answerGet(c *call) error {
 		return o.unreadable(now)
 	}
 	c.w.Header().Set("ETag", now.tag())
-	return o.server.sendFields(c, now.value)
+	return o.server.sendFieldsOf(c, reflect.TypeFor[T](), now.value)
 }
 
 // answerPut handles PUT: 201 if the object is new, 204 if replaced (AV-3).
 func (o *object[T]) answerPut(c *call) error {
-	return o.write(c, func(body []byte, _ stored[T]) (T, error) {
-		return o.decode(c.Header.Get("Content-Type"), body)
+	return o.write(c, func(body []byte, now stored[T]) (v1.Kept[T], error) {
+		return o.form.Decode(now.value, c.Header.Get("Content-Type"), body, c.has(unknownMembers))
 	})
 }
 
 // answerPatch handles PATCH (AV-4): a merge (RFC 7396) or, by its content type, a list of
 // changes (RFC 6902). Errors of the body are reported even if there is no object.
 func (o *object[T]) answerPatch(c *call) error {
-	patch, contentType := o.patch, c.Header.Get("Content-Type")
+	patch, contentType := o.form.Merge, c.Header.Get("Content-Type")
 	if media, _, err := mime.ParseMediaType(contentType); err == nil && media == v1.JSONPatch {
-		patch = func(now T, _ string, body []byte) (T, error) { return o.changed(c, now, body) }
+		patch = func(now v1.Kept[T], _ string, body []byte, keep bool) (v1.Kept[T], error) {
+			return o.changed(c, now, body, keep)
+		}
 	}
-	return o.write(c, func(body []byte, now stored[T]) (T, error) {
-		merged, err := patch(now.value, contentType, body)
+	return o.write(c, func(body []byte, now stored[T]) (v1.Kept[T], error) {
+		merged, err := patch(now.value, contentType, body, c.has(unknownMembers))
 		unfit, isAnswer := errors.AsType[*answer](err)
 		switch {
 		case !now.exists && (err == nil || isAnswer && unfit.status == http.StatusConflict):
@@ -155,7 +155,7 @@ func (o *object[T]) answerPatch(c *call) error {
 
 // write stores the result of next in canonical form (AV-16). The write is based on
 // the revision that next got (design.md 5, invariant 6).
-func (o *object[T]) write(c *call, next func(body []byte, now stored[T]) (T, error)) error {
+func (o *object[T]) write(c *call, next func(body []byte, now stored[T]) (v1.Kept[T], error)) error {
 	body, err := c.body()
 	if err != nil {
 		return err
@@ -178,7 +178,7 @@ func (o *object[T]) write(c *call, next func(body []byte, now stored[T]) (T, err
 			}
 		}
 		if o.permitted != nil {
-			if err := o.permitted(now, value); err != nil {
+			if err := o.permitted(now, value.Value); err != nil {
 				return err
 			}
 		}
@@ -186,16 +186,16 @@ func (o *object[T]) write(c *call, next func(body []byte, now stored[T]) (T, err
 			c.w.WriteHeader(http.StatusNoContent)
 			return nil
 		}
-		revision, err := o.put(c.Context(), c.tenant, o.canonical(value), now.revision)
+		revision, err := o.put(c.Context(), c.tenant, value, now.revision)
 		if errors.Is(err, store.ErrConflict) && !conditional(c.Header) && try < maxTries {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		o.audit(c, now, revision, &value)
+		o.audit(c, now, revision, &value.Value)
 		o.takeEffect(c, revision.Number)
-		o.written(c, now.exists, revision)
+		o.written(c, c.URL.Path, now.exists, revision)
 		return nil
 	}
 }
@@ -208,7 +208,7 @@ func (o *object[T]) audit(c *call, before stored[T], after store.Revision, value
 	var old *T
 	c.audit.Before, c.audit.After = recordedRevision(before.revision), recordedRevision(after)
 	if before.exists && before.damaged == nil {
-		old = &before.value
+		old = &before.value.Value
 	}
 	if o.recorded != nil {
 		c.audit.Diff = intent.Diff(old, value, o.recorded)
@@ -239,14 +239,47 @@ func (o *object[T]) takeEffect(c *call, number uint64) {
 	}
 }
 
-func (o *object[T]) written(c *call, existed bool, revision store.Revision) {
+// create stores an object that must not be there yet.
+func (o *object[T]) create(c *call, path string, value v1.Kept[T]) error {
+	now, err := o.stored(c.Context(), c.tenant)
+	if err == nil && now.exists {
+		return o.exists(c, path)
+	}
+	if err == nil && o.room != nil {
+		err = o.room(c.Context(), c.tenant)
+	}
+	if err != nil {
+		return err
+	}
+	if c.has("validate") {
+		c.w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	revision, err := o.put(c.Context(), c.tenant, value, now.revision)
+	if errors.Is(err, store.ErrConflict) {
+		return o.exists(c, path)
+	} else if err != nil {
+		return err
+	}
+	o.audit(c, now, revision, &value.Value)
+	o.takeEffect(c, revision.Number)
+	o.written(c, path, false, revision)
+	return nil
+}
+
+func (o *object[T]) exists(c *call, path string) error {
+	return problem(http.StatusConflict, "name", "", "tenant %q has the %s already; replace it with PUT %s", c.tenant, o.noun, path)
+}
+
+// written answers a write of the object at a path.
+func (o *object[T]) written(c *call, path string, existed bool, revision store.Revision) {
 	o.server.Log.Info(o.noun+" written", "tenant", c.tenant, "by", c.who.Name, "revision", revision.String())
-	c.w.Header().Set("ETag", etag(revision))
+	c.w.Header().Set("ETag", revision.ETag())
 	if existed {
 		c.w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	c.w.Header().Set("Location", c.URL.Path)
+	c.w.Header().Set("Location", path)
 	c.w.WriteHeader(http.StatusCreated)
 }
 
@@ -284,9 +317,6 @@ func (o *object[T]) deletable(c *call, force bool) (stored[T], error) {
 	}
 	return now, o.inUse(c.Context(), c.controller)
 }
-
-// etag is the strong entity tag of a revision.
-func etag(r store.Revision) string { return `"` + r.String() + `"` }
 
 // precondition evaluates If-Match and If-None-Match (RFC 9110 13.2.2). It returns
 // 0 if the request proceeds, else 304 or 412.

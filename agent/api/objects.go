@@ -15,7 +15,7 @@ func (s *server) configs() *object[v1.OSUpgrade] {
 	return &object[v1.OSUpgrade]{
 		server: s, noun: "os-upgrade configuration",
 		read: s.Store.Config, put: s.Store.PutConfig, remove: s.Store.DeleteConfig,
-		decode: v1.DecodeOSUpgrade, patch: v1.MergeOSUpgrade, canonical: v1.OSUpgrade.Canonical, recorded: v1.OSUpgrade.Canonical,
+		form: v1.OSUpgradeForm, recorded: v1.OSUpgrade.Canonical,
 		inUse: refuseDuringRun,
 	}
 }
@@ -35,7 +35,7 @@ func (s *server) rollouts() *object[v1.Rollout] {
 	return &object[v1.Rollout]{
 		server: s, noun: "rollout",
 		read: s.Store.Rollout, put: s.Store.PutRollout, remove: s.Store.DeleteRollout,
-		decode: v1.DecodeRollout, patch: v1.MergeRollout, canonical: v1.Rollout.Canonical, recorded: v1.Rollout.Canonical,
+		form: v1.RolloutForm, recorded: v1.Rollout.Canonical,
 	}
 }
 
@@ -48,18 +48,37 @@ func (s *server) calendar(c *call) (*object[v1.Calendar], error) {
 	}
 	return &object[v1.Calendar]{
 		server: s, noun: "calendar " + name,
-		read: func(ctx context.Context, tenant string) (v1.Calendar, store.Revision, error) {
+		read: func(ctx context.Context, tenant string) (v1.Kept[v1.Calendar], store.Revision, error) {
 			return s.Store.Calendar(ctx, tenant, name)
 		},
-		put: func(ctx context.Context, tenant string, value v1.Calendar, base store.Revision) (store.Revision, error) {
+		put: func(ctx context.Context, tenant string, value v1.Kept[v1.Calendar], base store.Revision) (store.Revision, error) {
 			return s.Store.PutCalendar(ctx, tenant, name, value, base)
 		},
 		remove: func(ctx context.Context, tenant string, base store.Revision) (store.Revision, error) {
 			return s.Store.DeleteCalendar(ctx, tenant, name, base)
 		},
-		decode: v1.DecodeCalendar, patch: v1.MergeCalendar, canonical: v1.Calendar.Canonical, recorded: v1.Calendar.Canonical,
+		form: v1.CalendarForm, recorded: v1.Calendar.Canonical,
 		room: s.Store.RoomForCalendar,
 	}, nil
+}
+
+// postCalendar creates the calendar whose name is in the body.
+func (s *server) postCalendar(c *call) error {
+	body, err := c.body()
+	if err != nil {
+		return err
+	}
+	name, value, err := v1.DecodeNewCalendar(c.Header.Get("Content-Type"), body, c.has(unknownMembers))
+	if err != nil {
+		return err
+	}
+	c.SetPathValue("name", name)
+	c.audit.Object = "calendar/" + name
+	o, err := s.calendar(c)
+	if err != nil {
+		return err
+	}
+	return o.create(c, c.URL.Path+"/"+name, value)
 }
 
 // getCalendars lists the tenant's calendars by name, with content=true also their
@@ -71,7 +90,7 @@ func (s *server) getCalendars(c *call) error {
 	}
 	list := make([]v1.CalendarInfo, len(all))
 	for i, named := range all {
-		list[i] = named.Calendar.Info(named.Name, etag(named.Revision))
+		list[i] = named.Calendar.Info(named.Name, named.Revision.ETag())
 		if c.has("content") {
 			list[i].Calendar = &all[i].Calendar
 		}

@@ -320,6 +320,7 @@ as this page, and the tests of the API check each request and each answer agains
 - Send ` + "`" + `Authorization: Bearer TOKEN` + "`" + `.
 - Bodies are JSON or YAML in both directions, by ` + "`" + `Content-Type` + "`" + ` and ` + "`" + `Accept` + "`" + `; JSON is the default.
 - A failure is ` + "`" + `{"errors": [{"error-message": "...", "error-info": {"field": "...", "value": "..."}}]}` + "`" + `. A query parameter or a member that is not known is refused.
+- A client that is newer than the site writes with ` + "`" + `unknown=keep` + "`" + `: members that the site does not know are stored and returned, and mean nothing. They stay when somebody else writes the object.
 - Answers are compressed for a client that takes gzip. ` + "`" + `X-Request-Id` + "`" + ` is in each answer and in the log of the site; a client may send its own. Over TLS there is HTTP/2.
 - A list has ` + "`" + `keys=true` + "`" + ` for its keys and ` + "`" + `count=true` + "`" + ` for its length alone.
 - ` + "`" + `OPTIONS` + "`" + ` tells the methods of a path, and ` + "`" + `HEAD` + "`" + ` is there where ` + "`" + `GET` + "`" + ` is.

@@ -24,7 +24,7 @@ type memory struct {
 	broken
 
 	mu      sync.Mutex
-	rollout *v1.Rollout
+	rollout *v1.Kept[v1.Rollout]
 	number  uint64
 	// between is called once between a read and the write that follows it.
 	between func()
@@ -38,7 +38,7 @@ type memory struct {
 
 func (m *memory) revision() store.Revision { return store.Revision{Bucket: 1, Number: m.number} }
 
-func (m *memory) Rollout(context.Context, string) (v1.Rollout, store.Revision, error) {
+func (m *memory) Rollout(context.Context, string) (v1.Kept[v1.Rollout], store.Revision, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if between := m.between; between != nil {
@@ -46,12 +46,12 @@ func (m *memory) Rollout(context.Context, string) (v1.Rollout, store.Revision, e
 		defer between()
 	}
 	if m.rollout == nil {
-		return v1.Rollout{}, store.Revision{}, store.ErrNotFound
+		return v1.Kept[v1.Rollout]{}, store.Revision{}, store.ErrNotFound
 	}
 	return *m.rollout, m.revision(), nil
 }
 
-func (m *memory) PutRollout(_ context.Context, _ string, r v1.Rollout, base store.Revision) (store.Revision, error) {
+func (m *memory) PutRollout(_ context.Context, _ string, r v1.Kept[v1.Rollout], base store.Revision) (store.Revision, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.rollout == nil && base != (store.Revision{}) || m.rollout != nil && base != m.revision() {
@@ -211,18 +211,20 @@ func TestWrongRolloutIsNotStored(t *testing.T) {
 // somebody else writes meanwhile (design.md 5, invariant 6).
 func TestPatchIsBasedOnWhatItMerges(t *testing.T) {
 	t.Parallel()
-	m := &memory{rollout: &v1.Rollout{Splay: "1h"}, number: 1}
+	m := &memory{rollout: &v1.Kept[v1.Rollout]{Value: v1.Rollout{Splay: "1h"}}, number: 1}
 	s := serve(t, m, access.Writes)
-	meanwhile := func() { m.rollout, m.number = &v1.Rollout{Splay: "1h", Reserve: "5m"}, m.number+1 }
+	meanwhile := func() {
+		m.rollout, m.number = &v1.Kept[v1.Rollout]{Value: v1.Rollout{Splay: "1h", Reserve: "5m"}}, m.number+1
+	}
 	m.between = meanwhile
 	s.want("PATCH", rolloutPath, `{"splay":"2h"}`, 204, "")
-	if m.rollout.Splay != "2h" || m.rollout.Reserve != "5m" {
+	if m.rollout.Value.Splay != "2h" || m.rollout.Value.Reserve != "5m" {
 		t.Errorf("merged into %+v", m.rollout)
 	}
-	tag := etag(m.revision())
+	tag := m.revision().ETag()
 	m.between = meanwhile
 	s.want("PATCH", rolloutPath, `{"splay":"3h"}`, 412, "changed in the meantime", "If-Match", tag)
-	if m.rollout.Splay == "3h" {
+	if m.rollout.Value.Splay == "3h" {
 		t.Error("written on a revision that the request did not name")
 	}
 }

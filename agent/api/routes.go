@@ -47,7 +47,9 @@ var (
 		about: "The name of the site that is asked. A site answers for itself alone.",
 	}
 	validateParameter = flag("validate", "Check the request and change nothing.")
-	ifMatch           = parameter{
+	unknownParameter  = oneOf(unknownMembers, "What becomes of members that the site does not know: they are refused, or with keep stored and returned, and mean nothing. "+
+		"They stay when the object is written without keep. An entry of a list keeps them while it has the same name, or is the same.", "keep")
+	ifMatch = parameter{
 		name: "If-Match", schema: schema{"type": "string"},
 		about: "The ETag of the revision that the request is based on. The request fails with 412 when the object has another one.",
 	}
@@ -56,6 +58,9 @@ var (
 		about: "* creates the object only if there is none. With GET, an ETag answers 304 while the object still has it.",
 	}
 )
+
+// unknownMembers is the query parameter that says what becomes of unknown members.
+const unknownMembers = "unknown"
 
 // instantParameter is a query parameter with a time.
 func instantParameter(name, about string) parameter {
@@ -88,9 +93,9 @@ func ok(about string, body any) []response {
 // routes returns the table of all operations.
 func routes() []route {
 	return slices.Concat(
-		objectRoutes(objectPath{path: configPath, noun: "os-upgrade configuration", key: "config", inUse: true}, only((*server).configs)),
-		objectRoutes(objectPath{path: configPath + "/rollout", noun: "rollout", key: "rollout"}, only((*server).rollouts)),
-		objectRoutes(objectPath{path: configPath + "/calendars/{name}", noun: "calendar", key: "calendar/{name}", several: true}, (*server).calendar),
+		objectRoutes(objectPath{path: configPath, noun: "os-upgrade configuration", key: "config", inUse: true, keeps: true}, only((*server).configs)),
+		objectRoutes(objectPath{path: configPath + "/rollout", noun: "rollout", key: "rollout", keeps: true}, only((*server).rollouts)),
+		objectRoutes(objectPath{path: configPath + "/calendars/{name}", noun: "calendar", key: "calendar/{name}", several: true, keeps: true}, (*server).calendar),
 		objectRoutes(objectPath{path: usersPath + "/{name}", noun: "user", key: "user/{name}", group: groupLogins, several: true}, (*server).user),
 		objectRoutes(objectPath{path: approlesPath + "/{name}", noun: "approle", key: "approle/{name}", group: groupLogins, several: true}, (*server).approle),
 		loginRoutes(), configRoutes(), stateRoutes(), runRoutes(), joinRoutes(), tokenRoutes(), auditRoutes(), siteRoutes(), documentRoutes(),
@@ -104,8 +109,9 @@ type objectPath struct {
 	group string
 	// key is what an audit record calls it.
 	key string
-	// inUse tells that a deletion may need force, several that a tenant has many.
-	inUse, several bool
+	// inUse tells that a deletion may need force, several that a tenant has many, keeps
+	// that members which the site does not know can be kept.
+	inUse, several, keeps bool
 }
 
 // objectRoutes are the operations of an object of the configuration.
@@ -134,6 +140,10 @@ func objectRoutes[T any](d objectPath, of func(*server, *call) (*object[T], erro
 		{status: http.StatusNotModified, about: "The object still has the ETag of If-None-Match.", headers: tag},
 	}
 
+	if d.keeps {
+		put.query = append(slices.Clone(put.query), unknownParameter)
+		patch.query = put.query
+	}
 	put.method, put.handle, put.summary = http.MethodPut, answering(of, (*object[T]).answerPut), "Create or replace the "+d.noun
 	put.takes, put.returns = value, append([]response{created}, written...)
 
@@ -155,7 +165,15 @@ func configRoutes() []route {
 		summary: "List the calendars",
 		query:   []parameter{fieldsParameter, flag("content", "Return each calendar with its content.")},
 		returns: ok("The calendars by name.", []v1.CalendarInfo{}),
-	})}
+	}), {
+		method: http.MethodPost, path: configPath + "/calendars", own: true, group: groupConfig, handle: (*server).postCalendar, action: "create", object: "calendar",
+		summary: "Create a calendar", about: "PUT of its path creates or replaces one.",
+		query: []parameter{validateParameter, unknownParameter}, takes: v1.NewCalendar{}, errors: []int{http.StatusConflict},
+		returns: []response{
+			{status: http.StatusCreated, about: "The calendar is created.", headers: map[string]string{"ETag": "The revision of the object.", "Location": "The path of the object."}},
+			{status: http.StatusNoContent, about: "With validate=true: the request is right."},
+		},
+	}}
 }
 
 func stateRoutes() []route {

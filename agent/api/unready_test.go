@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -22,19 +23,19 @@ import (
 // broken is a store and a controller that can do nothing at the moment.
 type broken struct{ err error }
 
-func (b broken) Config(context.Context, string) (v1.OSUpgrade, store.Revision, error) {
-	return v1.OSUpgrade{}, store.Revision{}, b.err
+func (b broken) Config(context.Context, string) (v1.Kept[v1.OSUpgrade], store.Revision, error) {
+	return v1.Kept[v1.OSUpgrade]{}, store.Revision{}, b.err
 }
 
-func (b broken) PutConfig(context.Context, string, v1.OSUpgrade, store.Revision) (store.Revision, error) {
+func (b broken) PutConfig(context.Context, string, v1.Kept[v1.OSUpgrade], store.Revision) (store.Revision, error) {
 	return store.Revision{}, b.err
 }
 
-func (b broken) Rollout(context.Context, string) (v1.Rollout, store.Revision, error) {
-	return v1.Rollout{}, store.Revision{}, b.err
+func (b broken) Rollout(context.Context, string) (v1.Kept[v1.Rollout], store.Revision, error) {
+	return v1.Kept[v1.Rollout]{}, store.Revision{}, b.err
 }
 
-func (b broken) PutRollout(context.Context, string, v1.Rollout, store.Revision) (store.Revision, error) {
+func (b broken) PutRollout(context.Context, string, v1.Kept[v1.Rollout], store.Revision) (store.Revision, error) {
 	return store.Revision{}, b.err
 }
 
@@ -46,13 +47,13 @@ func (b broken) DeleteConfig(context.Context, string, store.Revision) (store.Rev
 	return store.Revision{}, b.err
 }
 
-func (b broken) Calendar(context.Context, string, string) (v1.Calendar, store.Revision, error) {
-	return v1.Calendar{}, store.Revision{}, b.err
+func (b broken) Calendar(context.Context, string, string) (v1.Kept[v1.Calendar], store.Revision, error) {
+	return v1.Kept[v1.Calendar]{}, store.Revision{}, b.err
 }
 
 func (b broken) Calendars(context.Context, string) ([]store.NamedCalendar, error) { return nil, b.err }
 
-func (b broken) PutCalendar(context.Context, string, string, v1.Calendar, store.Revision) (store.Revision, error) {
+func (b broken) PutCalendar(context.Context, string, string, v1.Kept[v1.Calendar], store.Revision) (store.Revision, error) {
 	return store.Revision{}, b.err
 }
 
@@ -128,7 +129,7 @@ func TestUnready(t *testing.T) {
 		Site: "test", Tenants: map[string]Controller{"acme": b}, Store: b, Tokens: tokens,
 		Healthy: func() error { return b.err }, Log: slog.New(slog.DiscardHandler),
 	})
-	bodies := map[string]string{"approve": `{"reason":"r","stage":"s"}`, "release": `{"reason":"r","host":"h01"}`}
+	bodies := map[string]string{"approve": `{"reason":"r","stage":"s"}`, "release": `{"reason":"r","host":"h01"}`, "calendars": `{"name":"x","kind":"freeze"}`}
 	ask := func(method, target string) *httptest.ResponseRecorder {
 		body := cmp.Or(bodies[path.Base(target)], `{"reason":"r"}`)
 		r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
@@ -165,7 +166,7 @@ func FuzzFields(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := wanted.of(v1.State{}); err == nil && len(wanted) == 0 {
+		if _, err := wanted.of(reflect.TypeFor[v1.State](), v1.State{}); err == nil && len(wanted) == 0 {
 			t.Errorf("%q selects nothing", text)
 		}
 	})

@@ -68,7 +68,7 @@ func newRig(t *testing.T) *rig {
 
 func (r *rig) configure(config v1.OSUpgrade) {
 	r.t.Helper()
-	revision, err := r.store.PutConfig(r.t.Context(), "acme", config, store.Revision{})
+	revision, err := r.store.PutConfig(r.t.Context(), "acme", v1.Kept[v1.OSUpgrade]{Value: config}, store.Revision{})
 	if err != nil {
 		r.t.Fatal(err)
 	}

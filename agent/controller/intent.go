@@ -31,6 +31,8 @@ type intent struct {
 	// config is nil when there is none; windows are those in it.
 	config  *v1.OSUpgrade
 	windows []window.Window
+	// configRevision is that of config.
+	configRevision store.Revision
 	// rollout is nil when there is none; effective is it with its defaults.
 	rollout   *v1.Rollout
 	effective v1.Rollout
@@ -99,6 +101,7 @@ func (i *intent) set(seen store.Seen) {
 	err := seen.Err
 	switch seen.Kind {
 	case store.Config:
+		i.configRevision = store.Revision{Bucket: seen.Bucket, Number: seen.Number}
 		if i.config, i.windows = seen.Config, nil; i.config != nil {
 			i.windows, err = i.config.Windows()
 		}

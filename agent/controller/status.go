@@ -27,6 +27,7 @@ func (s *state) status(now time.Time) v1.State {
 	}
 	if s.intent.config != nil {
 		status.OSUpgrade = *s.intent.config
+		status.ConfigETag = s.intent.configRevision.ETag()
 	}
 	if opening, found := s.nextUpgrade(now); found {
 		status.NextUpgradeIn = window.FormatDuration(max(0, opening.Start.Sub(now)))

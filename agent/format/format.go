@@ -19,8 +19,9 @@
 //   - A stored thing without a number was written before the first release, or is
 //     damaged. If its content does not fit its number, it is damaged.
 //   - Within a format a version may add members. A reader ignores members that it
-//     does not know, and drops them when it writes the thing anew. The way back to
-//     an older release is therefore open for as long as the number is the same.
+//     does not know, and drops them when it writes the thing anew; those of a
+//     configuration, rollout or calendar it keeps. The way back to an older release is
+//     therefore open for as long as the number is the same.
 //   - A change raises the number if it adds a member that a reader must not ignore or
 //     drop, removes a member, changes the meaning of one, or adds a value to a member
 //     whose values are known, such as the name of an event.

@@ -92,7 +92,7 @@ func filled(t *testing.T) (stopped, crashed string) {
 	}
 	base := store.Revision{}
 	for i := range 3 {
-		base, err = kept.PutConfig(t.Context(), "acme", config(i), base)
+		base, err = kept.PutConfig(t.Context(), "acme", v1.Kept[v1.OSUpgrade]{Value: config(i)}, base)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +155,7 @@ func inspect(t *testing.T, dir string) (lost string, alarm error) {
 		return "", err
 	}
 	var missing []string
-	if c, _, err := kept.Config(t.Context(), "acme"); err != nil || len(c.WorkerApplications) != 1 || c.WorkerApplications[0].Name != "app-2" {
+	if c, _, err := kept.Config(t.Context(), "acme"); err != nil || len(c.Value.WorkerApplications) != 1 || c.Value.WorkerApplications[0].Name != "app-2" {
 		missing = append(missing, fmt.Sprintf("the configuration is %+v, %v", c, err))
 	}
 	if h, err := kept.Hosts(t.Context(), "acme"); err != nil || len(h) != 1 {

@@ -66,10 +66,10 @@ func newFleet(t *testing.T, dir string) *fleet {
 	f.site = &realSite{dir: dir, hosts: natsd.NewHosts(unwatched{keys}), log: slog.New(&f.alarms)}
 	t.Cleanup(f.close)
 	f.must(f.site.open(t.Context()))
-	_, err = f.site.store.PutConfig(t.Context(), realTenant, v1.OSUpgrade{
+	_, err = f.site.store.PutConfig(t.Context(), realTenant, v1.Kept[v1.OSUpgrade]{Value: v1.OSUpgrade{
 		WorkerApplications: []v1.WorkerApplication{{Name: realApplication}},
 		MaintenanceWindows: []v1.MaintenanceWindow{{DaysOfWeek: "Wednesday", StartTime: "02:00", Timezone: "UTC", Duration: "4h"}},
-	}, store.Revision{})
+	}}, store.Revision{})
 	f.must(err)
 	for n := range realHosts {
 		h, err := newRealHost(f.site, fmt.Sprintf("h%02d", n+1))

@@ -59,7 +59,7 @@ func logOf(t *testing.T, s *Site, tenant string) *jetstream.Log {
 // fill writes something of each kind, and returns the revision of the configuration.
 func fill(t *testing.T, s *Site) (store.Revision, string) {
 	t.Helper()
-	revision, err := s.Store().PutConfig(t.Context(), "acme", v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "appliance"}}}, store.Revision{})
+	revision, err := s.Store().PutConfig(t.Context(), "acme", v1.Kept[v1.OSUpgrade]{Value: v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "appliance"}}}}, store.Revision{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func checkRestored(t *testing.T, dir, before, token string, base store.Revision)
 		t.Errorf("the site is not ready: %v", err)
 	}
 	config, revision, err := s.Store().Config(t.Context(), "acme")
-	if err != nil || len(config.WorkerApplications) != 1 || revision.Number != base.Number {
+	if err != nil || len(config.Value.WorkerApplications) != 1 || revision.Number != base.Number {
 		t.Errorf("the configuration is %+v of %s, %v", config, revision, err)
 	}
 	if _, err := s.Store().PutConfig(t.Context(), "acme", config, base); !errors.Is(err, store.ErrConflict) {
@@ -283,7 +283,7 @@ func TestAcknowledgedWriteIsLost(t *testing.T) {
 	defer closeSite(t, s)
 	base, _ := fill(t, s)
 	for i := range 5 {
-		config := v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: fmt.Sprint("appliance-", i)}}}
+		config := v1.Kept[v1.OSUpgrade]{Value: v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: fmt.Sprint("appliance-", i)}}}}
 		written, err := s.Store().PutConfig(t.Context(), "acme", config, base)
 		if err != nil {
 			t.Fatal(err)
@@ -316,7 +316,7 @@ func TestOlderStore(t *testing.T) {
 	closeSite(t, s)
 	copyTo(t, filepath.Join(dir, "store"), filepath.Join(dir, "old"))
 	s = openTwo(t, dir)
-	second, err := s.Store().PutConfig(t.Context(), "acme", v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "second"}}}, first)
+	second, err := s.Store().PutConfig(t.Context(), "acme", v1.Kept[v1.OSUpgrade]{Value: v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "second"}}}}, first)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,7 +328,7 @@ func TestOlderStore(t *testing.T) {
 	s = openTwo(t, dir)
 	defer closeSite(t, s)
 	config, now, err := s.Store().Config(t.Context(), "acme")
-	if err != nil || config.WorkerApplications[0].Name != "appliance" {
+	if err != nil || config.Value.WorkerApplications[0].Name != "appliance" {
 		t.Fatalf("the configuration is %+v, %v", config, err)
 	}
 	third, err := s.Store().PutConfig(t.Context(), "acme", config, now)

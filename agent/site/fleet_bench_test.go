@@ -222,11 +222,11 @@ func until(counter *atomic.Int64, number int64) {
 func configure(b *testing.B, s *Site, rollout v1.Rollout) {
 	b.Helper()
 	kept := s.Store()
-	config := v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: benchApplication}}}
+	config := v1.Kept[v1.OSUpgrade]{Value: v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: benchApplication}}}}
 	if _, err := kept.PutConfig(b.Context(), benchTenant, config, none); err != nil {
 		b.Fatal(err)
 	}
-	revision, err := kept.PutRollout(b.Context(), benchTenant, rollout, none)
+	revision, err := kept.PutRollout(b.Context(), benchTenant, v1.Kept[v1.Rollout]{Value: rollout}, none)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -64,12 +64,12 @@ func BenchmarkWindow(b *testing.B) {
 // openAt gives a tenant one host and a window.
 func openAt(b *testing.B, s *Site, nc *nats.Conn, tenant string, opens time.Time) {
 	b.Helper()
-	_, err := s.Store().PutConfig(b.Context(), tenant, v1.OSUpgrade{
+	_, err := s.Store().PutConfig(b.Context(), tenant, v1.Kept[v1.OSUpgrade]{Value: v1.OSUpgrade{
 		WorkerApplications: []v1.WorkerApplication{{Name: benchApplication}},
 		MaintenanceWindows: []v1.MaintenanceWindow{{
 			DaysOfWeek: opens.Weekday().String(), StartTime: opens.Format("15:04"), Timezone: "UTC", Duration: "1h",
 		}},
-	}, none)
+	}}, none)
 	if err != nil {
 		b.Fatal(err)
 	}

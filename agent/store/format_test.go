@@ -33,34 +33,34 @@ var kinds = []struct {
 	{
 		name: "configuration", subject: "$KV.osu-intent.acme._.config",
 		write: func(t *testing.T, s *store.Store) error {
-			_, err := s.PutConfig(t.Context(), "acme", v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "app"}}}, store.Revision{})
+			_, err := s.PutConfig(t.Context(), "acme", v1.Kept[v1.OSUpgrade]{Value: v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "app"}}}}, store.Revision{})
 			return err
 		},
 		read: func(t *testing.T, s *store.Store) (any, error) {
 			value, _, err := s.Config(t.Context(), "acme")
-			return value, err
+			return value.Value, err
 		},
 	},
 	{
 		name: "rollout", subject: "$KV.osu-intent.acme._.rollout",
 		write: func(t *testing.T, s *store.Store) error {
-			_, err := s.PutRollout(t.Context(), "acme", v1.Rollout{}, store.Revision{})
+			_, err := s.PutRollout(t.Context(), "acme", v1.Kept[v1.Rollout]{Value: v1.Rollout{}}, store.Revision{})
 			return err
 		},
 		read: func(t *testing.T, s *store.Store) (any, error) {
 			value, _, err := s.Rollout(t.Context(), "acme")
-			return value, err
+			return value.Value, err
 		},
 	},
 	{
 		name: "calendar", subject: "$KV.osu-intent.acme._.calendar.freeze",
 		write: func(t *testing.T, s *store.Store) error {
-			_, err := s.PutCalendar(t.Context(), "acme", "freeze", v1.Calendar{Kind: "freeze"}, store.Revision{})
+			_, err := s.PutCalendar(t.Context(), "acme", "freeze", v1.Kept[v1.Calendar]{Value: v1.Calendar{Kind: "freeze"}}, store.Revision{})
 			return err
 		},
 		read: func(t *testing.T, s *store.Store) (any, error) {
 			value, _, err := s.Calendar(t.Context(), "acme", "freeze")
-			return value, err
+			return value.Value, err
 		},
 	},
 	{

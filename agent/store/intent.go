@@ -54,6 +54,8 @@ type Seen struct {
 	Calendar *v1.Calendar
 	// Number is the revision's; of the deletion when there is no value.
 	Number uint64
+	// Bucket is the revision's.
+	Bucket int64
 	// At is when it was written.
 	At time.Time
 	// Err is why the object that is there cannot be read.
@@ -208,15 +210,15 @@ func (s *Store) WatchIntent(ctx context.Context, tenant string, see func(Seen)) 
 		if entry == nil {
 			see(Seen{})
 		} else {
-			see(seen(entry))
+			see(s.intent.seen(entry))
 		}
 		return true
 	})
 	return fmt.Errorf("cannot watch the configuration, rollout and calendars of tenant %s: %w", tenant, err)
 }
 
-func seen(entry jetstream.KeyValueEntry) Seen {
-	s := Seen{Object: intentKeyOf(entry.Key()).Object, Number: entry.Revision(), At: entry.Created()}
+func (i *intent) seen(entry jetstream.KeyValueEntry) Seen {
+	s := Seen{Object: intentKeyOf(entry.Key()).Object, Number: entry.Revision(), Bucket: i.identity, At: entry.Created()}
 	if entry.Operation() != jetstream.KeyValuePut {
 		return s
 	}
@@ -242,14 +244,14 @@ func seenValue[T any](entry jetstream.KeyValueEntry) (*T, error) {
 func configOf(tenant string) intentKey { return intentKey{tenant, Object{Kind: Config}} }
 
 // Config returns a tenant's configuration and its revision, or ErrNotFound.
-func (s *Store) Config(ctx context.Context, tenant string) (v1.OSUpgrade, Revision, error) {
-	return getIntent[v1.OSUpgrade](ctx, s.intent, configOf(tenant))
+func (s *Store) Config(ctx context.Context, tenant string) (v1.Kept[v1.OSUpgrade], Revision, error) {
+	return getIntent[v1.Kept[v1.OSUpgrade]](ctx, s.intent, configOf(tenant))
 }
 
 // PutConfig writes a tenant's configuration if the one there still has the
 // revision base; the zero Revision means that there must be none. Otherwise it
 // is ErrConflict.
-func (s *Store) PutConfig(ctx context.Context, tenant string, config v1.OSUpgrade, base Revision) (Revision, error) {
+func (s *Store) PutConfig(ctx context.Context, tenant string, config v1.Kept[v1.OSUpgrade], base Revision) (Revision, error) {
 	return s.intent.put(ctx, configOf(tenant), config, base)
 }
 
@@ -263,12 +265,12 @@ func rolloutOf(tenant string) intentKey { return intentKey{tenant, Object{Kind: 
 
 // Rollout returns the policy of a tenant's runs and its revision, or
 // ErrNotFound.
-func (s *Store) Rollout(ctx context.Context, tenant string) (v1.Rollout, Revision, error) {
-	return getIntent[v1.Rollout](ctx, s.intent, rolloutOf(tenant))
+func (s *Store) Rollout(ctx context.Context, tenant string) (v1.Kept[v1.Rollout], Revision, error) {
+	return getIntent[v1.Kept[v1.Rollout]](ctx, s.intent, rolloutOf(tenant))
 }
 
 // PutRollout writes a rollout as PutConfig writes a configuration.
-func (s *Store) PutRollout(ctx context.Context, tenant string, rollout v1.Rollout, base Revision) (Revision, error) {
+func (s *Store) PutRollout(ctx context.Context, tenant string, rollout v1.Kept[v1.Rollout], base Revision) (Revision, error) {
 	return s.intent.put(ctx, rolloutOf(tenant), rollout, base)
 }
 
@@ -283,13 +285,13 @@ func calendarOf(tenant, name string) intentKey {
 
 // Calendar returns a tenant's calendar of a name and its revision, or
 // ErrNotFound.
-func (s *Store) Calendar(ctx context.Context, tenant, name string) (v1.Calendar, Revision, error) {
-	return getIntent[v1.Calendar](ctx, s.intent, calendarOf(tenant, name))
+func (s *Store) Calendar(ctx context.Context, tenant, name string) (v1.Kept[v1.Calendar], Revision, error) {
+	return getIntent[v1.Kept[v1.Calendar]](ctx, s.intent, calendarOf(tenant, name))
 }
 
 // PutCalendar writes a calendar as PutConfig writes a configuration. The error is
 // ErrFull when the tenant has v1.MaxCalendars others.
-func (s *Store) PutCalendar(ctx context.Context, tenant, name string, calendar v1.Calendar, base Revision) (Revision, error) {
+func (s *Store) PutCalendar(ctx context.Context, tenant, name string, calendar v1.Kept[v1.Calendar], base Revision) (Revision, error) {
 	if base == (Revision{}) {
 		s.intent.counting.Lock()
 		defer s.intent.counting.Unlock()

@@ -11,8 +11,8 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-func freeze(description string) v1.Calendar {
-	return v1.Calendar{Kind: "freeze", Description: description}
+func freeze(description string) v1.Kept[v1.Calendar] {
+	return v1.Kept[v1.Calendar]{Value: v1.Calendar{Kind: "freeze", Description: description}}
 }
 
 // TestCalendarRevisions checks that a write counts only on the revision that it
@@ -50,7 +50,7 @@ func TestCalendarRevisions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c, revision, err := s.Calendar(ctx, "acme", "xmas"); err != nil || revision != second || c.Description != "acme xmas" {
+	if c, revision, err := s.Calendar(ctx, "acme", "xmas"); err != nil || revision != second || c.Value.Description != "acme xmas" {
 		t.Errorf("got %+v, %s, %v", c, revision, err)
 	}
 	all, err := s.Calendars(ctx, "acme")
@@ -87,22 +87,22 @@ func TestRolloutRevisions(t *testing.T) {
 	if _, _, err := s.Rollout(ctx, "acme"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("before the first write: %v", err)
 	}
-	config, err := s.PutConfig(ctx, "acme", v1.OSUpgrade{}, store.Revision{})
+	config, err := s.PutConfig(ctx, "acme", v1.Kept[v1.OSUpgrade]{Value: v1.OSUpgrade{}}, store.Revision{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := s.PutRollout(ctx, "acme", v1.Rollout{Splay: "1h", Stages: []v1.Stage{}}, store.Revision{})
+	first, err := s.PutRollout(ctx, "acme", v1.Kept[v1.Rollout]{Value: v1.Rollout{Splay: "1h", Stages: []v1.Stage{}}}, store.Revision{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if first == config {
 		t.Errorf("a configuration and a rollout both have revision %s", first)
 	}
-	_, err = s.PutRollout(ctx, "acme", v1.Rollout{}, store.Revision{})
+	_, err = s.PutRollout(ctx, "acme", v1.Kept[v1.Rollout]{Value: v1.Rollout{}}, store.Revision{})
 	conflict("a second first write", err)
-	_, err = s.PutRollout(ctx, "acme", v1.Rollout{}, config)
+	_, err = s.PutRollout(ctx, "acme", v1.Kept[v1.Rollout]{Value: v1.Rollout{}}, config)
 	conflict("a write on the revision of the configuration", err)
-	second, err := s.PutRollout(ctx, "acme", v1.Rollout{Splay: "2h"}, first)
+	second, err := s.PutRollout(ctx, "acme", v1.Kept[v1.Rollout]{Value: v1.Rollout{Splay: "2h"}}, first)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestRolloutRevisions(t *testing.T) {
 	conflict("a deletion of an older revision", err)
 	_, err = s.DeleteRollout(ctx, "acme", config)
 	conflict("a deletion of the configuration's revision", err)
-	if got, revision, err := s.Rollout(ctx, "acme"); err != nil || revision != second || got.Splay != "2h" || got.Stages != nil {
+	if got, revision, err := s.Rollout(ctx, "acme"); err != nil || revision != second || got.Value.Splay != "2h" || got.Value.Stages != nil {
 		t.Errorf("got %+v, %s, %v; want revision %s", got, revision, err, second)
 	}
 	if _, _, err := s.Rollout(ctx, "other"); !errors.Is(err, store.ErrNotFound) {
@@ -126,7 +126,7 @@ func TestRolloutRevisions(t *testing.T) {
 	if _, _, err := s.Config(ctx, "acme"); err != nil {
 		t.Errorf("the configuration is gone with the rollout: %v", err)
 	}
-	third, err := s.PutRollout(ctx, "acme", v1.Rollout{}, store.Revision{})
+	third, err := s.PutRollout(ctx, "acme", v1.Kept[v1.Rollout]{Value: v1.Rollout{}}, store.Revision{})
 	if err != nil || third.Number <= second.Number+1 {
 		t.Errorf("written again as %s, %v; the deletion of %s has a revision too", third, err, second)
 	}
@@ -183,7 +183,7 @@ func (w *intentWatch) calendar(name string, there bool, number uint64) {
 func TestWatchIntent(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	config, err := s.PutConfig(t.Context(), "acme", v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "app"}}}, store.Revision{})
+	config, err := s.PutConfig(t.Context(), "acme", v1.Kept[v1.OSUpgrade]{Value: v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: "app"}}}}, store.Revision{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,10 +210,10 @@ func TestWatchIntent(t *testing.T) {
 	if c := w.next("", "", 0); c != (store.Seen{}) {
 		t.Errorf("at the end of what was there it sees %+v", c)
 	}
-	if _, err := s.PutRollout(t.Context(), "other", v1.Rollout{}, store.Revision{}); err != nil {
+	if _, err := s.PutRollout(t.Context(), "other", v1.Kept[v1.Rollout]{Value: v1.Rollout{}}, store.Revision{}); err != nil {
 		t.Fatal(err)
 	}
-	rollout, err := s.PutRollout(t.Context(), "acme", v1.Rollout{Splay: "1h"}, store.Revision{})
+	rollout, err := s.PutRollout(t.Context(), "acme", v1.Kept[v1.Rollout]{Value: v1.Rollout{Splay: "1h"}}, store.Revision{})
 	if err != nil {
 		t.Fatal(err)
 	}

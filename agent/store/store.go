@@ -45,6 +45,9 @@ type Revision struct {
 // String is the revision's text form, such as "1a2b3c-7".
 func (r Revision) String() string { return fmt.Sprintf("%x-%d", r.Bucket, r.Number) }
 
+// ETag is the strong entity tag of the revision (RFC 9110 8.8.3).
+func (r Revision) ETag() string { return `"` + r.String() + `"` }
+
 // Store is safe for concurrent use.
 type Store struct {
 	// Written is called with the stream and the sequence of each write of the intent,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/calendar"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/document"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
 
@@ -95,11 +96,30 @@ func DecodeCalendar(contentType string, body []byte) (Calendar, error) {
 	return c.withoutEmptyText(), err
 }
 
-// MergeCalendar returns the calendar with the changes in a body of PATCH (RFC 7396). The
-// error is that of DecodeCalendar.
-func MergeCalendar(c Calendar, contentType string, body []byte) (Calendar, error) {
-	merged, err := merge(c, contentType, body, Calendar.Validate)
-	return merged.withoutEmptyText(), err
+// NewCalendar is the body of POST .../os-upgrade/calendars: a calendar and its name.
+type NewCalendar struct {
+	Name string `json:"name"`
+	// Kind is allow (more windows) or freeze (no run, whatever else is open).
+	Kind        string  `json:"kind"`
+	Description string  `json:"description,omitempty"`
+	Events      []Event `json:"events,omitempty"`
+	// ICS is a whole iCalendar text (RFC 5545), kept as it is.
+	ICS *string `json:"ics,omitempty"`
+}
+
+// DecodeNewCalendar reads the body of a request that creates a calendar; its error and keep
+// are those of Form.Decode.
+func DecodeNewCalendar(contentType string, body []byte, keep bool) (name string, c Kept[Calendar], err error) {
+	d, err := document.Parse(contentType, body)
+	if err != nil {
+		return "", c, err
+	}
+	var wrong Problems
+	if name, _ = d.Root().Text("name"); !names.Valid(name) {
+		wrong = Problems{document.Wrong("name", name, "is not the name of a calendar; "+names.Form)}
+	}
+	c, err = CalendarForm.fill(c, d, keep, wrong...)
+	return name, c, err
 }
 
 // withoutEmptyText returns the calendar without an iCalendar text that is empty.

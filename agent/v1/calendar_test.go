@@ -148,8 +148,8 @@ func TestMergeCalendar(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := MergeCalendar(row.now, inJSON, []byte(row.body))
-			if !reflect.DeepEqual(got, row.want) || (err == nil) != (row.err == "") || err != nil && !strings.Contains(err.Error(), row.err) {
+			got, err := merge(CalendarForm, row.now, inJSON, row.body)
+			if !reflect.DeepEqual(got, row.want.Canonical()) || (err == nil) != (row.err == "") || err != nil && !strings.Contains(err.Error(), row.err) {
 				t.Errorf("got %+v, %v; want %+v, %q", got, err, row.want, row.err)
 			}
 		})

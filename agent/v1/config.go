@@ -50,13 +50,6 @@ func DecodeOSUpgrade(contentType string, body []byte) (OSUpgrade, error) {
 	return decode(contentType, body, OSUpgrade{}, OSUpgrade.Validate)
 }
 
-// MergeOSUpgrade returns the configuration with the lists that are in a body of
-// PATCH in place of its own, and without those that are null (AV-4, AV-22). The error is
-// that of DecodeOSUpgrade.
-func MergeOSUpgrade(o OSUpgrade, contentType string, body []byte) (OSUpgrade, error) {
-	return merge(o, contentType, body, OSUpgrade.Validate)
-}
-
 // Validate returns everything that is wrong with the values, and nothing when
 // all is right.
 func (o OSUpgrade) Validate() Problems {

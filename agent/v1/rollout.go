@@ -38,9 +38,3 @@ var (
 func DecodeRollout(contentType string, body []byte) (Rollout, error) {
 	return decode(contentType, body, Rollout{}, Rollout.Validate)
 }
-
-// MergeRollout returns the rollout with the changes in a body of PATCH (RFC 7396). The
-// error is that of DecodeRollout.
-func MergeRollout(r Rollout, contentType string, body []byte) (Rollout, error) {
-	return merge(r, contentType, body, Rollout.Validate)
-}

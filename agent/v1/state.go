@@ -7,6 +7,9 @@ import "time"
 type State struct {
 	OSUpgrade
 	Situation
+	// ConfigETag is the ETag of the configuration that is applied; absent when there is
+	// none, or when it cannot be read (AV-33).
+	ConfigETag string `json:"config-etag,omitempty"`
 	// NextUpgradeIn is the time until NextUpgradeAt, such as "1d4h18s"; "0s" while
 	// a window is open whose run has not ended, absent when none will open (AV-35).
 	NextUpgradeIn string `json:"next-upgrade-in,omitempty"`

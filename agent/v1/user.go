@@ -32,11 +32,6 @@ func DecodeUser(contentType string, body []byte) (User, error) {
 	return decode(contentType, body, User{}, User.Validate)
 }
 
-// MergeUser changes a user by the body of a PATCH, as MergeOSUpgrade does.
-func MergeUser(now User, contentType string, body []byte) (User, error) {
-	return merge(now, contentType, body, User.Validate)
-}
-
 // Validate returns what is wrong with the values, and nothing when all is right.
 func (u User) Validate() Problems {
 	found := validatePolicies(u.TokenPolicies)
@@ -116,11 +111,6 @@ type Approle struct {
 // DecodeOSUpgrade does.
 func DecodeApprole(contentType string, body []byte) (Approle, error) {
 	return decode(contentType, body, Approle{}, Approle.Validate)
-}
-
-// MergeApprole changes an approle by the body of a PATCH, as MergeOSUpgrade does.
-func MergeApprole(now Approle, contentType string, body []byte) (Approle, error) {
-	return merge(now, contentType, body, Approle.Validate)
 }
 
 // Validate returns what is wrong with the values, and nothing when all is right.

@@ -7,9 +7,6 @@
 package v1
 
 import (
-	"encoding/json"
-	"mime"
-
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/document"
 )
 
@@ -74,34 +71,6 @@ func Answer(p Problems) ErrorBody {
 		body.Errors[i] = Error{Message: problem.String(), Info: ErrorInfo{Field: problem.Field, Value: problem.Value}}
 	}
 	return body
-}
-
-// merge returns a value with the changes of a body (RFC 7396): a member that is null is
-// removed, objects are merged, anything else is replaced. The error is that of decode.
-func merge[T any](now T, contentType string, body []byte, validate func(T) Problems) (T, error) {
-	var none T
-	if media, _, err := mime.ParseMediaType(contentType); err == nil && media == document.MergePatch {
-		contentType = document.JSON
-	}
-	d, err := document.Parse(contentType, body)
-	if err != nil {
-		return none, err
-	}
-	text, err := json.Marshal(now)
-	if err != nil {
-		return none, err
-	}
-	base, err := document.Parse(document.JSON, text)
-	if err != nil {
-		return none, err
-	}
-	d.Over(base)
-	var merged T
-	d.Root().Fill(&merged)
-	if err := d.Err(validate(merged)...); err != nil {
-		return none, err
-	}
-	return merged, nil
 }
 
 // decode replaces the members of a value by those of a body, and validates the result.
