@@ -170,6 +170,11 @@ func (w *Worker) bootIsDue(now leaseTerm) bool {
 func (w *Worker) confirmBoot(ctx context.Context, now leaseTerm) error {
 	w.At("before confirm")
 	boot, err := w.booted(ctx)
+	if next, gone := w.journal.wentBack(boot); err == nil && gone {
+		if err := w.save(ctx, next); err != nil { // It is on disk before the machine forgets it.
+			return err
+		}
+	}
 	switch {
 	case err != nil:
 	case now.state == unanswered && !w.mayForget(boot):
@@ -188,6 +193,15 @@ func (w *Worker) confirmBoot(ctx context.Context, now leaseTerm) error {
 	}
 	w.At("after confirm")
 	return nil
+}
+
+// wentBack returns the journal after a start of the machine that gave up what an upgrade has
+// installed, while the reply still says that the upgrade takes a reboot.
+func (j Journal) wentBack(boot strategy.Boot) (next Journal, is bool) {
+	if boot.Failed == "" || j.Phase != Answering || j.Action != message.Upgrade || j.Result != message.RebootRequired {
+		return j, false
+	}
+	return j.afterFailure(strategy.Fail(message.Boot, &fellBackError{boot})), true
 }
 
 // mayForget reports whether a worker that cannot ask the site may have the machine forget

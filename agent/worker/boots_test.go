@@ -221,8 +221,8 @@ func TestMachineFallsBack(t *testing.T) {
 }
 
 // fallBack leaves a host in mid-run whose upgrade ended in a reboot that fell back: its
-// worker was killed before it knew.
-func (r *rig) fallBack() {
+// worker was killed at a label, in a phase, before it knew.
+func (r *rig) fallBack(dieAt string, in Phase) {
 	r.t.Helper()
 	r.bear()
 	r.prepare()
@@ -230,28 +230,37 @@ func (r *rig) fallBack() {
 	if err := r.host.SetFaults(map[string]string{"reboot": "fall-back"}); err != nil {
 		r.t.Fatal(err)
 	}
-	r.dieAt, r.visit = "after upgrade", r.visits["after upgrade"]+1
+	r.dieAt, r.visit = dieAt, r.visits[dieAt]+1
 	r.command(11, message.Upgrade)
 	r.life(func() bool { return false })
-	if phase := r.journal().Phase; phase != Upgrading {
+	if phase := r.journal().Phase; phase != in {
 		r.t.Fatalf("the worker was killed in phase %s", phase)
 	}
 	r.boot()
 }
 
 // TestUpgradeThatRebootsFallsBack checks that an upgrade whose own reboot ends in the system
-// before it is not begun again: the machine has given its version up.
+// before it is not begun again, and is not said to take a reboot: the machine has given its
+// version up.
 func TestUpgradeThatRebootsFallsBack(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(r *rig) {
-		calls := r.spied(nil)
-		r.fallBack()
-		expect(r, message.Upgrade, "the machine started 6.1.1, gave it up and went back to 6.1.0 by itself; rolled back")
-		r.idle()
-		if n := r.effects("upgrade"); n != 1 || !slices.Contains(*calls, "confirm 6.1.0 not 6.1.1") {
-			t.Errorf("it was upgraded %d times; the calls are %q", n, *calls)
-		}
-	})
+	for dieAt, in := range map[string]Phase{"after upgrade": Upgrading, "before reply": Answering} {
+		t.Run("killed "+dieAt, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(r *rig) {
+				calls := r.spied(nil)
+				r.fallBack(dieAt, in)
+				expect(r, message.Upgrade, "the machine started 6.1.1, gave it up and went back to 6.1.0 by itself; rolled back")
+				if got := r.hostLog.replies[1].Class; got != message.Boot {
+					t.Errorf("the class is %q", got)
+				}
+				r.idle()
+				if n := r.effects("upgrade"); n != 1 || !slices.Contains(*calls, "confirm 6.1.0 not 6.1.1") {
+					t.Errorf("it was upgraded %d times; the calls are %q", n, *calls)
+				}
+			})
+		})
+	}
 }
 
 // otherWorker has the next workers be another one of the same machine, without the lease or
@@ -281,7 +290,7 @@ func TestStandbyConfirmsNothing(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(r *rig) {
 				calls := r.spied(nil)
-				r.fallBack()
+				r.fallBack("after upgrade", Upgrading)
 				*calls = nil
 				back := r.otherWorker(func(o *Options) { change(r, o) })
 				r.idleFor(20 * time.Minute)
@@ -318,7 +327,7 @@ func TestFailureOfAnotherIsKept(t *testing.T) {
 		r.idle() // It has had the lease.
 		connected := r.change
 		back()
-		r.fallBack()
+		r.fallBack("after upgrade", Upgrading)
 		*calls = nil
 		r.change = func(o *Options) { connected(o); o.HostLog = unreachable() }
 		r.idleFor(20 * time.Minute)
