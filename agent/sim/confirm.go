@@ -64,7 +64,7 @@ func (m *machine) startSystem(fails bool) {
 	m.gaveUp = staged
 	m.undone[m.pending] = true
 	m.w.note("%s gives %s up and goes back to %s", m.name, staged, m.release)
-	m.w.oracle.GaveUp(m.name, m.pending)
+	m.w.oracle.RolledBack(m.name, m.pending)
 }
 
 // Booted implements strategy.Confirmer.

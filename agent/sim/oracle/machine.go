@@ -21,9 +21,7 @@ type machine struct {
 	prepared  map[uint64]bool
 	installed map[uint64]int
 	undone    map[uint64]bool
-	// gaveUp are those of the undone runs that the machine went back from by itself.
-	gaveUp  map[uint64]bool
-	pending uint64
+	pending   uint64
 	// asked are the calls to reboot, by run; rebooted counts how often the machine went
 	// down for a run.
 	asked    map[uint64]calls
@@ -74,7 +72,7 @@ type journal struct {
 // Enlist adds a machine. A byzantine one has no worker.
 func (o *Oracle) Enlist(name string, byzantine bool) {
 	o.machines[name] = &machine{
-		byzantine: byzantine, boot: 1, bootAt: map[uint64]int{}, prepared: map[uint64]bool{}, installed: map[uint64]int{}, undone: map[uint64]bool{}, gaveUp: map[uint64]bool{},
+		byzantine: byzantine, boot: 1, bootAt: map[uint64]int{}, prepared: map[uint64]bool{}, installed: map[uint64]int{}, undone: map[uint64]bool{},
 		asked: map[uint64]calls{}, rebooted: map[uint64]int{}, askedBack: map[uint64]calls{}, wentBack: map[uint64]int{}, journals: map[string]journal{}, name: name, host: name, replied: map[answer]bool{}, honest: map[answer][]string{},
 	}
 }
@@ -86,7 +84,6 @@ func (o *Oracle) Clone(name, of, worker, ofWorker string) {
 	t := o.machines[of]
 	c := *t
 	c.name, c.clone, c.host, c.boot, c.pending, c.drained, c.busy, c.down = name, nil, of, t.boot+1, 0, 0, 0, 0
-	c.gaveUp = maps.Clone(t.gaveUp)
 	c.bootAt, c.prepared, c.installed, c.undone, c.rebooted = maps.Clone(t.bootAt), maps.Clone(t.prepared), maps.Clone(t.installed), maps.Clone(t.undone), maps.Clone(t.rebooted)
 	c.asked, c.askedBack, c.wentBack = maps.Clone(t.asked), maps.Clone(t.askedBack), maps.Clone(t.wentBack)
 	c.journals, c.replied, c.honest = map[string]journal{}, nil, nil
@@ -141,7 +138,8 @@ func (o *Oracle) Installed(host string, run uint64, needsReboot bool) {
 // UpgradeEnds notes that the package manager has ended.
 func (o *Oracle) UpgradeEnds(host string) { o.machines[host].busy = 0 }
 
-// RolledBack notes that a machine has undone its upgrade.
+// RolledBack notes that a machine has undone its upgrade: by its strategy, or by itself
+// because the new system did not start.
 func (o *Oracle) RolledBack(host string, run uint64) {
 	o.count("upgrades rolled back")
 	t := o.machines[host]
@@ -149,13 +147,6 @@ func (o *Oracle) RolledBack(host string, run uint64) {
 	if t.pending == run {
 		t.pending = 0
 	}
-}
-
-// GaveUp notes that a machine has undone its upgrade by itself, because the new system did
-// not start.
-func (o *Oracle) GaveUp(host string, run uint64) {
-	o.machines[host].gaveUp[run] = true
-	o.RolledBack(host, run)
 }
 
 // RebootAsked judges that a worker asks for a reboot: the journal was written before
@@ -327,10 +318,7 @@ func (t *machine) did(r message.Decoded, result string) bool {
 	case message.Prepare:
 		return t.prepared[r.Run]
 	case message.Upgrade:
-		// A power cut between answer and reply starts the new system. If the machine gives
-		// that up, the answer was true when the worker gave it, and the reboot tells.
-		before := t.installed[r.Run] == 1 && t.gaveUp[r.Run]
-		return result == message.RebootRequired && (upgraded || before) || upgraded && t.pending != r.Run
+		return upgraded && (result == message.RebootRequired || t.pending != r.Run)
 	}
 	return upgraded && t.boot > t.bootAt[r.Run]
 }
