@@ -174,7 +174,7 @@ func split(path string) (segments []string, ok bool) {
 
 // ownTrees are what a tenant has, below /v1/config and /v1/state: a path without a
 // tenant is that of the own one.
-var ownTrees = []string{"os-upgrade", "strongbox", "audit"}
+var ownTrees = []string{"os-upgrade", "strongbox", "policy", "audit"}
 
 // inTenant returns the path with the tenant in it, and the tenant; empty if the path
 // belongs to the site.
@@ -197,10 +197,10 @@ func ofCaller(segments []string) bool {
 }
 
 // needsTenant reports whether a path of all tenants at once means nothing. There are
-// tokens, users and approles of all tenants, and an audit log of what belongs to all; there
-// is no upgrade of all.
+// tokens, users, approles and policies of all tenants, and an audit log of what belongs to
+// all; there is no upgrade of all.
 func needsTenant(segments []string) bool {
-	return len(segments) < 5 || segments[4] != "strongbox" && segments[4] != "audit"
+	return len(segments) < 5 || !slices.Contains([]string{"strongbox", "policy", "audit"}, segments[4])
 }
 
 func operationOf(method string, segments []string) Operation {

@@ -91,7 +91,7 @@ func TestCoversIsRight(t *testing.T) {
 	t.Parallel()
 	paths := allPaths("/v1/state/tenants/acme", 4)
 	covered := 0
-	for seed := range uint64(3000) {
+	for seed := range uint64(1000) {
 		r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test
 		who, other := randomRules(r), randomRules(r)
 		var exceeds []string
@@ -114,8 +114,8 @@ func TestCoversIsRight(t *testing.T) {
 			t.Fatalf("seed %d: %v; it exceeds at %v", seed, err, exceeds)
 		}
 	}
-	if covered < 300 || covered > 2700 {
-		t.Errorf("%d of 3000 are covered: the rules are not such that it matters", covered)
+	if covered < 100 || covered > 900 {
+		t.Errorf("%d of 1000 are covered: the rules are not such that it matters", covered)
 	}
 }
 

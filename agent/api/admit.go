@@ -19,6 +19,9 @@ func (s *server) admit(c *call) error {
 		return err
 	}
 	who, path := token.Principal(), c.URL.EscapedPath()
+	if who.Policies, err = s.policiesOf(who.Tenant, who.Roles); err != nil {
+		return err
+	}
 	c.who, c.tenant = who, access.Tenant(path, who.Tenant)
 	c.auditBy(token)
 	if err := refusal(access.Decide(who, c.Method, path)); err != nil {
@@ -36,6 +39,14 @@ func (s *server) admit(c *call) error {
 	}
 	c.controller = controller
 	return nil
+}
+
+// policiesOf returns the rules of those of the roles that are policies of a tenant.
+func (s *server) policiesOf(tenant string, roles []access.Role) (map[access.Role][]access.Rule, error) {
+	if s.Policies == nil {
+		return nil, nil
+	}
+	return s.Policies.Of(tenant, roles)
 }
 
 // refusal returns the answer to a request that access refuses.

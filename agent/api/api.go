@@ -87,6 +87,8 @@ type Options struct {
 	Tokens  *principal.Tokens
 	// Logins log users and approles in.
 	Logins *principal.Logins
+	// Policies are the rules that tenants have made; nil means that there are none.
+	Policies *principal.Policies
 	// Healthy returns why the agent cannot work, or nil.
 	Healthy func() error
 	// Reaches returns why the agent cannot reach its own log, or nil. It is nil if

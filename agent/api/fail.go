@@ -98,7 +98,7 @@ func (s *server) classify(r *http.Request, err error) *answer {
 	case errors.Is(err, store.ErrConflict):
 		return plain(http.StatusPreconditionFailed, err)
 	}
-	if errors.Is(err, principal.ErrDamagedUser) || errors.Is(err, principal.ErrDamagedApprole) {
+	if errors.Is(err, principal.ErrDamagedUser) || errors.Is(err, principal.ErrDamagedApprole) || errors.Is(err, principal.ErrDamagedPolicy) {
 		return plain(http.StatusInternalServerError, err)
 	}
 	if errors.Is(err, principal.ErrBusy) {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
@@ -20,12 +19,16 @@ import (
 // mayGive returns why who sends a request may not let somebody in with these roles: one of
 // them is none, or allows what its own do not. field has the roles.
 func (s *server) mayGive(c *call, field string, roles []access.Role) error {
-	for _, role := range roles {
-		if !access.IsRole(role) {
-			return badRequest(field, role, "is no role; use "+strings.Join(access.Roles(), ", "))
+	if s.Policies != nil {
+		if err := s.Policies.Known(field, c.tenant, roles); err != nil {
+			return err
 		}
 	}
-	return refusal(access.Covers(c.who, access.Principal{Tenant: c.tenant, Roles: roles}))
+	policies, err := s.policiesOf(c.tenant, roles)
+	if err != nil {
+		return err
+	}
+	return refusal(access.Covers(c.who, access.Principal{Tenant: c.tenant, Roles: roles, Policies: policies}))
 }
 
 // named returns what is wrong with a body that repeats the name in the path.
@@ -46,7 +49,7 @@ func kept(err error) error {
 		return store.ErrNotFound
 	case errors.Is(err, principal.ErrChanged):
 		return store.ErrConflict
-	case errors.Is(err, principal.ErrDamagedUser), errors.Is(err, principal.ErrDamagedApprole):
+	case errors.Is(err, principal.ErrDamagedUser), errors.Is(err, principal.ErrDamagedApprole), errors.Is(err, principal.ErrDamagedPolicy):
 		return errors.Join(store.ErrDamaged, err)
 	}
 	return err

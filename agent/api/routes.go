@@ -18,6 +18,7 @@ const (
 	authentication = ofTenant + "/strongbox/authentication"
 	usersPath      = "/v1/config" + authentication + "/userpass"
 	approlesPath   = "/v1/config" + authentication + "/approles"
+	policiesPath   = "/v1/config" + ofTenant + "/policy/policies"
 )
 
 // groups are the chapters of the reference, in their order.
@@ -31,7 +32,7 @@ const (
 	groupWindows = "Windows"
 	groupJoin    = "Hosts that join"
 	groupTokens  = "Tokens"
-	groupLogins  = "Users and approles"
+	groupLogins  = "Users, approles and policies"
 	groupAudit   = "Audit log"
 	groupSite    = "Site"
 )
@@ -93,11 +94,12 @@ func ok(about string, body any) []response {
 // routes returns the table of all operations.
 func routes() []route {
 	return slices.Concat(
-		objectRoutes(objectPath{path: configPath, noun: "os-upgrade configuration", key: "config", inUse: true, keeps: true}, only((*server).configs)),
+		objectRoutes(objectPath{path: configPath, noun: "os-upgrade configuration", key: "config", force: "Delete it though a run is under way, which goes on.", keeps: true}, only((*server).configs)),
 		objectRoutes(objectPath{path: configPath + "/rollout", noun: "rollout", key: "rollout", keeps: true}, only((*server).rollouts)),
 		objectRoutes(objectPath{path: configPath + "/calendars/{name}", noun: "calendar", key: "calendar/{name}", several: true, keeps: true}, (*server).calendar),
 		objectRoutes(objectPath{path: usersPath + "/{name}", noun: "user", key: "user/{name}", group: groupLogins, several: true}, (*server).user),
 		objectRoutes(objectPath{path: approlesPath + "/{name}", noun: "approle", key: "approle/{name}", group: groupLogins, several: true}, (*server).approle),
+		objectRoutes(objectPath{path: policiesPath + "/{name}", noun: "policy", key: "policy/{name}", group: groupLogins, force: "Delete it though users, approles or tokens name it. It allows them nothing then.", several: true}, (*server).policy),
 		loginRoutes(), configRoutes(), stateRoutes(), runRoutes(), joinRoutes(), tokenRoutes(), auditRoutes(), siteRoutes(), documentRoutes(),
 	)
 }
@@ -109,9 +111,11 @@ type objectPath struct {
 	group string
 	// key is what an audit record calls it.
 	key string
-	// inUse tells that a deletion may need force, several that a tenant has many, keeps
-	// that members which the site does not know can be kept.
-	inUse, several, keeps bool
+	// force says what a deletion with force does; empty means that none needs it.
+	force string
+	// several tells that a tenant has many, keeps that members which the site does not
+	// know can be kept.
+	several, keeps bool
 }
 
 // objectRoutes are the operations of an object of the configuration.
@@ -124,8 +128,8 @@ func objectRoutes[T any](d objectPath, of func(*server, *call) (*object[T], erro
 		headers: map[string]string{"ETag": tag["ETag"], "Location": "The path of the object."},
 	}
 	deletion := []parameter{validateParameter}
-	if d.inUse {
-		deletion = append(deletion, flag("force", "Delete it though a run is under way, which goes on."))
+	if d.force != "" {
+		deletion = append(deletion, flag("force", d.force))
 	}
 	base := route{
 		path: d.path, own: true, group: cmp.Or(d.group, groupConfig), query: []parameter{validateParameter},
@@ -368,6 +372,8 @@ func loginRoutes() []route {
 		list(usersPath, "List the users", (*server).getUsers, []v1.User{}),
 		create("user", usersPath, "Make a user", "Without a password the site makes one, which is in this answer alone. Nobody makes a user with more rights than its own.",
 			(*server).postUser, v1.User{}, v1.User{}),
+		list(policiesPath, "List the policies", (*server).getPolicies, []v1.Policy{}),
+		create("policy", policiesPath, "Make a policy", "Nobody makes a policy that allows more than its own roles and policies do.", (*server).postPolicy, v1.Policy{}, v1.Policy{}),
 		listing(read(users, "List the users with what the site knows of them", (*server).getUserStates, []v1.UserState{})),
 		read(users+"/{name}", "Read a user with what the site knows of it", (*server).getUserState, v1.UserState{}),
 		list(approlesPath, "List the approles", (*server).getApproles, []v1.Approle{}),

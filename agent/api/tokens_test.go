@@ -77,7 +77,7 @@ func TestWrongTokens(t *testing.T) {
 		"no body":                     {"POST", tokensPath, ``, 400, ""},
 		"no name":                     {"POST", tokensPath, `{"allow":["viewer"]}`, 400, `name: \"\" is invalid; use 1 to 63 printable characters`},
 		"no role":                     {"POST", tokensPath, `{"name":"x"}`, 400, `allow: `},
-		"a role that there is not":    {"POST", tokensPath, `{"name":"x","allow":["root"]}`, 400, `allow: \"root\" is no role; use admin, operator`},
+		"a role that there is not":    {"POST", tokensPath, `{"name":"x","allow":["root"]}`, 400, `allow: \"root\" is neither a role nor a policy of the tenant; use admin, operator`},
 		"no time":                     {"POST", tokensPath, `{"name":"x","allow":["viewer"],"valid":"soon"}`, 400, "valid"},
 		"an unknown member":           {"POST", tokensPath, `{"name":"x","allow":["viewer"],"tenant":"other"}`, 400, "tenant"},
 		"an unknown token":            {"POST", tokensPath + "/0123/rotate", ``, 404, `has no token`},

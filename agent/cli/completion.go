@@ -2,6 +2,7 @@ package cli
 
 import (
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -49,14 +50,16 @@ const (
 )
 
 // accepts returns what may stand as a value of a flag or an argument. Words are those
-// of its enum, or of a placeholder such as text|json.
+// of its enum, or of a placeholder such as text|json; one in capitals stands for a name
+// that nobody can know here.
 func accepts(v *kong.Value) accepted {
 	placeholder := v.Tag.PlaceHolder
 	switch {
 	case v.Enum != "":
 		return accepted{acceptsWords, v.EnumSlice()}
 	case strings.Contains(placeholder, "|"):
-		return accepted{acceptsWords, strings.Split(placeholder, "|")}
+		words := strings.Split(placeholder, "|")
+		return accepted{acceptsWords, slices.DeleteFunc(words, func(word string) bool { return word == strings.ToUpper(word) })}
 	case placeholder == "DIR":
 		return accepted{kind: acceptsFolder}
 	case v.Tag.Type == "path" || placeholder == "FILE":

@@ -99,7 +99,7 @@ type tokenCommand struct {
 	siteFolder
 	Tenant string   `help:"Tenant that it is valid for; * for all." required:""`
 	Name   string   `help:"Name of its owner; runs that it starts bear this name." required:""`
-	Allow  []string `help:"What it allows: the roles admin, operator, approver, viewer, calendar (the calendar feed, also in a URL), or the single rights read, write, start, join (make join tokens)." default:"read,write,start" enum:"admin,operator,approver,viewer,calendar,read,write,start,join"`
+	Allow  []string `help:"What it allows: the roles admin, operator, approver, viewer, calendar (the calendar feed, also in a URL), or the single rights read, write, start, join (make join tokens), or policies of the tenant." default:"read,write,start" placeholder:"admin|operator|approver|viewer|calendar|read|write|start|join|POLICY"`
 	Valid  length   `help:"How long it is valid, such as 90d or 12h (default: until it is removed)." placeholder:"TIME"`
 }
 
@@ -114,6 +114,9 @@ func (c *tokenCommand) Run(out io.Writer) error {
 		return misused(err)
 	}
 	if err := c.check(c.Tenant); err != nil {
+		return err
+	}
+	if err := knownRoles(c.Data, c.Tenant, c.Allow); err != nil {
 		return err
 	}
 	tokens, err := site.OpenTokens(c.Data)

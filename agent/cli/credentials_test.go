@@ -51,7 +51,7 @@ func TestWrongCredentials(t *testing.T) {
 		"token of all tenants":     {token("--data", served, "--tenant", "*"), exitOK, "osu_"},
 		"token of a strange one":   {token("--data", served, "--tenant", "A"), exitUsage, `use 1 to 63 of a-z, 0-9 and "-", with a letter or digit at both ends, or * for all tenants`},
 		"key of another tenant":    {[]string{"credentials", "host", "--data", served, "--tenant", "acne", "--host", "h01", "--out", dir + "/out2"}, exitFailed, `does not serve "acne"`},
-		"token for strange rights": {[]string{"credentials", "token", "--data", dir, "--tenant", "acme", "--name", "x", "--allow", "all"}, exitUsage, "write"},
+		"token for strange rights": {[]string{"credentials", "token", "--data", served, "--tenant", "acme", "--name", "x", "--allow", "all"}, exitUsage, `allow: "all" is neither a role nor a policy of the tenant; use admin, operator`},
 	})
 }
 

@@ -20,7 +20,21 @@ import (
 type roles struct {
 	Tenant string   `help:"Tenant that it is valid for; * for all." required:""`
 	Name   string   `help:"Its name; runs that it starts bear it." required:""`
-	Allow  []string `help:"Its roles: admin, operator, approver, viewer, or the single rights read, write, start, join." required:"" enum:"admin,operator,approver,viewer,read,write,start,join"`
+	Allow  []string `help:"Its roles: admin, operator, approver, viewer, the single rights read, write, start, join, or policies of the tenant." required:"" placeholder:"admin|operator|approver|viewer|read|write|start|join|POLICY"`
+}
+
+// known returns why a user or an approle may not name these roles on a site in dir.
+func (r *roles) known(dir string) error { return knownRoles(dir, r.Tenant, r.Allow) }
+
+func knownRoles(dir, tenant string, allow []access.Role) error {
+	policies, err := site.OpenPolicies(dir)
+	if err != nil {
+		return err
+	}
+	if err := policies.Known("allow", tenant, allow); err != nil {
+		return misused(err)
+	}
+	return nil
 }
 
 // userCommand makes or changes a user.
@@ -39,6 +53,9 @@ in again (osupgrade-agent login).`
 // Run implements the command.
 func (c *userCommand) Run(ctx context.Context, out io.Writer) error {
 	if err := c.check(c.Tenant); err != nil {
+		return err
+	}
+	if err := c.known(c.Data); err != nil {
 		return err
 	}
 	logins, err := site.OpenLogins(c.Data)
@@ -79,6 +96,9 @@ osupgrade-agent credentials secret-id makes one.`
 // Run implements the command.
 func (c *approleCommand) Run(out io.Writer) error {
 	if err := c.check(c.Tenant); err != nil {
+		return err
+	}
+	if err := c.known(c.Data); err != nil {
 		return err
 	}
 	logins, err := site.OpenLogins(c.Data)

@@ -427,7 +427,7 @@ func TestWrongUsers(t *testing.T) {
 		`name: "Ann" is invalid`:           {"acme", "Ann", right, viewer},
 		`tenant: "a.b" is not the name`:    {"a.b", "ann", right, viewer},
 		`allow: without a role`:            {"acme", "ann", right, nil},
-		`allow: "root" is no role`:         {"acme", "ann", right, []access.Role{"root"}},
+		`allow: "Root" is the name of nei`: {"acme", "ann", right, []access.Role{"Root"}},
 		`password: it is too short`:        {"acme", "ann", "sesame", viewer},
 		`password: it is too short or too`: {"acme", "ann", strings.Repeat("x", maxPassword+1), viewer},
 	} {

@@ -14,6 +14,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/credential"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
@@ -74,14 +75,15 @@ func (t Token) sum(id string) string {
 	return hashOf(text)
 }
 
-// Check returns an error if a token with these properties cannot be made.
+// Check returns an error if a token with these properties cannot be made. Whether there
+// are the policies that it names is not known here.
 func (t Token) Check() error {
 	if !validName(t.Name) {
 		return wrong("name", "%q is invalid; use 1 to %d printable characters", t.Name, maxName)
 	}
 	for _, role := range t.Allow {
-		if !access.IsRole(role) {
-			return wrong("allow", "%.100q is no role; use %s", role, strings.Join(access.Roles(), ", "))
+		if !access.IsRole(role) && !names.Valid(role) {
+			return wrong("allow", "%.100q is the name of neither a role nor a policy; use %s", role, strings.Join(access.Roles(), ", "))
 		}
 	}
 	return nil

@@ -213,10 +213,10 @@ func TestUseFormat(t *testing.T) {
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	for text, token := range map[string]Token{
-		"":                                  {Name: "ann", Allow: []access.Role{access.Viewer, access.Approver}},
-		"name: \"\" is invalid":             {},
-		`allow: "root" is no role; use `:    {Name: "ann", Allow: []access.Role{access.Viewer, "root"}},
-		`name: "a\nb" is invalid; use 1 to`: {Name: "a\nb"},
+		"":                                    {Name: "ann", Allow: []access.Role{access.Viewer, access.Approver}},
+		"name: \"\" is invalid":               {},
+		`allow: "Root" is the name of neithe`: {Name: "ann", Allow: []access.Role{access.Viewer, "Root"}},
+		`name: "a\nb" is invalid; use 1 to`:   {Name: "a\nb"},
 	} {
 		if err := token.Check(); (err == nil) != (text == "") || err != nil && !strings.HasPrefix(err.Error(), text) {
 			t.Errorf("%+v: %v", token, err)

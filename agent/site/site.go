@@ -123,6 +123,11 @@ func openLogins(dir string, tokens *principal.Tokens) (*principal.Logins, error)
 	return principal.OpenLogins(filepath.Join(dir, "credentials"), tokens)
 }
 
+// OpenPolicies opens the folder of the policies of a site in dir, also while it runs.
+func OpenPolicies(dir string) (*principal.Policies, error) {
+	return principal.OpenPolicies(filepath.Join(dir, "credentials", "policies"))
+}
+
 // Open starts a site and returns once it answers requests. It runs until
 // Close.
 func Open(ctx context.Context, o Options) (*Site, error) {
@@ -146,6 +151,10 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	if s.logins, err = openLogins(o.Dir, s.tokens); err != nil {
+		return err
+	}
+	policies, err := OpenPolicies(o.Dir)
+	if err != nil {
 		return err
 	}
 	s.server, err = natsd.Start(ctx, natsd.Options{
@@ -193,7 +202,7 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 		o.Log.Warn("the site runs, but makes no backups", "error", err)
 	}
 	s.serve(running, api.New(api.Options{
-		Site: o.Name, Tenants: s.tenants, Store: kept, Tokens: s.tokens, Logins: s.logins, Healthy: s.server.Healthy, Reaches: s.reaches, Certificates: s.expiries, Joining: joining,
+		Site: o.Name, Tenants: s.tenants, Store: kept, Tokens: s.tokens, Logins: s.logins, Policies: policies, Healthy: s.server.Healthy, Reaches: s.reaches, Certificates: s.expiries, Joining: joining,
 		Audit: s.audit, Metrics: s.metrics, Log: o.Log,
 	}))
 	return nil

@@ -70,6 +70,7 @@ var (
 	CalendarForm  = Form[Calendar]{Calendar.Validate, Calendar.withoutEmptyText, Calendar.Canonical}
 	UserForm      = Form[User]{User.Validate, as[User], as[User]}
 	ApproleForm   = Form[Approle]{Approle.Validate, as[Approle], as[Approle]}
+	PolicyForm    = Form[Policy]{Policy.Validate, as[Policy], as[Policy]}
 )
 
 func as[T any](value T) T { return value }
