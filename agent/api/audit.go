@@ -257,6 +257,7 @@ func (s *server) getAudit(c *call) error {
 	if err != nil {
 		return err
 	}
+	read.Site = s.Site
 	return s.sendFields(c, read)
 }
 

@@ -147,7 +147,7 @@ func TestAudit(t *testing.T) { //nolint:funlen // a story
 
 // TestAuditOfLogins checks that logins are in the audit log, those that fail within limits,
 // and that no secret is: whatever of it was sent, and where.
-func TestAuditOfLogins(t *testing.T) {
+func TestAuditOfLogins(t *testing.T) { //nolint:funlen // a story
 	t.Parallel()
 	c := newCaller(t, 0)
 	logins, err := site.OpenLogins(c.dir)

@@ -224,6 +224,34 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// TestReplaced checks that nothing is appended to files that are not there any more: an
+// editor puts others in their places, which have the same names.
+func TestReplaced(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	l := openLogs(t, dir, DefaultSize)
+	add(t, l, record("ann"), record("bob"))
+	path, text := file(t, dir)
+	for name, text := range map[string]string{path: strings.Replace(text, `"ann"`, `"eve"`, 1), filepath.Join(dir, "acme", headName): ""} {
+		if text == "" {
+			body, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = string(body)
+		}
+		write(t, name+".new", text)
+		if err := os.Rename(name+".new", name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(t, l, record("cid"))
+	_ = l.Close()
+	if got, want := by(t, openLogs(t, dir, DefaultSize), "acme", after(0)), "bob cid 1: record 1 was changed (line 1 of "+filepath.Base(path)+")"; got != want {
+		t.Errorf("it is read as %q, not %q", got, want)
+	}
+}
+
 // TestFileRemoved checks that a whole file is missed, unless the log has removed it itself.
 func TestFileRemoved(t *testing.T) {
 	t.Parallel()

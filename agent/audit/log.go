@@ -77,9 +77,6 @@ func (l *Log) open() error {
 	}
 	defer func() { _ = lock.Close() }()
 	l.stale = true // Perhaps; Resume or the first Begin looks.
-	if l.headFile, err = os.OpenFile(filepath.Join(l.dir, headName), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
-		return err
-	}
 	return l.refresh()
 }
 
@@ -106,6 +103,16 @@ func firstOf(name string) uint64 {
 
 // refresh takes note of what another process has appended. The folder is locked.
 func (l *Log) refresh() error {
+	if !same(l.headFile) {
+		again, err := os.OpenFile(filepath.Join(l.dir, headName), os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return err
+		}
+		if l.headFile != nil {
+			_ = l.headFile.Close()
+		}
+		l.headFile = again
+	}
 	names, err := l.files()
 	if err != nil {
 		return err
@@ -117,13 +124,27 @@ func (l *Log) refresh() error {
 		return l.next(l.head.Seq + 1)
 	}
 	newest := filepath.Join(l.dir, names[len(names)-1])
-	if l.file != nil && l.file.Name() == newest {
+	if l.file != nil && l.file.Name() == newest && same(l.file) {
 		info, err := l.file.Stat()
 		if err != nil || info.Size() == l.size {
 			return err
 		}
 	}
 	return l.load(newest, names)
+}
+
+// same reports whether an open file is still the one of its name: an editor may have put
+// another one in its place, and what is appended to the old one would be lost.
+func same(file *os.File) bool {
+	if file == nil {
+		return false
+	}
+	now, err := os.Stat(file.Name())
+	if err != nil {
+		return false
+	}
+	opened, err := file.Stat()
+	return err == nil && os.SameFile(opened, now)
 }
 
 // load reads the end of the newest file. What a crash has left of a record is dropped:

@@ -86,6 +86,8 @@ type commands struct {
 	Release    releaseCommand       `cmd:"" help:"Free the slot of a host by force."`
 	Retry      retryCommand         `cmd:"" help:"Start a run of the hosts that an earlier run did not upgrade."`
 	Forget     forgetCommand        `cmd:"" help:"Delete a host that no longer exists."`
+	Audit      auditCommand         `cmd:"" help:"Show or export who did what: the audit log."`
+	History    historyCommand       `cmd:"" help:"Show who changed an object, when, and what."`
 	Apply      applyCommand         `cmd:"" help:"Write the configuration, rollout and calendars of a file."`
 	Get        getCommand           `cmd:"" help:"Print the configuration, rollout and calendars as apply reads them."`
 	Edit       editCommand          `cmd:"" help:"Edit the configuration, rollout and calendars in an editor."`

@@ -35,6 +35,10 @@ var examples = map[string][]string{
 	"release": {`osupgrade-agent release h03 --reason "it is being repaired"`},
 	"retry":   {`osupgrade-agent retry 57 --reason "the disk was cleaned" --wait`},
 	"forget":  {`osupgrade-agent forget h03 --reason "scrapped"`},
+	"audit": {
+		"osupgrade-agent audit --since 2026-11-21 --by ann", "osupgrade-agent audit --after 0 --output jsonl >audit.jsonl", "osupgrade-agent audit --after 57 --follow --output syslog",
+	},
+	"history": {"osupgrade-agent history config", "osupgrade-agent history calendar/holidays --limit 3"},
 	"apply": {
 		"osupgrade-agent apply -f acme.yaml --dry-run", "osupgrade-agent apply -f /etc/osupgrade/acme.d", "osupgrade-agent get --tenant acme | osupgrade-agent apply --tenant beta -f -",
 	},

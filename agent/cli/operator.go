@@ -119,7 +119,9 @@ func (o *connection) options() (client.Options, error) {
 }
 
 // json prints a value as indented JSON.
-func (o *operator) json(out io.Writer, value any) error {
+func (o *operator) json(out io.Writer, value any) error { return printJSON(out, value) }
+
+func printJSON(out io.Writer, value any) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(value)

@@ -77,6 +77,8 @@ const AuditLocal = "local"
 
 // AuditLog is a part of the audit log of a tenant.
 type AuditLog struct {
+	// Site is the name of the site that keeps it.
+	Site string `json:"site"`
 	// First and Last are the numbers of the first record that is kept and of the last one; 0
 	// when there is none.
 	First uint64 `json:"first"`
