@@ -35,6 +35,7 @@ func TestExamples(t *testing.T) {
 	lay(t, w, server, "functions/next_windows/function.tf")
 	lay(t, w, server, "functions/in_window/function.tf")
 	lay(t, w, server, "functions/normalize_duration/function.tf")
+	lay(t, w, server, "functions/parse_ics/function.tf")
 	lay(t, w, server, "data-sources/osupgrade_hosts/data-source.tf")
 	lay(t, w, server, "data-sources/osupgrade_state/data-source.tf")
 	w.Run(t, 0, "apply", "-auto-approve", "-no-color")
@@ -87,6 +88,7 @@ func TestEveryExampleIsRun(t *testing.T) {
 		"actions/osupgrade_start/action.tf": true, "actions/osupgrade_pause/action.tf": true, "actions/osupgrade_resume/action.tf": true,
 		"actions/osupgrade_abort/action.tf": true, "actions/osupgrade_approve/action.tf": true, "actions/osupgrade_release/action.tf": true,
 		"functions/next_windows/function.tf": true, "functions/in_window/function.tf": true, "functions/normalize_duration/function.tf": true,
+		"functions/parse_ics/function.tf":            true,
 		"data-sources/osupgrade_runs/data-source.tf": true, "data-sources/osupgrade_config/data-source.tf": true,
 		"resources/osupgrade_run/resource.tf": true, "resources/osupgrade_run/import-by-string-id.tf": true,
 		"data-sources/osupgrade_hosts/data-source.tf": true, "data-sources/osupgrade_state/data-source.tf": true,

@@ -68,11 +68,11 @@ func TestExamples_functions(t *testing.T) {
 	t.Parallel()
 	w := acctest.NewWorkspace(t)
 	w.Write(t, "main.tf", acctest.Requirement)
-	for _, name := range []string{"next_windows", "in_window", "normalize_duration"} {
+	for _, name := range []string{"next_windows", "in_window", "normalize_duration", "parse_ics"} {
 		w.Write(t, name+".tf", example(t, "functions/"+name+"/function.tf"))
 	}
 	out := w.Run(t, 0, "apply", "-auto-approve", "-no-color")
-	for _, want := range []string{`"1d4h"`, `"2026-12-18T21:00:00Z"`, `"2026-12-19T21:00:00Z"`, `"2027-01-08T21:00:00Z"`} {
+	for _, want := range []string{`"1d4h"`, `"2026-12-18T21:00:00Z"`, `"2026-12-19T21:00:00Z"`, `"2027-01-08T21:00:00Z"`, `"Freeze: Christmas"`} {
 		if !strings.Contains(out, want) {
 			t.Errorf("there is no %s in %s", want, out)
 		}

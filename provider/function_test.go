@@ -37,6 +37,42 @@ const functionsChecks = `
     error_message = "next: ${jsonencode(local.next)}"
 `
 
+// TestParseICS_isWhatACalendarTakes: the events of a text are those of a calendar, which
+// then opens when the text itself does, and plans no difference.
+func TestParseICS_isWhatACalendarTakes(t *testing.T) {
+	t.Parallel()
+	_, server := acctest.Fake(t)
+	w := acctest.NewWorkspace(t, server.Env()...)
+	w.Write(t, "main.tf", acctest.Requirement+`
+locals {
+  text = join("\r\n", ["BEGIN:VCALENDAR",
+    "BEGIN:VEVENT", "UID:a", "SUMMARY:Nights", "DTSTART;TZID=Europe/Stockholm:20270105T220000", "DURATION:PT4H", "RRULE:FREQ=WEEKLY", "EXDATE:20270112T210000Z", "END:VEVENT",
+    "BEGIN:VEVENT", "UID:a", "SUMMARY:Moved", "RECURRENCE-ID:20270119T210000Z", "DTSTART:20270120T100000Z", "DTEND:20270120T110000Z", "END:VEVENT",
+    "BEGIN:VEVENT", "SUMMARY:Whole days", "DTSTART;VALUE=DATE:20270201", "DTEND;VALUE=DATE:20270203", "END:VEVENT",
+    "END:VCALENDAR"])
+  spans = { for name, calendar in { fields = { kind = "allow", events = provider::osupgrade::parse_ics(local.text).events }, text = { kind = "allow", ics = local.text } } :
+    name => [for span in provider::osupgrade::next_windows([], { c = calendar }, "2027-01-01T00:00:00Z", 9) : "${span.start} ${span.length}"] }
+}
+resource "osupgrade_calendar" "c" {
+  name   = "c"
+  kind   = "allow"
+  events = provider::osupgrade::parse_ics(local.text).events
+}
+output "same" {
+  value = local.spans.fields == local.spans.text ? "the same ${length(local.spans.text)}" : jsonencode(local.spans)
+}
+`)
+	if out := w.Run(t, 0, "apply", "-auto-approve", "-no-color"); !strings.Contains(out, "the same 9") {
+		t.Errorf("the events do not open when the text does: %s", out)
+	}
+	w.Run(t, 0, "plan", "-detailed-exitcode", "-no-color")
+	w.Write(t, "bad.ics", "BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART:tomorrow\n")
+	w.Input = `provider::osupgrade::parse_ics(file("bad.ics"))`
+	if out := w.Run(t, 1, "console", "-no-color"); !strings.Contains(strings.Join(strings.Fields(out), " "), "the text ends within VEVENT") {
+		t.Errorf("the console prints %s", out)
+	}
+}
+
 // TestFunctions_runEverywhere: in console, in a check block and in terraform
 // test, without a server and without a configuration of the provider.
 func TestFunctions_runEverywhere(t *testing.T) {

@@ -10,10 +10,12 @@
 package calendar
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
@@ -185,14 +187,25 @@ type Problem struct {
 	// Path locates the error, such as "events[2].rrule" or
 	// "ics.VEVENT[2].DTSTART". The first event is 0.
 	Path string
+	// Line is the line of the iCalendar text that the error is in, from 1; 0 if it is in
+	// none.
+	Line int
 	// Value is the value at the path, truncated if it is long.
 	Value string
 	// Err names the value and says what would be right.
 	Err error
 }
 
-// Error returns the path and the error.
-func (p Problem) Error() string { return p.Path + ": " + p.Err.Error() }
+// Error returns the path, the line and the error.
+func (p Problem) Error() string { return p.Path + ": " + p.Message() }
+
+// Message returns the line and the error.
+func (p Problem) Message() string {
+	if p.Line == 0 {
+		return p.Err.Error()
+	}
+	return fmt.Sprintf("line %d: %v", p.Line, p.Err)
+}
 
 // Unwrap returns the cause.
 func (p Problem) Unwrap() error { return p.Err }
@@ -201,18 +214,28 @@ func (p Problem) Unwrap() error { return p.Err }
 const maxProblems = 20
 
 // problems collects the problems of a calendar, and what is left out of it.
-type problems struct{ found, leftOut []Problem }
+type problems struct {
+	found, leftOut []Problem
+	// lines are the lines of an iCalendar text, by path.
+	lines map[string]int
+}
+
+// line returns the line of a path. A date of a list is in the line of the list.
+func (p *problems) line(path string) int {
+	list, _, _ := strings.Cut(path[strings.LastIndex(path, ".")+1:], "[")
+	return cmp.Or(p.lines[path], p.lines[path[:strings.LastIndex(path, ".")+1]+list])
+}
 
 // leaveOut notes that an event is left out because of a value.
 func (p *problems) leaveOut(path, value string, err error) {
 	if len(p.leftOut) < maxProblems {
-		p.leftOut = append(p.leftOut, Problem{Path: path, Value: shorten(value), Err: fmt.Errorf("%s %w; the event is left out", quote(value), err)})
+		p.leftOut = append(p.leftOut, Problem{Path: path, Line: p.line(path), Value: shorten(value), Err: fmt.Errorf("%s %w; the event is left out", quote(value), err)})
 	}
 }
 
 func (p *problems) note(path, value string, err error) {
 	if err != nil && !p.full() {
-		p.found = append(p.found, Problem{Path: path, Value: shorten(value), Err: err})
+		p.found = append(p.found, Problem{Path: path, Line: p.line(path), Value: shorten(value), Err: err})
 	}
 }
 

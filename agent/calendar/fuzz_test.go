@@ -56,6 +56,7 @@ func FuzzParseICS(f *testing.F) {
 		if count > mostInAYear {
 			t.Fatalf("%d occurrences in a year", count)
 		}
+		sameAsEvents(t, c, text, from, to)
 	})
 }
 

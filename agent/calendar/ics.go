@@ -40,6 +40,7 @@ func readICS(text string, p *problems) []draft {
 		return nil
 	}
 	zones := zonesOf(all)
+	p.lines = map[string]int{}
 	var events []vevent
 	for _, c := range all {
 		if c.name != "VEVENT" {
@@ -47,7 +48,9 @@ func readICS(text string, p *problems) []draft {
 		}
 		v := vevent{draft: draft{index: c.index, prefix: fmt.Sprintf("ics.VEVENT[%d].", c.index), names: icsNames}}
 		before := len(p.found)
+		p.lines[v.path("DTSTART")] = c.line
 		for _, line := range c.properties {
+			p.lines[v.path(line.name)] = line.line
 			v.read(line, zones, p)
 		}
 		if v.startText == "" && len(p.found) == before {
@@ -342,6 +345,7 @@ func (z zoneNames) dateTimes(line property, note func(error)) []dateTime {
 type component struct {
 	name       string
 	index      int // position among the components of this name, from 0
+	line       int // of BEGIN
 	properties []property
 }
 
@@ -349,6 +353,7 @@ type component struct {
 type property struct {
 	name, value string
 	parameters  map[string][]string
+	line        int // the first, of one that is folded
 }
 
 // parameter returns the first value of a parameter.
@@ -373,26 +378,55 @@ func components(text string) ([]component, error) {
 	}
 	lines := ics.NewCalendarStream(strings.NewReader(strings.TrimPrefix(text, "\ufeff")))
 	r := reader{counts: map[string]int{}}
-	for number := 1; ; number++ {
+	numbers := lineNumbers(strings.TrimPrefix(text, "\ufeff"))
+	for {
 		line, err := lines.ReadLine()
+		if line != nil && len(*line) > 0 {
+			r.line, numbers = numbers[0], numbers[1:]
+		}
 		if line != nil && strings.TrimSpace(string(*line)) != "" {
 			if err := r.read(string(*line)); err != nil {
-				return nil, fmt.Errorf("line %d, not counting those that continue another, %s: %w", number, quote(string(*line)), err)
+				return nil, fmt.Errorf("line %d, %s: %w", r.line, quote(string(*line)), err)
 			}
 		}
 		if errors.Is(err, io.EOF) {
 			return r.all, r.end()
 		}
 		if err != nil {
-			return nil, fmt.Errorf("cannot read line %d: %w", number, err)
+			return nil, fmt.Errorf("cannot read line %d: %w", r.line, err)
 		}
 	}
+}
+
+// lineNumbers returns for each unfolded line of a text that is not empty the number of the
+// line that it begins in, as the library unfolds them (RFC 5545 3.1).
+func lineNumbers(text string) []int {
+	var numbers []int
+	number, unfolded := 0, 0
+	for line := range strings.Lines(text) {
+		number++
+		line, ended := strings.CutSuffix(line, "\n")
+		if number > 1 && line != "" && (line[0] == ' ' || line[0] == '\t') {
+			line = line[1:]
+		} else {
+			unfolded = 0
+		}
+		if ended {
+			line = strings.TrimSuffix(line, "\r")
+		}
+		if unfolded == 0 && line != "" {
+			numbers = append(numbers, number)
+		}
+		unfolded += len(line)
+	}
+	return numbers
 }
 
 // maxNesting is deeper than RFC 5545 ever goes.
 const maxNesting = 8
 
 type reader struct {
+	line   int
 	open   []component
 	all    []component
 	counts map[string]int
@@ -410,6 +444,7 @@ func (r *reader) read(line string) error {
 	case p.name == "END":
 		return r.close(strings.ToUpper(p.value))
 	}
+	p.line = r.line
 	top := &r.open[len(r.open)-1]
 	top.properties = append(top.properties, p)
 	return nil
@@ -422,7 +457,7 @@ func (r *reader) begin(name string) error {
 	case len(r.open) == maxNesting:
 		return fmt.Errorf("is nested too deep; use at most %d levels", maxNesting)
 	}
-	r.open = append(r.open, component{name: name, index: r.counts[name]})
+	r.open = append(r.open, component{name: name, index: r.counts[name], line: r.line})
 	r.counts[name]++
 	if r.counts["VEVENT"] > MaxEvents {
 		return fmt.Errorf("is one event too many; use at most %d", MaxEvents)

@@ -134,11 +134,25 @@ func (c Calendar) withoutEmptyText() Calendar {
 // form, so that an event which is there twice in two spellings is found.
 func (c Calendar) Parse(name string) (*calendar.Calendar, Problems) {
 	parsed, wrong := calendar.Parse(name, c.Canonical().text())
+	return parsed, problemsOf(wrong)
+}
+
+func problemsOf(wrong []calendar.Problem) Problems {
 	var found Problems
 	for _, p := range wrong {
-		found = append(found, Problem{Field: p.Path, Value: document.Clip(p.Value), Message: p.Err.Error()})
+		found = append(found, Problem{Field: p.Path, Value: document.Clip(p.Value), Message: p.Message()})
 	}
-	return parsed, found
+	return found
+}
+
+// EventsOf returns the events of an iCalendar text, which happen at the same times, and what
+// is left out of them. With any problem it returns no events.
+func EventsOf(ics string) (events []Event, leftOut, found Problems) {
+	parsed, never, wrong := calendar.Events(ics)
+	for _, e := range parsed {
+		events = append(events, Event(e))
+	}
+	return events, problemsOf(never), problemsOf(wrong)
 }
 
 func (c Calendar) text() calendar.Text {

@@ -20,7 +20,7 @@ func TestAccConfig_wrongValuesAreToldAtPlan(t *testing.T) {
 	rows := map[string]struct{ body, says string }{
 		"tenant":               {`tenant = "Acme"`, `"Acme"\s+is\s+not\s+a\s+name`},
 		"application":          {`worker_applications = ["os_upgrade"]`, `"os_upgrade"\s+is\s+not\s+a\s+name`},
-		"day":                  {one(`["Fryday"]`, "01:00", "UTC", "1h"), `Fryday`},
+		"day":                  {one(`["Fryday"]`, "01:00", "UTC", "1h"), `Invalid value of maintenance_windows\[0\].days_of_week\s[^V]*"Fryday"`},
 		"two days in one":      {one(`["Friday, Sunday"]`, "01:00", "UTC", "1h"), `more\s+than\s+one\s+day`},
 		"day twice":            {one(`["Friday", "FRIDAY"]`, "01:00", "UTC", "1h"), `the\s+same\s+day`},
 		"no day":               {one(`[]`, "01:00", "UTC", "1h"), `at\s+least\s+1`},

@@ -47,7 +47,7 @@ func (f Failure) diagnostics(locate Locate) diag.Diagnostics {
 	for _, problem := range f.problems() {
 		if locate != nil {
 			if at, ok := locate(problem.Info.Field); ok {
-				located.AddAttributeError(at, f.Operation, "Attribute: "+at.String()+"\n"+f.detail([]v1.Error{problem}))
+				located.AddAttributeError(at, f.Operation, "Attribute: "+Attribute(at)+"\n"+f.detail([]v1.Error{problem}))
 				continue
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -24,6 +26,19 @@ func HCL(message string) string {
 		}
 		return before + word
 	})
+}
+
+// Attribute returns a path as a configuration spells it. An element of a set has no index
+// there: it is named by its set, and by its value in the message.
+func Attribute(at path.Path) string {
+	steps := at.Steps()
+	for i, step := range steps {
+		if _, element := step.(path.PathStepElementKeyValue); element {
+			steps = steps[:i]
+			break
+		}
+	}
+	return steps.String()
 }
 
 // members are the names with a hyphen of all members that attributes stand for.

@@ -1,6 +1,29 @@
 package diagnostics
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+func TestAttribute(t *testing.T) {
+	t.Parallel()
+	days := path.Root("maintenance_windows").AtListIndex(0).AtName("days_of_week")
+	for want, at := range map[string]path.Path{
+		"maintenance_windows[0].days_of_week": days,
+		`labels["ring"]`:                      path.Root("labels").AtMapKey("ring"),
+		"accept":                              path.Root("accept").AtSetValue(types.StringValue("x")).AtName("below"),
+		"":                                    path.Empty(),
+	} {
+		if got := Attribute(at); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if got := Attribute(days.AtSetValue(types.StringValue("Fryday"))); got != Attribute(days) {
+		t.Errorf("an element of a set is called %q", got)
+	}
+}
 
 func TestHCL(t *testing.T) {
 	t.Parallel()

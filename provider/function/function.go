@@ -1,4 +1,4 @@
-// Package function has the provider's functions: next_windows, in_window and
+// Package function has the provider's functions: next_windows, in_window, parse_ics and
 // normalize_duration. They compute with the same code as the agent.
 //
 // The functions are pure and need neither a server nor a provider configuration,
@@ -22,7 +22,7 @@ import (
 
 // All lists the functions.
 func All() []func() function.Function {
-	return []func() function.Function{newNextWindows, newInWindow, newNormalizeDuration}
+	return []func() function.Function{newNextWindows, newInWindow, newNormalizeDuration, newParseICS}
 }
 
 // named implements Metadata.

@@ -2,6 +2,9 @@ package run
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
@@ -19,6 +22,7 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/planmodifiers"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/tenantobject"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/validators"
 )
 
 // Schema defines the resource.
@@ -89,7 +93,12 @@ func requestAttributes() map[string]schema.Attribute {
 func acceptValidators() []validator.Set {
 	return []validator.Set{
 		setvalidator.SizeAtLeast(1), setvalidator.NoNullValues(),
-		setvalidator.ValueStringsAre(stringvalidator.OneOf(v1.Results()...)),
+		setvalidator.ValueStringsAre(validators.Rule("a result of a run", func(text string) error {
+			if slices.Contains(v1.Results(), text) {
+				return nil
+			}
+			return fmt.Errorf("%q is not a result of a run; use %s", text, strings.Join(v1.Results(), ", "))
+		})),
 	}
 }
 

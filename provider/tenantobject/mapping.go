@@ -414,7 +414,7 @@ func (k *Mapping[T]) ValidateConfig(config tftypes.Value, diags *diag.Diagnostic
 			diags.AddError("Invalid configuration of "+k.TypeName, diagnostics.HCL(problem.Field+": "+problem.Message))
 			continue
 		}
-		diags.AddAttributeError(at, "Invalid value of "+at.String(), diagnostics.HCL(problem.Message))
+		diags.AddAttributeError(at, "Invalid value of "+diagnostics.Attribute(at), diagnostics.HCL(problem.Message))
 	}
 }
 

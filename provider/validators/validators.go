@@ -15,6 +15,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
 )
 
 // Rule returns a validator that applies a rule to a known string. An unknown
@@ -70,6 +71,6 @@ func (v ruleValidator) ValidateString(_ context.Context, req validator.StringReq
 		return
 	}
 	if err := v.rule(req.ConfigValue.ValueString()); err != nil {
-		resp.Diagnostics.AddAttributeError(req.Path, "Invalid value of "+req.Path.String(), err.Error())
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid value of "+diagnostics.Attribute(req.Path), err.Error())
 	}
 }

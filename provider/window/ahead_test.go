@@ -147,7 +147,7 @@ func TestOfCalendar(t *testing.T) {
 		"freeze of which a part never happens": {calendar: v1.Calendar{Kind: "freeze", ICS: new("BEGIN:VCALENDAR\r\n" +
 			"BEGIN:VEVENT\r\nDTSTART:20261220T000000Z\r\nDURATION:PT1H\r\nEND:VEVENT\r\n" +
 			"BEGIN:VEVENT\r\nSUMMARY:reminder\r\nDTSTART:20261221T000000Z\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n")}, want: []string{
-			"Part of the iCalendar text is left out: ics.VEVENT[1].DTSTART: \"20261221T000000Z\" has neither DTEND nor DURATION",
+			"Part of the iCalendar text is left out: ics.VEVENT[1].DTSTART: line 8: \"20261221T000000Z\" has neither DTEND nor DURATION",
 		}},
 		"freeze that the clock moves": {calendar: event("freeze", "2027-03-28T02:30", "10m"), want: []string{"moves the start of the next event of calendar extra", "moves the end"}},
 		"event":                       {calendar: event("allow", "2026-12-20T00:00", "1h"), run: time.Hour},

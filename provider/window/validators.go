@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/diagnostics"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/validators"
 )
 
@@ -70,7 +71,7 @@ func (distinctDays) ValidateSet(ctx context.Context, req validator.SetRequest, r
 	for _, day := range texts(req.ConfigValue) {
 		lower := strings.ToLower(strings.TrimSpace(day))
 		if other, ok := seen[lower]; ok {
-			resp.Diagnostics.AddAttributeError(req.Path, "Invalid value of "+req.Path.String(),
+			resp.Diagnostics.AddAttributeError(req.Path, "Invalid value of "+diagnostics.Attribute(req.Path),
 				fmt.Sprintf("%q and %q are the same day; use one of them", other, day))
 		}
 		seen[lower] = day
