@@ -77,30 +77,6 @@ func (s *server) getOffer(c *call) error {
 	return s.sendFields(c, offer)
 }
 
-// healthz reports whether the process works, readyz whether every controller may
-// send commands. Neither needs a token, and neither reveals a secret.
-func (s *server) healthz(c *call) error {
-	if err := s.Healthy(); err != nil {
-		return err
-	}
-	s.send(c.w, c.Request, http.StatusOK, v1.Health{Status: "ok"})
-	return nil
-}
-
-func (s *server) readyz(c *call) error {
-	if s.Reaches != nil {
-		if err := s.Reaches(c.Context()); err != nil {
-			return err
-		}
-	}
-	for _, controller := range s.Tenants {
-		if err := controller.Ready(c.Context()); err != nil {
-			return err
-		}
-	}
-	return s.healthz(c)
-}
-
 // deleteHost deletes a host that will not come back. Otherwise it would hold its
 // slot until it comes back (design.md 5, invariant 1).
 func (s *server) deleteHost(c *call) error {
