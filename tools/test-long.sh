@@ -25,6 +25,9 @@ echo "deliberate faults, each of which a test must catch"
 echo "the kill matrix with 100 rounds each, and power cuts"
 OSUPGRADE_LONG=1 go test -race -count=1 -v -timeout=4h -run='^(TestCrashMatrix|TestPowerCuts)$' ./agent
 
+echo "10,000 hostile connections; the order of writes over 40 kills"
+OSUPGRADE_LONG=1 go test -race -count=1 -v -timeout=1h -run='^(TestHostileConnections|TestConfigIsLinearizable)$' ./agent
+
 echo "real hosts: power cuts by the dozen, release upgrade, A/B images"
 tools/realhost.sh test long 4h
 

@@ -11,6 +11,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -39,9 +40,13 @@ func missing(object, format string, args ...any) error {
 	}}}}
 }
 
+// shortened is a value of a request as an error shows it: a long one would make an answer
+// as long as the request.
+func shortened(value string) string { return text.Cut(value, 200, "...") }
+
 // badRequest returns an answer that names a field, its value and the reason.
 func badRequest(field, value, right string) error {
-	if value == "" {
+	if value = shortened(value); value == "" {
 		return problem(http.StatusBadRequest, field, value, "%s: %s", field, right)
 	}
 	return problem(http.StatusBadRequest, field, value, "%s: %q %s", field, value, right)

@@ -21,7 +21,7 @@ func parseFields(text string) (fields, error) {
 	p := fieldsParser{rest: text}
 	f, err := p.list(0)
 	if err == nil && p.rest != "" {
-		err = fmt.Errorf("%q is unexpected", p.rest)
+		err = fmt.Errorf("%q is unexpected", shortened(p.rest))
 	}
 	if err != nil {
 		return nil, badRequest("fields", text, fmt.Sprintf("cannot be parsed: %v; use a,b or a/b or a/[b,c]", err))
@@ -57,13 +57,13 @@ func (p *fieldsParser) item(f fields, depth int) (err error) {
 	}
 	name := p.rest[:end]
 	if name == "" {
-		return fmt.Errorf("a name is missing before %q", p.rest)
+		return fmt.Errorf("a name is missing before %q", shortened(p.rest))
 	}
 	p.rest = p.rest[end:]
 	switch {
 	case p.skip("/["):
 		if f[name], err = p.list(depth + 1); err == nil && !p.skip("]") {
-			err = fmt.Errorf("a ] is missing before %q", p.rest)
+			err = fmt.Errorf("a ] is missing before %q", shortened(p.rest))
 		}
 	case p.skip("/"):
 		f[name] = fields{}

@@ -9,14 +9,12 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/net/netutil"
-
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/certificate"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/port"
 )
 
 // maxCallers is the number of open connections to the REST API: those that follow
-// events stay open. Further connections wait.
+// events stay open.
 const maxCallers = 4096
 
 // Endpoint is an address to listen on, with the certificate that is needed
@@ -82,7 +80,6 @@ func (e Endpoint) listen(ctx context.Context, config *tls.Config) (net.Listener,
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %q: %w", e.Listen, port.Explain(e.Listen, err))
 	}
-	listener = netutil.LimitListener(listener, maxCallers)
 	if config != nil {
 		config = config.Clone()
 		config.NextProtos = []string{"h2", "http/1.1"}

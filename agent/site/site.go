@@ -306,14 +306,27 @@ const (
 	readTimeout   = 30 * time.Second
 	writeTimeout  = time.Minute
 	idleTimeout   = 2 * time.Minute
+	// maxHeader is how long the header of a request may be, in bytes: a token and a query
+	// are short.
+	maxHeader = 64 << 10
+	// maxStreams is how many requests a connection of HTTP/2 may have at once, maxUnread how
+	// much of the body of each is received before somebody reads it. A connection that is
+	// silent for pingAfter is asked whether it is still there.
+	maxStreams  = 100
+	maxUnread   = 256 << 10
+	pingAfter   = 30 * time.Second
+	pingTimeout = 15 * time.Second
 	// shutdownTimeout is how long requests under way may take when the site stops.
 	shutdownTimeout = 2 * time.Second
 )
 
 func (s *Site) serve(running context.Context, handler http.Handler) {
+	callers := newCallers(maxCallers)
 	s.http = &http.Server{
-		Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
-		IdleTimeout: idleTimeout, BaseContext: func(net.Listener) context.Context { return running },
+		Handler: callers.answering(handler), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader, BaseContext: func(net.Listener) context.Context { return running },
+		ConnState: callers.follow, ConnContext: connect,
+		HTTP2:    &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: maxUnread, SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	s.parts.Go(func() {
