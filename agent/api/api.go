@@ -115,7 +115,7 @@ type server struct {
 	// logins limits those to log in.
 	logins attempts
 	// refusals limits the audit records of refused requests.
-	refusals refusals
+	refusals audit.Limit
 	// windowSlots limits the concurrent computations of windows of each tenant.
 	windowSlots map[string]chan struct{}
 	// pace are the times of its event streams.

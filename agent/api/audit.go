@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
@@ -72,7 +71,7 @@ func (s *server) record(route route, c *call, held *heldWriter) error {
 	s.auditResult(c, held, err)
 	if route.public && c.audit.By == "" { // Nobody has logged in or joined.
 		var keep bool
-		if keep, c.audit.Omitted = s.refusals.keep(route.action, c.audit.At); !keep {
+		if keep, c.audit.Omitted = s.refusals.Keep(route.action, c.audit.At); !keep {
 			return begun.Drop()
 		}
 	}
@@ -91,7 +90,7 @@ func (s *server) refuse(c *call, held *heldWriter, err error) error {
 	}
 	c.audit.Result = v1.AuditRefused
 	var keep bool
-	if keep, c.audit.Omitted = s.refusals.keep(c.audit.Tenant+"/"+c.audit.As+"/"+c.audit.By, c.audit.At); !keep {
+	if keep, c.audit.Omitted = s.refusals.Keep(c.audit.Tenant+"/"+c.audit.As+"/"+c.audit.By, c.audit.At); !keep {
 		return nil
 	}
 	return s.Audit.Keep(c.audit)
@@ -204,44 +203,6 @@ func (w *heldWriter) discard() {
 	for _, name := range []string{"ETag", "Location", "Content-Type"} {
 		w.Header().Del(name)
 	}
-}
-
-// A sender has records of maxRefused requests that were refused in each refusedEach.
-const maxRefused, refusedEach = 20, time.Hour
-
-// refusals counts refused requests by their senders.
-type refusals struct {
-	mu     sync.Mutex
-	counts map[string]*refused
-}
-
-type refused struct {
-	begun         time.Time
-	kept, omitted int
-}
-
-// keep reports whether one more has a record, and how many before it have none.
-func (f *refusals) keep(sender string, now time.Time) (keep bool, omitted int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.counts == nil || len(f.counts) > maxPlaces {
-		f.counts = map[string]*refused{}
-	}
-	r := f.counts[sender]
-	if r == nil {
-		r = &refused{begun: now}
-		f.counts[sender] = r
-	}
-	if since := now.Sub(r.begun); since >= refusedEach || since < 0 { // The clock may have been set back.
-		r.begun, r.kept = now, 0
-	}
-	if r.kept >= maxRefused {
-		r.omitted++
-		return false, 0
-	}
-	omitted, r.omitted = r.omitted, 0
-	r.kept++
-	return true, omitted
 }
 
 // getAudit lists records of an audit log.

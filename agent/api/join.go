@@ -254,10 +254,7 @@ func (s *server) postJoinToken(c *call) error {
 		return err
 	}
 	s.Log.Info("join token made", "tenant", c.tenant, "by", c.who.Name, "id", id[:12], "host", wanted.Host, "expires", token.Expires)
-	c.audit.Object, c.audit.Detail = "join-token/"+shortID(id), fmt.Sprintf("for host %s, application %s, until %s", token.Host, token.Application, token.Expires.Format(time.RFC3339))
-	if token.Replace {
-		c.audit.Detail += ", may replace a key"
-	}
+	c.audit.Object, c.audit.Detail = "join-token/"+shortID(id), token.About()
 	made := joinToken(join.Kept{ID: id, Token: token}, now)
 	made.Token = join.Text(secret, fingerprint)
 	c.w.Header().Set("Location", c.URL.Path+"/"+id)

@@ -4,11 +4,13 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
 // siteData is the folder of a site.
@@ -28,8 +30,8 @@ func (c *backupCommand) Help() string {
 instant, and hosts and clients notice nothing. Run the command on the site's machine, as
 the site's user. If the site does not run, the command reads its folder.
 
-The backup is a tar file with the logs, the configuration, the history, the hosts, and the
-keys and tokens that the site accepts; keep it as safe as the folder itself. It is checked
+The backup is a tar file with the logs, the configuration, the history, the audit log, the
+hosts, and the keys and tokens that the site accepts; keep it as safe as the folder itself. It is checked
 before it gets its name: every sum and every record. The configuration file of
 osupgrade-agent serve, certificates and check scripts are not in it.
 
@@ -41,7 +43,13 @@ func (c *backupCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger
 	if err := site.Backup(ctx, c.Data, c.Out, log); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(out, "Wrote a backup of %s to %s and checked it.\n", c.Data, c.Out)
+	// Not before: the backup would have the note of itself, and nothing of its end.
+	logs := site.OpenAudit(c.Data)
+	err := logs.Keep(byMachine(v1.AuditRecord{Action: "backup", Object: "site", Detail: "to " + c.Out}))
+	if err = errors.Join(err, logs.Close()); err != nil {
+		return fmt.Errorf("the backup %s is made, but that is not in the audit log: %w", c.Out, err)
+	}
+	_, err = fmt.Fprintf(out, "Wrote a backup of %s to %s and checked it.\n", c.Data, c.Out)
 	return err
 }
 
@@ -92,6 +100,9 @@ func (c *restoreCommand) Run(ctx context.Context, out io.Writer, log *slog.Logge
 	if err := site.Restore(ctx, c.File, c.Data, c.Skip, out, log); err != nil {
 		return err
 	}
+	if err := recordedForAll(c.Data, v1.AuditRecord{Action: "restore", Object: "site", Detail: "from " + c.File + "; what was done after that backup is not in this log"}); err != nil {
+		return fmt.Errorf("the site is restored, but that is not in the audit log: %w", err)
+	}
 	_, err := fmt.Fprintf(out, "Restored %s to %s. Start the site: osupgrade-agent serve --data %s\n", c.File, c.Data, c.Data)
 	return err
 }
@@ -127,6 +138,9 @@ func (c *recoverCommand) Run(ctx context.Context, out io.Writer, log *slog.Logge
 	}
 	if err := site.Recover(ctx, c.Data, c.Skip, out, log); err != nil {
 		return err
+	}
+	if err := recordedForAll(c.Data, v1.AuditRecord{Action: "recover", Object: "site", Detail: "the logs are accepted as they are"}); err != nil {
+		return fmt.Errorf("the site is recovered, but that is not in the audit log: %w", err)
 	}
 	_, err := fmt.Fprintf(out, "Recovered %s. Start the site: osupgrade-agent serve --data %s\n", c.Data, c.Data)
 	return err

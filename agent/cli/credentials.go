@@ -22,6 +22,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
 // credentialsCommand makes what a client or a host proves itself with. It
@@ -123,7 +124,13 @@ func (c *tokenCommand) Run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	text, err := tokens.Add(token)
+	var text string
+	err = recorded(c.Data, v1.AuditRecord{Tenant: c.Tenant, Action: "create", Object: "token", Detail: token.About()}, func(r *v1.AuditRecord) error {
+		if text, err = tokens.Add(token); err == nil {
+			r.Object += "/" + shortIDOf(principal.ID(text))
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -175,7 +182,15 @@ func (c *keyCommand) Run(out io.Writer) error {
 	if c.Replace {
 		add = hosts.Replace
 	}
-	seed, err := add(id)
+	record := v1.AuditRecord{Tenant: c.Tenant, Action: "add-key", Object: "host/" + c.Host}
+	if c.Replace {
+		record.Detail = "may replace a key"
+	}
+	var seed []byte
+	err = recorded(c.Data, record, func(*v1.AuditRecord) error {
+		seed, err = add(id)
+		return err
+	})
 	if errors.Is(err, natsd.ErrSecondKey) {
 		err = fmt.Errorf("%w; give --replace for a new one, or withdraw it with credentials remove", err)
 	}

@@ -44,7 +44,11 @@ func (c *initCommand) Run(ctx context.Context, out io.Writer) error {
 	}
 	files := site.Authority(c.Data)
 	// Who works on the site itself reaches it by these.
-	made, err := files.Make(slices.Concat(c.Name, []string{"localhost", "127.0.0.1", "::1"}), time.Now())
+	var made bool
+	err := recorded(c.Data, v1.AuditRecord{Action: "init", Object: "site", Detail: "a certificate for " + strings.Join(c.Name, ", ")}, func(*v1.AuditRecord) (err error) {
+		made, err = files.Make(slices.Concat(c.Name, []string{"localhost", "127.0.0.1", "::1"}), time.Now())
+		return err
+	})
 	if err != nil {
 		return err
 	}

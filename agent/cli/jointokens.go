@@ -67,9 +67,15 @@ func (c *createJoinTokenCommand) Run(out io.Writer) error {
 		return err
 	}
 	now := time.Now()
-	secret, _, err := tokens.Add(join.Token{
-		Tenant: c.Tenant, Host: c.Host, Application: c.Application, Expires: now.Add(valid), Replace: c.Replace, By: whoami(),
-	}, now)
+	token := join.Token{Tenant: c.Tenant, Host: c.Host, Application: c.Application, Expires: now.Add(valid), Replace: c.Replace, By: whoami()}
+	var secret string
+	err = recorded(c.Data, v1.AuditRecord{Tenant: c.Tenant, Action: "create", Object: "join-token", Detail: token.About()}, func(r *v1.AuditRecord) error {
+		var id string
+		if secret, id, err = tokens.Add(token, now); err == nil {
+			r.Object += "/" + shortIDOf(id)
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -156,7 +162,14 @@ func (c *removeJoinTokenCommand) Run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := tokens.Remove(all[0].ID); err != nil && !errors.Is(err, os.ErrNotExist) {
+	record := v1.AuditRecord{Tenant: all[0].Tenant, Action: "delete", Object: "join-token/" + shortIDOf(all[0].ID)}
+	err = recorded(c.Data, record, func(*v1.AuditRecord) error {
+		if err := tokens.Remove(all[0].ID); !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		return nil
+	})
+	if err != nil {
 		return fmt.Errorf("cannot remove %s: %w", c.ID, err)
 	}
 	_, err = fmt.Fprintf(out, "Removed the join token for %s of tenant %s: nobody can join with it. A host that has is let in as before.\n", all[0].Host, all[0].Tenant)

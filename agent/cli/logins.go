@@ -14,6 +14,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
 // roles are what a user or an approle may do.
@@ -35,6 +36,11 @@ func knownRoles(dir, tenant string, allow []access.Role) error {
 		return misused(err)
 	}
 	return nil
+}
+
+// record is the audit record of a user or an approle that is made or changed.
+func (r *roles) record(kind string) v1.AuditRecord {
+	return v1.AuditRecord{Tenant: r.Tenant, Action: "write", Object: kind + "/" + r.Name, Detail: "allows " + strings.Join(r.Allow, " ")}
 }
 
 // userCommand makes or changes a user.
@@ -72,8 +78,11 @@ func (c *userCommand) Run(ctx context.Context, out io.Writer) error {
 	} else if password, err = principal.NewPassword(); err != nil {
 		return err
 	}
-	if err := logins.PutUser(ctx, c.Tenant, c.Name, c.Allow, password, time.Now()); err != nil {
-		return misused(err)
+	err = recorded(c.Data, c.record("user"), func(*v1.AuditRecord) error {
+		return misused(logins.PutUser(ctx, c.Tenant, c.Name, c.Allow, password, time.Now()))
+	})
+	if err != nil {
+		return err
 	}
 	if c.PasswordFile == "" {
 		_, err = fmt.Fprintln(out, password)
@@ -105,9 +114,13 @@ func (c *approleCommand) Run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	role, err := logins.Approles.Put(c.Tenant, c.Name, c.Allow, time.Now())
-	if err != nil {
+	var role principal.Approle
+	err = recorded(c.Data, c.record("approle"), func(*v1.AuditRecord) error {
+		role, err = logins.Approles.Put(c.Tenant, c.Name, c.Allow, time.Now())
 		return misused(err)
+	})
+	if err != nil {
+		return err
 	}
 	_, err = fmt.Fprintln(out, role.RoleID)
 	return err
@@ -141,7 +154,13 @@ func (c *secretIDCommand) Run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	text, err := logins.Approles.AddSecret(role, c.Uses, time.Duration(c.Valid), time.Now())
+	var text string
+	err = recorded(c.Data, v1.AuditRecord{Tenant: c.Tenant, Action: "create", Object: "secret-id", Detail: "of approle " + c.Name}, func(r *v1.AuditRecord) error {
+		if text, err = logins.Approles.AddSecret(role, c.Uses, time.Duration(c.Valid), time.Now()); err == nil {
+			r.Object += "/" + shortIDOf(principal.ID(text))
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -191,7 +210,10 @@ func firstAdmin(ctx context.Context, dir string) (password string, err error) {
 	if password, err = principal.NewPassword(); err != nil {
 		return "", err
 	}
-	return password, logins.PutUser(ctx, access.AnyTenant, adminName, []access.Role{access.Admin}, password, time.Now())
+	first := roles{Tenant: access.AnyTenant, Name: adminName, Allow: []access.Role{access.Admin}}
+	return password, recorded(dir, first.record("user"), func(*v1.AuditRecord) error {
+		return logins.PutUser(ctx, first.Tenant, first.Name, first.Allow, password, time.Now())
+	})
 }
 
 // adminName is the name of the first user.

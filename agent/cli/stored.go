@@ -13,7 +13,9 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
 // storedCredential is a token or a host key as a site stores it: without its secret.
@@ -179,7 +181,16 @@ func (c *removeCredentialCommand) Run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := k.remove(); err != nil {
+	record := v1.AuditRecord{Tenant: k.tenant, Action: "delete", Object: k.kind + "/" + k.owner, Detail: "id " + shortIDOf(k.id)}
+	switch {
+	case k.owner == "?": // Its file is damaged, and nobody knows whose it is.
+		record.Tenant, record.Object, record.Detail = "", k.kind+"/"+shortIDOf(k.id), "its file is damaged"
+	case k.kind == "token":
+		record.Object, record.Detail = "token/"+shortIDOf(k.id), "name "+k.owner
+	case k.kind == "key":
+		record.Action, record.Object, record.Detail = "delete-key", "host/"+k.owner, "key "+k.id
+	}
+	if err := recorded(c.Data, record, func(*v1.AuditRecord) error { return k.remove() }); err != nil {
 		return fmt.Errorf("cannot remove %s: %w", c.ID, err)
 	}
 	_, err = fmt.Fprintf(out, "Removed the %s of %s of tenant %s: %s.\n", k.kind, k.owner, k.tenant, k.removed)
@@ -216,7 +227,13 @@ func (c *rotateTokenCommand) Run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	text, err := tokens.Rotate(k.id, time.Duration(c.Overlap), time.Now())
+	var text string
+	err = recorded(c.Data, v1.AuditRecord{Tenant: k.tenant, Action: "rotate", Object: "token/" + shortIDOf(k.id)}, func(r *v1.AuditRecord) error {
+		if text, err = tokens.Rotate(k.id, time.Duration(c.Overlap), time.Now()); err == nil {
+			r.Object, r.Detail = "token/"+shortIDOf(principal.ID(text)), "in place of "+r.Object
+		}
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("cannot rotate %s: %w", c.ID, err)
 	}

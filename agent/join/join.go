@@ -31,6 +31,15 @@ type Token struct {
 	By string `json:"by,omitempty"`
 }
 
+// About says what a token is for.
+func (t Token) About() string {
+	text := fmt.Sprintf("for host %s, application %s, until %s", t.Host, t.Application, t.Expires.UTC().Format(time.RFC3339))
+	if t.Replace {
+		text += ", may replace a key"
+	}
+	return text
+}
+
 // Use is how a token was used.
 type Use struct {
 	Host string    `json:"host"`

@@ -95,6 +95,9 @@ type Options struct {
 	TLS *tls.Config
 	// Hosts knows who may connect as a host.
 	Hosts *Hosts
+	// Rotated is called with the registration of another key that a host asks for, and calls
+	// it; nil is nobody, and the key is registered.
+	Rotated func(id Identity, public string, register func() error) error
 	// Refused is called when a connection is refused for its key, with the host that it
 	// claims to be and what to do; nil means nobody. It must not block.
 	Refused func(tenant, host string, kind message.WarningKind, why string)

@@ -103,5 +103,9 @@ func (s *Server) register(id Identity, body []byte) error {
 	if err := hostkey.Proven(r.PublicKey, id.Host, r.Proof); err != nil {
 		return err
 	}
-	return s.o.Hosts.Register(r.PublicKey, id, true)
+	register := func() error { return s.o.Hosts.Register(r.PublicKey, id, true) }
+	if s.o.Rotated == nil {
+		return register()
+	}
+	return s.o.Rotated(id, r.PublicKey, register)
 }

@@ -22,7 +22,7 @@ import (
 )
 
 // A backup is a tar file with the folder of a site in it: its streams, each as JetStream
-// has it at one instant, and the keys and tokens that it lets in. The last entry is the
+// has it at one instant, the keys and tokens that it lets in, and its audit logs. The last entry is the
 // list of all others with their sums, so that a copy that was cut short is found out.
 
 // listName is the last entry of a backup.
@@ -60,6 +60,10 @@ func pack(ctx context.Context, nc *nats.Conn, dir string, to io.Writer) error {
 		if err := p.addFolder(dir, folder); err != nil {
 			return fmt.Errorf("cannot copy %s: %w", folder, err)
 		}
+	}
+	// The audit logs come last: they have a record of all that is in the backup.
+	if err := p.addAudit(dir); err != nil {
+		return fmt.Errorf("cannot copy the audit logs: %w", err)
 	}
 	body, err := format.Backup.Encode(p.list)
 	if err != nil {
@@ -149,6 +153,17 @@ func (p *packer) addFolder(dir, name string) error {
 		return nil
 	}
 	return err
+}
+
+// addAudit adds the audit logs, as they are at one instant.
+func (p *packer) addAudit(dir string) error {
+	logs := OpenAudit(dir)
+	release, err := logs.Hold()
+	if err == nil {
+		err = p.addFolder(dir, auditFolder)
+		release()
+	}
+	return errors.Join(err, logs.Close())
 }
 
 func (p *packer) add(name string, body []byte) error {

@@ -113,12 +113,6 @@ func OpenLogins(dir string) (*principal.Logins, error) {
 	return openLogins(dir, tokens)
 }
 
-// OpenAudit opens the audit logs of a site in dir, also while it runs.
-func OpenAudit(dir string) *audit.Logs { return audit.Open(filepath.Join(dir, auditFolder)) }
-
-// auditFolder is where a site keeps its audit logs.
-const auditFolder = "audit"
-
 func openLogins(dir string, tokens *principal.Tokens) (*principal.Logins, error) {
 	return principal.OpenLogins(filepath.Join(dir, "credentials"), tokens)
 }
@@ -157,8 +151,9 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
+	s.audit = OpenAudit(o.Dir)
 	s.server, err = natsd.Start(ctx, natsd.Options{
-		Dir: storeFolder(o.Dir), Listen: o.NATS.Listen, TLS: tlsConfig(natsPair), Hosts: s.hosts, Refused: s.warners.warn,
+		Dir: storeFolder(o.Dir), Listen: o.NATS.Listen, TLS: tlsConfig(natsPair), Hosts: s.hosts, Refused: s.warners.warn, Rotated: s.rotated(o.Tenants),
 		Holder: o.Holder, Log: o.Log,
 	})
 	if err != nil {
@@ -169,6 +164,7 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	if s.listener, err = o.API.listen(ctx, tlsConfig(apiPair)); err != nil {
 		return err
 	}
+	s.checkAudit()
 	if s.nats, err = s.server.Connect(); err != nil {
 		return fmt.Errorf("cannot connect to the embedded NATS server: %w", err)
 	}
@@ -180,7 +176,6 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	s.store, kept.Written = kept, s.server.Mark
-	s.openAudit(o.Dir)
 	s.metrics = metrics.New(metrics.Options{Version: o.Version, Certificates: s.expiries, Healthy: s.server.Healthy, Audit: s.audit.Figures})
 	running, stop := context.WithCancel(context.Background())
 	s.stop = stop
@@ -206,28 +201,6 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 		Audit: s.audit, Metrics: s.metrics, Log: o.Log,
 	}))
 	return nil
-}
-
-// openAudit opens the audit logs. A site whose audit logs cannot be written still runs and
-// upgrades its hosts: what people want to change is refused by the API.
-func (s *Site) openAudit(dir string) {
-	s.audit = OpenAudit(dir)
-	if err := s.audit.Resume(); err != nil {
-		s.log.Error("ALARM: the audit log cannot be written, so no change is accepted", "error", err)
-	}
-	tenants, err := s.audit.Tenants()
-	if err != nil {
-		s.log.Error("cannot list the audit logs", "error", err)
-	}
-	for _, tenant := range tenants {
-		read, err := s.audit.Read(tenant, v1.AuditFilter{Limit: 1})
-		if err != nil {
-			s.log.Error("cannot read the audit log", "tenant", tenant, "error", err)
-		}
-		for _, d := range read.Damage {
-			s.log.Error("ALARM: the audit log is not as it was written", "tenant", tenant, "damage", d.Message)
-		}
-	}
 }
 
 // control starts the controller of one tenant.
@@ -393,9 +366,6 @@ func (s *Site) Close() error {
 		errs = append(errs, s.local.Close())
 	}
 	s.parts.Wait()
-	if s.audit != nil {
-		errs = append(errs, s.audit.Close())
-	}
 	for _, hosts := range s.receivers {
 		hosts.Close()
 	}
@@ -404,6 +374,9 @@ func (s *Site) Close() error {
 	}
 	if s.server != nil {
 		errs = append(errs, s.server.Close())
+	}
+	if s.audit != nil {
+		errs = append(errs, s.audit.Close())
 	}
 	return errors.Join(errs...)
 }

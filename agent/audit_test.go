@@ -1,0 +1,67 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// TestAuditGuide executes all commands of the guide in their order, against a site in whose
+// audit log there is something, and checks that it tells each result.
+func TestAuditGuide(t *testing.T) {
+	t.Parallel()
+	guide := read(t, "../templates/guides/audit.md")
+	for _, word := range []string{v1.AuditDone, v1.AuditRefused, v1.AuditFailed, v1.AuditUnknown, v1.AuditMachine} {
+		if !strings.Contains(guide, "`"+word+"`") {
+			t.Errorf("the guide does not tell of %s", word)
+		}
+	}
+	dir, root := t.TempDir(), t.TempDir()
+	d, err := dev.Start(t.Context(), dev.Options{Dir: dir, Tenant: "acme"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	tokens, err := site.OpenTokens(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := tokens.Add(principal.Token{Name: "ann", Tenant: "acme", Allow: []string{access.Admin}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", root+"/osupgrade-agent", ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("cannot build: %v\n%s", err, out)
+	}
+	var script strings.Builder
+	script.WriteString(`echo 'config: {worker-applications: [{name: appliance}]}' | osupgrade-agent apply -f - >/dev/null
+osupgrade-agent credentials token --tenant acme --name ci >/dev/null
+`)
+	for _, found := range shells.FindAllStringSubmatch(guide, -1) {
+		script.WriteString(found[1])
+	}
+	cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script.String()) //nolint:gosec // our own guide
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "OSUPGRADE_DATA="+dir, "OSUPGRADE_ENDPOINT="+d.Endpoint, "OSUPGRADE_TENANT=acme", "OSUPGRADE_TOKEN="+token, "PATH="+root+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("the guide ends with %v:\n%s", err, out)
+	}
+	for _, part := range []string{"token ann  127.0.0.1  write   config ", "local      create  token/", "  config by token ann from 127.0.0.1:", "  + worker-applications:", "<109>1 "} {
+		if !strings.Contains(string(out), part) {
+			t.Errorf("the guide does not show %q:\n%s", part, out)
+		}
+	}
+}
