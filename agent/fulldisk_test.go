@@ -170,8 +170,10 @@ func TestFullLog(t *testing.T) {
 	}
 	kept := f.writeUntilRefused(t)
 	if err := f.insist("see the site not ready", func(ctx context.Context) error {
-		if status, body := f.readyz(ctx); status != http.StatusServiceUnavailable || !strings.Contains(body, "store") {
-			return fmt.Errorf("it says %d %s", status, body)
+		for _, path := range []string{"/readyz", "/healthz"} {
+			if status, body := f.well(ctx, path); status != http.StatusServiceUnavailable || !strings.Contains(body, "the store is not ready: ") {
+				return fmt.Errorf("%s says %d %s", path, status, body)
+			}
 		}
 		return nil
 	}); err != nil {
@@ -182,8 +184,10 @@ func TestFullLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := f.insist("see the site ready", func(ctx context.Context) error {
-		if status, body := f.readyz(ctx); status != http.StatusOK {
-			return fmt.Errorf("it says %d %s", status, body)
+		for _, path := range []string{"/readyz", "/healthz"} {
+			if status, body := f.well(ctx, path); status != http.StatusOK {
+				return fmt.Errorf("%s says %d %s", path, status, body)
+			}
 		}
 		return nil
 	}); err != nil {
@@ -242,8 +246,9 @@ func (f *crashFleet) reserve(t *testing.T) string {
 	return string(rollout.Reserve)
 }
 
-func (f *crashFleet) readyz(ctx context.Context) (status int, body string) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+f.address+":4646/readyz", nil)
+// well asks /readyz or /healthz.
+func (f *crashFleet) well(ctx context.Context, path string) (status int, body string) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+f.address+":4646"+path, nil)
 	if err != nil {
 		return 0, err.Error()
 	}

@@ -126,10 +126,13 @@ func (f *fleet) foundOut(api *client.Client) {
 		}
 		_ = answer.Body.Close()
 	}
-	for _, part := range []string{"the log is not the one that its hosts know, but an older copy", "host h01 ", "host h02 knows", "osupgrade-agent recover"} {
+	for _, part := range []string{"the log is not the one that its hosts know, but an older copy", "host h01 ", "host h02 knows", "osupgrade-agent recover", "the controller of tenant acme is not ready: "} {
 		if !strings.Contains(told, part) {
 			f.t.Fatalf("/readyz says %s, and not %q", told, part)
 		}
+	}
+	if answer, err := http.Get("http://" + f.api + "/healthz"); err != nil || answer.StatusCode != http.StatusOK { //nolint:noctx,bodyclose // a test
+		f.t.Errorf("/healthz says %+v, %v: the process works", answer, err)
 	}
 	if _, err := api.Start(f.t.Context(), "acme", v1.Start{OverrideWindow: true, Reason: "a test"}); err == nil {
 		f.t.Error("a run was started")

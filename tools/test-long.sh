@@ -28,6 +28,9 @@ OSUPGRADE_LONG=1 go test -race -count=1 -v -timeout=4h -run='^(TestCrashMatrix|T
 echo "10,000 hostile connections; the order of writes over 40 kills"
 OSUPGRADE_LONG=1 go test -race -count=1 -v -timeout=1h -run='^(TestHostileConnections|TestConfigIsLinearizable)$' ./agent
 
+echo "requests made from the OpenAPI text (asks the Python index for schemathesis the first time)"
+tools/schemathesis.sh 20
+
 echo "real hosts: power cuts by the dozen, release upgrade, A/B images"
 tools/realhost.sh test long 4h
 
