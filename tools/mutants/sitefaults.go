@@ -137,7 +137,7 @@ var siteFaults = []fault{
 	},
 	{
 		name: "right-of-a-token-is-not-checked", in: "agent/access.Decide",
-		old: `if allows(rules[role], operation, segments) {`, new: `if operation != "" && role != "" {`,
+		old: `who.allowed(operationOf(method, segments), segments)`, new: `method != "" && len(who.Roles) > 0`,
 		by: tests("agent/access", "TestDecide"),
 	},
 	{
