@@ -16,6 +16,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(peerVariable) != "" {
+		servePeer()
+		return
+	}
 	code := m.Run()
 	if err := acctest.Cleanup(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

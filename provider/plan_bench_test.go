@@ -1,26 +1,36 @@
 package provider_test
 
 import (
+	"bufio"
+	"context"
+	"errors"
 	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client/fakeapi"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/measure"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/acctest"
 )
 
-// BenchmarkPlan is terraform plan, with refresh, of 1,000 configurations, and
-// beside it of 1,000 terraform_data, which is what Terraform itself costs.
-func BenchmarkPlan(b *testing.B) {
-	for name, resource := range map[string]string{
-		"osupgrade_config": `
+const manyConfigs = `
 resource "osupgrade_config" "many" {
   count               = %d
   tenant              = "tenant-${count.index}"
   worker_applications = ["os-upgrade-simulated"]
   maintenance_windows = [{ days_of_week = ["Friday", "Saturday"], start_time = "01:00", duration = "4h" }]
-}`,
-		"terraform_data": `
+}`
+
+const manyData = `
 resource "terraform_data" "many" {
   count = %d
   input = {
@@ -28,19 +38,176 @@ resource "terraform_data" "many" {
     worker_applications = ["os-upgrade-simulated"]
     maintenance_windows = [{ days_of_week = ["Friday", "Saturday"], start_time = "01:00", duration = "4h" }]
   }
-}`,
-	} {
-		b.Run(name, func(b *testing.B) {
+}`
+
+// BenchmarkPlan is terraform plan, with refresh, of 1,000 configurations at two distances of
+// the server, in comparison with the peer (ours/peer) and with terraform_data, which is what
+// Terraform itself costs. The three take turns, so that the load of the machine is that of all.
+func BenchmarkPlan(b *testing.B) {
+	for _, latency := range []time.Duration{0, 20 * time.Millisecond} {
+		b.Run(latency.String(), func(b *testing.B) {
 			api := fakeapi.New(b)
 			server := acctest.Server{Endpoint: api.URL, Token: api.Token, Tenant: acctest.Tenant}
-			w := acctest.NewWorkspace(b, server.Env()...)
-			w.Write(b, "main.tf", server.Config(fmt.Sprintf(resource, measure.Size(1000))))
-			w.Run(b, 0, "apply", "-auto-approve", "-no-color")
-			for b.Loop() {
-				w.Run(b, 0, "plan", "-detailed-exitcode", "-no-color")
+			size := measure.Size(1000)
+			ours, peer, data := acctest.NewWorkspace(b, server.Env()...), newPeerWorkspace(b, server.Env()...), acctest.NewWorkspace(b)
+			ours.Write(b, "main.tf", server.Config(fmt.Sprintf(manyConfigs, size)))
+			peer.Write(b, "main.tf", server.Config(fmt.Sprintf(manyConfigs, size)))
+			data.Write(b, "main.tf", fmt.Sprintf(manyData, size))
+			for _, w := range []*acctest.Workspace{ours, peer, data} {
+				w.Run(b, 0, "apply", "-auto-approve", "-no-color")
 			}
-			b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/plan")
+			api.Latency(latency)
+			api.ForgetRequests()
+			var total [3]cost
+			for b.Loop() {
+				for i, w := range []*acctest.Workspace{ours, peer, data} {
+					total[i] = total[i].plus(costOf(b, w, "plan", "-detailed-exitcode", "-no-color"))
+				}
+			}
+			n := float64(b.N)
+			b.ReportMetric(total[0].wall.Seconds()/n, "s/plan")
+			b.ReportMetric(total[0].cpu.Seconds()/n, "cpu-s/plan")
+			b.ReportMetric(total[0].cpu.Seconds()/total[1].cpu.Seconds(), "cpu/peer")
+			b.ReportMetric(total[0].wall.Seconds()/total[1].wall.Seconds(), "wall/peer")
+			b.ReportMetric(total[0].wall.Seconds()/total[2].wall.Seconds(), "wall/terraform_data")
+			b.ReportMetric(total[0].peak, "MiB")
+			b.ReportMetric(float64(len(api.Requests()))/n, "requests/plan")
 			b.ReportMetric(0, "ns/op")
 		})
+	}
+}
+
+// BenchmarkApply is terraform apply of 200 configurations at 20 ms from the server: all of it,
+// and over its floor, which is the time of the requests alone at the usual parallelism.
+func BenchmarkApply(b *testing.B) {
+	const latency, parallelism = 20 * time.Millisecond, 10
+	var wall, over time.Duration
+	var requests int
+	for b.Loop() {
+		api := fakeapi.New(b)
+		api.Latency(latency)
+		server := acctest.Server{Endpoint: api.URL, Token: api.Token, Tenant: acctest.Tenant}
+		w := acctest.NewWorkspace(b, server.Env()...)
+		w.Write(b, "main.tf", server.Config(fmt.Sprintf(manyConfigs, measure.Size(200))))
+		c := costOf(b, w, "apply", "-auto-approve", "-no-color")
+		n := api.Count(http.MethodGet, "") + api.Count(http.MethodPut, "")
+		wall, over, requests = wall+c.wall, over+c.wall-latency*time.Duration(n)/parallelism, requests+n
+	}
+	b.ReportMetric(wall.Seconds()/float64(b.N), "s/apply")
+	b.ReportMetric(over.Seconds()/float64(b.N), "s-over-floor")
+	b.ReportMetric(float64(requests)/float64(b.N), "requests/apply")
+	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkStart is the start of the provider up to its schemas, as a CLI asks for them.
+func BenchmarkStart(b *testing.B) {
+	program := acctest.Binary(b)
+	for b.Loop() {
+		if err := askForSchemas(b.Context(), program); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N), "ms/start")
+	b.ReportMetric(0, "ns/op")
+}
+
+// askForSchemas starts the provider, asks for its schemas over the plugin protocol, and ends
+// it. What they are is read elsewhere (schema_test.go).
+func askForSchemas(ctx context.Context, program string) (err error) {
+	command := exec.CommandContext(ctx, program)
+	command.Env = append(os.Environ(), "TF_PLUGIN_MAGIC_COOKIE=d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2", "PLUGIN_PROTOCOL_VERSIONS=6")
+	out, err := command.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := command.Start(); err != nil {
+		return err
+	}
+	defer func() {
+		killed := command.Process.Kill()
+		_ = command.Wait() // It was killed.
+		err = errors.Join(err, killed)
+	}()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		return err
+	}
+	// Such as 1|6|unix|/tmp/plugin123|grpc|.
+	fields := strings.Split(strings.TrimSpace(line), "|")
+	if len(fields) < 5 {
+		return fmt.Errorf("the provider begins with %q", line)
+	}
+	conn, err := grpc.NewClient("unix:"+fields[3], grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20)))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	var schemas emptypb.Empty // Its unknown fields are the schemas.
+	if err := conn.Invoke(ctx, "/tfplugin6.Provider/GetProviderSchema", &emptypb.Empty{}, &schemas); err != nil {
+		return err
+	}
+	if len(schemas.ProtoReflect().GetUnknown()) < 1000 {
+		return errors.New("the provider has no schemas")
+	}
+	return nil
+}
+
+// cost is what a command of the CLI takes, with its provider.
+type cost struct {
+	wall, cpu time.Duration
+	// peak is the largest memory of the provider, in MiB.
+	peak float64
+}
+
+func (c cost) plus(other cost) cost {
+	return cost{c.wall + other.wall, c.cpu + other.cpu, max(c.peak, other.peak)}
+}
+
+func costOf(b *testing.B, w *acctest.Workspace, args ...string) cost {
+	b.Helper()
+	cli, err := acctest.CLI()
+	if err != nil {
+		b.Fatal(err)
+	}
+	command := exec.CommandContext(b.Context(), cli, args...)
+	command.Dir, command.Env = w.Dir, append(os.Environ(), w.Env...)
+	var out strings.Builder
+	command.Stdout, command.Stderr = &out, &out
+	begin := time.Now()
+	if err := command.Start(); err != nil {
+		b.Fatal(err)
+	}
+	ended, peak := make(chan struct{}), make(chan float64)
+	go func() { peak <- peakOfChildren(command.Process.Pid, ended) }()
+	err = command.Wait()
+	took := time.Since(begin)
+	close(ended)
+	c := cost{took, command.ProcessState.UserTime() + command.ProcessState.SystemTime(), <-peak}
+	if err != nil {
+		b.Fatalf("%v: %v\n%s", args, err, out.String())
+	}
+	return c
+}
+
+// peakOfChildren looks at the memory of the children of a process until that has ended.
+func peakOfChildren(pid int, ended <-chan struct{}) (peak float64) {
+	for {
+		lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // The pattern is a good one.
+		for _, list := range lists {
+			// The process may end at any moment.
+			text, _ := os.ReadFile(list)
+			for child := range strings.FieldsSeq(string(text)) {
+				// Before it is the provider, the child is a copy of the CLI.
+				program, _ := os.Readlink("/proc/" + child + "/exe")
+				if mib, err := measure.Peak(child); err == nil && strings.HasPrefix(filepath.Base(program), "terraform-provider") {
+					peak = max(peak, mib)
+				}
+			}
+		}
+		select {
+		case <-ended:
+			return peak
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
 }

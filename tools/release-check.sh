@@ -4,16 +4,23 @@
 #
 #   tools/release-check.sh
 #
-# Needs goreleaser and gpg on PATH. Nothing is published.
+# Needs goreleaser, gpg, unzip, dpkg-deb, rpm, and terraform or tofu on PATH. Nothing is
+# published. goreleaser may be in .cache/bin, too.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+PATH=$PWD/.cache/bin:$PATH
 
-for program in goreleaser gpg unzip; do
+for program in goreleaser gpg unzip dpkg-deb rpm; do
 	command -v $program >/dev/null || {
-		echo "release-check needs $program on PATH. goreleaser: go install github.com/goreleaser/goreleaser/v2@v2.13.0" >&2
+		# Its first build takes long: it has the clients of many services.
+		echo "release-check needs $program on PATH. goreleaser: GOBIN=$PWD/.cache/bin go install github.com/goreleaser/goreleaser/v2@v2.13.0" >&2
 		exit 1
 	}
 done
+cli=$(command -v terraform || command -v tofu) || {
+	echo "release-check needs terraform or tofu on PATH" >&2
+	exit 1
+}
 goreleaser check
 
 work=$(mktemp -d)
@@ -38,7 +45,7 @@ gpg --batch --verify "$sums.sig" "$sums"
 cp ../terraform-registry-manifest.json "terraform-provider-osupgrade_${version}_manifest.json"
 sha256sum --quiet --check "$sums"
 for name in "terraform-provider-osupgrade_${version}_${os}_$arch.zip" "terraform-provider-osupgrade_${version}_manifest.json" \
-	"osupgrade-agent_${version}_${os}_$arch.tar.gz"; do
+	"osupgrade-agent_${version}_${os}_$arch".{tar.gz,deb,rpm}; do
 	grep -q "  $name\$" "$sums" || {
 		echo "$sums does not name $name:" >&2
 		cat "$sums" >&2
@@ -51,4 +58,39 @@ unzip -q "terraform-provider-osupgrade_${version}_${os}_$arch.zip" -d "$work/zip
 	ls "$work/zip" >&2
 	exit 1
 }
-echo "release-check: $version is complete, and its checksums are signed"
+
+# Each program says the version of the release.
+mkdir "$work/tar" "$work/deb"
+tar -xzf "osupgrade-agent_${version}_${os}_$arch.tar.gz" -C "$work/tar"
+dpkg-deb -x "osupgrade-agent_${version}_${os}_$arch.deb" "$work/deb"
+for program in "$work"/tar/osupgrade-{agent,worker} "$work"/deb/usr/bin/osupgrade-{agent,worker}; do
+	[[ $("$program" --version) == *"$version"* ]] || {
+		echo "${program#"$work/"} says $("$program" --version), not $version" >&2
+		exit 1
+	}
+done
+# For a package, ~ is what comes before the version itself.
+ordered=$(sed 's/-/~/' <<<"$version")
+[[ $(dpkg-deb -f ./*.deb Version) == "$ordered" && $(rpm -qp --qf '%{VERSION}' ./*.rpm) == "${ordered//-/_}" ]] || {
+	echo "the packages are of version $(dpkg-deb -f ./*.deb Version) and $(rpm -qp --qf '%{VERSION}' ./*.rpm), not of $version" >&2
+	exit 1
+}
+
+# A CLI installs the zip as a registry serves it, and starts what is in it. It reads the names
+# in a mirror in small letters.
+mirror=$work/mirror/osupgrade.test/osupgrade/osupgrade
+mkdir -p "$mirror" "$work/root"
+cp "terraform-provider-osupgrade_${version}_${os}_$arch.zip" "$mirror"
+printf 'provider_installation {\n  filesystem_mirror {\n    path = "%s"\n  }\n}\n' "$work/mirror" >"$work/cli.rc"
+printf 'terraform {\n  required_providers {\n    osupgrade = {\n      source  = "osupgrade.test/osupgrade/osupgrade"\n      version = "%s"\n    }\n  }\n}\n' "${version,,}" >"$work/root/main.tf"
+export TF_CLI_CONFIG_FILE=$work/cli.rc CHECKPOINT_DISABLE=1
+"$cli" -chdir="$work/root" init -no-color >"$work/init.log" || {
+	cat "$work/init.log" >&2
+	exit 1
+}
+schemas=$("$cli" -chdir="$work/root" providers schema -json)
+[[ $schemas == *'"osupgrade_config"'* ]] || {
+	echo "the provider in the zip has no osupgrade_config" >&2
+	exit 1
+}
+echo "release-check: $version is complete, its checksums are signed, and $(basename "$cli") installs and starts its provider"

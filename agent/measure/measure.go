@@ -37,14 +37,19 @@ func Span(span time.Duration) time.Duration {
 
 // Resident returns the resident memory of a process in MiB; "self" is this
 // process (proc(5)).
-func Resident(process string) (float64, error) {
+func Resident(process string) (float64, error) { return memory(process, "VmRSS") }
+
+// Peak returns the largest resident memory that a process has had, in MiB.
+func Peak(process string) (float64, error) { return memory(process, "VmHWM") }
+
+func memory(process, name string) (float64, error) {
 	text, err := os.ReadFile("/proc/" + process + "/status")
 	if err != nil {
 		return 0, err
 	}
 	for line := range strings.Lines(string(text)) {
 		var kib float64
-		if _, err := fmt.Sscanf(line, "VmRSS: %f kB", &kib); err == nil {
+		if _, err := fmt.Sscanf(line, name+": %f kB", &kib); err == nil {
 			return kib / 1024, nil
 		}
 	}

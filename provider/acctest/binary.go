@@ -27,7 +27,7 @@ var build = sync.OnceValues(func() (folder string, err error) {
 		return "", err
 	}
 	built = folder
-	out, err := exec.Command("go", "build", "-o", filepath.Join(folder, "terraform-provider-osupgrade"), module).CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", filepath.Join(folder, binary), module).CombinedOutput()
 	if err != nil {
 		return folder, fmt.Errorf("cannot build the provider: %w: %s", err, out)
 	}
@@ -50,7 +50,7 @@ var mirror = sync.OnceValues(func() (folder string, err error) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return "", err
 	}
-	return folder, os.Link(filepath.Join(binaries, "terraform-provider-osupgrade"), filepath.Join(home, "terraform-provider-osupgrade_v"+Version))
+	return folder, os.Link(filepath.Join(binaries, binary), filepath.Join(home, "terraform-provider-osupgrade_v"+Version))
 })
 
 // Cleanup removes the provider's binary, if there is one. TestMain calls it at the end.
@@ -77,10 +77,26 @@ type Workspace struct {
 // Server.Env. The CLI uses the provider without init.
 func NewWorkspace(t testing.TB, env ...string) *Workspace {
 	t.Helper()
+	return NewWorkspaceOf(t, filepath.Dir(Binary(t)), env...)
+}
+
+// Binary returns the path of the provider's binary.
+func Binary(t testing.TB) string {
+	t.Helper()
 	folder, err := build()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return filepath.Join(folder, binary)
+}
+
+// binary is the name of the provider's program.
+const binary = "terraform-provider-osupgrade"
+
+// NewWorkspaceOf returns an empty workspace with another provider of the same address,
+// whose program is in a folder.
+func NewWorkspaceOf(t testing.TB, folder string, env ...string) *Workspace {
+	t.Helper()
 	return newWorkspace(t, fmt.Sprintf("dev_overrides {\n    %q = %q\n  }\n  direct {}", Source, folder), env)
 }
 

@@ -65,6 +65,8 @@ type behaviour struct {
 	avassa bool
 	// newer is set for a newer agent: see Server.Newer.
 	newer bool
+	// latency is how long each answer takes.
+	latency time.Duration
 	// now is the time that windows are calculated from; nil is that of the
 	// clock.
 	now func() time.Time

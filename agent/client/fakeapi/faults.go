@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -37,8 +38,19 @@ func (s *Server) Pending() int {
 	return len(s.faults)
 }
 
+// Latency makes each answer take so long, as over a network.
+func (s *Server) Latency(latency time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.behave.latency = latency
+}
+
 func (s *Server) misbehave(serve http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		latency := s.behave.latency
+		s.mu.Unlock()
+		time.Sleep(latency)
 		if f := s.takeFault(r); f != nil {
 			f(serve).ServeHTTP(w, r)
 			return
