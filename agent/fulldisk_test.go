@@ -17,6 +17,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -203,6 +204,60 @@ func TestFullLog(t *testing.T) {
 	}
 	if now := f.pid("site"); now != pid {
 		t.Errorf("the site is another process, %d and not %d", now, pid)
+	}
+}
+
+// TestFullAudit fills the disk of the audit log in the middle of a run: nothing that people
+// ask for is done or answered as done, the run goes on to its end, and once there is space
+// changes are taken again and have their records.
+func TestFullAudit(t *testing.T) {
+	t.Parallel()
+	f := diskFleet(t, "site/audit", 2)
+	disk := f.path("site", "audit")
+	f.judge.reset()
+	full := make(chan error, 1)
+	f.judge.mu.Lock()
+	f.judge.at = map[spot]func(){{"site", "controller before upgrade"}: func() { full <- fill(disk) }}
+	f.judge.mu.Unlock()
+	if err := f.start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-full; err != nil {
+		t.Fatal(err)
+	}
+	kept := f.reserve(t)
+	_, paused := f.api.Pause(f.ctx, "acme", v1.Ask{Reason: "the disk is full"})
+	for what, err := range map[string]error{"a rollout": f.putReserve(f.ctx, "59s"), "a pause": paused} {
+		if !client.HasStatus(err, http.StatusServiceUnavailable) || !strings.Contains(err.Error(), "nothing was changed") {
+			t.Errorf("%s is answered: %v", what, err)
+		}
+	}
+	if got := f.reserve(t); !sameTime(got, kept) {
+		t.Errorf("a rollout that was refused has a reserve of %s, and the one before had %s", got, kept)
+	}
+	if status, body := f.well(f.ctx, "/readyz"); status != http.StatusOK {
+		t.Errorf("the site can go on with its run, and says %d %s", status, body)
+	}
+	f.finish(t)
+	if err := empty(disk); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.putReserve(f.ctx, "7s"); err != nil {
+		t.Errorf("a rollout once there is space: %v", err)
+	}
+	logs := site.OpenAudit(f.path("site"))
+	defer func() { _ = logs.Close() }()
+	read, err := logs.Read("acme", v1.AuditFilter{Limit: v1.MaxAudit})
+	if err != nil || len(read.Damage) > 0 {
+		t.Fatalf("the audit log is %+v: %v", read, err)
+	}
+	for _, r := range read.Records {
+		if r.Result != v1.AuditDone || r.Action == "pause" || strings.Contains(r.Diff, "59s") {
+			t.Errorf("a record is %+v", r)
+		}
+	}
+	if last := read.Records[len(read.Records)-1]; last.Object != "rollout" || !strings.Contains(last.Diff, "7s") {
+		t.Errorf("the last record is %+v", last)
 	}
 }
 

@@ -134,12 +134,15 @@ func (l *Log) resume() error {
 }
 
 func (l *Log) keepBegun() error {
-	names, err := filepath.Glob(filepath.Join(l.dir, begunPattern))
+	entries, err := os.ReadDir(l.dir) // Glob would find nothing in a folder that cannot be read.
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		if err := l.keepOne(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+	for _, e := range entries {
+		if begun, err := filepath.Match(begunPattern, e.Name()); err != nil || !begun {
+			continue
+		}
+		if err := l.keepOne(filepath.Join(l.dir, e.Name())); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}
