@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	frameworkfunction "github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
@@ -40,6 +41,7 @@ var (
 	_ provider.ProviderWithActions          = (*Osupgrade)(nil)
 	_ provider.ProviderWithConfigValidators = (*Osupgrade)(nil)
 	_ provider.ProviderWithFunctions        = (*Osupgrade)(nil)
+	_ provider.ProviderWithListResources    = (*Osupgrade)(nil)
 )
 
 // New returns a constructor for the provider in a given version.
@@ -71,7 +73,7 @@ func (p *Osupgrade) Configure(ctx context.Context, req provider.ConfigureRequest
 	}
 	c := providerdata.New(api, unknown)
 	c.Tenant, c.ValidateAtPlan = settings.tenant, settings.validateAtPlan
-	resp.ResourceData, resp.DataSourceData, resp.ActionData = c, c, c
+	resp.ResourceData, resp.DataSourceData, resp.ActionData, resp.ListResourceData = c, c, c, c
 }
 
 // Resources lists the resources.
@@ -86,6 +88,11 @@ func (*Osupgrade) DataSources(context.Context) []func() datasource.DataSource {
 
 // Actions lists the actions.
 func (*Osupgrade) Actions(context.Context) []func() action.Action { return run.Actions() }
+
+// ListResources lists the lists for terraform query: one for each resource.
+func (*Osupgrade) ListResources(context.Context) []func() list.ListResource {
+	return []func() list.ListResource{config.NewList, window.NewList, calendar.NewList, rollout.NewList, run.NewList}
+}
 
 // Functions lists the functions.
 func (*Osupgrade) Functions(context.Context) []func() frameworkfunction.Function {

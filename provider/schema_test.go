@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	datasourceschema "github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/list"
 	frameworkprovider "github.com/hashicorp/terraform-plugin-framework/provider"
 	providerschema "github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -88,6 +89,28 @@ func TestSchema_actions(t *testing.T) {
 		a.Metadata(t.Context(), action.MetadataRequest{}, &name)
 		var resp action.SchemaResponse
 		a.Schema(t.Context(), action.SchemaRequest{}, &resp)
+		if diags := resp.Schema.ValidateImplementation(t.Context()); diags.HasError() {
+			t.Fatal(diags)
+		}
+		describedText(t, name.TypeName, resp.Schema.MarkdownDescription)
+		for attr, a := range resp.Schema.Attributes {
+			described(t, name.TypeName+"."+attr, a)
+		}
+	}
+}
+
+func TestSchema_lists(t *testing.T) {
+	t.Parallel()
+	p, ok := provider.New("test")().(frameworkprovider.ProviderWithListResources)
+	if !ok {
+		t.Fatal("the provider has no lists")
+	}
+	for _, create := range p.ListResources(t.Context()) {
+		l := create()
+		var name resource.MetadataResponse
+		l.Metadata(t.Context(), resource.MetadataRequest{}, &name)
+		var resp list.ListResourceSchemaResponse
+		l.ListResourceConfigSchema(t.Context(), list.ListResourceSchemaRequest{}, &resp)
 		if diags := resp.Schema.ValidateImplementation(t.Context()); diags.HasError() {
 			t.Fatal(diags)
 		}

@@ -1,0 +1,3 @@
+list "osupgrade_calendar" "all" {
+  provider = osupgrade
+}

@@ -1,0 +1,3 @@
+list "osupgrade_maintenance_window" "all" {
+  provider = osupgrade
+}

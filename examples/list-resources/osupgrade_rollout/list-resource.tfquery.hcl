@@ -1,0 +1,3 @@
+list "osupgrade_rollout" "all" {
+  provider = osupgrade
+}
