@@ -78,7 +78,7 @@ func lay(t *testing.T, w *acctest.Workspace, server acctest.Server, path string,
 func TestEveryExampleIsRun(t *testing.T) {
 	t.Parallel()
 	// TestModules and TestPolicy run these.
-	modules := map[string]bool{"fleet": true, "tenants": true, "import": true, "policy": true}
+	modules := map[string]bool{"fleet": true, "tenants": true, "import": true, "policy": true, "windows": true, "owners": true}
 	known := map[string]bool{
 		"provider/provider.tf": true, "provider/provider-token.tf": true, "demo/main.tf": true,
 		"resources/osupgrade_config/resource.tf": true, "resources/osupgrade_config/import-by-string-id.tf": true,
@@ -87,7 +87,8 @@ func TestEveryExampleIsRun(t *testing.T) {
 		"resources/osupgrade_maintenance_window/resource.tf": true, "resources/osupgrade_maintenance_window/import-by-string-id.tf": true,
 		"actions/osupgrade_start/action.tf": true, "actions/osupgrade_pause/action.tf": true, "actions/osupgrade_resume/action.tf": true,
 		"actions/osupgrade_abort/action.tf": true, "actions/osupgrade_approve/action.tf": true, "actions/osupgrade_release/action.tf": true,
-		"functions/next_windows/function.tf": true, "functions/in_window/function.tf": true, "functions/normalize_duration/function.tf": true,
+		"ephemeral-resources/osupgrade_token/ephemeral-resource.tf": true,
+		"functions/next_windows/function.tf":                        true, "functions/in_window/function.tf": true, "functions/normalize_duration/function.tf": true,
 		"functions/parse_ics/function.tf":            true,
 		"data-sources/osupgrade_runs/data-source.tf": true, "data-sources/osupgrade_config/data-source.tf": true,
 		"resources/osupgrade_run/resource.tf": true, "resources/osupgrade_run/import-by-string-id.tf": true,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
 	frameworkfunction "github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
@@ -27,6 +28,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/runs"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/state"
+	"github.com/osupgrade/terraform-provider-osupgrade/provider/token"
 	"github.com/osupgrade/terraform-provider-osupgrade/provider/window"
 )
 
@@ -37,11 +39,12 @@ type Osupgrade struct {
 }
 
 var (
-	_ provider.Provider                     = (*Osupgrade)(nil)
-	_ provider.ProviderWithActions          = (*Osupgrade)(nil)
-	_ provider.ProviderWithConfigValidators = (*Osupgrade)(nil)
-	_ provider.ProviderWithFunctions        = (*Osupgrade)(nil)
-	_ provider.ProviderWithListResources    = (*Osupgrade)(nil)
+	_ provider.Provider                       = (*Osupgrade)(nil)
+	_ provider.ProviderWithActions            = (*Osupgrade)(nil)
+	_ provider.ProviderWithConfigValidators   = (*Osupgrade)(nil)
+	_ provider.ProviderWithEphemeralResources = (*Osupgrade)(nil)
+	_ provider.ProviderWithFunctions          = (*Osupgrade)(nil)
+	_ provider.ProviderWithListResources      = (*Osupgrade)(nil)
 )
 
 // New returns a constructor for the provider in a given version.
@@ -73,7 +76,8 @@ func (p *Osupgrade) Configure(ctx context.Context, req provider.ConfigureRequest
 	}
 	c := providerdata.New(api, unknown)
 	c.Tenant, c.ValidateAtPlan = settings.tenant, settings.validateAtPlan
-	resp.ResourceData, resp.DataSourceData, resp.ActionData, resp.ListResourceData = c, c, c, c
+	resp.ResourceData, resp.DataSourceData, resp.EphemeralResourceData = c, c, c
+	resp.ActionData, resp.ListResourceData = c, c
 }
 
 // Resources lists the resources.
@@ -92,6 +96,11 @@ func (*Osupgrade) Actions(context.Context) []func() action.Action { return run.A
 // ListResources lists the lists for terraform query: one for each resource.
 func (*Osupgrade) ListResources(context.Context) []func() list.ListResource {
 	return []func() list.ListResource{config.NewList, window.NewList, calendar.NewList, rollout.NewList, run.NewList}
+}
+
+// EphemeralResources lists the ephemeral resources.
+func (*Osupgrade) EphemeralResources(context.Context) []func() ephemeral.EphemeralResource {
+	return []func() ephemeral.EphemeralResource{token.New}
 }
 
 // Functions lists the functions.

@@ -8,6 +8,7 @@ import (
 	actionschema "github.com/hashicorp/terraform-plugin-framework/action/schema"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	datasourceschema "github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/list"
 	frameworkprovider "github.com/hashicorp/terraform-plugin-framework/provider"
@@ -89,6 +90,28 @@ func TestSchema_actions(t *testing.T) {
 		a.Metadata(t.Context(), action.MetadataRequest{}, &name)
 		var resp action.SchemaResponse
 		a.Schema(t.Context(), action.SchemaRequest{}, &resp)
+		if diags := resp.Schema.ValidateImplementation(t.Context()); diags.HasError() {
+			t.Fatal(diags)
+		}
+		describedText(t, name.TypeName, resp.Schema.MarkdownDescription)
+		for attr, a := range resp.Schema.Attributes {
+			described(t, name.TypeName+"."+attr, a)
+		}
+	}
+}
+
+func TestSchema_ephemeralResources(t *testing.T) {
+	t.Parallel()
+	p, ok := provider.New("test")().(frameworkprovider.ProviderWithEphemeralResources)
+	if !ok {
+		t.Fatal("the provider has no ephemeral resources")
+	}
+	for _, create := range p.EphemeralResources(t.Context()) {
+		e := create()
+		var name ephemeral.MetadataResponse
+		e.Metadata(t.Context(), ephemeral.MetadataRequest{}, &name)
+		var resp ephemeral.SchemaResponse
+		e.Schema(t.Context(), ephemeral.SchemaRequest{}, &resp)
 		if diags := resp.Schema.ValidateImplementation(t.Context()); diags.HasError() {
 			t.Fatal(diags)
 		}

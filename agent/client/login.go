@@ -25,7 +25,7 @@ func Login(ctx context.Context, o Options, login v1.Login) (v1.LoggedIn, error) 
 	if len(login.Password) >= shortestHidden {
 		c.secret = newSecret(login.Password)
 	}
-	q := request{method: http.MethodPost, path: "/v1/login", body: login}
+	q := request{method: http.MethodPost, path: "/v1/login", body: login, confidential: true}
 	a, err := c.do(ctx, q)
 	if err == nil {
 		err = c.decode(q, a, &session)

@@ -40,6 +40,8 @@ type request struct {
 	repeatable bool
 	// accept is the content type wanted; empty is JSON.
 	accept string
+	// confidential is set if the answer has a secret: no error shows anything of it.
+	confidential bool
 }
 
 // reply is what came back, with the body read.
@@ -160,6 +162,10 @@ func (c *Client) decode(q request, a reply, to any) error {
 	}
 	if err == nil {
 		return nil
+	}
+	if q.confidential {
+		return c.callError(q, nil, fmt.Sprintf("%s: the body (content type %q) is not the JSON that belongs there",
+			statusText(a.status), c.secret.clean(a.header.Get("Content-Type"))))
 	}
 	return c.callError(q, nil, fmt.Sprintf("%s: the body (content type %q) is not the JSON that belongs there: %s: %s",
 		statusText(a.status), c.secret.clean(a.header.Get("Content-Type")), c.secret.clean(err.Error()), excerpt(a.body, c.secret)))
