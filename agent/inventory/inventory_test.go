@@ -130,3 +130,28 @@ func FuzzFit(f *testing.F) {
 		}
 	})
 }
+
+// FuzzDecode checks that what a host tells is refused, or is an inventory that is told on as
+// it came.
+func FuzzDecode(f *testing.F) {
+	body, err := server.Encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(body)
+	f.Add([]byte(`{"format":1,"more":3}`))
+	f.Add([]byte(`{"format":2}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		v, err := Decode(body)
+		if err != nil {
+			return
+		}
+		again, err := v.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if told, err := Decode(again); err != nil || !reflect.DeepEqual(told, v) {
+			t.Fatalf("%s is told on as %s: %v", body, again, err)
+		}
+	})
+}

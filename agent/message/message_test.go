@@ -162,9 +162,16 @@ func FuzzBodies(f *testing.F) {
 				t.Error("equal versions have unequal bodies")
 			}
 		}
+		if p, err := DecodePlan(body); err == nil {
+			if again, err := DecodePlan(EncodePlan(p)); err != nil || !reflect.DeepEqual(again, p) {
+				t.Errorf("%s becomes %s: %v", body, EncodePlan(p), err)
+			}
+		}
 		_, _ = DecodeEvent(body)
 		_, _ = DecodeAlive(body)
 		_, _ = DecodeProgress(body)
+		_, _ = DecodeTask(body)
+		_, _ = DecodeOutcome(body)
 	})
 }
 

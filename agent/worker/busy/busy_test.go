@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
 
 var now = time.Date(2026, 1, 31, 3, 0, 0, 0, time.UTC)
@@ -260,4 +262,22 @@ func TestWatch(t *testing.T) {
 	if time.Now().Before(ends) {
 		t.Error("the lease was ended too early")
 	}
+}
+
+// FuzzJudge checks that no busy lease, whatever is in it, counts for longer than the limit or
+// spoils the line in which it is told.
+func FuzzJudge(f *testing.F) {
+	f.Add([]byte(`{"format":1,"reason":"backup","until":"2026-01-31T04:00:00Z"}`), int64(30))
+	f.Add([]byte(`{"format":1,"reason":"\u001b[2J","until":"9999-12-31T23:59:59+14:00"}`), int64(0))
+	f.Add([]byte(`{"format":9,"until":1}`), int64(100_000))
+	f.Fuzz(func(t *testing.T, body []byte, size int64) {
+		first, limit := time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC), 6*time.Hour
+		found := judge(file{name: "x", owner: 0, size: size, body: body, first: first}, limit, 0)
+		if found.Ends.After(first.Add(limit)) {
+			t.Errorf("%s counts until %s", body, found.Ends)
+		}
+		if found.Problem == nil && found.Reason != message.CleanText(found.Reason) {
+			t.Errorf("%s is shown as %q", body, found.Reason)
+		}
+	})
 }
