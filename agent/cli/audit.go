@@ -225,7 +225,7 @@ func (c *historyCommand) Run(ctx context.Context, out io.Writer) error {
 	}
 	changes := []v1.AuditRecord{}
 	for _, r := range read.Records {
-		if r.Before != r.After {
+		if r.Result != v1.AuditRefused {
 			changes = append(changes, r)
 		}
 	}
@@ -259,6 +259,8 @@ func (c *historyCommand) Run(ctx context.Context, out io.Writer) error {
 func showChange(to *terminal, at timeFormat, r v1.AuditRecord) {
 	revision := "revision " + r.After
 	switch {
+	case r.Before == "" && r.After == "": // By a command on the site's machine, or nobody knows.
+		revision = strings.TrimRight(r.Action+", "+r.Detail, ", ")
 	case r.Action == "delete":
 		revision = "deleted, was revision " + r.Before
 	case r.Before != "":

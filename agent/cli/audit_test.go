@@ -93,6 +93,11 @@ func TestAudit(t *testing.T) { //nolint:funlen // a story
 			t.Errorf("the history is\n%s\nwithout %q", history, part)
 		}
 	}
+	code, _, stderr := call(t, "credentials", "user", "--data", dir, "--tenant", d.Tenant, "--name", "ann", "--allow", "viewer")
+	if code != exitOK {
+		t.Error(stderr)
+	}
+	run(d.Token, "  user/ann by machine "+whoami()+" from local: write, allows viewer\n", exitOK, "history", "user/ann")
 	run(d.Token, `"diff": "  worker-applications:`, exitOK, "history", "config", "--limit", "1", "--output", "json")
 
 	for _, wrong := range []struct {
