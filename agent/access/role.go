@@ -24,7 +24,8 @@ const (
 const (
 	// Reads is Viewer by its former name.
 	Reads Role = "read"
-	// Writes changes the configuration, the rollout and the calendars, and deletes hosts.
+	// Writes changes the configuration, the rollout, the calendars and the webhooks, tests
+	// these, and deletes hosts.
 	Writes Role = "write"
 	// Starts starts, pauses, resumes, aborts and approves runs, and releases hosts.
 	Starts Role = "start"
@@ -87,6 +88,7 @@ var rules = map[Role][]Rule{
 	Writes: {
 		{Path: configured + "/**", Allow: []Operation{Create, Update, Delete}},
 		{Path: current + "/hosts/*", Allow: []Operation{Delete}},
+		{Path: current + "/webhooks/**", Allow: []Operation{Execute}},
 		renewing,
 	},
 	Starts: append(executing("start", "pause", "resume", "abort", "approve", "release"), renewing),

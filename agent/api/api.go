@@ -69,7 +69,7 @@ type Store interface {
 	PutRollout(ctx context.Context, tenant string, rollout v1.Kept[v1.Rollout], base store.Revision) (store.Revision, error)
 	DeleteRollout(ctx context.Context, tenant string, base store.Revision) (store.Revision, error)
 	Calendar(ctx context.Context, tenant, name string) (v1.Kept[v1.Calendar], store.Revision, error)
-	Calendars(ctx context.Context, tenant string) ([]store.NamedCalendar, error)
+	Calendars(ctx context.Context, tenant string) ([]store.Named[v1.Calendar], error)
 	// RoomForCalendar returns store.ErrFull if the tenant may have no further
 	// calendar.
 	RoomForCalendar(ctx context.Context, tenant string) error
@@ -99,6 +99,8 @@ type Options struct {
 	Certificates func(now time.Time) []v1.Certificate
 	// Joining lets hosts join; nil means that none may.
 	Joining *Joining
+	// Webhooks send news; nil means that there are none.
+	Webhooks Webhooks
 	// Audit keeps a record of each request that changes something; nil means that none is
 	// kept.
 	Audit *audit.Logs

@@ -35,10 +35,10 @@ func (s *calendarStore) Calendar(_ context.Context, _, name string) (v1.Kept[v1.
 	return v1.Kept[v1.Calendar]{}, store.Revision{}, store.ErrNotFound
 }
 
-func (s *calendarStore) Calendars(context.Context, string) ([]store.NamedCalendar, error) {
-	var all []store.NamedCalendar
+func (s *calendarStore) Calendars(context.Context, string) ([]store.Named[v1.Calendar], error) {
+	var all []store.Named[v1.Calendar]
 	for _, name := range slices.Sorted(maps.Keys(s.calendars)) {
-		all = append(all, store.NamedCalendar{Name: name, Calendar: s.calendars[name].Value, Revision: s.revisions[name]})
+		all = append(all, store.Named[v1.Calendar]{Name: name, Value: s.calendars[name].Value, Revision: s.revisions[name]})
 	}
 	return all, nil
 }

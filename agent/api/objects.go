@@ -90,9 +90,9 @@ func (s *server) getCalendars(c *call) error {
 	}
 	list := make([]v1.CalendarInfo, len(all))
 	for i, named := range all {
-		list[i] = named.Calendar.Info(named.Name, named.Revision.ETag())
+		list[i] = named.Value.Info(named.Name, named.Revision.ETag())
 		if c.has("content") {
-			list[i].Calendar = &all[i].Calendar
+			list[i].Calendar = &all[i].Value
 		}
 	}
 	return sendList(s, c, list, func(i v1.CalendarInfo) string { return i.Name })

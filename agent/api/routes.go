@@ -22,7 +22,7 @@ const (
 )
 
 // groups are the chapters of the reference, in their order.
-var groups = []string{groupConfig, groupState, groupRuns, groupHosts, groupWindows, groupJoin, groupTokens, groupLogins, groupAudit, groupSite}
+var groups = []string{groupConfig, groupState, groupRuns, groupHosts, groupWindows, groupJoin, groupTokens, groupLogins, groupNews, groupAudit, groupSite}
 
 const (
 	groupConfig  = "Configuration"
@@ -33,6 +33,7 @@ const (
 	groupJoin    = "Hosts that join"
 	groupTokens  = "Tokens"
 	groupLogins  = "Users, approles and policies"
+	groupNews    = "News"
 	groupAudit   = "Audit log"
 	groupSite    = "Site"
 )
@@ -97,10 +98,11 @@ func routes() []route {
 		objectRoutes(objectPath{path: configPath, noun: "os-upgrade configuration", key: "config", force: "Delete it though a run is under way, which goes on.", keeps: true}, only((*server).configs)),
 		objectRoutes(objectPath{path: configPath + "/rollout", noun: "rollout", key: "rollout", keeps: true}, only((*server).rollouts)),
 		objectRoutes(objectPath{path: configPath + "/calendars/{name}", noun: "calendar", key: "calendar/{name}", several: true, keeps: true}, (*server).calendar),
+		objectRoutes(objectPath{path: configPath + "/webhooks/{name}", noun: "webhook", key: "webhook/{name}", group: groupNews, several: true}, (*server).webhook),
 		objectRoutes(objectPath{path: usersPath + "/{name}", noun: "user", key: "user/{name}", group: groupLogins, several: true}, (*server).user),
 		objectRoutes(objectPath{path: approlesPath + "/{name}", noun: "approle", key: "approle/{name}", group: groupLogins, several: true}, (*server).approle),
 		objectRoutes(objectPath{path: policiesPath + "/{name}", noun: "policy", key: "policy/{name}", group: groupLogins, force: "Delete it though users, approles or tokens name it. It allows them nothing then.", several: true}, (*server).policy),
-		loginRoutes(), configRoutes(), stateRoutes(), runRoutes(), joinRoutes(), tokenRoutes(), auditRoutes(), siteRoutes(), documentRoutes(),
+		loginRoutes(), configRoutes(), stateRoutes(), runRoutes(), joinRoutes(), tokenRoutes(), newsRoutes(), auditRoutes(), siteRoutes(), documentRoutes(),
 	)
 }
 
@@ -193,7 +195,7 @@ func stateRoutes() []route {
 		about: "A token of the role calendar alone, for programs that send no Authorization header.",
 	}}
 	feed.returns = []response{{status: http.StatusOK, about: "An iCalendar text (RFC 5545).", contentType: "text/calendar", headers: map[string]string{"Content-Disposition": "The name of the file."}}}
-	events := get("/events", groupState, "Follow what happens, as server-sent events", (*server).getEvents, nil)
+	events := get("/events", groupNews, "Follow what happens, as server-sent events", (*server).getEvents, nil)
 	events.query = []parameter{siteParameter, oneOf("hosts", "Send all hosts of a run once, and then those that have changed.", "changed")}
 	events.headers = []parameter{{
 		name: lastEventID, schema: schema{"type": "string"},
@@ -209,7 +211,6 @@ func stateRoutes() []route {
 		get("", groupState, "Read the state", (*server).getState, anyOf{v1.State{}, v1.OSUpgrade{}},
 			oneOf("content", "Return what is configured alone, or all but that.", "config", "nonconfig")),
 		events,
-		listing(get("/news", groupState, "List the news: what was told as it happened, oldest first", (*server).getNews, []v1.News{})),
 		listing(get("/hosts", groupHosts, "List the hosts", (*server).getHosts, []v1.Host{},
 			flag("inventory", "Return each host with its inventory: what its machine consists of."))),
 		get("/hosts/{host}", groupHosts, "Read a host with its inventory and its last reports of versions", (*server).getHost, v1.Host{}),
@@ -387,6 +388,34 @@ func loginRoutes() []route {
 			action: "delete", object: "secret-id/{id}",
 			summary: "Withdraw a secret-id", returns: []response{{status: http.StatusNoContent, about: "Nobody logs in with it any more."}},
 		},
+	}
+}
+
+func newsRoutes() []route {
+	get := func(path, summary string, handle func(*server, *call) error, body any) route {
+		return route{
+			method: http.MethodGet, path: statePath + path, own: true, group: groupNews, handle: handle, summary: summary, query: reading(), returns: ok("The answer.", body),
+		}
+	}
+	post := func(operation, summary, about string, handle func(*server, *call) error, body any) route {
+		return route{
+			method: http.MethodPost, path: statePath + "/webhooks/{name}/" + operation, own: true, group: groupNews, handle: handle, summary: summary, about: about,
+			action: operation, object: "webhook/{name}", query: []parameter{siteParameter}, returns: ok("What came of it.", body), errors: []int{http.StatusNotFound},
+		}
+	}
+	resend := post("resend", "Send dead news again", "They are sent in their order until one fails. What is accepted is dead no more.", onWebhook((*server).resendWebhook), v1.WebhookResent{})
+	resend.takes, resend.optional = v1.WebhookResend{}, true
+	configured := get("", "List the webhooks, without their secrets", (*server).getWebhooks, []v1.WebhookInfo{})
+	configured.path = configPath + "/webhooks"
+	one := get("/webhooks/{name}", "Read how a webhook fares, with the news that it has given up", onWebhook((*server).webhookState), v1.WebhookState{})
+	one.errors = []int{http.StatusNotFound}
+	return []route{
+		listing(get("/news", "List the news: what was told as it happened, oldest first", (*server).getNews, []v1.News{})),
+		listing(configured),
+		listing(get("/webhooks", "List how the webhooks fare", (*server).getWebhookStates, []v1.WebhookState{})),
+		one,
+		post("test", "Send a test to a webhook", "It is sent at once and once, also while the webhook is disabled.", onWebhook((*server).testWebhook), v1.WebhookTest{}),
+		resend,
 	}
 }
 

@@ -51,7 +51,9 @@ func (b broken) Calendar(context.Context, string, string) (v1.Kept[v1.Calendar],
 	return v1.Kept[v1.Calendar]{}, store.Revision{}, b.err
 }
 
-func (b broken) Calendars(context.Context, string) ([]store.NamedCalendar, error) { return nil, b.err }
+func (b broken) Calendars(context.Context, string) ([]store.Named[v1.Calendar], error) {
+	return nil, b.err
+}
 
 func (b broken) PutCalendar(context.Context, string, string, v1.Kept[v1.Calendar], store.Revision) (store.Revision, error) {
 	return store.Revision{}, b.err
@@ -126,10 +128,10 @@ func TestUnready(t *testing.T) {
 	}
 	b := broken{err: errors.Join(run.ErrNotReady, errors.New("the log is damaged"))}
 	handler := New(Options{
-		Site: "test", Tenants: map[string]Controller{"acme": b}, Store: b, Tokens: tokens,
+		Site: "test", Tenants: map[string]Controller{"acme": b}, Store: b, Tokens: tokens, Webhooks: brokenWebhooks(b),
 		Healthy: func() error { return b.err }, Log: slog.New(slog.DiscardHandler),
 	})
-	bodies := map[string]string{"approve": `{"reason":"r","stage":"s"}`, "release": `{"reason":"r","host":"h01"}`, "calendars": `{"name":"x","kind":"freeze"}`}
+	bodies := map[string]string{"approve": `{"reason":"r","stage":"s"}`, "release": `{"reason":"r","host":"h01"}`, "resend": `{}`, "calendars": `{"name":"x","kind":"freeze"}`}
 	ask := func(method, target string) *httptest.ResponseRecorder {
 		body := cmp.Or(bodies[path.Base(target)], `{"reason":"r"}`)
 		r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
@@ -205,4 +207,41 @@ func TestPrecondition(t *testing.T) {
 			}
 		})
 	}
+}
+
+// brokenWebhooks are webhooks whose store is gone.
+type brokenWebhooks struct{ err error }
+
+func (b brokenWebhooks) Webhook(context.Context, string, string) (v1.Webhook, store.Revision, error) {
+	return v1.Webhook{}, store.Revision{}, b.err
+}
+
+func (b brokenWebhooks) Webhooks(context.Context, string) ([]store.Named[v1.Webhook], error) {
+	return nil, b.err
+}
+
+func (b brokenWebhooks) PutWebhook(context.Context, string, string, v1.Webhook, store.Revision) (store.Revision, error) {
+	return store.Revision{}, b.err
+}
+
+func (b brokenWebhooks) DeleteWebhook(context.Context, string, string, store.Revision) (store.Revision, error) {
+	return store.Revision{}, b.err
+}
+
+func (b brokenWebhooks) RoomForWebhook(context.Context, string) error { return b.err }
+
+func (b brokenWebhooks) States(context.Context, string) ([]v1.WebhookState, error) {
+	return nil, b.err
+}
+
+func (b brokenWebhooks) State(context.Context, string, string) (v1.WebhookState, error) {
+	return v1.WebhookState{}, b.err
+}
+
+func (b brokenWebhooks) Test(context.Context, string, string, string, string) (v1.WebhookTest, error) {
+	return v1.WebhookTest{}, b.err
+}
+
+func (b brokenWebhooks) Resend(context.Context, string, string, []string) (v1.WebhookResent, error) {
+	return v1.WebhookResent{}, b.err
 }

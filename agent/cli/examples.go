@@ -38,7 +38,13 @@ var examples = map[string][]string{
 	"audit": {
 		"osupgrade-agent audit --since 2026-11-21 --by ann", "osupgrade-agent audit --after 0 --output jsonl >audit.jsonl", "osupgrade-agent audit --after 57 --follow --output syslog",
 	},
-	"history": {"osupgrade-agent history config", "osupgrade-agent history calendar/holidays --limit 3"},
+	"history":        {"osupgrade-agent history config", "osupgrade-agent history calendar/holidays --limit 3"},
+	"webhook list":   {"osupgrade-agent webhook list"},
+	"webhook add":    {"osupgrade-agent webhook add chat --url https://hooks.example/osupgrade --news run.finished,run.blocked,run.waiting"},
+	"webhook remove": {"osupgrade-agent webhook remove chat"},
+	"webhook test":   {"osupgrade-agent webhook test chat"},
+	"webhook dead":   {"osupgrade-agent webhook dead chat"},
+	"webhook resend": {"osupgrade-agent webhook resend chat"},
 	"apply": {
 		"osupgrade-agent apply -f acme.yaml --dry-run", "osupgrade-agent apply -f /etc/osupgrade/acme.d", "osupgrade-agent get --tenant acme | osupgrade-agent apply --tenant beta -f -",
 	},

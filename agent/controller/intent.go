@@ -97,6 +97,9 @@ func (i *intent) reread() {
 // seen before.
 func (i *intent) set(seen store.Seen) {
 	i.revision = max(i.revision, seen.Number)
+	if seen.Kind == store.Webhook {
+		return // It decides nothing about runs.
+	}
 	delete(i.unconfirmed, seen.Object)
 	err := seen.Err
 	switch seen.Kind {

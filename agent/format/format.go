@@ -58,7 +58,7 @@ var (
 	Guard = Kind{"guard", 1}
 	// Lease says which worker works for a host.
 	Lease = Kind{"lease", 1}
-	// Config is a configuration, rollout or calendar of a tenant.
+	// Config is a configuration, rollout, calendar or webhook of a tenant.
 	Config = Kind{"configuration", 1}
 	// Host is what a site keeps of a host, Versions what the host reported.
 	Host     = Kind{"host", 1}
@@ -67,6 +67,8 @@ var (
 	Inventory = Kind{"inventory", 1}
 	// Run is an ended run in the history.
 	Run = Kind{"run", 1}
+	// Webhook says how far a webhook has come.
+	Webhook = Kind{"state of a webhook", 1}
 	// News are what people and programs were told of.
 	News = Kind{"news", 1}
 	// Output is what a step of a host has printed.

@@ -47,6 +47,12 @@ var (
 	heldDesc        = desc("osupgrade_run_slots_held", "How many hosts of a stage of the run under way are out of service.", "stage")
 )
 
+// The metrics of webhooks. A tenant has 20 at most.
+var (
+	webhookQueueDesc = desc("osupgrade_webhook_queue", "News that are still to be sent to a webhook.", "webhook")
+	webhookDeadDesc  = desc("osupgrade_webhook_dead", "News that a webhook has given up to send, and that can be sent again.", "webhook")
+)
+
 func desc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, labels, nil)
 }
@@ -59,7 +65,7 @@ func (tenantCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		upDesc, servingDesc, alarmDesc, failsDesc, seqDesc, hostsDesc, othersDesc, outdatedDesc, unversionedDesc, ageDesc, warningsDesc,
 		windowOpenDesc, windowStartDesc, windowEndDesc, frozenDesc, runActiveDesc, runPhaseDesc, runPausedDesc, runOpenedDesc, runNotAfterDesc,
-		runHostsDesc, runWaitingDesc, slotsDesc, heldDesc,
+		runHostsDesc, runWaitingDesc, slotsDesc, heldDesc, webhookQueueDesc, webhookDeadDesc,
 	} {
 		out <- d
 	}
@@ -74,6 +80,7 @@ func (c tenantCollector) Collect(out chan<- prometheus.Metric) {
 	if err != nil {
 		return
 	}
+	c.collectWebhooks(ctx, out)
 	now := time.Now()
 	out <- gauge(servingDesc, truth(f.Serving))
 	out <- gauge(alarmDesc, truth(f.Alarm))
@@ -135,5 +142,20 @@ func collectRun(out chan<- prometheus.Metric, r controller.RunFigures, now time.
 	for _, stage := range r.Stages {
 		out <- gauge(slotsDesc, float64(stage.MaxUnavailable), stage.Name)
 		out <- gauge(heldDesc, float64(stage.OutOfService), stage.Name)
+	}
+}
+
+// collectWebhooks tells how the webhooks fare.
+func (c tenantCollector) collectWebhooks(ctx context.Context, out chan<- prometheus.Metric) {
+	if c.webhooks == nil {
+		return
+	}
+	states, err := c.webhooks(ctx)
+	if err != nil {
+		return
+	}
+	for _, w := range states {
+		out <- gauge(webhookQueueDesc, float64(w.Queued), w.Name)
+		out <- gauge(webhookDeadDesc, float64(w.DeadCount), w.Name)
 	}
 }

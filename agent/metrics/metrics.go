@@ -4,7 +4,7 @@
 // A tenant's metrics are apart from those of the site and of other tenants, so that who
 // may read one tenant sees no other. Labels take values from lists that are known
 // beforehand; names that people choose are labels only where there are few of them:
-// tenants, and the stages of the run under way. It decides nothing, and it keeps nothing
+// tenants, the stages of the run under way, and webhooks. It decides nothing, and it keeps nothing
 // over a restart: counters begin at 0 then, as Prometheus expects.
 package metrics
 

@@ -12,6 +12,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/webhook"
 )
 
 // Tenant are the metrics of a tenant. It is the observer of the tenant's controller.
@@ -26,6 +27,8 @@ type Tenant struct {
 	steps    *prometheus.HistogramVec
 	missed   prometheus.Counter
 	appends  *prometheus.HistogramVec
+	sent     *prometheus.CounterVec
+	webhooks func(context.Context) ([]v1.WebhookState, error)
 }
 
 const (
@@ -65,6 +68,7 @@ func (s *Site) Tenant(name string) *Tenant {
 		steps: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "osupgrade_step_duration_seconds", Help: "How long hosts took for their answer to a command, by step.", Buckets: stepBuckets,
 		}, []string{"step"}),
+		sent:   counter("osupgrade_webhook_tries_total", "Tries to deliver news to webhooks since the agent started, by result: delivered, retry, dead or gone.", "result"),
 		missed: prometheus.NewCounter(prometheus.CounterOpts{Name: "osupgrade_windows_missed_total", Help: "Windows that closed without a run since the agent started."}),
 		appends: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "osupgrade_log_append_duration_seconds", Buckets: appendBuckets,
@@ -75,12 +79,23 @@ func (s *Site) Tenant(name string) *Tenant {
 	return t
 }
 
+// webhookResults are the results of tries, in the order of the verdicts of package webhook.
+var webhookResults = []string{"delivered", "retry", "dead", "gone"}
+
+// Sent counts a try to deliver news to a webhook.
+func (t *Tenant) Sent(v webhook.Verdict) { t.sent.WithLabelValues(webhookResults[v]).Inc() }
+
+// Webhooks has each scrape read how the webhooks fare.
+func (t *Tenant) Webhooks(states func(context.Context) ([]v1.WebhookState, error)) {
+	t.webhooks = states
+}
+
 // Serve serves the metrics from now on; figures are read at each scrape.
 func (t *Tenant) Serve(figures func(context.Context) (controller.Figures, error)) {
 	t.figures = figures
 	registry := prometheus.NewRegistry()
 	prometheus.WrapRegistererWith(prometheus.Labels{"tenant": t.name}, registry).
-		MustRegister(t.runs, t.ended, t.failures, t.took, t.steps, t.missed, t.appends, tenantCollector{t})
+		MustRegister(t.runs, t.ended, t.failures, t.took, t.steps, t.missed, t.appends, t.sent, tenantCollector{t})
 	t.site.mu.Lock()
 	defer t.site.mu.Unlock()
 	t.site.tenants[t.name] = registry
@@ -109,6 +124,9 @@ func (t *Tenant) begin() {
 	}
 	for _, action := range []message.Action{message.Prepare, message.Upgrade, message.Reboot} {
 		t.steps.WithLabelValues(string(action))
+	}
+	for _, result := range webhookResults {
+		t.sent.WithLabelValues(result)
 	}
 	for _, result := range []string{appended, appendBehind, appendFailed} {
 		t.appends.WithLabelValues(result)

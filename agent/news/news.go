@@ -197,7 +197,7 @@ func (t *Teller) first(key string) bool {
 
 func (t *Teller) news(kind, key string, at time.Time, data v1.NewsData) v1.News {
 	data.Tenant, data.Text = t.tenant, text.Cut(data.Text, maxText, "…")
-	return v1.News{ID: id(t.tenant, t.log, t.run, key), Type: kind, Timestamp: at.UTC(), Data: data}
+	return v1.News{ID: id(t.tenant, t.log, t.run, key), Type: kind, Timestamp: view.Time(at), Data: data}
 }
 
 // id names news by what they are about, in a text that may be in a header and in a subject.

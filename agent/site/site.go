@@ -22,6 +22,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/audit"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/check"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/controller"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/credential"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -32,6 +33,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/webhook"
 )
 
 // Options say what the site is and where it listens.
@@ -83,6 +85,7 @@ type Site struct {
 	reach     reach
 	metrics   *metrics.Site
 	audit     *audit.Logs
+	webhooks  *webhook.Senders
 	// certificates are those of the listeners that have one.
 	certificates []listenerCertificate
 	stop         context.CancelFunc
@@ -177,6 +180,11 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	}
 	s.store, kept.Written = kept, s.server.Mark
 	s.metrics = metrics.New(metrics.Options{Version: o.Version, Certificates: s.expiries, Healthy: s.server.Healthy, Audit: s.audit.Figures})
+	box, err := credential.OpenBox(filepath.Join(o.Dir, "credentials", "webhooks.key"))
+	if err != nil {
+		return err
+	}
+	s.webhooks = webhook.New(webhook.Options{Store: kept, Box: box, Version: o.Version, Log: o.Log, At: o.at("webhook")})
 	running, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	s.tenants = map[string]api.Controller{}
@@ -198,7 +206,7 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	}
 	s.serve(running, api.New(api.Options{
 		Site: o.Name, Tenants: s.tenants, Store: kept, Tokens: s.tokens, Logins: s.logins, Policies: policies, Healthy: s.server.Healthy, Reaches: s.reaches, Certificates: s.expiries, Joining: joining,
-		Audit: s.audit, Metrics: s.metrics, Log: o.Log,
+		Webhooks: s.webhooks, Audit: s.audit, Metrics: s.metrics, Log: o.Log,
 	}))
 	return nil
 }
@@ -225,7 +233,9 @@ func (s *Site) control(ctx, running context.Context, o Options, kept *store.Stor
 		Site: checks, SiteScripts: checks.Installed,
 		Holder: func(ctx context.Context, host string) (*v1.HostLease, error) { return holder(ctx, gate, host) },
 	})
+	measured.Webhooks(func(ctx context.Context) ([]v1.WebhookState, error) { return s.webhooks.States(ctx, tenant) })
 	measured.Serve(c.Figures)
+	s.parts.Go(func() { s.webhooks.Run(running, tenant, c, measured.Sent) })
 	s.controllers = append(s.controllers, c)
 	gate.Refused = c.Warn
 	s.warners.add(tenant, c.Warn)

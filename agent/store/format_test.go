@@ -94,6 +94,27 @@ var kinds = []struct {
 		},
 	},
 	{
+		name: "webhook", subject: "$KV.osu-intent.acme._.webhook.chat",
+		write: func(t *testing.T, s *store.Store) error {
+			w := store.KeptWebhook{Webhook: v1.Webhook{URL: "https://a.example/", Secret: "whsec_never"}, Sealed: "c2VhbGVk", Created: time.Date(2026, 11, 22, 23, 0, 0, 0, time.UTC), After: 7}
+			_, err := s.PutWebhook(t.Context(), "acme", "chat", w, store.Revision{})
+			return err
+		},
+		read: func(t *testing.T, s *store.Store) (any, error) {
+			value, _, err := s.Webhook(t.Context(), "acme", "chat")
+			return value, err
+		},
+	},
+	{
+		name: "webhook-state", subject: "$KV.osu-webhooks.acme.chat",
+		write: func(t *testing.T, s *store.Store) error {
+			at := time.Date(2026, 11, 22, 23, 0, 0, 0, time.UTC)
+			dead := v1.DeadLetter{News: v1.News{ID: "msg_7", Type: v1.NewsRunOpened, Timestamp: at}, At: at, Error: "no", Tries: 8}
+			return s.PutWebhookState(t.Context(), "acme", "chat", store.WebhookState{Created: at, Done: 7, Tries: 1, Error: "no", Next: at, Dead: []v1.DeadLetter{dead}})
+		},
+		read: func(t *testing.T, s *store.Store) (any, error) { return s.WebhookState(t.Context(), "acme", "chat") },
+	},
+	{
 		name: "news", subject: "osu-news.acme.msg_7", header: true,
 		write: func(t *testing.T, s *store.Store) error {
 			_, err := s.PutNews(t.Context(), "acme", v1.News{ID: "msg_7", Type: v1.NewsRunOpened, Timestamp: time.Date(2026, 11, 22, 23, 0, 0, 0, time.UTC), Data: v1.NewsData{Tenant: "acme", Text: "Run 7.", Run: 7}}, 7)

@@ -18,28 +18,29 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// Intent is what people declare for a tenant: its configuration, its rollout and
-// its calendars. It is one bucket, so that one watch sees every change, in the
+// Intent is what people declare for a tenant: its configuration, its rollout, its
+// calendars and its webhooks. It is one bucket, so that one watch sees every change, in the
 // order in which they were made, and one number says how far it has seen.
 
 // Kind is a kind of object of a tenant's intent.
 type Kind string
 
 // The kinds of objects. A tenant has one configuration and one rollout, and any
-// number of calendars, each with a name.
+// number of calendars and webhooks, each with a name.
 const (
 	Config   Kind = "config"
 	Rollout  Kind = "rollout"
 	Calendar Kind = "calendar"
+	Webhook  Kind = "webhook"
 )
 
 // nouns are what people call the kinds.
-var nouns = map[Kind]string{Config: "os-upgrade configuration", Rollout: "rollout", Calendar: "calendar"}
+var nouns = map[Kind]string{Config: "os-upgrade configuration", Rollout: "rollout", Calendar: "calendar", Webhook: "webhook"}
 
 // Object names an object of a tenant's intent.
 type Object struct {
 	Kind Kind
-	// Name is that of a calendar, and empty otherwise.
+	// Name is that of a calendar or webhook, and empty otherwise.
 	Name string
 }
 
@@ -48,10 +49,11 @@ type Seen struct {
 	// Object is zero once, with nothing else: after those that were there when the
 	// watch began.
 	Object
-	// Config, Rollout or Calendar is the value; nil when there is none.
+	// Config, Rollout, Calendar or Webhook is the value; nil when there is none.
 	Config   *v1.OSUpgrade
 	Rollout  *v1.Rollout
 	Calendar *v1.Calendar
+	Webhook  *KeptWebhook
 	// Number is the revision's; of the deletion when there is no value.
 	Number uint64
 	// Bucket is the revision's.
@@ -229,6 +231,8 @@ func (i *intent) seen(entry jetstream.KeyValueEntry) Seen {
 		s.Rollout, s.Err = seenValue[v1.Rollout](entry)
 	case Calendar:
 		s.Calendar, s.Err = seenValue[v1.Calendar](entry)
+	case Webhook:
+		s.Webhook, s.Err = seenValue[KeptWebhook](entry)
 	}
 	return s
 }
@@ -316,31 +320,37 @@ func (s *Store) DeleteCalendar(ctx context.Context, tenant, name string, base Re
 	return s.intent.remove(ctx, calendarOf(tenant, name), base)
 }
 
-// NamedCalendar is a calendar of a tenant.
-type NamedCalendar struct {
+// Named is an object of which a tenant has several.
+type Named[T any] struct {
 	Name     string
-	Calendar v1.Calendar
+	Value    T
 	Revision Revision
 }
 
 // Calendars returns a tenant's calendars, by name.
-func (s *Store) Calendars(ctx context.Context, tenant string) (all []NamedCalendar, err error) {
+func (s *Store) Calendars(ctx context.Context, tenant string) ([]Named[v1.Calendar], error) {
+	return named[v1.Calendar](ctx, s.intent, calendarOf(tenant, "*"), "calendars")
+}
+
+// named returns the objects of a kind, by name; keys matches theirs, noun is what people
+// call them.
+func named[T any](ctx context.Context, i *intent, keys intentKey, noun string) (all []Named[T], err error) {
 	var unreadable error
-	err = watch(ctx, s.intent.kv, calendarOf(tenant, "*").entry(), func(entry jetstream.KeyValueEntry) bool {
+	err = watch(ctx, i.kv, keys.entry(), func(entry jetstream.KeyValueEntry) bool {
 		if entry == nil { // The end of the initial values.
 			return false
 		}
-		calendar, err := decodeIntent[v1.Calendar](entry)
+		value, err := decodeIntent[T](entry)
 		unreadable = err
-		all = append(all, NamedCalendar{intentKeyOf(entry.Key()).Name, calendar, s.intent.revision(entry.Revision())})
+		all = append(all, Named[T]{intentKeyOf(entry.Key()).Name, value, i.revision(entry.Revision())})
 		return err == nil
 	}, jetstream.IgnoreDeletes())
 	if err != nil {
-		err = fmt.Errorf("cannot read the calendars of tenant %s: %w", tenant, err)
+		err = fmt.Errorf("cannot read the %s of tenant %s: %w", noun, keys.tenant, err)
 	}
 	if err := errors.Join(err, unreadable); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(all, func(a, b NamedCalendar) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b Named[T]) int { return cmp.Compare(a.Name, b.Name) })
 	return all, nil
 }

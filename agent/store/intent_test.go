@@ -54,7 +54,7 @@ func TestCalendarRevisions(t *testing.T) {
 		t.Errorf("got %+v, %s, %v", c, revision, err)
 	}
 	all, err := s.Calendars(ctx, "acme")
-	if err != nil || len(all) != 2 || all[0].Name != "audit" || all[0].Revision != written["audit"] || all[1].Name != "xmas" || all[1].Calendar.Description != "acme xmas" {
+	if err != nil || len(all) != 2 || all[0].Name != "audit" || all[0].Revision != written["audit"] || all[1].Name != "xmas" || all[1].Value.Description != "acme xmas" {
 		t.Errorf("listed %+v, %v", all, err)
 	}
 	// The deletion's revision is its own, not the one after what it deletes.

@@ -67,6 +67,8 @@ type Store struct {
 	offers offers
 	// inventories are what the machines of hosts consist of.
 	inventories jetstream.KeyValue
+	// webhooks are how far webhooks have come.
+	webhooks jetstream.KeyValue
 	// versionsLog is the stream of the bucket of versions.
 	versionsLog jetstream.Stream
 }
@@ -110,6 +112,10 @@ func Open(ctx context.Context, nc *nats.Conn) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	webhooks, err := bucket(ctx, js, webhooksBucket, "how far webhooks have come by tenant and name", maxBucket)
+	if err != nil {
+		return nil, err
+	}
 	versionsLog, err := js.Stream(ctx, "KV_osu-versions")
 	if err != nil {
 		return nil, fmt.Errorf("cannot look at the bucket of versions: %w", err)
@@ -117,7 +123,7 @@ func Open(ctx context.Context, nc *nats.Conn) (*Store, error) {
 	s := &Store{
 		intent: intent, hosts: hosts, versions: versions, leases: leases, versionsLog: versionsLog, runs: runs{js: js, streams: map[string]jetstream.Stream{}},
 		news:    news{js: js, streams: map[string]jetstream.Stream{}},
-		outputs: outputs{js: js, streams: map[string]jetstream.Stream{}}, offers: offers, inventories: inventories,
+		outputs: outputs{js: js, streams: map[string]jetstream.Stream{}}, offers: offers, inventories: inventories, webhooks: webhooks,
 	}
 	intent.store = s
 	return s, nil
