@@ -150,8 +150,12 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if told, err := Decode(again); err != nil || !reflect.DeepEqual(told, v) {
+		told, err := Decode(again)
+		if err != nil {
 			t.Fatalf("%s is told on as %s: %v", body, again, err)
+		}
+		if third, err := told.Encode(); err != nil || string(third) != string(again) {
+			t.Fatalf("%s is told on as %s and then as %s: %v", body, again, third, err)
 		}
 	})
 }
