@@ -182,8 +182,8 @@ func inTenant(segments []string, own string) (whole []string, tenant string) {
 	switch {
 	case len(segments) < 3 || segments[0] != "v1" || segments[1] != "config" && segments[1] != "state" || ofCaller(segments):
 		return segments, ""
-	case segments[2] == "tenants" && len(segments) > 3:
-		return segments, segments[3]
+	case segments[2] == "tenants" && len(segments) > 4:
+		return segments, segments[3] // The tenant itself belongs to the site.
 	case slices.Contains(ownTrees, segments[2]):
 		return slices.Concat(segments[:2], []string{"tenants", own}, segments[2:]), own
 	}

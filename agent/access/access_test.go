@@ -92,6 +92,14 @@ func TestDecide(t *testing.T) { //nolint:funlen // a table
 		"write reads the audit log":            {"acme", "write", "GET", "/v1/state/audit", "use a token with admin"},
 		"admin of all and a tenant named *":    {"*", "admin", "GET", "/v1/state/tenants/*/os-upgrade", "the path must name one"},
 		"viewer of all reads one":              {"*", "viewer", "GET", state, ""},
+		"admin reads its tenant":               {"acme", "admin", "GET", "/v1/config/tenants/acme", "belongs to the whole site"},
+		"admin removes its tenant":             {"acme", "admin", "DELETE", "/v1/config/tenants/acme", "belongs to the whole site"},
+		"admin makes a tenant":                 {"acme", "admin", "POST", "/v1/config/tenants", "belongs to the whole site"},
+		"admin of all makes a tenant":          {"*", "admin", "POST", "/v1/config/tenants", ""},
+		"admin of all removes a tenant":        {"*", "admin", "DELETE", "/v1/config/tenants/acme", ""},
+		"viewer of all reads a tenant":         {"*", "viewer", "GET", "/v1/state/tenants/acme", ""},
+		"viewer of all makes a tenant":         {"*", "viewer", "PUT", "/v1/config/tenants/acme", "to update this; use a token with admin"},
+		"write of all makes a tenant":          {"*", "write", "PUT", "/v1/config/tenants/acme", "to update this; use a token with admin"},
 		"viewer of all, and the site":          {"*", "viewer", "GET", "/v1/state/system/cluster", "does not have the right"},
 		"viewer of all extends its token":      {"*", "viewer", "POST", "/v1/state/strongbox/token/refresh", ""},
 		"a slash in a segment":                 {"acme", "write", "DELETE", "/v1/state/tenants/acme%2Fx/os-upgrade/hosts/h", `is not valid for tenant "acme/x"`},
@@ -123,7 +131,7 @@ func TestForeign(t *testing.T) {
 	t.Parallel()
 	for _, role := range Roles() {
 		for _, method := range []string{"GET", "PUT", "POST", "DELETE", "PATCH"} {
-			for _, path := range []string{"", "/os-upgrade", "/os-upgrade/runs/1", "/strongbox/tokens", "/nothing"} {
+			for _, path := range []string{"/os-upgrade", "/os-upgrade/runs/1", "/strongbox/tokens", "/nothing"} {
 				err := Decide(Principal{Name: "ann", Tenant: "acme", Roles: []Role{role}}, method, "/v1/state/tenants/beta"+path)
 				if foreign, ok := errors.AsType[*ForeignError](err); !ok || foreign.Tenant != "beta" {
 					t.Errorf("%s of %s with %s: %v", method, path, role, err)

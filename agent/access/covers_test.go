@@ -53,7 +53,7 @@ func TestCovers(t *testing.T) {
 // randomPattern returns a pattern at random; wild ones may end with "**".
 func randomPattern(r *rand.Rand, wild bool) string {
 	var text strings.Builder
-	text.WriteString("/v1/state/tenants/acme")
+	text.WriteString("/v1/state/tenants/acme/os-upgrade")
 	for range r.IntN(3) {
 		text.WriteString("/" + []string{"a", "b", "*"}[r.IntN(3)])
 	}
@@ -89,7 +89,7 @@ func allPaths(prefix string, depth int) (all []string) {
 // TestCoversIsRight compares the answer with the decision on each path, for rules at random.
 func TestCoversIsRight(t *testing.T) {
 	t.Parallel()
-	paths := allPaths("/v1/state/tenants/acme", 4)
+	paths := allPaths("/v1/state/tenants/acme/os-upgrade", 4)
 	covered := 0
 	for seed := range uint64(1000) {
 		r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test

@@ -41,7 +41,7 @@ func randomRule(r *rand.Rand) Rule {
 // the same path, the order means nothing, and no policy reaches beyond its tenant.
 func TestPolicies(t *testing.T) { //nolint:gocognit // each property is an if
 	t.Parallel()
-	paths := allPaths("/v1/state/tenants/acme", 3)
+	paths := allPaths("/v1/state/tenants/acme/os-upgrade", 3)
 	changes := 0
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // a test

@@ -61,6 +61,11 @@ var reading = []Rule{
 	{Path: current + "/**", Allow: []Operation{Read}},
 	{Path: current + "/join-tokens/**", Reject: []Operation{Read}},
 	{Path: metrics, Allow: []Operation{Read}},
+	// Tenants belong to the site: this is for who is valid for all.
+	{Path: "/v1/config/tenants/*", Allow: []Operation{Read}},
+	{Path: "/v1/config/tenants", Allow: []Operation{Read}},
+	{Path: "/v1/state/tenants/*", Allow: []Operation{Read}},
+	{Path: "/v1/state/tenants", Allow: []Operation{Read}},
 	renewing,
 }
 

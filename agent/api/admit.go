@@ -33,7 +33,7 @@ func (s *server) admit(c *call) error {
 	if !names.Valid(c.tenant) {
 		return badRequest("tenant", c.tenant, "is not the name of a tenant; "+names.Form)
 	}
-	controller, known := s.Tenants[c.tenant]
+	controller, known := s.Tenants.Controller(c.tenant)
 	if !known {
 		return problem(http.StatusNotFound, "tenant", c.tenant, "tenant %q does not exist", c.tenant)
 	}

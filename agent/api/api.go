@@ -81,10 +81,12 @@ type Store interface {
 type Options struct {
 	// Site is the name of this site.
 	Site string
-	// Tenants maps the name of each tenant to its controller.
-	Tenants map[string]Controller
-	Store   Store
-	Tokens  *principal.Tokens
+	// Tenants are those that the site serves.
+	Tenants Tenants
+	// TenantObjects make and remove tenants; nil means that nobody does.
+	TenantObjects TenantObjects
+	Store         Store
+	Tokens        *principal.Tokens
 	// Logins log users and approles in.
 	Logins *principal.Logins
 	// Policies are the rules that tenants have made; nil means that there are none.
@@ -119,17 +121,14 @@ type server struct {
 	// refusals limits the audit records of refused requests.
 	refusals audit.Limit
 	// windowSlots limits the concurrent computations of windows of each tenant.
-	windowSlots map[string]chan struct{}
+	windowSlots windowSlots
 	// pace are the times of its event streams.
 	pace pace
 }
 
 // New returns the API's handler.
 func New(o Options) http.Handler {
-	s := &server{Options: o, windowSlots: map[string]chan struct{}{}, pace: usualPace}
-	for tenant := range o.Tenants {
-		s.windowSlots[tenant] = make(chan struct{}, windowsPerTenant)
-	}
+	s := &server{Options: o, pace: usualPace}
 	return s.around(s.measured(s.mux(routes())))
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/credential"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/intent"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
@@ -51,11 +52,11 @@ func (s *server) approle(c *call) (*object[v1.Approle], error) {
 			return v1.Kept[v1.Approle]{Value: shownApprole(role)}, revisionOf(role.Revision), kept(err)
 		},
 		put: func(_ context.Context, tenant string, value v1.Kept[v1.Approle], base store.Revision) (store.Revision, error) {
-			role, err := s.Logins.Approles.Write(approleOf(tenant, name, value.Value), principal.IfRevision(base.Number), time.Now())
+			role, err := s.Logins.Approles.Write(approleOf(tenant, name, value.Value), credential.IfRevision(base.Number), time.Now())
 			return revisionOf(role.Revision), kept(err)
 		},
 		remove: func(_ context.Context, tenant string, base store.Revision) (store.Revision, error) {
-			return store.Revision{}, kept(s.Logins.RemoveApprole(principal.KeyOf(tenant, name), principal.IfRevision(base.Number)))
+			return store.Revision{}, kept(s.Logins.RemoveApprole(principal.KeyOf(tenant, name), credential.IfRevision(base.Number)))
 		},
 		form: v1.ApproleForm, recorded: func(a v1.Approle) v1.Approle { return a },
 		permitted: func(_ stored[v1.Approle], next v1.Approle) error {
@@ -140,7 +141,7 @@ func (s *server) postApprole(c *call) error {
 		c.w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	if role, err = s.Logins.Approles.Write(role, principal.IfNew, time.Now()); err != nil {
+	if role, err = s.Logins.Approles.Write(role, credential.IfNew, time.Now()); err != nil {
 		return existing(err, "approle", wanted.Name)
 	}
 	shown := shownApprole(role)

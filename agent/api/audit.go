@@ -99,7 +99,7 @@ func (s *server) refuse(c *call, held *heldWriter, err error) error {
 // logOf returns whose log has a record of a tenant: a tenant that the site does not serve
 // has none, so that nobody makes one by a name that is made up.
 func (s *server) logOf(tenant string) string {
-	if s.Tenants[tenant] == nil {
+	if _, served := s.Tenants.Controller(tenant); !served {
 		return audit.AllTenants
 	}
 	return tenant

@@ -33,7 +33,7 @@ func TestAuditFails(t *testing.T) {
 	}
 	m := &memory{}
 	bare := New(Options{
-		Site: "test", Tenants: map[string]Controller{"acme": m}, Store: m, Tokens: tokens, Audit: logs,
+		Site: "test", Tenants: Fixed{"acme": m}, Store: m, Tokens: tokens, Audit: logs,
 		Healthy: func() error { return nil }, Log: slog.New(slog.DiscardHandler),
 	})
 	s := &served{T: t, token: token, handler: checked(t, bare), bare: bare}

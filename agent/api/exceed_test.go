@@ -26,7 +26,7 @@ func TestRolesAreNotExceeded(t *testing.T) {
 	}
 	b := broken{err: errors.Join(run.ErrNotReady, errors.New("nothing works here"))}
 	server := httptest.NewServer(New(Options{
-		Site: "test", Tenants: map[string]Controller{"acme": b, "other": b}, Store: b, Tokens: tokens,
+		Site: "test", Tenants: Fixed{"acme": b, "other": b}, Store: b, Tokens: tokens,
 		Healthy: func() error { return nil }, Log: slog.New(slog.DiscardHandler),
 	}))
 	t.Cleanup(server.Close)

@@ -63,7 +63,7 @@ func FuzzRequest(f *testing.F) {
 	}
 	b := broken{err: errors.Join(run.ErrNotReady, errors.New("nothing works here"))}
 	handler := New(Options{
-		Site: "test", Tenants: map[string]Controller{"acme": b}, Store: b, Tokens: tokens,
+		Site: "test", Tenants: Fixed{"acme": b}, Store: b, Tokens: tokens,
 		Healthy: func() error { return b.err }, Log: slog.New(slog.DiscardHandler),
 	})
 	all := routes()

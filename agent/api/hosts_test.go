@@ -48,7 +48,7 @@ func TestDeleteHost(t *testing.T) {
 	}
 	f := &forgetter{}
 	handler := New(Options{
-		Site: "test", Tenants: map[string]Controller{"acme": f}, Store: f, Tokens: tokens,
+		Site: "test", Tenants: Fixed{"acme": f}, Store: f, Tokens: tokens,
 		Healthy: func() error { return nil }, Log: slog.New(slog.DiscardHandler),
 	})
 	writer, starter := token(access.Writes), token(access.Reads, access.Starts)

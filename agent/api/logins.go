@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/credential"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/intent"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/tenant"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -47,9 +49,9 @@ func kept(err error) error {
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return store.ErrNotFound
-	case errors.Is(err, principal.ErrChanged):
+	case errors.Is(err, credential.ErrChanged):
 		return store.ErrConflict
-	case errors.Is(err, principal.ErrDamagedUser), errors.Is(err, principal.ErrDamagedApprole), errors.Is(err, principal.ErrDamagedPolicy):
+	case errors.Is(err, principal.ErrDamagedUser), errors.Is(err, principal.ErrDamagedApprole), errors.Is(err, principal.ErrDamagedPolicy), errors.Is(err, tenant.ErrDamaged):
 		return errors.Join(store.ErrDamaged, err)
 	}
 	return err
@@ -103,11 +105,11 @@ func (s *server) user(c *call) (*object[v1.User], error) {
 			return v1.Kept[v1.User]{Value: shownUser(user)}, revisionOf(user.Revision), kept(err)
 		},
 		put: func(ctx context.Context, tenant string, value v1.Kept[v1.User], base store.Revision) (store.Revision, error) {
-			user, err := s.Logins.WriteUser(ctx, userOf(tenant, name, value.Value), value.Value.Password, principal.IfRevision(base.Number), time.Now())
+			user, err := s.Logins.WriteUser(ctx, userOf(tenant, name, value.Value), value.Value.Password, credential.IfRevision(base.Number), time.Now())
 			return revisionOf(user.Revision), kept(err)
 		},
 		remove: func(_ context.Context, tenant string, base store.Revision) (store.Revision, error) {
-			return store.Revision{}, kept(s.Logins.RemoveUser(principal.KeyOf(tenant, name), principal.IfRevision(base.Number)))
+			return store.Revision{}, kept(s.Logins.RemoveUser(principal.KeyOf(tenant, name), credential.IfRevision(base.Number)))
 		},
 		form: v1.UserForm, recorded: recordedUser,
 		permitted: func(now stored[v1.User], next v1.User) error {
@@ -203,7 +205,7 @@ func (s *server) postUser(c *call) error {
 		c.w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	user, err = s.Logins.WriteUser(c.Context(), user, password, principal.IfNew, time.Now())
+	user, err = s.Logins.WriteUser(c.Context(), user, password, credential.IfNew, time.Now())
 	if err != nil {
 		return existing(err, "user", wanted.Name)
 	}
@@ -216,7 +218,7 @@ func (s *server) postUser(c *call) error {
 
 // existing returns the answer to a POST of what there is.
 func existing(err error, noun, name string) error {
-	if errors.Is(err, principal.ErrExists) {
+	if errors.Is(err, credential.ErrExists) {
 		return problem(http.StatusConflict, "name", name, "name: the %s %q is there already; change it with PUT or PATCH", noun, name)
 	}
 	return err

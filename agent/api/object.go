@@ -36,6 +36,8 @@ type object[T any] struct {
 	// inUse returns why the object cannot be deleted without force. A nil inUse
 	// means that it always can.
 	inUse func(ctx context.Context, controller Controller) error
+	// ofSite tells that it belongs to the site, and to no tenant.
+	ofSite bool
 	// permitted returns why a value may not be written; nil means that any may.
 	permitted func(now stored[T], next T) error
 	// immediate tells that a write is in effect at once: no controller has to see it.
@@ -85,10 +87,19 @@ func (o *object[T]) stored(ctx context.Context, tenant string) (stored[T], error
 }
 
 func (o *object[T]) missing(c *call) error {
+	if o.ofSite {
+		return missing(o.noun, "there is no %s; create it with PUT", o.noun)
+	}
 	return missing(o.noun, "tenant %q has no %s; create it with PUT", c.tenant, o.noun)
 }
 
 func (o *object[T]) mismatch(c *call, now stored[T]) error {
+	switch {
+	case o.ofSite && !now.exists:
+		return problem(http.StatusPreconditionFailed, "", "", "there is no %s, so If-Match cannot match", o.noun)
+	case o.ofSite:
+		return problem(http.StatusPreconditionFailed, "", "", "the %s has ETag %s; read it again before you change it", o.noun, now.tag())
+	}
 	if !now.exists {
 		return problem(http.StatusPreconditionFailed, "", "", "tenant %q has no %s, so If-Match cannot match", c.tenant, o.noun)
 	}
@@ -268,6 +279,9 @@ func (o *object[T]) create(c *call, path string, value v1.Kept[T]) error {
 }
 
 func (o *object[T]) exists(c *call, path string) error {
+	if o.ofSite {
+		return problem(http.StatusConflict, "name", "", "there is the %s already; replace it with PUT %s", o.noun, path)
+	}
 	return problem(http.StatusConflict, "name", "", "tenant %q has the %s already; replace it with PUT %s", c.tenant, o.noun, path)
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/credential"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/intent"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
@@ -61,11 +62,11 @@ func (s *server) policy(c *call) (*object[v1.Policy], error) {
 			return v1.Kept[v1.Policy]{Value: shownPolicy(policy)}, revisionOf(policy.Revision), kept(err)
 		},
 		put: func(_ context.Context, tenant string, value v1.Kept[v1.Policy], base store.Revision) (store.Revision, error) {
-			policy, err := s.Policies.Write(policyOf(tenant, name, value.Value), principal.IfRevision(base.Number))
+			policy, err := s.Policies.Write(policyOf(tenant, name, value.Value), credential.IfRevision(base.Number))
 			return revisionOf(policy.Revision), kept(err)
 		},
 		remove: func(_ context.Context, tenant string, base store.Revision) (store.Revision, error) {
-			return store.Revision{}, kept(s.Policies.Remove(tenant, name, principal.IfRevision(base.Number)))
+			return store.Revision{}, kept(s.Policies.Remove(tenant, name, credential.IfRevision(base.Number)))
 		},
 		form: v1.PolicyForm, recorded: samePolicy,
 		permitted: func(_ stored[v1.Policy], next v1.Policy) error {
@@ -156,7 +157,7 @@ func (s *server) postPolicy(c *call) error {
 		c.w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	if policy, err = s.Policies.Write(policy, principal.IfNew); err != nil {
+	if policy, err = s.Policies.Write(policy, credential.IfNew); err != nil {
 		return existing(err, "policy", wanted.Name)
 	}
 	shown := shownPolicy(policy)

@@ -33,7 +33,7 @@ func (s *server) readyz(c *call) error {
 	if s.Reaches != nil {
 		parts = append(parts, part{"log", s.Reaches})
 	}
-	for tenant, controller := range s.Tenants {
+	for tenant, controller := range s.Tenants.All() {
 		parts = append(parts, part{"controller of tenant " + tenant, controller.Ready})
 	}
 	return s.allWell(c, parts...)

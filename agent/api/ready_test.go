@@ -33,14 +33,14 @@ func TestReadyNames(t *testing.T) {
 	const slow = " does not answer within 3s"
 	damaged := broken{err: errors.Join(run.ErrNotReady, errors.New("the log is damaged"))}
 	for name, row := range map[string]struct {
-		tenants                 map[string]Controller
+		tenants                 Fixed
 		storeHangs, logHangs    bool
 		ready, healthy          []string
 		readyTakes, healthTakes time.Duration
 	}{
-		"all is well": {tenants: map[string]Controller{"a": broken{}, "b": broken{}}},
+		"all is well": {tenants: Fixed{"a": broken{}, "b": broken{}}},
 		"a controller": {
-			tenants: map[string]Controller{"a": broken{}, "b": hung{}, "c": damaged, "d": hung{}},
+			tenants: Fixed{"a": broken{}, "b": hung{}, "c": damaged, "d": hung{}},
 			ready:   []string{"the controller of tenant b" + slow, "the controller of tenant c is not ready: ", "the log is damaged", "the controller of tenant d" + slow}, readyTakes: readyLimit,
 		},
 		"the store": {storeHangs: true, ready: []string{"the store" + slow}, healthy: []string{"the store" + slow}, readyTakes: readyLimit, healthTakes: readyLimit},

@@ -127,7 +127,7 @@ func serve(t *testing.T, m fake, rights ...access.Role) *served {
 	}
 	m.memoryOf().err = errors.New("this is not to be asked for")
 	bare := New(Options{
-		Site: "test", Tenants: map[string]Controller{"acme": m}, Store: m, Tokens: tokens,
+		Site: "test", Tenants: Fixed{"acme": m}, Store: m, Tokens: tokens,
 		Healthy: func() error { return nil }, Log: slog.New(slog.DiscardHandler),
 	})
 	return &served{T: t, token: token, handler: checked(t, bare), bare: bare}

@@ -19,10 +19,11 @@ const (
 	usersPath      = "/v1/config" + authentication + "/userpass"
 	approlesPath   = "/v1/config" + authentication + "/approles"
 	policiesPath   = "/v1/config" + ofTenant + "/policy/policies"
+	tenantsPath    = "/v1/config/tenants"
 )
 
 // groups are the chapters of the reference, in their order.
-var groups = []string{groupConfig, groupState, groupRuns, groupHosts, groupWindows, groupJoin, groupTokens, groupLogins, groupNews, groupAudit, groupSite}
+var groups = []string{groupConfig, groupState, groupRuns, groupHosts, groupWindows, groupJoin, groupTokens, groupLogins, groupTenants, groupNews, groupAudit, groupSite}
 
 const (
 	groupConfig  = "Configuration"
@@ -34,6 +35,7 @@ const (
 	groupTokens  = "Tokens"
 	groupLogins  = "Users, approles and policies"
 	groupNews    = "News"
+	groupTenants = "Tenants"
 	groupAudit   = "Audit log"
 	groupSite    = "Site"
 )
@@ -102,7 +104,11 @@ func routes() []route {
 		objectRoutes(objectPath{path: usersPath + "/{name}", noun: "user", key: "user/{name}", group: groupLogins, several: true}, (*server).user),
 		objectRoutes(objectPath{path: approlesPath + "/{name}", noun: "approle", key: "approle/{name}", group: groupLogins, several: true}, (*server).approle),
 		objectRoutes(objectPath{path: policiesPath + "/{name}", noun: "policy", key: "policy/{name}", group: groupLogins, force: "Delete it though users, approles or tokens name it. It allows them nothing then.", several: true}, (*server).policy),
-		loginRoutes(), configRoutes(), stateRoutes(), runRoutes(), joinRoutes(), tokenRoutes(), newsRoutes(), auditRoutes(), siteRoutes(), documentRoutes(),
+		objectRoutes(objectPath{
+			path: tenantsPath + "/{tenant}", noun: "tenant", key: "tenant/{tenant}", group: groupTenants, ofSite: true, several: true, created: []parameter{restoreParameter},
+			force: "Remove it though a run is under way, which is aborted, or it has hosts, whose keys are withdrawn.",
+		}, (*server).tenantObject),
+		tenantRoutes(), loginRoutes(), configRoutes(), stateRoutes(), runRoutes(), joinRoutes(), tokenRoutes(), newsRoutes(), auditRoutes(), siteRoutes(), documentRoutes(),
 	)
 }
 
@@ -115,6 +121,9 @@ type objectPath struct {
 	key string
 	// force says what a deletion with force does; empty means that none needs it.
 	force string
+	// ofSite tells that it belongs to the site, created are the parameters of its creation.
+	ofSite  bool
+	created []parameter
 	// several tells that a tenant has many, keeps that members which the site does not
 	// know can be kept.
 	several, keeps bool
@@ -134,7 +143,7 @@ func objectRoutes[T any](d objectPath, of func(*server, *call) (*object[T], erro
 		deletion = append(deletion, flag("force", d.force))
 	}
 	base := route{
-		path: d.path, own: true, group: cmp.Or(d.group, groupConfig), query: []parameter{validateParameter},
+		path: d.path, own: !d.ofSite, group: cmp.Or(d.group, groupConfig), query: []parameter{validateParameter},
 		headers: []parameter{ifMatch, ifNoneMatch}, errors: []int{http.StatusPreconditionFailed},
 	}
 	get, put, patch, remove := base, base, base, base
@@ -150,6 +159,7 @@ func objectRoutes[T any](d objectPath, of func(*server, *call) (*object[T], erro
 		put.query = append(slices.Clone(put.query), unknownParameter)
 		patch.query = put.query
 	}
+	put.query = append(slices.Clone(put.query), d.created...)
 	put.method, put.handle, put.summary = http.MethodPut, answering(of, (*object[T]).answerPut), "Create or replace the "+d.noun
 	put.takes, put.returns = value, append([]response{created}, written...)
 
@@ -162,6 +172,9 @@ func objectRoutes[T any](d objectPath, of func(*server, *call) (*object[T], erro
 	put.action, patch.action, remove.action = "write", "change", "delete"
 	put.object, patch.object, remove.object = d.key, d.key, d.key
 	remove.query, remove.returns = deletion, []response{{status: http.StatusNoContent, about: "The object is deleted, or with validate=true could be."}}
+	if d.ofSite {
+		put.errors, remove.errors = []int{http.StatusConflict, http.StatusPreconditionFailed}, []int{http.StatusConflict, http.StatusPreconditionFailed}
+	}
 	return []route{get, put, patch, remove}
 }
 
@@ -435,6 +448,36 @@ func auditRoutes() []route {
 		),
 		returns: ok("The records.", v1.AuditLog{}), errors: []int{http.StatusNotFound},
 	}}
+}
+
+// restoreParameter takes up what is kept of a removed tenant.
+var restoreParameter = flag("restore", "Take up the log and all that was stored of the removed tenant of this name.")
+
+// tenantRoutes are the operations on tenants that objectRoutes does not have.
+func tenantRoutes() []route {
+	const states = "/v1/state/tenants"
+	return []route{
+		listing(route{
+			method: http.MethodGet, path: tenantsPath, group: groupTenants, handle: (*server).getTenants, summary: "List the tenants",
+			query: []parameter{fieldsParameter}, returns: ok("The tenants by name.", []v1.Tenant{}),
+		}),
+		{
+			method: http.MethodPost, path: tenantsPath, group: groupTenants, handle: (*server).postTenant, summary: "Make a tenant", action: "create", object: "tenant",
+			about: "It is served when the answer comes, without a restart.", query: []parameter{validateParameter, restoreParameter}, takes: v1.Tenant{}, errors: []int{http.StatusConflict},
+			returns: []response{
+				{status: http.StatusCreated, about: "It is made.", headers: map[string]string{"Location": "Its path.", "ETag": "Its revision."}},
+				{status: http.StatusNoContent, about: "With validate=true, the request is right."},
+			},
+		},
+		listing(route{
+			method: http.MethodGet, path: states, group: groupTenants, handle: (*server).getTenantStates, summary: "List the tenants with what the site knows of them, also those that were removed",
+			query: reading(), returns: ok("The tenants by name.", []v1.TenantState{}),
+		}),
+		{
+			method: http.MethodGet, path: states + "/{tenant}", group: groupTenants, handle: (*server).getTenantState, summary: "Read a tenant with what the site knows of it",
+			query: reading(), returns: ok("The tenant.", v1.TenantState{}),
+		},
+	}
 }
 
 func siteRoutes() []route {

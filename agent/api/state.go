@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
@@ -106,11 +107,29 @@ const (
 	windowsPerTenant, windowsWait = 2, 5 * time.Second
 )
 
+// windowSlots are the slots of each tenant.
+type windowSlots struct {
+	mu    sync.Mutex
+	slots map[string]chan struct{}
+}
+
+func (w *windowSlots) of(tenant string) chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.slots == nil {
+		w.slots = map[string]chan struct{}{}
+	}
+	if w.slots[tenant] == nil {
+		w.slots[tenant] = make(chan struct{}, windowsPerTenant)
+	}
+	return w.slots[tenant]
+}
+
 // windows gets windows from the controller once the tenant has a free slot.
 func (s *server) windows(c *call, from, to time.Time, count int) ([]v1.Window, error) {
 	late := time.NewTimer(windowsWait)
 	defer late.Stop()
-	slots := s.windowSlots[c.tenant]
+	slots := s.windowSlots.of(c.tenant)
 	select {
 	case slots <- struct{}{}:
 		defer func() { <-slots }()

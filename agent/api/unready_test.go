@@ -128,7 +128,7 @@ func TestUnready(t *testing.T) {
 	}
 	b := broken{err: errors.Join(run.ErrNotReady, errors.New("the log is damaged"))}
 	handler := New(Options{
-		Site: "test", Tenants: map[string]Controller{"acme": b}, Store: b, Tokens: tokens, Webhooks: brokenWebhooks(b),
+		Site: "test", Tenants: Fixed{"acme": b}, Store: b, Tokens: tokens, Webhooks: brokenWebhooks(b),
 		Healthy: func() error { return b.err }, Log: slog.New(slog.DiscardHandler),
 	})
 	bodies := map[string]string{"approve": `{"reason":"r","stage":"s"}`, "release": `{"reason":"r","host":"h01"}`, "resend": `{}`, "calendars": `{"name":"x","kind":"freeze"}`}
@@ -142,7 +142,7 @@ func TestUnready(t *testing.T) {
 	}
 	fill := strings.NewReplacer("{tenant}", "acme", "{host}", "h01", "{id}", "1", "{name}", "x")
 	for _, r := range routes() {
-		if r.group == groupJoin || r.group == groupTokens || r.group == groupLogins || r.group == groupAudit || r.path == openAPIPath || r.path == "/metrics" {
+		if r.group == groupJoin || r.group == groupTokens || r.group == groupLogins || r.group == groupTenants || r.group == groupAudit || r.path == openAPIPath || r.path == "/metrics" {
 			continue // They need no controller; metrics tell of one that is not ready.
 		}
 		for _, pattern := range r.paths() {

@@ -64,7 +64,7 @@ func (f *siteFolder) check(tenant string) error {
 	case tenant == access.AnyTenant:
 		return nil
 	}
-	served, err := site.Tenants(f.Data)
+	served, err := site.Served(f.Data)
 	if err != nil {
 		return err
 	}

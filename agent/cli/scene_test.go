@@ -131,7 +131,7 @@ func (s *scene) serve(ctx context.Context, parts *sync.WaitGroup, c *controller.
 	}
 	s.token = writeIn(s.t, s.t.TempDir())("token", secret)
 	server := &http.Server{Handler: api.New(api.Options{
-		Site: "north", Tenants: map[string]api.Controller{"acme": c}, Tokens: tokens, Store: noIntent{}, Healthy: func() error { return nil }, Log: slog.New(slog.DiscardHandler),
+		Site: "north", Tenants: api.Fixed{"acme": c}, Tokens: tokens, Store: noIntent{}, Healthy: func() error { return nil }, Log: slog.New(slog.DiscardHandler),
 	}), ReadHeaderTimeout: time.Minute}
 	parts.Go(func() { _ = server.Serve(pipes{ctx, s.conns}) })
 	parts.Go(func() {

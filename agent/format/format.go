@@ -87,6 +87,8 @@ var (
 	SecretID = Kind{"secret-id", 1}
 	// Policy is a set of rules that a tenant has made.
 	Policy = Kind{"policy", 1}
+	// Tenant is a tenant that was made or removed while its site ran.
+	Tenant = Kind{"tenant", 1}
 	// TokenUse says when each token was last used.
 	TokenUse = Kind{"last uses of tokens", 1}
 	// Audit is a record of an audit log, AuditHead says how far a log has come.

@@ -97,13 +97,13 @@ func (a *Approles) Put(tenant, name string, allow []access.Role, now time.Time) 
 func (a *Approles) Check(role Approle) error { return checkLogin(role.Tenant, role.Name, role.Allow) }
 
 // Write makes an approle, or changes it: its role-id stays.
-func (a *Approles) Write(role Approle, permitted Condition, now time.Time) (Approle, error) {
+func (a *Approles) Write(role Approle, permitted credential.Condition, now time.Time) (Approle, error) {
 	if err := a.Check(role); err != nil {
 		return Approle{}, err
 	}
 	key := KeyOf(role.Tenant, role.Name)
 	err := a.stored.Change(key, func(body []byte) ([]byte, error) {
-		if err := permitted.check(body); err != nil {
+		if err := permitted.Check(body); err != nil {
 			return nil, err
 		}
 		role.RoleID, role.Since = newUUID(), now.UTC().Truncate(time.Microsecond)
@@ -116,7 +116,7 @@ func (a *Approles) Write(role Approle, permitted Condition, now time.Time) (Appr
 			}
 		}
 		next, err := encodeApprole(key, role)
-		role.Revision = revisionOf(next)
+		role.Revision = credential.RevisionOf(next)
 		return next, err
 	})
 	return role, err
@@ -157,7 +157,7 @@ func (a *Approles) read(key string) (Approle, error) {
 }
 
 func decodeApprole(key string, body []byte) (Approle, error) {
-	damaged := Approle{Revision: revisionOf(body)}
+	damaged := Approle{Revision: credential.RevisionOf(body)}
 	var file approleFile
 	if err := format.Approle.Decode(body, &file); format.IsUnsupported(err) {
 		return Approle{}, fmt.Errorf("cannot read the file of approle %s: %w", key, err)
@@ -197,8 +197,8 @@ func (a *Approles) List() ([]StoredApprole, error) {
 }
 
 // remove removes an approle by its key; os.ErrNotExist if there is none.
-func (a *Approles) remove(key string, permitted Condition) error {
-	return removeIf(a.stored, key, permitted)
+func (a *Approles) remove(key string, permitted credential.Condition) error {
+	return credential.RemoveIf(a.stored, key, permitted)
 }
 
 // AddSecret makes a secret-id of an approle and returns its text, which is not stored.

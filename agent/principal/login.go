@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/credential"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
@@ -158,7 +159,7 @@ func (l *Logins) Current(token Token) (Token, error) {
 
 // RemoveUser removes a user by its key, and withdraws the tokens of its logins;
 // os.ErrNotExist if there is none.
-func (l *Logins) RemoveUser(key string, permitted Condition) error {
+func (l *Logins) RemoveUser(key string, permitted credential.Condition) error {
 	if err := l.Users.remove(key, permitted); err != nil {
 		return err
 	}
@@ -168,7 +169,7 @@ func (l *Logins) RemoveUser(key string, permitted Condition) error {
 // RemoveApprole removes an approle by its key, and withdraws the tokens of its logins;
 // os.ErrNotExist if there is none. Its secret-ids are good for nothing then, also for
 // another approle of that name.
-func (l *Logins) RemoveApprole(key string, permitted Condition) error {
+func (l *Logins) RemoveApprole(key string, permitted credential.Condition) error {
 	if err := l.Approles.remove(key, permitted); err != nil {
 		return err
 	}
@@ -176,7 +177,7 @@ func (l *Logins) RemoveApprole(key string, permitted Condition) error {
 }
 
 // WriteUser is Users.Write, and withdraws the tokens of logins with another password.
-func (l *Logins) WriteUser(ctx context.Context, user User, password string, permitted Condition, now time.Time) (User, error) {
+func (l *Logins) WriteUser(ctx context.Context, user User, password string, permitted credential.Condition, now time.Time) (User, error) {
 	written, err := l.Users.Write(ctx, user, password, permitted, now)
 	if err == nil && password != "" {
 		err = l.withdraw()

@@ -90,13 +90,13 @@ func (p *Policies) Check(policy Policy) error {
 }
 
 // Write makes a policy, or changes it. It counts for the next request.
-func (p *Policies) Write(policy Policy, permitted Condition) (Policy, error) {
+func (p *Policies) Write(policy Policy, permitted credential.Condition) (Policy, error) {
 	if err := p.Check(policy); err != nil {
 		return Policy{}, err
 	}
 	key := KeyOf(policy.Tenant, policy.Name)
 	err := p.stored.Change(key, func(body []byte) ([]byte, error) {
-		if err := permitted.check(body); err != nil {
+		if err := permitted.Check(body); err != nil {
 			return nil, err
 		}
 		sum, err := sumOf(key, policy)
@@ -105,7 +105,7 @@ func (p *Policies) Write(policy Policy, permitted Condition) (Policy, error) {
 		}
 		next, err := format.Policy.Encode(policyFile{Policy: policy, Sum: sum})
 		next = append(next, '\n')
-		policy.Revision = revisionOf(next)
+		policy.Revision = credential.RevisionOf(next)
 		return next, err
 	})
 	return policy, err
@@ -121,7 +121,7 @@ func (p *Policies) Get(tenant, name string) (Policy, error) {
 	if err != nil {
 		return Policy{}, fmt.Errorf("cannot look up a policy: %w", err)
 	}
-	damaged := Policy{Revision: revisionOf(body)}
+	damaged := Policy{Revision: credential.RevisionOf(body)}
 	var file policyFile
 	if err := format.Policy.Decode(body, &file); format.IsUnsupported(err) {
 		return damaged, fmt.Errorf("cannot read the file of policy %s: %w", key, err)
@@ -137,8 +137,8 @@ func (p *Policies) Get(tenant, name string) (Policy, error) {
 
 // Remove removes a policy; os.ErrNotExist if there is none. What names it is allowed
 // nothing by it then.
-func (p *Policies) Remove(tenant, name string, permitted Condition) error {
-	return removeIf(p.stored, KeyOf(tenant, name), permitted)
+func (p *Policies) Remove(tenant, name string, permitted credential.Condition) error {
+	return credential.RemoveIf(p.stored, KeyOf(tenant, name), permitted)
 }
 
 // List returns the policies of a tenant by name, without damaged ones.

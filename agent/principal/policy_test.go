@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/credential"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format/formattest"
 )
@@ -24,13 +25,13 @@ func TestPolicyFormat(t *testing.T) {
 	night := Policy{Tenant: "acme", Name: "night", Rules: []PolicyRule{
 		{Path: "/v1/*/os-upgrade/**", Description: "the night shift", Operations: map[string]string{"all": "reject", "read": "allow"}},
 	}}
-	if _, err := policies.Write(night, IfNew); err != nil {
+	if _, err := policies.Write(night, credential.IfNew); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := policies.Write(night, IfNew); !errors.Is(err, ErrExists) {
+	if _, err := policies.Write(night, credential.IfNew); !errors.Is(err, credential.ErrExists) {
 		t.Errorf("it is made twice: %v", err)
 	}
-	if _, err := policies.Write(night, IfRevision(1)); !errors.Is(err, ErrChanged) {
+	if _, err := policies.Write(night, credential.IfRevision(1)); !errors.Is(err, credential.ErrChanged) {
 		t.Errorf("it is written on another revision: %v", err)
 	}
 	written, err := os.ReadFile(filepath.Join(dir, "acme.night.json"))

@@ -2,8 +2,6 @@ package principal
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -118,53 +116,8 @@ func checkLogin(tenant, name string, allow []access.Role) error {
 	return Token{Name: name, Allow: allow}.Check()
 }
 
-// Errors of a write.
-var (
-	// ErrNoPassword means that a user would have no password.
-	ErrNoPassword = wrong("password", "it is missing; a new user needs one")
-	// ErrExists and ErrChanged mean that a write was based on something else than what
-	// there is.
-	ErrExists  = errors.New("it exists already")
-	ErrChanged = errors.New("it was changed meanwhile; read it again")
-)
-
-// Condition decides, in one step with a write, whether there may be one: it gets the
-// revision of what there is, zero if there is nothing. A nil Condition permits all.
-type Condition func(now uint64) error
-
-// IfNew permits a write of what is not there yet.
-func IfNew(now uint64) error {
-	if now != 0 {
-		return ErrExists
-	}
-	return nil
-}
-
-// IfRevision permits a write of what has this revision.
-func IfRevision(base uint64) Condition {
-	return func(now uint64) error {
-		if now != base {
-			return ErrChanged
-		}
-		return nil
-	}
-}
-
-func (c Condition) check(body []byte) error {
-	if c == nil {
-		return nil
-	}
-	return c(revisionOf(body))
-}
-
-// revisionOf returns the revision of what a file holds.
-func revisionOf(body []byte) uint64 {
-	if body == nil {
-		return 0
-	}
-	sum := sha256.Sum256(body)
-	return binary.BigEndian.Uint64(sum[:]) | 1
-}
+// ErrNoPassword means that a user would have no password.
+var ErrNoPassword = wrong("password", "it is missing; a new user needs one")
 
 // Check returns a WrongError if a user with these properties and this password cannot be
 // written; needed tells that it has no other password.
@@ -186,7 +139,7 @@ func (u *Users) Check(user User, password string, needed bool) error {
 
 // Write makes a user, or changes it. A new password ends its logins; an empty one means
 // the password that the user has. Other roles count for its logins at once.
-func (u *Users) Write(ctx context.Context, user User, password string, permitted Condition, now time.Time) (User, error) {
+func (u *Users) Write(ctx context.Context, user User, password string, permitted credential.Condition, now time.Time) (User, error) {
 	if err := u.Check(user, password, false); err != nil {
 		return User{}, err
 	}
@@ -199,7 +152,7 @@ func (u *Users) Write(ctx context.Context, user User, password string, permitted
 	}
 	key := KeyOf(user.Tenant, user.Name)
 	err := u.stored.Change(key, func(body []byte) ([]byte, error) {
-		if err := permitted.check(body); err != nil {
+		if err := permitted.Check(body); err != nil {
 			return nil, err
 		}
 		if password == "" {
@@ -213,7 +166,7 @@ func (u *Users) Write(ctx context.Context, user User, password string, permitted
 			user.Hash, user.Since = old.Hash, old.Since
 		}
 		next, err := encodeUser(key, user)
-		user.Revision = revisionOf(next)
+		user.Revision = credential.RevisionOf(next)
 		return next, err
 	})
 	return user, err
@@ -246,7 +199,7 @@ func (u *Users) read(key string) (User, error) {
 }
 
 func decodeUser(key string, body []byte) (User, error) {
-	damaged := User{Revision: revisionOf(body)}
+	damaged := User{Revision: credential.RevisionOf(body)}
 	var file userFile
 	if err := format.User.Decode(body, &file); format.IsUnsupported(err) {
 		return User{}, fmt.Errorf("cannot read the file of user %s: %w", key, err)
@@ -286,12 +239,8 @@ func (u *Users) List() ([]StoredUser, error) {
 }
 
 // remove removes a user by its key; os.ErrNotExist if there is none.
-func (u *Users) remove(key string, permitted Condition) error {
-	return removeIf(u.stored, key, permitted)
-}
-
-func removeIf(stored credential.Store, key string, permitted Condition) error {
-	return stored.Update(key, func(body []byte) ([]byte, error) { return nil, permitted.check(body) })
+func (u *Users) remove(key string, permitted credential.Condition) error {
+	return credential.RemoveIf(u.stored, key, permitted)
 }
 
 // prove returns the user with a name and a password. The tenant may be empty if no two

@@ -56,7 +56,7 @@ func pack(ctx context.Context, nc *nats.Conn, dir string, to io.Writer) error {
 	}
 	// A join token or a secret-id of a copy would let somebody in who was let in before: it is
 	// made anew.
-	for _, folder := range []string{"credentials/hosts", "credentials/tokens", "credentials/users", "credentials/approles", "credentials/policies", "tls"} {
+	for _, folder := range []string{"credentials/hosts", "credentials/tokens", "credentials/users", "credentials/approles", "credentials/policies", tenantsFolder, "tls"} {
 		if err := p.addFolder(dir, folder); err != nil {
 			return fmt.Errorf("cannot copy %s: %w", folder, err)
 		}

@@ -20,7 +20,7 @@ import (
 
 // siteParts are what a site keeps in its folder, the store last: without it there is no
 // site.
-var siteParts = []string{"credentials", "tls", auditFolder, "guard.json", "store-marks.json", "store"}
+var siteParts = []string{"credentials", tenantsFolder, "tls", auditFolder, "guard.json", "store-marks.json", "store"}
 
 // socketName is the socket on which a running site makes backups. It is in the folder of
 // the store, which only the site's user may enter.

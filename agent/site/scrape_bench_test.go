@@ -36,7 +36,7 @@ func BenchmarkScrape(b *testing.B) {
 			begun := time.Now()
 			const looks = 20
 			for range looks {
-				if _, err := s.controllers[0].Figures(b.Context()); err != nil {
+				if _, err := s.tenants.controllers()[0].Figures(b.Context()); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -65,27 +65,24 @@ type Options struct {
 
 // Site is a running site.
 type Site struct {
-	server  *natsd.Server
-	hosts   *natsd.Hosts
-	guards  *guard.File
-	store   *store.Store
-	tokens  *principal.Tokens
-	logins  *principal.Logins
-	tenants map[string]api.Controller
-	// controllers are those of the tenants.
-	controllers []*controller.Controller
-	listener    net.Listener
+	server *natsd.Server
+	hosts  *natsd.Hosts
+	guards *guard.File
+	store  *store.Store
+	tokens *principal.Tokens
+	logins *principal.Logins
+	// tenants are those that it serves; nil before they are started.
+	tenants  *tenants
+	listener net.Listener
 	// http serves the REST API, local the site's own socket.
 	http, local *http.Server
 	nats        *nats.Conn
 	// warners are told of refused connections.
-	warners warners
-	// receivers are the connections on which the hosts of each tenant are received.
-	receivers []*nats.Conn
-	reach     reach
-	metrics   *metrics.Site
-	audit     *audit.Logs
-	webhooks  *webhook.Senders
+	warners  warners
+	reach    reach
+	metrics  *metrics.Site
+	audit    *audit.Logs
+	webhooks *webhook.Senders
 	// certificates are those of the listeners that have one.
 	certificates []listenerCertificate
 	stop         context.CancelFunc
@@ -187,11 +184,13 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	s.webhooks = webhook.New(webhook.Options{Store: kept, Box: box, Version: o.Version, Log: o.Log, At: o.at("webhook")})
 	running, stop := context.WithCancel(context.Background())
 	s.stop = stop
-	s.tenants = map[string]api.Controller{}
-	for _, tenant := range o.Tenants {
-		if s.tenants[tenant], err = s.control(ctx, running, o, kept, tenant); err != nil {
-			return err
-		}
+	objects, err := OpenTenants(o.Dir)
+	if err != nil {
+		return err
+	}
+	s.tenants = &tenants{site: s, o: o, objects: objects, policies: policies, running: running, served: map[string]*servedTenant{}}
+	if err := s.tenants.begin(ctx); err != nil {
+		return err
 	}
 	s.keepCertificates(running, apiPair, natsPair)
 	s.parts.Go(func() { s.tokens.Run(running, o.Log) })
@@ -205,47 +204,54 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 		o.Log.Warn("the site runs, but makes no backups", "error", err)
 	}
 	s.serve(running, api.New(api.Options{
-		Site: o.Name, Tenants: s.tenants, Store: kept, Tokens: s.tokens, Logins: s.logins, Policies: policies, Healthy: s.server.Healthy, Reaches: s.reaches, Certificates: s.expiries, Joining: joining,
+		Site: o.Name, Tenants: s.tenants, TenantObjects: s.tenants, Store: kept, Tokens: s.tokens, Logins: s.logins, Policies: policies, Healthy: s.server.Healthy, Reaches: s.reaches, Certificates: s.expiries, Joining: joining,
 		Webhooks: s.webhooks, Audit: s.audit, Metrics: s.metrics, Log: o.Log,
 	}))
 	return nil
 }
 
-// control starts the controller of one tenant.
-func (s *Site) control(ctx, running context.Context, o Options, kept *store.Store, tenant string) (*controller.Controller, error) {
-	hosts, err := s.server.Receive(tenant)
-	if err != nil {
-		return nil, fmt.Errorf("cannot connect to the hosts of tenant %s: %w", tenant, err)
+// control starts the controller of one tenant, which runs until running ends.
+func (s *Site) control(ctx, running context.Context, o Options, tenant string, one *servedTenant) (err error) {
+	if one.hosts, err = s.server.Receive(tenant); err != nil {
+		return fmt.Errorf("cannot connect to the hosts of tenant %s: %w", tenant, err)
 	}
-	s.receivers = append(s.receivers, hosts)
-	log, err := jetstream.OpenApart(ctx, s.nats, hosts, tenant)
+	log, err := jetstream.OpenApart(ctx, s.nats, one.hosts, tenant)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	written, filled, keeper := o.labelled(log, kept)
+	written, filled, keeper := o.labelled(log, s.store)
 	gate := jetstream.NewGate(log, keeper)
 	again := throttle.Log(o.Log, 1, time.Minute)
 	gate.Warn = func(err error) { again.Warn("the gate follows the log anew", "tenant", tenant, "error", err) }
 	checks := &check.Runner{Scripts: o.Checks, Tenant: tenant, Log: o.Log}
 	measured := s.metrics.Tenant(tenant)
 	c := controller.New(controller.Options{
-		Tenant: tenant, Zone: o.Zone, Log: measured.Log(written), Observer: measured, HostEvents: log, Guard: s.guards.Guard(tenant), Store: filled, News: kept, Logger: o.Log, At: o.at("controller"),
+		Tenant: tenant, Zone: o.Zone, Log: measured.Log(written), Observer: measured, HostEvents: log, Guard: s.guards.Guard(tenant), Store: filled, News: s.store, Logger: o.Log, At: o.at("controller"),
 		Site: checks, SiteScripts: checks.Installed,
 		Holder: func(ctx context.Context, host string) (*v1.HostLease, error) { return holder(ctx, gate, host) },
 	})
 	measured.Webhooks(func(ctx context.Context) ([]v1.WebhookState, error) { return s.webhooks.States(ctx, tenant) })
 	measured.Serve(c.Figures)
-	s.parts.Go(func() { s.webhooks.Run(running, tenant, c, measured.Sent) })
-	s.controllers = append(s.controllers, c)
+	s.part(one, func() { s.webhooks.Run(running, tenant, c, measured.Sent) })
+	one.Controller = c
 	gate.Refused = c.Warn
 	s.warners.add(tenant, c.Warn)
-	s.parts.Go(func() { s.fail(c.Run(running)) })
-	s.parts.Go(func() {
+	s.part(one, func() { s.fail(c.Run(running)) })
+	s.part(one, func() {
 		if err := gate.Serve(running); running.Err() == nil {
 			s.fail(err)
 		}
 	})
-	return c, nil
+	return nil
+}
+
+// part runs a part of the site that belongs to one tenant.
+func (s *Site) part(one *servedTenant, run func()) {
+	s.parts.Add(1)
+	one.parts.Go(func() {
+		defer s.parts.Done()
+		run()
+	})
 }
 
 // warners bring a refused connection to the controller of the tenant that it names.
@@ -262,6 +268,12 @@ func (w *warners) add(tenant string, warn func(string, message.WarningKind, stri
 		w.byTenant = map[string]func(string, message.WarningKind, string){}
 	}
 	w.byTenant[tenant] = warn
+}
+
+func (w *warners) remove(tenant string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.byTenant, tenant)
 }
 
 func (w *warners) warn(tenant, host string, kind message.WarningKind, why string) {
@@ -343,7 +355,10 @@ func (s *Site) NATSAddress() string { return s.server.Address() }
 func (s *Site) Server() *natsd.Server { return s.server }
 
 // Controller is the controller of one of the site's tenants.
-func (s *Site) Controller(tenant string) api.Controller { return s.tenants[tenant] }
+func (s *Site) Controller(tenant string) api.Controller {
+	c, _ := s.tenants.Controller(tenant)
+	return c
+}
 
 // Store is what the site stores beside the log.
 func (s *Site) Store() *store.Store { return s.store }
@@ -375,9 +390,12 @@ func (s *Site) Close() error {
 	if s.local != nil {
 		errs = append(errs, s.local.Close())
 	}
+	if s.tenants != nil {
+		s.tenants.shut()
+	}
 	s.parts.Wait()
-	for _, hosts := range s.receivers {
-		hosts.Close()
+	if s.tenants != nil {
+		s.tenants.close()
 	}
 	if s.nats != nil {
 		s.nats.Close()

@@ -7,7 +7,7 @@ import (
 
 // Alive returns why the loop of a controller does not answer before ctx ends.
 func (s *Site) Alive(ctx context.Context) error {
-	for _, c := range s.controllers {
+	for _, c := range s.tenants.controllers() {
 		if err := c.Alive(ctx); err != nil {
 			return err
 		}
@@ -21,7 +21,7 @@ var errBusy = errors.New("a run is under way")
 // Idle returns nil if no run is under way: a site that is started anew then interrupts
 // nobody's wait. A run survives a restart, too.
 func (s *Site) Idle(ctx context.Context) error {
-	for _, c := range s.controllers {
+	for _, c := range s.tenants.controllers() {
 		if id, err := c.Current(ctx); err != nil {
 			return err
 		} else if id != 0 {

@@ -71,6 +71,7 @@ var (
 	WebhookForm   = Form[Webhook]{Webhook.Validate, as[Webhook], Webhook.Canonical}
 	UserForm      = Form[User]{User.Validate, as[User], as[User]}
 	ApproleForm   = Form[Approle]{Approle.Validate, as[Approle], as[Approle]}
+	TenantForm    = Form[Tenant]{Tenant.Validate, as[Tenant], as[Tenant]}
 	PolicyForm    = Form[Policy]{Policy.Validate, as[Policy], as[Policy]}
 )
 

@@ -1,0 +1,151 @@
+package site
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/credential"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/tenant"
+)
+
+// TestTenantsAreBackedUp checks that a restored site serves the tenants that were made by
+// the API, and not those that were removed.
+func TestTenantsAreBackedUp(t *testing.T) {
+	t.Parallel()
+	dir, logger := filepath.Join(t.TempDir(), "old"), slog.New(slog.DiscardHandler)
+	s := openTwo(t, dir)
+	for _, name := range []string{"gamma", "delta"} {
+		if _, err := s.tenants.Write(t.Context(), tenant.Tenant{Name: name}, false, credential.IfNew); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.tenants.Remove(t.Context(), "delta", "ann", nil); err != nil {
+		t.Fatal(err)
+	}
+	file, restored := filepath.Join(t.TempDir(), "site.tar"), filepath.Join(t.TempDir(), "new")
+	if err := Backup(t.Context(), dir, file, logger); err != nil {
+		t.Fatal(err)
+	}
+	closeSite(t, s)
+	if err := Restore(t.Context(), file, restored, 10, new(bytes.Buffer), logger); err != nil {
+		t.Fatal(err)
+	}
+	s = openTwo(t, restored)
+	defer closeSite(t, s)
+	for name, want := range map[string]bool{"acme": true, "gamma": true, "delta": false} {
+		if _, served := s.tenants.Controller(name); served != want {
+			t.Errorf("tenant %s is served: %t", name, served)
+		}
+	}
+	if kept, err := Tenants(restored); err != nil || len(kept) != 4 {
+		t.Errorf("there are the logs of %v, %v", kept, err)
+	}
+}
+
+// TestRemovalIsCompleted checks that what a crash has left of a removed tenant is withdrawn
+// at the next start, before anybody is served.
+func TestRemovalIsCompleted(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := openTwo(t, dir)
+	if _, err := s.tenants.Write(t.Context(), tenant.Tenant{Name: "gamma"}, false, credential.IfNew); err != nil {
+		t.Fatal(err)
+	}
+	text, err := s.Tokens().Add(principal.Token{Name: "ci", Tenant: "gamma", Allow: access.Rights()})
+	if err == nil {
+		err = s.Logins().PutUser(t.Context(), "gamma", "ann", access.Rights(), "correct horse", time.Now())
+	}
+	if err == nil {
+		_, err = s.Hosts().Add(natsd.Identity{Tenant: "gamma", Host: "h01"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeSite(t, s)
+	// The process has ended right after the removal was on disk.
+	objects, err := OpenTenants(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object, err := objects.Get("gamma")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	object.Removed = &now
+	if _, err := objects.Put(object, nil); err != nil {
+		t.Fatal(err)
+	}
+	s = openTwo(t, dir)
+	defer closeSite(t, s)
+	if _, served := s.tenants.Controller("gamma"); served {
+		t.Error("the removed tenant is served")
+	}
+	if _, err := s.Tokens().Find(text, time.Now()); !errors.Is(err, principal.ErrUnknownToken) {
+		t.Errorf("its token: %v", err)
+	}
+	users, err := s.Logins().Users.List()
+	if err != nil || len(users) != 0 {
+		t.Errorf("its users: %+v, %v", users, err)
+	}
+	keys, err := s.Hosts().List()
+	if err != nil || len(keys) != 0 {
+		t.Errorf("its hosts: %+v, %v", keys, err)
+	}
+}
+
+// TestTenantsAtOnce makes and removes tenants from many sides while others ask for them and
+// the site is then stopped: each request ends, and what was acknowledged is so after a restart.
+func TestTenantsAtOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := openTwo(t, dir)
+	var parts sync.WaitGroup
+	for i := range 8 {
+		name := fmt.Sprintf("t%d", i)
+		parts.Go(func() {
+			if _, err := s.tenants.Write(t.Context(), tenant.Tenant{Name: name}, false, credential.IfNew); err != nil {
+				t.Error(err)
+			}
+			for range 3 {
+				if err := s.Idle(t.Context()); err != nil {
+					t.Logf("while tenants come and go: %v", err)
+				}
+			}
+			if i%2 == 0 {
+				if err := s.tenants.Remove(t.Context(), name, "ann", nil); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		parts.Go(func() {
+			if _, err := s.tenants.Write(t.Context(), tenant.Tenant{Name: "one"}, false, credential.IfNew); err != nil && !errors.Is(err, credential.ErrExists) {
+				t.Error(err)
+			}
+		})
+	}
+	parts.Wait()
+	closeSite(t, s)
+	if _, err := s.tenants.Write(t.Context(), tenant.Tenant{Name: "late"}, false, credential.IfNew); !errors.Is(err, errClosing) {
+		t.Errorf("a tenant is made after the site was stopped: %v", err)
+	}
+	s = openTwo(t, dir)
+	defer closeSite(t, s)
+	for i := range 8 {
+		if _, served := s.tenants.Controller(fmt.Sprintf("t%d", i)); served != (i%2 == 1) {
+			t.Errorf("tenant t%d is served: %t", i, served)
+		}
+	}
+	if _, served := s.tenants.Controller("one"); !served {
+		t.Error("the tenant that all wanted is not served")
+	}
+}
