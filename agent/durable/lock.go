@@ -57,7 +57,11 @@ func describe(file *os.File, holder string) error {
 
 // Close releases the lock. The file stays: removing it would let two processes
 // lock two files of the same name.
-func (l *Lock) Close() error { return l.file.Close() }
+func (l *Lock) Close() error {
+	// A program that is being started has a copy of the descriptor until it is executed: to
+	// close ours would leave the folder locked for that time.
+	return errors.Join(unix.Flock(int(l.file.Fd()), unix.LOCK_UN), l.file.Close())
+}
 
 // WaitForFolder locks a folder itself, against all others that do, in this process or
 // another. It waits for them: it is for steps that take no time.
