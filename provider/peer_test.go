@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/list"
 	framework "github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -30,6 +31,9 @@ func (*peer) Resources(context.Context) []func() resource.Resource {
 }
 
 func (*peer) DataSources(context.Context) []func() datasource.DataSource { return nil }
+
+// ListResources implements framework.ProviderWithListResources: a list needs its resource.
+func (*peer) ListResources(context.Context) []func() list.ListResource { return nil }
 
 type peerConfig struct{}
 

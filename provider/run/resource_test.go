@@ -320,7 +320,7 @@ func TestAccRun_wrongValuesAreToldAtPlan(t *testing.T) {
 		`override_window = true`: `(?s)Invalid configuration of osupgrade_run.*needs one`,
 		`duration = "4h"`:        `override`,
 		"override_window = true\n reason = \"x\"\n duration = \"8d\"": `too\s+long`,
-		`accept = ["done"]`: `"completed"`,
+		`accept = ["done"]`: `is\s+not\s+a\s+result\s+of\s+a\s+run`,
 		`reason = ""`:       `at\s+least\s+1`,
 		`tenant = "A"`:      `is\s+not\s+a\s+name`,
 		`run_id = 7`:        `(?i)read-only|configurable`,
