@@ -114,9 +114,11 @@ func BenchmarkRestart(b *testing.B) {
 			configure(b, s, v1.Rollout{Stages: []v1.Stage{{Name: "all", MaxUnavailable: "1"}}})
 			f := settleFleet(b, s, benchNames(hosts), map[string]uint64{})
 			f.gather(s)
+			f.most.Store(int64(hosts) / 10)
 			startRun(b, s)
 			var stop, next time.Duration
 			for b.Loop() {
+				f.most.Store(int64(hosts) / 10)
 				until(&f.commands, int64(hosts)/10)
 				begun := time.Now()
 				f.close()
@@ -127,6 +129,7 @@ func BenchmarkRestart(b *testing.B) {
 				begun = time.Now()
 				s = openBench(b, dir)
 				f = settleFleet(b, s, f.names, f.answered)
+				f.askAll() // As a worker does: what the site pushed before it was connected is lost.
 				next += (<-f.command).Sub(begun)
 			}
 			f.close()

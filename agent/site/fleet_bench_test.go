@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -29,11 +30,16 @@ type fleet struct {
 	subjects log.Subjects
 	names    []string
 	mu       sync.Mutex
-	// answered are the commands that each host has answered, by host.
-	answered map[string]uint64
+	// sent are the commands that each host has answered, by host; answered those whose
+	// reply the site has taken. A site that stops may lose a reply, and the host gives it
+	// again then.
+	sent, answered map[string]uint64
 	// told counts the hosts that know the newest prepare, kept the replies that
 	// are on disk, commands those to one host.
 	told, kept, commands atomic.Int64
+	// most is how many commands to one host are answered; 0 is all. Without it a small
+	// fleet is through before a benchmark stops the site in the middle of the run.
+	most atomic.Int64
 	// command gets the time of each command to one host.
 	command chan time.Time
 	stop    context.CancelFunc
@@ -50,7 +56,7 @@ func settleFleet(b *testing.B, s *Site, names []string, answered map[string]uint
 	}
 	ctx, stop := context.WithCancel(b.Context())
 	f := &fleet{
-		b: b, nc: nc, subjects: log.Subjects{Tenant: benchTenant}, names: names, answered: answered,
+		b: b, nc: nc, subjects: log.Subjects{Tenant: benchTenant}, names: names, sent: maps.Clone(answered), answered: answered,
 		command: make(chan time.Time, 1), stop: stop,
 	}
 	for subject, take := range map[string]nats.MsgHandler{
@@ -58,7 +64,7 @@ func settleFleet(b *testing.B, s *Site, names []string, answered map[string]uint
 		f.subjects.Ping():                     func(*nats.Msg) { f.sayAlive() },
 		"osu-push." + benchTenant + ".host.*": f.pushed,
 		"_INBOX." + benchTenant + ".*.newest": f.newest,
-		"_INBOX." + benchTenant + ".*.reply":  func(*nats.Msg) { f.kept.Add(1) },
+		"_INBOX." + benchTenant + ".*.reply":  f.taken,
 	} {
 		sub, err := nc.Subscribe(subject, take)
 		if err != nil {
@@ -118,21 +124,33 @@ func (f *fleet) pushed(msg *nats.Msg) {
 	if json.Unmarshal(msg.Data, &p) != nil || p.Command == nil {
 		return
 	}
-	f.commands.Add(1)
+	n := f.commands.Add(1)
 	select {
 	case f.command <- time.Now():
 	default:
 	}
+	if most := f.most.Load(); most > 0 && n > most {
+		return
+	}
 	f.carryOut(strings.Split(msg.Subject, ".")[3], *p.Command)
+}
+
+// taken notes that the site has taken the reply of a host.
+func (f *fleet) taken(msg *nats.Msg) {
+	host := strings.Split(msg.Subject, ".")[2]
+	f.mu.Lock()
+	f.answered[host] = f.sent[host]
+	f.mu.Unlock()
+	f.kept.Add(1)
 }
 
 // carryOut answers a command, once.
 func (f *fleet) carryOut(host string, w gate.Command) {
 	c, err := message.DecodeCommand(w.Body)
 	f.mu.Lock()
-	old := f.answered[host] >= w.Seq
+	old := f.sent[host] >= w.Seq
 	if !old {
-		f.answered[host] = w.Seq
+		f.sent[host] = w.Seq
 	}
 	f.mu.Unlock()
 	if err != nil || old {
