@@ -71,9 +71,15 @@ func (a *archiver) queued() []v1.Run {
 // run writes the queued runs until ctx ends. It then writes the rest if last
 // returns true.
 func (a *archiver) run(ctx context.Context, last func() bool) {
+	writeQueued(ctx, a.queue.Wait, a.write, last)
+}
+
+// writeQueued calls write whenever something is queued, and again after a pause that grows
+// until all was written, until ctx ends. It then calls write once more if last returns true.
+func writeQueued(ctx context.Context, queued func(context.Context) error, write func(context.Context) bool, last func() bool) {
 	pause := firstPause
-	for a.queue.Wait(ctx) == nil {
-		if a.write(ctx) {
+	for queued(ctx) == nil {
+		if write(ctx) {
 			pause = firstPause
 			continue
 		}
@@ -83,7 +89,7 @@ func (a *archiver) run(ctx context.Context, last func() bool) {
 	if last() {
 		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 		defer cancel()
-		a.write(limited)
+		write(limited)
 	}
 }
 

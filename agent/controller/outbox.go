@@ -23,8 +23,8 @@ type NewsStore interface {
 }
 
 // outbox writes news beside the loop, in their order, and tries again until each is
-// written: only then may the records that they tell of be trimmed. It has all that are kept
-// in memory, for those who ask what is new.
+// written: only then may the records that the news tell of be trimmed. All news of the store
+// are in memory, too, for clients that ask what is new.
 type outbox struct {
 	tenant  string
 	store   NewsStore
@@ -95,20 +95,7 @@ func (b *outbox) empty() bool {
 
 // run writes the queued news until ctx ends. It then writes the rest if last returns true.
 func (b *outbox) run(ctx context.Context, last func() bool) {
-	pause := firstPause
-	for b.queue.Wait(ctx) == nil {
-		if b.write(ctx) {
-			pause = firstPause
-			continue
-		}
-		_ = wait.Sleep(ctx, pause)
-		pause = min(2*pause, longestPause)
-	}
-	if last() {
-		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
-		defer cancel()
-		b.write(limited)
-	}
+	writeQueued(ctx, b.queue.Wait, b.write, last)
 }
 
 // write writes all queued news, and reports whether all were written.
