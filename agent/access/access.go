@@ -225,11 +225,11 @@ func allows(rules []Rule, operation Operation, segments []string) bool {
 	var most []string
 	verdict := false
 	for _, rule := range rules {
-		pattern := patternOf(rule)
 		allowed, rejected := slices.Contains(rule.Allow, operation), slices.Contains(rule.Reject, operation)
-		if !allowed && !rejected || !matches(pattern, segments) {
+		if !allowed && !rejected || !rule.matches(segments) {
 			continue
 		}
+		pattern := patternOf(rule)
 		switch order := compare(pattern, most); {
 		case most == nil || order > 0:
 			most, verdict = pattern, !rejected
@@ -244,16 +244,19 @@ func patternOf(rule Rule) []string {
 	return strings.Split(strings.TrimPrefix(rule.Path, "/"), "/")
 }
 
-func matches(pattern, segments []string) bool {
-	for i, part := range pattern {
+// matches reports whether the path of a rule matches a path.
+func (r Rule) matches(segments []string) bool {
+	i := 0
+	for part := range strings.SplitSeq(strings.TrimPrefix(r.Path, "/"), "/") {
 		if part == "**" {
 			return true
 		}
 		if i >= len(segments) || part != "*" && part != segments[i] {
 			return false
 		}
+		i++
 	}
-	return len(pattern) == len(segments)
+	return i == len(segments)
 }
 
 // compare orders two patterns that match the same path: the more specific is greater.

@@ -60,7 +60,7 @@ func TestPolicies(t *testing.T) { //nolint:gocognit // each property is an if
 			allows, rejects := slices.Contains(added.Allow, operation), slices.Contains(added.Reject, operation)
 			if allowed != before[request] {
 				changes++
-				if !matches(patternOf(added), segments) || !allows && !rejects {
+				if !added.matches(segments) || !allows && !rejects {
 					t.Fatalf("seed %d: %v changes %s, which it does not match", seed, added, request)
 				}
 				if allowed != allows {
@@ -75,7 +75,7 @@ func TestPolicies(t *testing.T) { //nolint:gocognit // each property is an if
 		contrary.Allow, contrary.Reject = nil, everything
 		for request, allowed := range decisions(append(more, contrary), paths) {
 			segments, _ := split(request[strings.Index(request, "/"):])
-			if allowed && matches(patternOf(added), segments) && !moreSpecific(more, added, segments) {
+			if allowed && added.matches(segments) && !moreSpecific(more, added, segments) {
 				t.Fatalf("seed %d: %s is allowed although %v rejects it", seed, request, contrary)
 			}
 		}
@@ -100,7 +100,7 @@ func TestPolicies(t *testing.T) { //nolint:gocognit // each property is an if
 // moreSpecific reports whether there is a rule for a path that is more specific than one.
 func moreSpecific(policy []Rule, than Rule, segments []string) bool {
 	return slices.ContainsFunc(policy, func(rule Rule) bool {
-		return matches(patternOf(rule), segments) && compare(patternOf(rule), patternOf(than)) > 0
+		return rule.matches(segments) && compare(patternOf(rule), patternOf(than)) > 0
 	})
 }
 

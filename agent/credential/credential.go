@@ -25,6 +25,9 @@ import (
 type Store interface {
 	// Get returns an entry; os.ErrNotExist when there is none of that name.
 	Get(name string) ([]byte, error)
+	// Stat returns what the store knows of an entry; os.ErrNotExist when there is none of
+	// that name. It costs less than Get.
+	Stat(name string) (Entry, error)
 	// Put makes an entry durable. It counts at once.
 	Put(name string, body []byte) error
 	// Update replaces an entry by what change makes of it, in one step: nobody else
@@ -48,7 +51,22 @@ type Entry struct {
 	Name string
 	// Made is when it was put.
 	Made time.Time
+	// file is the file of the entry.
+	file os.FileInfo
 }
+
+// Same reports whether an entry is the one that it was: a change makes another file or
+// changes its time or size.
+func (e Entry) Same(other Entry) bool {
+	return e.file != nil && other.file != nil && os.SameFile(e.file, other.file) && e.Made.Equal(other.Made) && e.file.Size() == other.file.Size()
+}
+
+// settling is how long after a change another one may leave the file with the same time: the
+// clock of a file system moves by steps of some milliseconds, of some by a second.
+const settling = 2 * time.Second
+
+// settled reports whether each further change shows.
+func (e Entry) settled(now time.Time) bool { return now.Sub(e.Made) > settling }
 
 // Folder is a Store with a file for each entry. Whoever may write to the folder
 // adds and removes files, also while the site runs.
@@ -63,16 +81,25 @@ func OpenFolder(dir string) (*Folder, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot make the folder of credentials: %w", err)
 	}
-	return &Folder{dir: dir}, nil
+	return &Folder{dir: filepath.Clean(dir)}, nil
 }
 
-func (f *Folder) path(name string) string { return filepath.Join(f.dir, name+suffix) }
+func (f *Folder) path(name string) string { return f.dir + string(filepath.Separator) + name + suffix }
 
 // suffix ends the names of the files.
 const suffix = ".json"
 
 // Get implements Store.
 func (f *Folder) Get(name string) ([]byte, error) { return os.ReadFile(f.path(name)) }
+
+// Stat implements Store.
+func (f *Folder) Stat(name string) (Entry, error) {
+	info, err := os.Stat(f.path(name))
+	if err != nil {
+		return Entry{}, err
+	}
+	return Entry{Name: name, Made: info.ModTime(), file: info}, nil
+}
 
 // Put implements Store.
 func (f *Folder) Put(name string, body []byte) error {
@@ -141,7 +168,7 @@ func (f *Folder) List() ([]Entry, error) {
 		if err != nil {
 			return nil, fmt.Errorf("cannot list the folder of credentials: %w", err)
 		}
-		all = append(all, Entry{Name: name, Made: info.ModTime()})
+		all = append(all, Entry{Name: name, Made: info.ModTime(), file: info})
 	}
 	return all, nil
 }

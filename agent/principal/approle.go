@@ -67,7 +67,11 @@ var ErrDamagedApprole = errors.New("the file of the approle or its secret-id is 
 
 // Approles are the approles of a site, with their secret-ids: a credential for each, of an
 // approle named by tenant and name, of a secret-id by its SHA-256.
-type Approles struct{ stored, secrets credential.Store }
+type Approles struct {
+	stored, secrets credential.Store
+	// read returns the approle of a key. A damaged one has its revision.
+	read *credential.Decoded[Approle]
+}
 
 // OpenApproles opens the approles and secret-ids in two folders, which it creates if they
 // do not exist.
@@ -80,7 +84,7 @@ func OpenApproles(dir, secretsDir string) (*Approles, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Approles{stored: stored, secrets: secrets}, nil
+	return &Approles{stored: stored, secrets: secrets, read: credential.NewDecoded(stored, "an approle", decodeApprole)}, nil
 }
 
 // Put makes an approle, or changes its roles: its role-id stays.
@@ -144,16 +148,7 @@ func (a *Approles) Get(tenant, name string) (Approle, error) {
 	if !validLogin(name) {
 		return Approle{}, os.ErrNotExist
 	}
-	return a.read(KeyOf(tenant, name))
-}
-
-// read returns an approle by its key. A damaged one has its revision.
-func (a *Approles) read(key string) (Approle, error) {
-	body, err := a.stored.Get(key)
-	if err != nil {
-		return Approle{}, fmt.Errorf("cannot look up an approle: %w", err)
-	}
-	return decodeApprole(key, body)
+	return a.read.Get(KeyOf(tenant, name))
 }
 
 func decodeApprole(key string, body []byte) (Approle, error) {
@@ -187,7 +182,7 @@ func (a *Approles) List() ([]StoredApprole, error) {
 	}
 	all := make([]StoredApprole, 0, len(entries))
 	for _, e := range entries {
-		role, err := a.read(e.Name)
+		role, err := a.read.Get(e.Name)
 		if errors.Is(err, os.ErrNotExist) {
 			continue // It was removed meanwhile.
 		}

@@ -482,11 +482,11 @@ func TestLoginFormats(t *testing.T) {
 		read       func(l *Logins, dir, key string, body []byte) error
 	}{
 		"user": {"acme.ann", "beta.ann", encode(format.User, "acme.ann", user, func(sum string) any { return userFile{user, sum} }), func(l *Logins, dir, key string, body []byte) error {
-			_, err := l.Users.read(key)
+			_, err := l.Users.read.Get(key)
 			return err
 		}},
 		"approle": {"acme.tf", "beta.tf", encode(format.Approle, "acme.tf", role, func(sum string) any { return approleFile{role, sum} }), func(l *Logins, dir, key string, body []byte) error {
-			_, err := l.Approles.read(key)
+			_, err := l.Approles.read.Get(key)
 			return err
 		}},
 		"secret-id": {"0a", "0b", secretBody, func(_ *Logins, _, key string, body []byte) error {

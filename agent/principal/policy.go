@@ -62,7 +62,11 @@ func (p Policy) Access() (all []access.Rule) {
 var ErrDamagedPolicy = errors.New("the file of the policy is damaged, so it allows nothing; write it anew, or delete it")
 
 // Policies are the policies of a site: an entry for each, named by tenant and name.
-type Policies struct{ stored credential.Store }
+type Policies struct {
+	stored credential.Store
+	// read returns the policy of a key. A damaged one has its revision.
+	read *credential.Decoded[Policy]
+}
 
 // OpenPolicies opens the policies in a folder, which it creates if it does not exist.
 func OpenPolicies(dir string) (*Policies, error) {
@@ -70,7 +74,7 @@ func OpenPolicies(dir string) (*Policies, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Policies{stored: stored}, nil
+	return &Policies{stored: stored, read: credential.NewDecoded(stored, "a policy", decodePolicy)}, nil
 }
 
 type policyFile struct {
@@ -116,11 +120,10 @@ func (p *Policies) Get(tenant, name string) (Policy, error) {
 	if !names.Valid(name) {
 		return Policy{}, os.ErrNotExist
 	}
-	key := KeyOf(tenant, name)
-	body, err := p.stored.Get(key)
-	if err != nil {
-		return Policy{}, fmt.Errorf("cannot look up a policy: %w", err)
-	}
+	return p.read.Get(KeyOf(tenant, name))
+}
+
+func decodePolicy(key string, body []byte) (Policy, error) {
 	damaged := Policy{Revision: credential.RevisionOf(body)}
 	var file policyFile
 	if err := format.Policy.Decode(body, &file); format.IsUnsupported(err) {

@@ -114,7 +114,9 @@ func (t Token) ForURL() bool { return slices.Equal(t.Allow, []access.Role{access
 // Adding or removing one takes effect at once, without a restart.
 type Tokens struct {
 	stored credential.Store
-	uses   *uses
+	// read returns the token of an id.
+	read *credential.Decoded[Token]
+	uses *uses
 	// changes are told that a token was changed, added or removed.
 	changes wait.Watchers
 }
@@ -126,7 +128,7 @@ func OpenTokens(dir string) (*Tokens, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tokens{stored: stored, uses: &uses{file: filepath.Clean(dir) + "-used.json"}}, nil
+	return &Tokens{stored: stored, read: credential.NewDecoded(stored, "a token", decodeToken), uses: &uses{file: filepath.Clean(dir) + "-used.json"}}, nil
 }
 
 // Run reports changes of the tokens to who watches them, and keeps when they were used,
@@ -174,15 +176,6 @@ func encodeToken(id string, token Token) ([]byte, error) {
 	return append(body, '\n'), err
 }
 
-// read returns the token of an id; os.ErrNotExist when there is none.
-func (t *Tokens) read(id string) (token Token, err error) {
-	body, err := t.stored.Get(id)
-	if err != nil {
-		return Token{}, fmt.Errorf("cannot look up a token: %w", err)
-	}
-	return decodeToken(id, body)
-}
-
 func decodeToken(id string, body []byte) (Token, error) {
 	var file tokenFile
 	switch err := format.Token.Decode(body, &file); {
@@ -221,7 +214,7 @@ func (t *Tokens) List() ([]StoredToken, error) {
 	}
 	all := make([]StoredToken, 0, len(entries))
 	for _, e := range entries {
-		token, err := t.read(e.Name)
+		token, err := t.read.Get(e.Name)
 		if errors.Is(err, os.ErrNotExist) {
 			continue // It was removed meanwhile.
 		}
@@ -236,7 +229,7 @@ func (t *Tokens) List() ([]StoredToken, error) {
 
 // Stored returns the token of an id, and os.ErrNotExist if there is none.
 func (t *Tokens) Stored(id string) (StoredToken, error) {
-	token, err := t.read(id)
+	token, err := t.read.Get(id)
 	stored := StoredToken{ID: id, Token: token}
 	if token.Made != nil {
 		stored.Since = *token.Made
@@ -256,7 +249,7 @@ var ErrLoginToken = errors.New("the token is that of a login; whoever has it log
 // Rotate makes another token with the properties of one, and returns its text. The old one is good until overlap has passed, so that who has it can change it in peace. It
 // returns os.ErrNotExist if there is no such token, also if it was removed meanwhile.
 func (t *Tokens) Rotate(id string, overlap time.Duration, now time.Time) (text string, err error) {
-	old, err := t.read(id)
+	old, err := t.read.Get(id)
 	if err != nil {
 		return "", err
 	}
@@ -299,7 +292,7 @@ func (t Token) expired(now time.Time) bool { return t.Expires != nil && !now.Bef
 // Find returns the token of a text, if it is good.
 func (t *Tokens) Find(text string, now time.Time) (Token, error) {
 	id := ID(strings.TrimSpace(text))
-	token, err := t.read(id)
+	token, err := t.read.Get(id)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return Token{}, ErrUnknownToken

@@ -72,6 +72,8 @@ var ErrDamagedUser = errors.New("the file of the user is damaged; remove the use
 // Users are the users of a site: a credential for each, named by tenant and name.
 type Users struct {
 	stored credential.Store
+	// read returns the user of a key. A damaged one has its revision.
+	read   *credential.Decoded[User]
 	hasher *hasher
 }
 
@@ -81,7 +83,7 @@ func OpenUsers(dir string) (*Users, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Users{stored: stored, hasher: newHasher()}, nil
+	return &Users{stored: stored, read: credential.NewDecoded(stored, "a user", decodeUser), hasher: newHasher()}, nil
 }
 
 // KeyOf returns the key under which what has a tenant and a name is kept. The name of a
@@ -186,16 +188,7 @@ func (u *Users) Get(tenant, name string) (User, error) {
 	if !validLogin(name) {
 		return User{}, os.ErrNotExist
 	}
-	return u.read(KeyOf(tenant, name))
-}
-
-// read returns a user by its key. A damaged one has its revision.
-func (u *Users) read(key string) (User, error) {
-	body, err := u.stored.Get(key)
-	if err != nil {
-		return User{}, fmt.Errorf("cannot look up a user: %w", err)
-	}
-	return decodeUser(key, body)
+	return u.read.Get(KeyOf(tenant, name))
 }
 
 func decodeUser(key string, body []byte) (User, error) {
@@ -229,7 +222,7 @@ func (u *Users) List() ([]StoredUser, error) {
 	}
 	all := make([]StoredUser, 0, len(entries))
 	for _, e := range entries {
-		user, err := u.read(e.Name)
+		user, err := u.read.Get(e.Name)
 		if errors.Is(err, os.ErrNotExist) {
 			continue // It was removed meanwhile.
 		}
@@ -282,7 +275,7 @@ func (u *Users) candidate(tenant, name string) (user User, found bool) {
 		if found {
 			return User{}, false // Several tenants have one: which of them is meant?
 		}
-		if user, err = u.read(e.Name); err != nil {
+		if user, err = u.read.Get(e.Name); err != nil {
 			return User{}, false
 		}
 		found = true

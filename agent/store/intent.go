@@ -107,6 +107,8 @@ type intent struct {
 	identity int64
 	// counting makes counting calendars and adding one a single step.
 	counting sync.Mutex
+	// recent are the objects that were read last.
+	recent recent
 }
 
 // maxIntent bounds the bucket, in bytes.
@@ -146,12 +148,19 @@ func decodeIntent[T any](entry jetstream.KeyValueEntry) (T, error) {
 
 // getIntent returns an object and its revision, or ErrNotFound.
 func getIntent[T any](ctx context.Context, i *intent, k intentKey) (T, Revision, error) {
+	if kept, number, found := i.recent.get(k); found {
+		return kept.(T), i.revision(number), nil //nolint:forcetypeassert // An object of a kind has one type.
+	}
+	begun := i.recent.reading()
 	entry, err := i.kv.Get(ctx, k.entry())
 	if err != nil {
 		var none T
 		return none, Revision{}, fmt.Errorf("cannot read the %s: %w", k, translate(err))
 	}
 	value, err := decodeIntent[T](entry)
+	if err == nil {
+		i.recent.keep(k, recentObject{value: value, number: entry.Revision(), size: len(entry.Value())}, begun)
+	}
 	return value, i.revision(entry.Revision()), err
 }
 
@@ -162,6 +171,7 @@ func (i *intent) put(ctx context.Context, k intentKey, value any, base Revision)
 	if err != nil {
 		return Revision{}, err
 	}
+	defer i.recent.drop(k, 0)
 	var number uint64
 	switch {
 	case base == (Revision{}):
@@ -195,6 +205,7 @@ func (i *intent) remove(ctx context.Context, k intentKey, base Revision) (Revisi
 	if base.Bucket != i.identity {
 		return Revision{}, fmt.Errorf("cannot delete the %s: %w", k, ErrConflict)
 	}
+	defer i.recent.drop(k, 0)
 	deletion := nats.NewMsg("$KV." + i.kv.Bucket() + "." + k.entry())
 	deletion.Header.Set("KV-Operation", "DEL")
 	ack, err := i.js.PublishMsg(ctx, deletion, jetstream.WithExpectLastSequencePerSubject(base.Number))
@@ -208,14 +219,19 @@ func (i *intent) remove(ctx context.Context, k intentKey, base Revision) (Revisi
 // included, then with the zero Seen, and then with each that changes. It returns
 // when ctx ends or the store is gone.
 func (s *Store) WatchIntent(ctx context.Context, tenant string, see func(Seen)) error {
+	unwatched := func() {}
 	err := watch(ctx, s.intent.kv, tenant+"."+everySite+".>", func(entry jetstream.KeyValueEntry) bool {
 		if entry == nil {
+			s.intent.recent.watched(tenant)
+			unwatched = func() { s.intent.recent.unwatched(tenant) }
 			see(Seen{})
 		} else {
+			s.intent.recent.drop(intentKeyOf(entry.Key()), entry.Revision())
 			see(s.intent.seen(entry))
 		}
 		return true
 	})
+	unwatched()
 	return fmt.Errorf("cannot watch the configuration, rollout and calendars of tenant %s: %w", tenant, err)
 }
 
