@@ -102,7 +102,7 @@ func TestCalendarObject(t *testing.T) {
 		t.Errorf("GET has ETag %s, PUT had %s", first, created.Get("ETag"))
 	}
 	s.want("GET", "/v1/config/os-upgrade/calendars/xmas", "", 200, canonical)
-	s.want("GET", xmas+"?fields=kind,events/[start]", "", 200, `{"events":[{"start":"2026-12-24T00:00"}],"kind":"freeze"}`)
+	s.want("GET", xmas+"?fields=kind,events/[start]", "", 200, `{"kind":"freeze","events":[{"start":"2026-12-24T00:00"}]}`)
 	s.want("GET", xmas+"?fields=events/strt", "", 400, "strt")
 	s.want("GET", xmas, "", 304, "", "If-None-Match", first)
 	s.want("PUT", xmas, body, 412, "the calendar xmas of tenant", "If-None-Match", "*")

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -125,15 +124,7 @@ func (f fields) of(t reflect.Type, value any) (any, error) {
 	if err := f.check(t); err != nil {
 		return nil, err
 	}
-	body, err := json.Marshal(value)
-	if err != nil {
-		return nil, err
-	}
-	var tree any
-	if err := json.Unmarshal(body, &tree); err != nil {
-		return nil, err
-	}
-	return f.cut(tree), nil
+	return selection{fields: f, value: value}, nil
 }
 
 // check refuses fields that a type does not have.
@@ -162,30 +153,9 @@ func (f fields) check(t reflect.Type) error {
 func members(t reflect.Type) map[string]reflect.Type {
 	known := map[string]reflect.Type{}
 	for _, field := range reflect.VisibleFields(t) {
-		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" && name != "-" {
 			known[name] = field.Type
 		}
 	}
 	return known
-}
-
-func (f fields) cut(tree any) any {
-	switch t := tree.(type) {
-	case []any:
-		for i := range t {
-			t[i] = f.cut(t[i])
-		}
-	case map[string]any:
-		for name, child := range t {
-			below, wanted := f[name]
-			switch {
-			case f == nil:
-			case wanted:
-				t[name] = below.cut(child)
-			default:
-				delete(t, name)
-			}
-		}
-	}
-	return tree
 }

@@ -173,7 +173,7 @@ func TestRolloutObject(t *testing.T) {
 	}
 	s.want("GET", "/v1/config/os-upgrade/rollout", "", 200, canonical)
 	s.want("GET", rolloutPath, "", 200, `soak: "1h30m"`, "Accept", "application/yaml")
-	s.want("GET", rolloutPath+"?fields=splay,stages/[name,match/labels]", "", 200, `{"splay":"1m","stages":[{"match":{"labels":{"ring":"0"}},"name":"canary"},{"name":"rest"}]}`)
+	s.want("GET", rolloutPath+"?fields=splay,stages/[name,match/labels]", "", 200, `{"stages":[{"name":"canary","match":{"labels":{"ring":"0"}}},{"name":"rest"}],"splay":"1m"}`)
 	s.want("GET", rolloutPath+"?fields=stages/soka", "", 400, "soka")
 	s.want("GET", rolloutPath, "", 304, "", "If-None-Match", first)
 	s.want("PUT", rolloutPath, body, 412, "the rollout of tenant", "If-None-Match", "*")
