@@ -112,21 +112,21 @@ func (s *state) noteRolledBack(name string, versions []message.RolledBackVersion
 // decide does what has to be done now, and returns when to decide again at the
 // latest.
 func (s *state) decide(ctx context.Context) time.Time {
-	now := s.Now()
+	if s.isLoaded {
+		s.compareWitnesses(ctx)
+	}
+	now := s.Now() // After the comparison, which may ask the log and take seconds.
 	s.hosts.expire(now)
 	s.hosts.pace.looked = now
 	s.guard.keepWhenDue(now)
 	s.archiveWhenDue(now)
 	next := earliestSet(earliestSet(now.Add(longestSleep), s.guard.keepAt), earliestSet(s.hosts.present.next(), s.archiveAt))
 	next = earliestSet(next, s.turns(now))
-	if s.isLoaded {
-		s.compareWitnesses(ctx)
-	}
 	if !s.active || !s.isLoaded || s.ready() != nil {
 		return next // A log that is half read would be taken for the whole.
 	}
 	if newest := s.ledger.Newest(); newest != nil && !newest.Over() {
-		s.news.put(s.ledger.LastSeq, s.teller.Waiting(newest, now)...)
+		s.news.put(s.ledger.LastSeq, s.teller.Waiting(newest, s.runTime(now))...)
 	}
 	return earliestSet(next, s.act(ctx, now))
 }

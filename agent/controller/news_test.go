@@ -251,3 +251,31 @@ func TestNewsByNumber(t *testing.T) {
 		}
 	})
 }
+
+// TestNewsByAClockThatIsBehind checks that a controller whose clock is hours behind that of
+// the log does not tell that a run is blocked which is over: nobody can do anything about it.
+func TestNewsByAClockThatIsBehind(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01", "h02")
+		m.rollout = &v1.Rollout{Stages: []v1.Stage{{Name: "all", MaxUnavailable: "1"}}, MaxFailures: "2", Overrun: "stop", Timeouts: &v1.StepTimeouts{Upgrade: "6h"}}
+		shelf := &newsShelf{}
+		m.news = shelf
+		o := m.options(t)
+		o.Now = func() time.Time { return m.clock().Add(-5 * time.Hour) }
+		first, stop := m.control(t)
+		m.beat("h01", "h02")
+		r, err := first.Start(t.Context(), "test", start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.reply("h01", r.ID, message.Prepare)
+		m.reply("h02", r.ID, message.Prepare)
+		stop()
+		m.run(t, o)
+		m.pass(time.Until(r.NotAfter)+30*time.Minute, "h01", "h02")
+		if got := strings.Join(shelf.told(), "\n"); strings.Contains(got, "run.blocked") || !strings.Contains(got, "host.failed") || !strings.Contains(got, "run.finished") {
+			t.Errorf("told was:\n%s", got)
+		}
+	})
+}

@@ -16,7 +16,7 @@
 //	log, store of leases                  log/memory, behind the faults of log.go, sitelog.go, gate.go
 //	what a host sends and is sent         host.go
 //	network                               net.go
-//	store                                 store.go
+//	store, news                           store.go, news.go
 //	machines, package manager, reboots    machine.go, system.go
 //	systems that start, or are given up   confirm.go
 //	programs that keep a host busy        busy.go

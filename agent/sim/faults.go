@@ -108,6 +108,8 @@ var faults = map[string]fault{
 	"store: watch breaks":         {"store", 0.01},
 	"store: watch stale":          {"store", 0.02},
 	"store: read fails":           {"store", 0.02},
+	"news: write fails":           {"store", 0.1},
+	"news: ack lost":              {"store", 0.1},
 }
 
 // strengths multiply the probabilities of a group in a seed. Half of all seeds
@@ -248,5 +250,7 @@ func Expected() []string {
 		"false replies to commands", "messages that nobody asked for", "replies that come late", "tasks at the site",
 		"windows judged", "event missed", "event frozen", "operator: freeze", "operator: thaw", "operator: release", "operator: delete", "operator: retry", "operator: rollout", "operator: approve", "operator: pause", "operator: resume", "operator: abort", "operator: abort now", "runs aborted at once", "hosts left as they are when a run ends",
 		"members that are left out because they have not answered before",
+		"news run.opened", "news stage.done", "news host.failed", "news run.blocked", "news run.waiting", "news run.finished", "news window.missed",
+		"news kept twice", "long waits for a person",
 	}
 }

@@ -46,8 +46,10 @@ type World struct {
 	strength map[string]float64
 	ctx      context.Context
 	begun    time.Time
-	// quiet tells that the quiet phase has begun: no fault happens any more.
+	// quiet tells that the quiet phase has begun: no fault happens any more. calm is since
+	// when; mu guards it.
 	quiet atomic.Bool
+	calm  time.Time
 	// mu guards what is shared: log, machines, conns, listeners, oracle.
 	mu  sync.Mutex
 	log *server
@@ -97,6 +99,12 @@ func newWorld(ctx context.Context, seed uint64, o Options) *World {
 	w.log = w.newServer()
 	w.oracle = oracle.New(w.violated, w.count)
 	w.oracle.Passed = func() time.Duration { return time.Since(w.log.written) }
+	w.oracle.Calm = func() time.Duration {
+		if w.calm.IsZero() {
+			return 0
+		}
+		return time.Since(w.calm)
+	}
 	for _, f := range faults {
 		if _, drawn := w.strength[f.group]; !drawn {
 			w.strength[f.group] = one(w.rng, "strength of "+f.group, strengths...)
@@ -213,6 +221,9 @@ func (w *World) startQuietPhase() {
 	c := w.drawConfig()
 	c.MaintenanceWindows = c.MaintenanceWindows[:0]
 	w.store.setConfig(c)
+	w.mu.Lock()
+	w.calm = time.Now()
+	w.mu.Unlock()
 }
 
 // awaitEnd waits until no run is under way (design.md 5, invariant 7).
@@ -220,9 +231,16 @@ func (w *World) awaitEnd() {
 	for since, last := time.Now(), uint64(0); !w.broken(); {
 		w.mu.Lock()
 		due, under := w.oracle.UnderWay()
+		untold := w.oracle.Untold()
 		w.mu.Unlock()
+		if !under && (len(untold) == 0 || time.Since(since) > grace) {
+			return // What is untold still is a violation.
+		}
 		if !under {
-			return
+			if sleep(w.ctx, poll) != nil {
+				return
+			}
+			continue
 		}
 		notAfter := due.Over
 		if due.Opened != last {

@@ -97,9 +97,9 @@ func (s *site) run() {
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
 	p := &process{w: w, name: "controller " + s.name, kind: "controller", fault: "crash of a controller", ctx: ctx, cancel: cancel}
-	log := siteLog{w, s, p}
+	log, kept := siteLog{w, s, p}, siteStore{w.store, w, p}
 	c := controller.New(controller.Options{
-		Tenant: tenant, Zone: time.UTC, Log: log, HostEvents: log, Guard: guard.New(s.nextGuard()), Store: siteStore{w.store, w, p},
+		Tenant: tenant, Zone: time.UTC, Log: log, HostEvents: log, Guard: guard.New(s.nextGuard()), Store: kept, News: kept,
 		Site: siteRunner{w, p}, Logger: w.logger(p.name), Now: s.clock.now, At: p.at,
 	})
 	s.mu.Lock()

@@ -28,6 +28,8 @@ type simStore struct {
 	// runs are the history; runsAsOf is the last record that each run contains.
 	runs     []v1.Run
 	runsAsOf map[uint64]uint64
+	// news are what is told, oldest first.
+	news []store.KeptNews
 }
 
 func newSimStore() *simStore {

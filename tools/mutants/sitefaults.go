@@ -39,6 +39,28 @@ var siteFaults = []fault{
 		by: tests("agent/controller", "TestRestartDuringARun"),
 	},
 	{
+		name: "news-beside-those-that-are-kept-are-lost-in-a-crash", in: "agent/controller.outbox.put",
+		old: `asOf < b.asOf`, new: `asOf <= b.asOf`,
+		by: simulated(),
+	},
+	{
+		name: "news-of-waits-go-by-a-clock-that-is-behind", in: "agent/controller.state.decide",
+		old: `s.runTime(now)`, new: `now`,
+		by: tests("agent/controller", "TestNewsByAClockThatIsBehind"),
+	},
+	{
+		name: "controller-decides-by-the-time-before-it-asked-the-log", in: "agent/controller.state.decide",
+		old: `if s.isLoaded {
+		s.compareWitnesses(ctx)
+	}
+	now := s.Now()`,
+		new: `now := s.Now()
+	if s.isLoaded {
+		s.compareWitnesses(ctx)
+	}`,
+		by: tests("agent/controller", "TestLogHangsWhileItIsCompared"),
+	},
+	{
 		name: "silence-is-not-told-to-the-run", in: "agent/run.State.tellPresence",
 		old: `if hosts := news(seen.Silent, true); len(hosts) > 0 {`, new: `if hosts := news(seen.Silent, true); len(hosts) > len(seen.Silent) {`,
 		by: tests("agent/controller", "TestSilenceDuringARun"),

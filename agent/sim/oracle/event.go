@@ -206,7 +206,6 @@ func (o *Oracle) event(r message.Decoded, e message.Event, sent time.Time) {
 		o.open(r, e)
 	case message.Missed:
 		o.windowTold(e.Window)
-		o.windowTold(e.Window)
 	case message.Ran:
 		o.ran(e.Outcome, r)
 	case message.Approved:
@@ -214,7 +213,7 @@ func (o *Oracle) event(r message.Decoded, e message.Event, sent time.Time) {
 			p.stages[n].approved = p.stages[n].approved || p.stages[n].Name == e.Stage
 		}
 	case message.Paused:
-		p.paused = r.Seq
+		p.paused, p.pausedSince, p.pausedBy = r.Seq, r.Seq, e.By
 	case message.Resumed:
 		p.paused, p.perhapsPaused = 0, false
 		if !message.GoesOn(e.By) {

@@ -23,6 +23,9 @@
 //  8. A window that opens while the site is up has its run, or a reason that is recorded:
 //     WindowsTold in schedule.go.
 //
+// Beside them it judges the news: what happens to a run is told, once, and nothing else is;
+// see news.go.
+//
 // A controller may decide before it has seen the newest replies: the log refuses an
 // append only if the writer has not seen the last command or event. When a reply
 // forbids a step, one record of that step may therefore follow the reply; see known.
@@ -55,14 +58,20 @@ type Oracle struct {
 	newest time.Time
 	// Passed returns how much real time has passed since the last record: a clock
 	// that is set back delays no deadline. Nil means none.
-	Passed   func() time.Duration
+	Passed func() time.Duration
+	// Calm returns for how long nothing has failed any more. Nil means never.
+	Calm     func() time.Duration
 	schedule schedule
+	news     news
 }
 
 // New makes an oracle. It calls violated for each violation, and count for each kind of
 // record and effect.
 func New(violated func(format string, args ...any), count func(what string)) *Oracle {
-	return &Oracle{violated: violated, count: count, hosts: map[string]*host{}, machines: map[string]*machine{}, schedule: schedule{told: map[time.Time]bool{}}}
+	return &Oracle{
+		violated: violated, count: count, hosts: map[string]*host{}, machines: map[string]*machine{}, schedule: schedule{told: map[time.Time]bool{}},
+		news: news{owed: map[matter]int{}, ids: map[matter][]string{}, waits: map[uint64]wait{}},
+	}
 }
 
 // Record judges the next record of the log and applies it, if it counts. sent is
@@ -73,6 +82,7 @@ func (o *Oracle) Record(record message.Record, sent time.Time) {
 		o.violated("record %d follows record %d", r.Seq, o.seen)
 	}
 	o.countKind(r)
+	o.waited()
 	if r.Kind == message.ReplyRecord {
 		o.replied(r)
 	}
@@ -84,7 +94,9 @@ func (o *Oracle) Record(record message.Record, sent time.Time) {
 		o.Pass(r)
 	default:
 		o.Apply(r, sent)
+		o.owes(r)
 	}
+	o.news.waits[r.Seq] = o.standing()
 }
 
 // uncertain reports whether a record is a failure of the fleet's checks that a reply
@@ -293,6 +305,9 @@ func (o *Oracle) UnderWay() (Deadline, bool) {
 func (o *Oracle) Close() {
 	if _, under := o.UnderWay(); under {
 		o.violated("invariant 7: a run is under way in the end: %s", o.Summary())
+	}
+	if untold := o.Untold(); len(untold) > 0 {
+		o.violated("news were never told: %s", strings.Join(untold, "; "))
 	}
 }
 

@@ -24,6 +24,10 @@ type run struct {
 	// paused and halted are the records after which no further host may begin: an
 	// operator or a failure paused the run, or a failure stopped it. 0 for none.
 	paused, halted uint64
+	// pausedBy is who paused the run, and pausedSince the record by which it is for that
+	// reason: a failure takes the place of the rollout or the agent.
+	pausedBy    string
+	pausedSince uint64
 	// perhapsPaused means that a record may have paused the run; see uncertain.
 	perhapsPaused bool
 	aborted       bool
@@ -112,6 +116,8 @@ type member struct {
 	// ended means that the member has its final status; upgraded, that the status is
 	// "upgraded".
 	ended, upgraded bool
+	// failed means that its final status is "failed".
+	failed bool
 	// endedAt is when it got its final status.
 	endedAt time.Time
 	// keeps means that the member was out of service when it was admitted: it keeps
@@ -205,7 +211,7 @@ func (m *member) wants() message.TaskKind {
 func newRun(r message.Decoded, e message.Opened) *run {
 	p := &run{opened: r.Seq, policy: e.Policy, notAfter: e.NotAfter, ends: e.NotAfter, overAt: e.NotAfter, window: e.Window, windowUsed: e.WindowUsed}
 	if p.policy.Paused {
-		p.paused = r.Seq
+		p.paused, p.pausedSince, p.pausedBy = r.Seq, r.Seq, message.ByRollout
 	}
 	return p
 }
@@ -307,6 +313,7 @@ func (o *Oracle) fail(m *member, seq uint64, at time.Time) {
 	default:
 		m.owes.checks = ""
 	}
+	m.failed = true
 	o.end(m, at)
 	if unprepared {
 		return
@@ -322,8 +329,13 @@ func (p *run) tooMany(seq uint64) {
 	switch {
 	case p.policy.OnFailure == policy.Stop && p.halted == 0:
 		p.halted = seq
-	case p.policy.OnFailure == policy.Pause && p.paused == 0:
-		p.paused = seq
+	case p.policy.OnFailure == policy.Pause:
+		if p.paused == 0 || message.GoesOn(p.pausedBy) {
+			p.pausedSince, p.pausedBy = seq, "on-failure"
+		}
+		if p.paused == 0 {
+			p.paused = seq
+		}
 	}
 }
 
