@@ -64,7 +64,7 @@ func (c *hostConn) Call(ctx context.Context, q gate.Request) ([]byte, error) {
 	}
 	w, name := c.w, c.m.name
 	if q.Verb[0] == "reply" {
-		w.honest(c, q)
+		w.sent(c, q)
 	}
 	done := make(chan []byte, 3)
 	if c.up() {
@@ -173,16 +173,18 @@ func (c *hostConn) hear(s *site, kind gate.Telemetry, incarnation string, body [
 	}
 }
 
-// honest tells the oracle that a worker sends a reply.
-func (w *World) honest(c *hostConn, q gate.Request) {
+// sent tells the oracle that a worker sends a reply.
+func (w *World) sent(c *hostConn, q gate.Request) {
 	if c.m.traits.byzantine || len(q.Verb) != 3 {
 		return
 	}
 	var run uint64
-	if _, err := fmt.Sscan(q.Verb[1], &run); err != nil {
-		w.must(errors.Join(errors.New("a worker replies to no run"), err))
+	_, bad := fmt.Sscan(q.Verb[1], &run)
+	reply, err := message.DecodeReply(q.Body)
+	if bad != nil || err != nil {
+		w.must(errors.Join(errors.New("a worker sends a reply that cannot be read"), bad, err))
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.oracle.Honest(c.m.host, c.m.name, run, message.Action(q.Verb[2]))
+	w.oracle.Sent(c.m.host, c.m.name, run, reply)
 }

@@ -3,6 +3,7 @@ package oracle
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 )
@@ -41,16 +42,22 @@ type machine struct {
 	// means that nobody starts the machine any more.
 	clone   *machine
 	removed bool
-	// replied are the answers on the log; honest are the machines whose worker sent
-	// an answer. The answers of a clone are those of its host.
+	// replied are the answers on the log; sent are those that workers have sent. The
+	// answers of a clone are those of its host.
 	replied map[answer]bool
-	honest  map[answer][]string
+	sent    map[answer][]sending
 }
 
 // answer identifies a command that a host may answer once.
 type answer struct {
 	run    uint64
 	action message.Action
+}
+
+// sending is an answer that the worker of a machine has sent, and whether it was true then.
+type sending struct {
+	machine, result string
+	honest          bool
 }
 
 // calls are the calls to reboot a machine for one run: their number, and the boot of
@@ -73,7 +80,7 @@ type journal struct {
 func (o *Oracle) Enlist(name string, byzantine bool) {
 	o.machines[name] = &machine{
 		byzantine: byzantine, boot: 1, bootAt: map[uint64]int{}, prepared: map[uint64]bool{}, installed: map[uint64]int{}, undone: map[uint64]bool{},
-		asked: map[uint64]calls{}, rebooted: map[uint64]int{}, askedBack: map[uint64]calls{}, wentBack: map[uint64]int{}, journals: map[string]journal{}, name: name, host: name, replied: map[answer]bool{}, honest: map[answer][]string{},
+		asked: map[uint64]calls{}, rebooted: map[uint64]int{}, askedBack: map[uint64]calls{}, wentBack: map[uint64]int{}, journals: map[string]journal{}, name: name, host: name, replied: map[answer]bool{}, sent: map[answer][]sending{},
 	}
 }
 
@@ -86,7 +93,7 @@ func (o *Oracle) Clone(name, of, worker, ofWorker string) {
 	c.name, c.clone, c.host, c.boot, c.pending, c.drained, c.busy, c.down = name, nil, of, t.boot+1, 0, 0, 0, 0
 	c.bootAt, c.prepared, c.installed, c.undone, c.rebooted = maps.Clone(t.bootAt), maps.Clone(t.prepared), maps.Clone(t.installed), maps.Clone(t.undone), maps.Clone(t.rebooted)
 	c.asked, c.askedBack, c.wentBack = maps.Clone(t.asked), maps.Clone(t.askedBack), maps.Clone(t.wentBack)
-	c.journals, c.replied, c.honest = map[string]journal{}, nil, nil
+	c.journals, c.replied, c.sent = map[string]journal{}, nil, nil
 	if j, known := t.journals[ofWorker]; known {
 		c.journals[worker] = j
 	}
@@ -271,10 +278,11 @@ func (t *machine) hostOut(m *member) bool {
 	return t.out(m) && c.out(m)
 }
 
-// answered reports whether one of the machines of a host has answered a command of a run
-// that takes it out of service.
+// answered reports whether the worker of one of the machines of a host has answered a
+// command of a run that takes it out of service.
 func (t *machine) answered(one *machine, run uint64) bool {
-	return has(t.honest[answer{run, message.Upgrade}], one.name) || has(t.honest[answer{run, message.Reboot}], one.name)
+	by := func(s sending) bool { return s.machine == one.name }
+	return slices.ContainsFunc(t.sent[answer{run, message.Upgrade}], by) || slices.ContainsFunc(t.sent[answer{run, message.Reboot}], by)
 }
 
 // out reports whether a machine is out of service for a run. A drain that has timed out
@@ -284,43 +292,42 @@ func (t *machine) out(m *member) bool {
 	return t.drained == id && !m.drainGivenUp || t.down == id || t.busy == id
 }
 
-// Honest notes that a worker, not a byzantine host, sends a reply from a machine.
-func (o *Oracle) Honest(host, machine string, run uint64, action message.Action) {
-	honest, key := o.machines[host].honest, answer{run, action}
-	if !has(honest[key], machine) {
-		honest[key] = append(honest[key], machine)
+// Sent notes that a worker, not a byzantine host, sends an answer from a machine, and whether
+// it is true.
+func (o *Oracle) Sent(host, machine string, run uint64, reply message.Reply) {
+	all, key := o.machines[host].sent, answer{run, reply.Action}
+	this := sending{machine, reply.Result, o.machines[machine].did(run, reply)}
+	if !has(all[key], this) {
+		all[key] = append(all[key], this)
 	}
 }
 
-// replied judges that the answer of a worker is true (invariant 2). It is not known
-// whether a machine or its clone answered: the answer must be true of one of them.
+// did reports whether a machine did what an answer says; it may say that it failed.
+func (t *machine) did(run uint64, reply message.Reply) bool {
+	upgraded := t.installed[run] == 1 && !t.undone[run]
+	switch {
+	case reply.Result != message.Done && reply.Result != message.RebootRequired:
+		return true
+	case reply.Action == message.Prepare:
+		return t.prepared[run]
+	case reply.Action == message.Upgrade:
+		return upgraded && (reply.Result == message.RebootRequired || t.pending != run)
+	}
+	return upgraded && t.boot > t.bootAt[run]
+}
+
+// replied judges that the answer of a worker was true when it was sent (invariant 2): it may
+// come to the log after the machine has gone back by itself. An answer that leaves open what
+// was done is not among those sent.
 func (o *Oracle) replied(r message.Decoded) {
 	t, key, result := o.machines[r.Host], answer{r.Run, r.Action}, replyOf(r).Result
 	if t == nil {
 		return
 	}
 	t.replied[key] = true
-	if len(t.honest[key]) == 0 || result != message.Done && result != message.RebootRequired {
-		return
+	if sent := t.sent[key]; !r.Unknown && len(sent) > 0 && !slices.ContainsFunc(sent, func(s sending) bool { return s.result == result && s.honest }) {
+		o.violated("invariant 2: %s answers %s to %s of run %d, and that was not true when it was sent: %+v", r.Host, result, r.Action, r.Run, sent)
 	}
-	for _, name := range t.honest[key] {
-		if o.machines[name].did(r, result) {
-			return
-		}
-	}
-	o.violated("invariant 2: %s answers %s to %s of run %d, and that is not true", r.Host, result, r.Action, r.Run)
-}
-
-// did reports whether a machine did what an answer says.
-func (t *machine) did(r message.Decoded, result string) bool {
-	upgraded := t.installed[r.Run] == 1 && !t.undone[r.Run]
-	switch r.Action {
-	case message.Prepare:
-		return t.prepared[r.Run]
-	case message.Upgrade:
-		return upgraded && (result == message.RebootRequired || t.pending != r.Run)
-	}
-	return upgraded && t.boot > t.bootAt[r.Run]
 }
 
 // Journal judges a journal that a worker writes, and returns its run (invariant 5). A
