@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,10 +29,10 @@ func connect(s settings, agent string, diags *diag.Diagnostics) *client.Client {
 		retries = -1
 	}
 	api, err := client.New(client.Options{
-		Endpoint: s.endpoint, Token: s.token, UserAgent: agent,
+		Endpoint: s.endpoint, Token: s.token, Login: s.login, UserAgent: agent,
 		CACertPEM: s.caCertPEM, Insecure: s.insecure,
 		Timeout: s.timeout, Retries: retries, Outage: outage,
-		Debug: debug(s.token),
+		Debug: debug(s.secrets()),
 	})
 	if err != nil {
 		diags.AddError("Unable to configure the provider", err.Error())
@@ -39,24 +40,34 @@ func connect(s settings, agent string, diags *diag.Diagnostics) *client.Client {
 	}
 	if s.insecure {
 		diags.AddAttributeWarning(path.Root("insecure"), "The server's certificate is not verified",
-			"Anybody on the network path can read the token and change requests and answers. Set ca_cert_pem or ca_cert_file instead.")
+			"Anybody on the network path can read the token or the login and change requests and answers. Set ca_cert_pem or ca_cert_file instead.")
 	}
 	if api.Plaintext() {
-		diags.AddAttributeWarning(path.Root("endpoint"), "The token is sent in clear text",
+		what := "token"
+		if s.login != nil {
+			what = "login"
+		}
+		diags.AddAttributeWarning(path.Root("endpoint"), "The "+what+" is sent in clear text",
 			"The endpoint is http and not on this machine. Use https.")
 	}
 	return api
 }
 
-// debug logs each request and masks the token.
-func debug(token string) func(context.Context, string, map[string]any) {
-	token = strings.TrimSpace(token)
+// secrets are the settings that no log may show.
+func (s settings) secrets() []string {
+	secrets := []string{strings.TrimSpace(s.token)}
+	if s.login != nil {
+		secrets = append(secrets, strings.TrimSpace(s.login.Password), strings.TrimSpace(s.login.SecretID))
+	}
+	return slices.DeleteFunc(secrets, func(secret string) bool { return secret == "" })
+}
+
+// debug logs each request and masks the secrets. The client hides the token of a login.
+func debug(secrets []string) func(context.Context, string, map[string]any) {
 	return func(ctx context.Context, message string, fields map[string]any) {
 		ctx = tflog.NewSubsystem(ctx, subsystem)
-		if token != "" {
-			ctx = tflog.SubsystemMaskAllFieldValuesStrings(ctx, subsystem, token)
-			ctx = tflog.SubsystemMaskMessageStrings(ctx, subsystem, token)
-		}
+		ctx = tflog.SubsystemMaskAllFieldValuesStrings(ctx, subsystem, secrets...)
+		ctx = tflog.SubsystemMaskMessageStrings(ctx, subsystem, secrets...)
 		tflog.SubsystemDebug(ctx, subsystem, message, fields)
 	}
 }

@@ -20,6 +20,16 @@ type protocol struct {
 
 func configured(t *testing.T, server acctest.Server) protocol {
 	t.Helper()
+	values := map[string]tftypes.Value{"endpoint": text(server.Endpoint), "token": text(server.Token)}
+	if server.Tenant != "" {
+		values["tenant"] = text(server.Tenant)
+	}
+	return configuredBy(t, values)
+}
+
+// configuredBy is configured with these attributes of the provider.
+func configuredBy(t *testing.T, values map[string]tftypes.Value) protocol {
+	t.Helper()
 	p := protocol{ProviderServer: providerserver.NewProtocol6(provider.New("test")())()}
 	var err error
 	if p.schemas, err = p.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{}); err != nil {
@@ -27,10 +37,6 @@ func configured(t *testing.T, server acctest.Server) protocol {
 	}
 	if p.identities, err = p.GetResourceIdentitySchemas(t.Context(), &tfprotov6.GetResourceIdentitySchemasRequest{}); err != nil {
 		t.Fatal(err)
-	}
-	values := map[string]tftypes.Value{"endpoint": text(server.Endpoint), "token": text(server.Token)}
-	if server.Tenant != "" {
-		values["tenant"] = text(server.Tenant)
 	}
 	config := object(t, p.schemas.Provider.ValueType(), values)
 	resp, err := p.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{TerraformVersion: "1.14.0", Config: config})

@@ -27,12 +27,19 @@ func (*Osupgrade) Schema(_ context.Context, _ provider.SchemaRequest, resp *prov
 				MarkdownDescription: "The tenant of resources and data sources without `tenant`. Required, here or as environment variable `OSUPGRADE_TENANT`, unless each of them has `tenant`.",
 				Validators:          []validator.String{validators.Name()},
 			},
-			"token": schema.StringAttribute{
-				Optional: true, Sensitive: true,
-				MarkdownDescription: "The bearer token; the guide [Authentication](guides/authentication.md) says how to get one. Required, here or as environment variable `OSUPGRADE_TOKEN`. Terraform writes no provider argument to a state, but the value of an ordinary variable to a saved plan: " +
-					"use the environment or a variable with `ephemeral = true`.",
-				Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
+			"token": secret("The bearer token; the guide [Authentication](guides/authentication.md) says how to get one. Required, here or as environment variable `OSUPGRADE_TOKEN`, unless the provider logs in. Terraform writes no provider argument to a state, but the value of an ordinary variable to a saved plan: " +
+				"use the environment or a variable with `ephemeral = true`."),
+			"username": text("Name of the user as whom the provider logs in, once for each plan or apply; with `password`. Environment: `OSUPGRADE_USERNAME`."),
+			"password": secret("Password of the user. Environment: `OSUPGRADE_PASSWORD`. As with `token`, no ordinary variable is the right place for it."),
+			"login_tenant": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "Tenant of the user, `*` for a user of all tenants; needed if several tenants have a user of that name. It is not the tenant of resources: that is `tenant`. " +
+					"Environment: `OSUPGRADE_LOGIN_TENANT`.",
+				Validators: []validator.String{stringvalidator.Any(stringvalidator.OneOf(anyTenant), validators.Name())},
 			},
+			"role_id": text("Role-id of the approle as which the provider logs in, once for each plan or apply; with `secret_id`. It is no secret. Environment: `OSUPGRADE_ROLE_ID`."),
+			"secret_id": secret("Secret-id of the approle. Environment: `OSUPGRADE_SECRET_ID`. `terraform plan` takes one of its uses, `apply` two and `destroy` three, for each provider block; " +
+				"the guide [Authentication](guides/authentication.md) says more."),
 			"ca_cert_pem":  text("Certificates to trust instead of those of the system, as PEM text. Environment: `OSUPGRADE_CA_CERT_PEM`."),
 			"ca_cert_file": text("Path of a file with the certificates to trust, in PEM format. Environment: `OSUPGRADE_CA_CERT_FILE`."),
 			"insecure": schema.BoolAttribute{
@@ -66,9 +73,25 @@ func text(description string) schema.Attribute {
 	}
 }
 
+func secret(description string) schema.Attribute {
+	return schema.StringAttribute{
+		Optional: true, Sensitive: true,
+		MarkdownDescription: description,
+		Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+	}
+}
+
 // ConfigValidators returns the validators of several attributes together.
 func (*Osupgrade) ConfigValidators(context.Context) []provider.ConfigValidator {
 	return []provider.ConfigValidator{
 		providervalidator.Conflicting(path.MatchRoot("ca_cert_pem"), path.MatchRoot("ca_cert_file")),
+		// Attributes of two logins. That each has all of its own is for the settings to see:
+		// one of them may be in the environment.
+		providervalidator.Conflicting(path.MatchRoot("token"), path.MatchRoot("username"), path.MatchRoot("role_id")),
+		providervalidator.Conflicting(path.MatchRoot("token"), path.MatchRoot("password"), path.MatchRoot("secret_id")),
+		providervalidator.Conflicting(path.MatchRoot("username"), path.MatchRoot("secret_id")),
+		providervalidator.Conflicting(path.MatchRoot("password"), path.MatchRoot("role_id")),
+		providervalidator.Conflicting(path.MatchRoot("login_tenant"), path.MatchRoot("token"), path.MatchRoot("role_id")),
+		providervalidator.Conflicting(path.MatchRoot("login_tenant"), path.MatchRoot("secret_id")),
 	}
 }

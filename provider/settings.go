@@ -2,6 +2,7 @@ package provider
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
@@ -19,11 +21,19 @@ import (
 // hide a server that never comes back.
 const mostRetries = 20
 
+// anyTenant is the tenant of a user of all tenants.
+const anyTenant = "*"
+
 // model is the provider's configuration.
 type model struct {
 	Endpoint       types.String `tfsdk:"endpoint"`
 	Tenant         types.String `tfsdk:"tenant"`
 	Token          types.String `tfsdk:"token"`
+	Username       types.String `tfsdk:"username"`
+	Password       types.String `tfsdk:"password"`
+	LoginTenant    types.String `tfsdk:"login_tenant"`
+	RoleID         types.String `tfsdk:"role_id"`
+	SecretID       types.String `tfsdk:"secret_id"`
 	CACertPEM      types.String `tfsdk:"ca_cert_pem"`
 	CACertFile     types.String `tfsdk:"ca_cert_file"`
 	Insecure       types.Bool   `tfsdk:"insecure"`
@@ -41,13 +51,16 @@ type outside struct {
 // settings are the effective values. The client's settings are valid only if
 // none of its attributes is unknown.
 type settings struct {
-	endpoint, token string
-	tenant          types.String
-	caCertPEM       []byte
-	insecure        bool
-	retries         int
-	timeout         time.Duration
-	validateAtPlan  bool
+	endpoint string
+	// token is empty if there is a login.
+	token          string
+	login          *client.Credentials
+	tenant         types.String
+	caCertPEM      []byte
+	insecure       bool
+	retries        int
+	timeout        time.Duration
+	validateAtPlan bool
 }
 
 // unknown names the attributes of the client with unknown values.
@@ -59,6 +72,11 @@ func (m model) unknown() []string {
 	}{
 		{"endpoint", m.Endpoint},
 		{"token", m.Token},
+		{"username", m.Username},
+		{"password", m.Password},
+		{"login_tenant", m.LoginTenant},
+		{"role_id", m.RoleID},
+		{"secret_id", m.SecretID},
 		{"ca_cert_pem", m.CACertPEM},
 		{"ca_cert_file", m.CACertFile},
 		{"insecure", m.Insecure},
@@ -78,7 +96,6 @@ func (m model) settings(from outside, diags *diag.Diagnostics) settings {
 	r := reader{from, diags}
 	s := settings{
 		endpoint:       r.text("endpoint", m.Endpoint),
-		token:          r.text("token", m.Token),
 		tenant:         r.tenant(m.Tenant),
 		insecure:       r.boolean("insecure", m.Insecure, false),
 		retries:        r.retries(m.Retries),
@@ -87,13 +104,88 @@ func (m model) settings(from outside, diags *diag.Diagnostics) settings {
 	}
 	s.caCertPEM = r.certificates(m.CACertPEM, m.CACertFile)
 	r.require("endpoint", m.Endpoint, s.endpoint, "the address of the API, such as http://127.0.0.1:4646")
-	r.require("token", m.Token, s.token, "a bearer token")
+	s.token, s.login = r.login(m)
 	return s
 }
 
 type reader struct {
 	outside
 	diags *diag.Diagnostics
+}
+
+// login returns the token, or what to log in with. The configuration chooses one of the three
+// ways by any attribute of it, the environment by the secret of it.
+func (r reader) login(m model) (token string, login *client.Credentials) {
+	ways := []way{
+		{values: []named{{"token", m.Token, "a bearer token"}}},
+		{values: []named{{"password", m.Password, "the user's password"}, {"username", m.Username, "the name of the user"}}, more: []types.String{m.LoginTenant}},
+		{values: []named{{"secret_id", m.SecretID, "a secret-id of the approle"}, {"role_id", m.RoleID, "the role-id of the approle"}}},
+	}
+	chosen := slices.IndexFunc(ways, way.configured)
+	if chosen < 0 {
+		chosen = r.fromEnvironment(ways)
+	}
+	if chosen < 0 {
+		return "", nil
+	}
+	texts := map[string]string{}
+	for _, v := range ways[chosen].values {
+		texts[v.name] = r.text(v.name, v.value)
+		r.require(v.name, v.value, texts[v.name], v.what)
+	}
+	switch chosen {
+	case 1:
+		login = &client.Credentials{Username: texts["username"], Password: texts["password"], Tenant: r.text("login_tenant", m.LoginTenant)}
+		if t := login.Tenant; t != "" && t != anyTenant && !names.Valid(t) {
+			r.wrong("login_tenant", t, "the name of a tenant, or * for a user of all tenants")
+		}
+	case 2:
+		login = &client.Credentials{RoleID: texts["role_id"], SecretID: texts["secret_id"]}
+	}
+	return texts["token"], login
+}
+
+// way is one of the ways to prove who sends a request: its attributes, the secret first, and
+// those that it can do without.
+type way struct {
+	values []named
+	more   []types.String
+}
+
+type named struct {
+	name  string
+	value types.String
+	what  string
+}
+
+// configured reports whether an attribute of the way is in the configuration.
+func (w way) configured() bool {
+	return slices.ContainsFunc(w.values, func(v named) bool { return !v.value.IsNull() }) ||
+		slices.ContainsFunc(w.more, func(v types.String) bool { return !v.IsNull() })
+}
+
+// fromEnvironment returns the index of the way whose secret is in the environment. There must
+// be exactly one: which of two was forgotten there, nobody can tell.
+func (r reader) fromEnvironment(ways []way) int {
+	chosen := -1
+	for i, w := range ways {
+		switch secret := w.values[0].name; {
+		case r.getenv(variable(secret)) == "":
+		case chosen >= 0:
+			first := ways[chosen].values[0].name
+			r.diags.AddError("The environment has two logins",
+				fmt.Sprintf("The environment variables %s and %s are both set. Unset one of them, or set the attributes of one login on the provider.", variable(first), variable(secret)))
+			return -1
+		default:
+			chosen = i
+		}
+	}
+	if chosen < 0 {
+		r.diags.AddAttributeError(path.Root("token"), "The provider has no token",
+			"Set token on the provider, or the environment variable OSUPGRADE_TOKEN, to a bearer token; or have the provider log in: "+
+				"as a user with username and password (OSUPGRADE_USERNAME, OSUPGRADE_PASSWORD), as an approle with role_id and secret_id (OSUPGRADE_ROLE_ID, OSUPGRADE_SECRET_ID).")
+	}
+	return chosen
 }
 
 // variable returns the environment variable of an attribute.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 )
 
 // nowhere returns an outside with these variables and files.
@@ -28,6 +30,7 @@ func nowhere(env, files map[string]string) outside {
 func nothing() model {
 	return model{
 		Endpoint: types.StringNull(), Tenant: types.StringNull(), Token: types.StringNull(),
+		Username: types.StringNull(), Password: types.StringNull(), LoginTenant: types.StringNull(), RoleID: types.StringNull(), SecretID: types.StringNull(),
 		CACertPEM: types.StringNull(), CACertFile: types.StringNull(), Insecure: types.BoolNull(),
 		Retries: types.Int64Null(), Timeout: types.StringNull(), ValidateAtPlan: types.BoolNull(),
 	}
@@ -62,6 +65,7 @@ func TestSettings(t *testing.T) {
 			func(m *model) {
 				*m = model{
 					types.StringValue("https://x"), types.StringValue("acme"), types.StringValue("t"),
+					types.StringNull(), types.StringNull(), types.StringNull(), types.StringNull(), types.StringNull(),
 					types.StringValue("PEM"), types.StringNull(), types.BoolValue(false),
 					types.Int64Value(0), types.StringValue("2s"), types.BoolValue(true),
 				}
@@ -130,15 +134,100 @@ func TestSettings_errorsNameTheVariableAndWhatIsRight(t *testing.T) {
 func TestUnknown_namesEveryAttributeThatTheClientNeeds(t *testing.T) {
 	t.Parallel()
 	m := model{
+		types.StringUnknown(), types.StringUnknown(), types.StringUnknown(),
 		types.StringUnknown(), types.StringUnknown(), types.StringUnknown(), types.StringUnknown(), types.StringUnknown(),
+		types.StringUnknown(), types.StringUnknown(),
 		types.BoolUnknown(), types.Int64Unknown(), types.StringUnknown(), types.BoolUnknown(),
 	}
-	want := []string{"endpoint", "token", "ca_cert_pem", "ca_cert_file", "insecure", "retries", "timeout"}
+	want := []string{"endpoint", "token", "username", "password", "login_tenant", "role_id", "secret_id", "ca_cert_pem", "ca_cert_file", "insecure", "retries", "timeout"}
 	if got := m.unknown(); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	var diags diag.Diagnostics
 	if m.settings(nowhere(nil, nil), &diags); diags.HasError() {
 		t.Errorf("values that are not known yet are no errors, got %v", diags)
+	}
+}
+
+// TestSettings_login: the configuration chooses how to log in by any attribute of it, the
+// environment by its secret, and each of its attributes may be in either place.
+func TestSettings_login(t *testing.T) {
+	t.Parallel()
+	known := types.StringValue
+	user := &client.Credentials{Username: "ann", Password: "pass"}
+	approle := &client.Credentials{RoleID: "role", SecretID: "secret"}
+	for name, row := range map[string]struct {
+		configure func(*model)
+		env       string
+		token     string
+		want      *client.Credentials
+	}{
+		"a user":                              {func(m *model) { m.Username, m.Password = known("ann"), known("pass") }, "", "", user},
+		"a user, of the environment":          {func(*model) {}, "USERNAME=ann PASSWORD=pass", "", user},
+		"a password of the environment":       {func(m *model) { m.Username = known("ann") }, "USERNAME=eve PASSWORD=pass", "", user},
+		"a user of a tenant":                  {func(*model) {}, "USERNAME=ann PASSWORD=pass LOGIN_TENANT=beta", "", &client.Credentials{Username: "ann", Password: "pass", Tenant: "beta"}},
+		"a user of all tenants":               {func(m *model) { m.LoginTenant = known("*") }, "USERNAME=ann PASSWORD=pass", "", &client.Credentials{Username: "ann", Password: "pass", Tenant: "*"}},
+		"an approle":                          {func(m *model) { m.RoleID, m.SecretID = known("role"), known("secret") }, "", "", approle},
+		"a secret-id of the environment":      {func(m *model) { m.RoleID = known("role") }, "SECRET_ID=secret", "", approle},
+		"an approle, of the environment":      {func(*model) {}, "ROLE_ID=role SECRET_ID=secret", "", approle},
+		"the configuration beside a token":    {func(m *model) { m.RoleID = known("role") }, "SECRET_ID=secret TOKEN=t", "", approle},
+		"a token beside a login":              {func(m *model) { m.Token = known("t") }, "SECRET_ID=secret ROLE_ID=role PASSWORD=pass", "t", nil},
+		"a token beside a name":               {func(*model) {}, "TOKEN=t USERNAME=ann ROLE_ID=role", "t", nil},
+		"a password that is not known yet":    {func(m *model) { m.Username, m.Password = known("ann"), types.StringUnknown() }, "PASSWORD=pass TOKEN=t", "", &client.Credentials{Username: "ann"}},
+		"a secret-id that is not known yet":   {func(m *model) { m.SecretID = types.StringUnknown() }, "ROLE_ID=role TOKEN=t", "", &client.Credentials{RoleID: "role"}},
+		"a login tenant that is unknown yet":  {func(m *model) { m.LoginTenant = types.StringUnknown() }, "USERNAME=ann PASSWORD=pass LOGIN_TENANT=beta", "", user},
+		"a token that is not known, but then": {func(m *model) { m.Token = types.StringUnknown() }, "ROLE_ID=role SECRET_ID=secret TOKEN=t", "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			env := map[string]string{"OSUPGRADE_ENDPOINT": "https://env"}
+			for setting := range strings.FieldsSeq(row.env) {
+				name, value, _ := strings.Cut(setting, "=")
+				env["OSUPGRADE_"+name] = value
+			}
+			m := nothing()
+			row.configure(&m)
+			var diags diag.Diagnostics
+			got := m.settings(nowhere(env, nil), &diags)
+			if diags.HasError() {
+				t.Fatal(diags)
+			}
+			if got.token != row.token || !reflect.DeepEqual(got.login, row.want) {
+				t.Errorf("got token %q and login %+v", got.token, got.login)
+			}
+		})
+	}
+}
+
+func TestSettings_loginErrorsNameWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	known := types.StringValue
+	for name, row := range map[string]struct {
+		configure func(*model)
+		env, says string
+	}{
+		"nothing":              {func(*model) {}, "", "OSUPGRADE_TOKEN, to a bearer token; or have the provider log in"},
+		"no password":          {func(m *model) { m.Username = known("ann") }, "", "Set password on the provider, or the environment variable OSUPGRADE_PASSWORD"},
+		"no username":          {func(*model) {}, "PASSWORD=pass", "Set username on the provider, or the environment variable OSUPGRADE_USERNAME"},
+		"no secret-id":         {func(m *model) { m.RoleID = known("r") }, "TOKEN=t", "environment variable OSUPGRADE_SECRET_ID"},
+		"no role-id":           {func(*model) {}, "SECRET_ID=s", "environment variable OSUPGRADE_ROLE_ID"},
+		"two of them":          {func(*model) {}, "SECRET_ID=s TOKEN=t", "OSUPGRADE_TOKEN and OSUPGRADE_SECRET_ID are both set"},
+		"a tenant that is not": {func(*model) {}, "USERNAME=ann PASSWORD=p LOGIN_TENANT=A_B", `OSUPGRADE_LOGIN_TENANT: "A_B" is invalid`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			env := map[string]string{"OSUPGRADE_ENDPOINT": "https://env"}
+			for setting := range strings.FieldsSeq(row.env) {
+				name, value, _ := strings.Cut(setting, "=")
+				env["OSUPGRADE_"+name] = value
+			}
+			m := nothing()
+			row.configure(&m)
+			var diags diag.Diagnostics
+			m.settings(nowhere(env, nil), &diags)
+			if len(diags.Errors()) != 1 || !strings.Contains(diags.Errors()[0].Detail(), row.says) {
+				t.Errorf("got %v, want one error with %q", diags, row.says)
+			}
+		})
 	}
 }

@@ -1,7 +1,8 @@
 // Package client speaks the REST API of design.md 7, Avassa's or our agent's.
 // The provider and the command line use it.
 //
-// It decides when a request is sent and when again, and what an answer means. It never
+// It decides when a request is sent and when again, what an answer means, and when it logs
+// in. It never
 // caches, never writes without being told to, never sends the token to another
 // host than the endpoint's, and never shows it in an error or a debug message.
 package client
@@ -23,6 +24,9 @@ type Options struct {
 	Endpoint string
 	// Token is the bearer token; blanks around it are dropped.
 	Token string
+	// Login, when set, stands in the place of the token: the client logs in when its first
+	// request needs a token, keeps that good, and logs in again once it has ended.
+	Login *Credentials
 	// UserAgent is sent with each request.
 	UserAgent string
 	// CACertPEM holds the certificates to trust instead of the system's.
@@ -52,16 +56,15 @@ const (
 type Client struct {
 	endpoint endpoint
 	// secret is a pointer, so that printing a Client shows an address.
-	secret *secret
-	// anonymous tells that the secret is not sent as a token.
-	anonymous bool
-	agent     string
-	pace      pace
-	debug     func(ctx context.Context, message string, fields map[string]any)
-	calls     *retryablehttp.Client
-	streams   *http.Client
-	outage    outage
-	limit     limit
+	secret  *secret
+	session *session
+	agent   string
+	pace    pace
+	debug   func(ctx context.Context, message string, fields map[string]any)
+	calls   *retryablehttp.Client
+	streams *http.Client
+	outage  outage
+	limit   limit
 }
 
 // pace is how long the client waits; tests set their own.
@@ -71,9 +74,11 @@ type pace struct {
 	// idle is how long an event stream may say nothing. The server sends a
 	// comment every 15 s.
 	idle time.Duration
+	// login bounds a login, and a refresh of its token, with all tries.
+	login time.Duration
 }
 
-var usualPace = pace{waitMin: 500 * time.Millisecond, waitMax: 30 * time.Second, idle: 45 * time.Second}
+var usualPace = pace{waitMin: 500 * time.Millisecond, waitMax: 30 * time.Second, idle: 45 * time.Second, login: 2 * time.Minute}
 
 // New checks the options and makes a client; it does not connect. All that is
 // wrong is told at once.
@@ -91,6 +96,7 @@ func New(o Options) (*Client, error) {
 
 func build(s settings, base http.RoundTripper, p pace) *Client {
 	c := &Client{endpoint: s.endpoint, secret: s.secret, agent: s.UserAgent, pace: p, debug: s.Debug, outage: outage{lasts: s.Outage}}
+	c.session = newSession(c, s.token, s.Login)
 	if c.debug == nil {
 		c.debug = func(context.Context, string, map[string]any) {}
 	}
@@ -126,5 +132,9 @@ func (c *Client) Plaintext() bool {
 	return c.endpoint.Scheme == "http" && !loopback(c.endpoint.Hostname())
 }
 
-// Close drops idle connections. A closed client can still be used.
-func (c *Client) Close() { c.streams.CloseIdleConnections() }
+// Close drops idle connections and refreshes the token of a login no more. A closed client
+// can still be used.
+func (c *Client) Close() {
+	c.session.close()
+	c.streams.CloseIdleConnections()
+}

@@ -17,7 +17,7 @@ import (
 )
 
 // hasty makes tests wait little; no test asserts how long.
-var hasty = pace{waitMin: time.Millisecond, waitMax: 5 * time.Millisecond, idle: 45 * time.Second}
+var hasty = pace{waitMin: time.Millisecond, waitMax: 5 * time.Millisecond, idle: 45 * time.Second, login: 10 * time.Second}
 
 var weekly = v1.OSUpgrade{
 	WorkerApplications: []v1.WorkerApplication{{Name: "os-upgrade-debian"}},

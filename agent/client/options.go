@@ -15,8 +15,10 @@ import (
 type settings struct {
 	Options
 	endpoint endpoint
-	secret   *secret
-	tls      *tls.Config
+	// token is empty if the client logs in.
+	token  string
+	secret *secret
+	tls    *tls.Config
 }
 
 // endpoint is the base address of the API.
@@ -26,7 +28,14 @@ func (o Options) check() (settings, error) {
 	s := settings{Options: o}
 	var problems [5]error
 	s.endpoint, problems[0] = parseEndpoint(o.Endpoint)
-	s.secret, problems[1] = parseToken(o.Token)
+	if o.Login != nil {
+		var login Credentials
+		login, problems[1] = o.Login.check()
+		s.Login = &login
+	} else {
+		s.token, problems[1] = parseToken(o.Token)
+	}
+	s.secret = newSecret(s.token)
 	s.tls, problems[2] = tlsConfig(o.CACertPEM, o.Insecure)
 	switch {
 	case o.Timeout < 0:
@@ -80,17 +89,17 @@ func (e endpoint) at(path string, query url.Values) string {
 
 // parseToken trims the token, as a trailing newline from a file would make Go
 // refuse the header at each request (terraform.md 5, row 17).
-func parseToken(text string) (*secret, error) {
+func parseToken(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
-		return nil, errors.New("token is empty; use the bearer token of a login")
+		return "", errors.New("token is empty; use the bearer token of a login")
 	}
 	for _, r := range text {
 		if r > unicode.MaxASCII || unicode.IsControl(r) || unicode.IsSpace(r) {
-			return nil, errors.New("token holds a blank, a control character or one that is not ASCII; check that it was copied whole and alone")
+			return "", errors.New("token holds a blank, a control character or one that is not ASCII; check that it was copied whole and alone")
 		}
 	}
-	return newSecret(text), nil
+	return text, nil
 }
 
 func tlsConfig(caCertPEM []byte, insecure bool) (*tls.Config, error) {

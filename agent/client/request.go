@@ -42,6 +42,8 @@ type request struct {
 	accept string
 	// confidential is set if the answer has a secret: no error shows anything of it.
 	confidential bool
+	// login is set for a login, of which a refused one is not sent again: servers count them.
+	login bool
 }
 
 // reply is what came back, with the body read.
@@ -72,11 +74,26 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, to any)
 	return c.decode(q, a, to)
 }
 
-// do sends a request, again when the policy allows it, and returns the last
-// answer; a status of 400 and above is an *Error beside it.
+// do sends a request with the token of the session and returns the answer, as send does. It
+// is a *LoginError if there is no good token.
 func (c *Client) do(ctx context.Context, q request) (reply, error) {
-	t := &tally{method: q.method, repeatable: q.repeatable}
-	r, err := c.newRequest(withTally(ctx, t), q)
+	var a reply
+	var err error
+	problem := c.session.authorized(ctx, func(token string) int {
+		a, err = c.send(ctx, q, token)
+		return a.status
+	})
+	if problem != nil {
+		a = reply{}
+	}
+	return a, c.session.judge(problem, err)
+}
+
+// send sends a request, again when the policy allows it, and returns the last
+// answer; a status of 400 and above is an *Error beside it. An empty token is not sent.
+func (c *Client) send(ctx context.Context, q request, token string) (reply, error) {
+	t := &tally{method: q.method, repeatable: q.repeatable, login: q.login}
+	r, err := c.newRequest(withTally(ctx, t), q, token)
 	if err != nil {
 		return reply{}, c.failure(q, t, err)
 	}
@@ -106,7 +123,7 @@ func (c *Client) do(ctx context.Context, q request) (reply, error) {
 	return a, c.judge(q, a)
 }
 
-func (c *Client) newRequest(ctx context.Context, q request) (*retryablehttp.Request, error) {
+func (c *Client) newRequest(ctx context.Context, q request, token string) (*retryablehttp.Request, error) {
 	var body any // An untyped nil: a nil slice would be an empty body with a length.
 	if q.body != nil {
 		b, err := json.Marshal(q.body)
@@ -119,7 +136,7 @@ func (c *Client) newRequest(ctx context.Context, q request) (*retryablehttp.Requ
 	if err != nil {
 		return nil, err
 	}
-	c.introduce(r.Header, cmp.Or(q.accept, "application/json"))
+	c.introduce(r.Header, cmp.Or(q.accept, "application/json"), token)
 	for name, value := range map[string]string{"If-Match": q.when.IfMatch, "If-None-Match": q.when.IfNoneMatch} {
 		if value != "" {
 			r.Header.Set(name, value)
@@ -131,9 +148,9 @@ func (c *Client) newRequest(ctx context.Context, q request) (*retryablehttp.Requ
 	return r, nil
 }
 
-func (c *Client) introduce(h http.Header, accept string) {
-	if !c.anonymous {
-		h.Set("Authorization", "Bearer "+c.secret.token)
+func (c *Client) introduce(h http.Header, accept, token string) {
+	if token != "" {
+		h.Set("Authorization", "Bearer "+token)
 	}
 	h.Set("Accept", accept)
 	if c.agent != "" {
@@ -226,6 +243,8 @@ func again(t *tally, status int, err error) bool {
 	switch {
 	case err != nil:
 		return !hopeless(err) && (harmless || unsent(err))
+	case status == http.StatusTooManyRequests && t.login:
+		return false // It would be refused for longer.
 	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
 		return true // The server says that it did nothing.
 	case status == http.StatusNotImplemented:

@@ -4,41 +4,62 @@ import (
 	"encoding/json"
 	"net/url"
 	"strings"
+	"sync"
 	"unicode"
 )
 
-// secret is the token, and how to keep it out of a text.
+// secret is what must not be shown, such as the token, and how to keep it out of a text.
 type secret struct {
-	token string
+	mu    sync.RWMutex
+	pairs []string
 	hide  *strings.Replacer
 }
 
-const hidden = "(token)"
+// What stands in the place of a token, and of what a login is made with.
+const (
+	hidden      = "(token)"
+	hiddenProof = "(secret)"
+)
 
 func newSecret(token string) *secret {
-	pairs := []string{token, hidden}
-	for _, spelling := range []string{quoted(token), url.QueryEscape(token), url.PathEscape(token)} {
-		if spelling != token {
-			pairs = append(pairs, spelling, hidden)
-		}
-	}
-	return &secret{token, strings.NewReplacer(pairs...)}
+	s := &secret{hide: strings.NewReplacer()}
+	s.add(token, hidden)
+	return s
 }
 
-// quoted is the token as it stands inside a JSON string.
-func quoted(token string) string {
-	b, err := json.Marshal(token)
+// add hides another text, which what stands in its place says the kind of.
+func (s *secret) add(text, instead string) {
+	if text == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pairs = append(s.pairs, text, instead)
+	for _, spelling := range []string{quoted(text), url.QueryEscape(text), url.PathEscape(text)} {
+		if spelling != text {
+			s.pairs = append(s.pairs, spelling, instead)
+		}
+	}
+	s.hide = strings.NewReplacer(s.pairs...)
+}
+
+// quoted is the text as it stands inside a JSON string.
+func quoted(text string) string {
+	b, err := json.Marshal(text)
 	if err != nil {
-		return token
+		return text
 	}
 	return strings.Trim(string(b), `"`)
 }
 
-// clean makes a text from outside fit to be shown: without the token, which
+// clean makes a text from outside fit to be shown: without secrets, which
 // servers have been seen to repeat, and without characters that steer a
 // terminal.
 func (s *secret) clean(text string) string {
-	text = s.hide.Replace(text)
+	s.mu.RLock()
+	hide := s.hide
+	s.mu.RUnlock()
+	text = hide.Replace(text)
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return ' '

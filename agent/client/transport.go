@@ -50,8 +50,10 @@ func (t *wholeBodies) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	tallyOf(r.Context()).status = resp.StatusCode
-	after, _ := retryAfter(resp, time.Now())
-	t.client.limit.note(begin, time.Now(), resp.StatusCode, after)
+	if !tallyOf(r.Context()).login { // A server that wants no logins may want other requests.
+		after, _ := retryAfter(resp, time.Now())
+		t.client.limit.note(begin, time.Now(), resp.StatusCode, after)
+	}
 	return resp, nil
 }
 
@@ -117,6 +119,7 @@ func (c *Client) tell(r *http.Request, resp *http.Response, err error, try int, 
 type tally struct {
 	method     string
 	repeatable bool
+	login      bool
 	tries      int
 	// status is that of the last answer; 0 when there was none.
 	status int

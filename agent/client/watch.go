@@ -113,6 +113,9 @@ func (w *watch) follow(ctx context.Context) (pause time.Duration, err error) {
 	defer patience.Stop()
 	resp, err := w.connect(listening)
 	if err != nil {
+		if login, ok := errors.AsType[*LoginError](err); ok && (login.Useless || login.final()) {
+			return 0, login
+		}
 		if hopeless(err) {
 			return 0, w.client.failure(w.q, &tally{}, err)
 		}
@@ -133,12 +136,33 @@ func (w *watch) follow(ctx context.Context) (pause time.Duration, err error) {
 	return 0, w.read(&patientReader{resp.Body, patience, idle})
 }
 
+// connect asks for the stream with the token of the session.
 func (w *watch) connect(ctx context.Context) (*http.Response, error) {
+	var resp *http.Response
+	var err error
+	problem := w.client.session.authorized(ctx, func(token string) int {
+		if resp != nil {
+			_ = resp.Body.Close() // The answer to the token of before.
+		}
+		if resp, err = w.open(ctx, token); err != nil {
+			return 0
+		}
+		return resp.StatusCode
+	})
+	if problem != nil && resp != nil {
+		_, err = w.refused(resp)
+		_ = resp.Body.Close()
+		resp = nil
+	}
+	return resp, w.client.session.judge(problem, err)
+}
+
+func (w *watch) open(ctx context.Context, token string) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, w.q.method, w.client.endpoint.at(w.q.path, w.q.query), http.NoBody)
 	if err != nil {
 		return nil, err
 	}
-	w.client.introduce(r.Header, "text/event-stream")
+	w.client.introduce(r.Header, "text/event-stream", token)
 	if w.lastID != "" {
 		r.Header.Set("Last-Event-ID", w.lastID)
 	}

@@ -69,6 +69,10 @@ func (f Failure) problems() []v1.Error {
 
 // detail is the text below the summary.
 func (f Failure) detail(problems []v1.Error) string {
+	var login *client.LoginError
+	if errors.As(f.Err, &login) {
+		return fmt.Sprintf("Tenant: %s\nCause: %s\n\n%s", f.Tenant, HCL(f.Err.Error()), loginAdvice(login))
+	}
 	var answer *client.Error
 	if !errors.As(f.Err, &answer) {
 		return fmt.Sprintf("Tenant: %s\nCause: %v\n\n%s", f.Tenant, f.Err, adviceWithoutAnswer(f.Err))

@@ -62,6 +62,41 @@ func TestFailure_saysWhatWasAskedAndWhatToDo(t *testing.T) {
 	}
 }
 
+// TestFailure_ofALogin: what to do about a login that fails goes by whose it is and what the
+// server says, and names no object of the request.
+func TestFailure_ofALogin(t *testing.T) {
+	t.Parallel()
+	said := func(status int) *client.Error {
+		return &client.Error{Method: "POST", Path: "/v1/login", Status: status, Errors: []v1.Error{{Message: "the login is wrong"}}}
+	}
+	for name, row := range map[string]struct {
+		err  client.LoginError
+		says string
+	}{
+		"wrong password":        {client.LoginError{Answer: said(401)}, "OSUPGRADE_PASSWORD"},
+		"wrong secret-id":       {client.LoginError{Answer: said(401), Approle: true}, "takes one use"},
+		"secret-id is used up":  {client.LoginError{Answer: said(401), Approle: true, Again: true}, "more uses"},
+		"password was changed":  {client.LoginError{Answer: said(401), Again: true}, "the password was changed"},
+		"too many":              {client.LoginError{Answer: said(429)}, "Wait until the server hears"},
+		"no users":              {client.LoginError{Answer: said(404)}, "needs a token"},
+		"not from here":         {client.LoginError{Answer: said(403), Approle: true}, "not from this address"},
+		"sealed":                {client.LoginError{Answer: said(503)}, "is sealed"},
+		"broken":                {client.LoginError{Answer: said(500)}, "log has the reason"},
+		"wrong form":            {client.LoginError{Answer: said(400)}, "Correct what the server names"},
+		"the token is not good": {client.LoginError{Answer: said(401), Useless: true}, "header Authorization"},
+		"no answer":             {client.LoginError{}, "Check the provider's endpoint"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var diags diag.Diagnostics
+			Failure{Operation: "Unable to test", Tenant: "acme", Err: fmt.Errorf("wrapped: %w", &row.err), NotFound: "gone"}.Add(&diags, Field)
+			if len(diags) != 1 || !strings.Contains(diags[0].Detail(), row.says) || !strings.Contains(diags[0].Detail(), "Tenant: acme\nCause: ") {
+				t.Errorf("got %v, want one error with %q", diags, row.says)
+			}
+		})
+	}
+}
+
 func TestFailure_standsAtItsAttribute(t *testing.T) {
 	t.Parallel()
 	var diags diag.Diagnostics

@@ -1,5 +1,5 @@
 // Package fakeapi is a REST API of design.md 7 for tests: it keeps a tenant's
-// configuration, rollout, calendars, hosts and runs in memory, speaks ETags,
+// configuration, rollout, calendars, hosts and runs, and who may log in, in memory, speaks ETags,
 // preconditions, dry runs and server-sent events, and fails in the ways that a
 // test asks for.
 //
@@ -45,6 +45,7 @@ type Server struct {
 	configs   *object[v1.OSUpgrade]
 	rollouts  *object[v1.Rollout]
 	calendars *object[v1.Calendar]
+	logins    logins
 	known     map[string]bool
 	revision  int
 	nextRun   uint64
@@ -107,6 +108,7 @@ func newServer() *Server {
 		Token:   Token,
 		closed:  make(chan struct{}),
 		tenants: map[string]*tenant{},
+		logins:  newLogins(),
 		nextRun: 41,
 		changed: make(chan struct{}),
 		cut:     make(chan struct{}),
@@ -166,6 +168,9 @@ func (s *Server) handler() http.Handler {
 		_, path, _ := strings.Cut(pattern, " ")
 		m.Handle(pattern, s.guard(s.ours(path != config && path != state, serve)))
 	}
+	m.HandleFunc("POST /v1/login", s.postLogin)
+	m.HandleFunc("POST /v1/approle-login", s.postApproleLogin)
+	m.HandleFunc("POST /v1/state/strongbox/token/refresh", s.postRefresh)
 	return s.record(s.misbehave(m))
 }
 
@@ -175,7 +180,7 @@ func (s *Server) guard(serve http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := r.PathValue("tenant")
 		switch {
-		case r.Header.Get("Authorization") != "Bearer "+Token:
+		case !s.lets(r):
 			refuse(w, http.StatusUnauthorized, v1.Error{Message: "the bearer token is missing, wrong or expired"})
 		case !s.exists(name):
 			refuse(w, http.StatusNotFound, v1.Error{Message: "tenant \"" + name + "\" does not exist", Info: v1.ErrorInfo{Field: "tenant", Value: name}})

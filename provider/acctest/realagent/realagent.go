@@ -34,14 +34,17 @@ func Start(t testing.TB, hosts int) (acctest.Server, string) {
 // Site is a running site without hosts, whose token is for all of its tenants.
 type Site struct {
 	acctest.Server
+	// Logins are the users and approles.
+	Logins *principal.Logins
 	tokens *principal.Tokens
 }
 
 // StartSite starts a site for one test. The server's tenant is the first one.
 func StartSite(t testing.TB, tenants ...string) Site {
 	t.Helper()
+	dir := t.TempDir()
 	s, err := site.Open(t.Context(), site.Options{
-		Name: "test", Zone: time.UTC, Dir: t.TempDir(), Tenants: tenants, API: site.Endpoint{Listen: "127.0.0.1:0"},
+		Name: "test", Zone: time.UTC, Dir: dir, Tenants: tenants, API: site.Endpoint{Listen: "127.0.0.1:0"},
 		Holder: "a test of the provider", Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -52,7 +55,11 @@ func StartSite(t testing.TB, tenants ...string) Site {
 			t.Error(err)
 		}
 	})
-	running := Site{acctest.Server{Endpoint: "http://" + s.Address(), Tenant: tenants[0]}, s.Tokens()}
+	logins, err := site.OpenLogins(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	running := Site{acctest.Server{Endpoint: "http://" + s.Address(), Tenant: tenants[0]}, logins, s.Tokens()}
 	running.Token = running.TokenOf(t, access.AnyTenant, access.Admin)
 	return running
 }
@@ -65,4 +72,18 @@ func (s Site) TokenOf(t testing.TB, tenant string, role access.Role) string {
 		t.Fatal(err)
 	}
 	return token
+}
+
+// Secret makes an approle of a tenant with a secret-id that is good for so many logins; 0 is
+// for any number.
+func (s Site) Secret(t testing.TB, tenant, name string, uses int, roles ...access.Role) (roleID, secretID string) {
+	t.Helper()
+	role, err := s.Logins.Approles.Put(tenant, name, roles, time.Now())
+	if err == nil {
+		secretID, err = s.Logins.Approles.AddSecret(role, uses, time.Hour, time.Now())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return role.RoleID, secretID
 }
