@@ -114,9 +114,11 @@ func TestExamples_provider(t *testing.T) {
 	w := acctest.NewWorkspace(t)
 	w.Write(t, "main.tf", strings.ReplaceAll(example(t, "provider/provider.tf"), `"osupgrade/osupgrade"`, `"`+acctest.Source+`"`))
 	w.Run(t, 0, "validate")
-	w = acctest.NewWorkspace(t)
-	w.Write(t, "main.tf", acctest.Requirement+example(t, "provider/provider-token.tf"))
-	w.Run(t, 0, "validate")
+	for _, name := range []string{"provider-token.tf", "provider-login.tf"} {
+		w = acctest.NewWorkspace(t)
+		w.Write(t, "main.tf", acctest.Requirement+example(t, "provider/"+name))
+		w.Run(t, 0, "validate")
+	}
 }
 
 // TestExamples_order: wherever the documents declare windows beside a freeze or a rollout,
