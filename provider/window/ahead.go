@@ -111,7 +111,7 @@ func opens(plan window.Schedule, now time.Time) bool {
 // WarnOfCalendar warns about the next event of a calendar, with the tenant's
 // freezes. For a freeze it warns about the next window of the tenant. It makes at most
 // one request, and for a creation only if an event of an allow calendar is under way; two
-// if the change lifts a freeze that is in force now.
+// if the change lifts a freeze that is in force now, or opens a window now.
 func WarnOfCalendar(ctx context.Context, change tenantobject.Change[v1.Calendar], diags *diag.Diagnostics) {
 	where, at, want := path.Root("events"), change.At, change.Want
 	if want.ICS != nil {
@@ -158,7 +158,27 @@ func WarnOfCalendar(ctx context.Context, change tenantobject.Change[v1.Calendar]
 		return
 	}
 	if opens(plan, w.now) && !openBefore {
-		w.atOnce(plan)
+		w.joins(ctx, change, others)
+	}
+}
+
+// joins warns that a run starts at once by an event of a calendar, and names the end of the
+// window that the event is a part of: other windows and events may overlap it. If one of them
+// is open already, no run starts by the event. It makes one request.
+func (w warnings) joins(ctx context.Context, change tenantobject.Change[v1.Calendar], others map[string]v1.Calendar) {
+	var config v1.OSUpgrade
+	if change.API != nil {
+		// Without an answer the warning is of the calendars alone.
+		if known, _, err := change.API.Config(ctx, change.At.Tenant); err == nil {
+			config = known
+		}
+	}
+	if was, err := v1.ScheduleOf(config, others, time.UTC); err == nil && opens(was, w.now) {
+		return
+	}
+	others[change.At.Name] = change.Want
+	if whole, err := v1.ScheduleOf(config, others, time.UTC); err == nil {
+		w.atOnce(whole)
 	}
 }
 
