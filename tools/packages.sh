@@ -23,4 +23,7 @@ for arch; do
 done
 tools/package-files.sh "$files" "${AGENT:-$out/bin/$(go env GOARCH)/osupgrade-agent}"
 rm -f "$out"/*.deb "$out"/*.rpm
+# The time in the packages, so that the same commit gives the same packages: what
+# goreleaser has as CommitDate.
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 (cd tools/packages && go run . -root ../.. -version "$version" -out "$out" "$@")

@@ -60,16 +60,18 @@ type pack struct {
 	Formats     []string       `yaml:"formats"`
 	Bindir      string         `yaml:"bindir"`
 	Umask       int64          `yaml:"umask"`
-	MTime       string         `yaml:"mtime"`
 	Recommends  []string       `yaml:"recommends"`
 	Scripts     nfpm.Scripts   `yaml:"scripts"`
 	Contents    files.Contents `yaml:"contents"`
 	// IDs are the builds whose programs it has.
 	IDs []string `yaml:"ids"`
-	// What only goreleaser needs.
-	ID        string `yaml:"id"`
-	FileName  string `yaml:"file_name_template"`
-	Signature any    `yaml:"rpm"`
+	RPM struct {
+		BuildHost string `yaml:"buildhost"`
+	} `yaml:"rpm"`
+	// What only goreleaser needs. The library takes the time from SOURCE_DATE_EPOCH.
+	ID       string `yaml:"id"`
+	FileName string `yaml:"file_name_template"`
+	MTime    string `yaml:"mtime"`
 }
 
 func main() {
@@ -138,7 +140,7 @@ func build(p pack, programs []string, format, arch, version, out string) error {
 	info := nfpm.WithDefaults(&nfpm.Info{
 		Name: p.PackageName, Arch: arch, Platform: "linux", Version: version, Section: p.Section, Maintainer: p.Maintainer,
 		Description: p.Description, Vendor: p.Vendor, Homepage: p.Homepage, License: p.License,
-		Overridables: nfpm.Overridables{Umask: os.FileMode(p.Umask), Scripts: p.Scripts, Contents: contents, Recommends: p.Recommends}, //nolint:gosec // a mode
+		Overridables: nfpm.Overridables{Umask: os.FileMode(p.Umask), Scripts: p.Scripts, Contents: contents, Recommends: p.Recommends, RPM: nfpm.RPM{BuildHost: p.RPM.BuildHost}}, //nolint:gosec // a mode
 	})
 	if err := nfpm.PrepareForPackager(info, format); err != nil {
 		return err
