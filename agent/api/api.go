@@ -26,9 +26,10 @@ import (
 // are those of package run.
 type Controller interface {
 	State(ctx context.Context) (v1.State, error)
-	Hosts(ctx context.Context) ([]v1.Host, error)
+	// Hosts returns those of the hosts that the filter chooses, by name.
+	Hosts(ctx context.Context, filter v1.HostFilter) ([]v1.Host, error)
 	// HostsWithInventories is Hosts with what the machine of each consists of.
-	HostsWithInventories(ctx context.Context) ([]v1.Host, error)
+	HostsWithInventories(ctx context.Context, filter v1.HostFilter) ([]v1.Host, error)
 	Host(ctx context.Context, name string) (v1.Host, error)
 	Output(ctx context.Context, run uint64, host string) ([]v1.StepOutput, error)
 	Plan(ctx context.Context, run uint64, host string) (v1.HostPlan, error)

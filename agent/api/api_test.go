@@ -362,7 +362,7 @@ func TestStateObject(t *testing.T) {
 		t.Errorf("the run ended as %+v", run)
 	}
 	c.want(c.call("GET", statePath+"?fields=status,last-upgrade-info/[result,hosts/hostname]", ""), 200,
-		`{"last-upgrade-info":{"hosts":[{"hostname":"h01"},{"hostname":"h02"}],"result":"completed"},"status":"idle"}`)
+		`{"status":"idle","last-upgrade-info":{"result":"completed","hosts":[{"hostname":"h01"},{"hostname":"h02"}]}}`)
 	c.want(c.call("GET", statePath+"?content=config", ""), 200, `{"worker-applications":[{"name":"os-upgrade-simulated"}]}`)
 	if a := c.call("GET", statePath+"?content=nonconfig&site=dev", ""); strings.Contains(a.body, "worker-applications") {
 		t.Errorf("nonconfig has configuration in it: %s", a.body)
@@ -450,4 +450,52 @@ func TestDeleteDuringRun(t *testing.T) {
 	c.want(c.call("GET", statePath, ""), 200, `"status":"preparing"`)
 	c.want(c.call("DELETE", configPath+"?force=true", ""), 204, "")
 	c.want(c.call("GET", fmt.Sprintf("%s/runs/%d", statePath, run.ID), ""), 200, `"waiting-for":{"what":"host","detail":"h01 to answer prepare"`)
+}
+
+// TestHostsInParts follows the header Link through the list of the hosts.
+func TestHostsInParts(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t, 5)
+	hosts := statePath + "/hosts"
+	c.want(c.call("GET", hosts+"?count=true", ""), 200, "5")
+	for _, query := range []string{"limit=2", "limit=2&keys=true", "limit=2&fields=hostname", "limit=2&inventory=true"} {
+		path, parts, all := hosts+"?"+query, 0, ""
+		for path != "" {
+			a := c.want(c.call("GET", path, ""), 200, "")
+			parts++
+			all += a.body
+			link := a.header.Get("Link")
+			if path, _ = strings.CutSuffix(link, `>; rel="next"`); path != "" {
+				path = path[1:]
+			}
+			if parts > 3 {
+				t.Fatalf("%s: after %d parts there is %s", query, parts, link)
+			}
+		}
+		if parts != 3 {
+			t.Errorf("%s has %d parts", query, parts)
+		}
+		for _, name := range []string{"h01", "h02", "h03", "h04", "h05"} {
+			if strings.Count(all, `"`+name+`"`) != 1 {
+				t.Errorf("%s is not once in %s", name, all)
+			}
+		}
+	}
+	if a := c.want(c.call("GET", hosts+"?limit=5&keys=true", ""), 200, `["h01","h02","h03","h04","h05"]`); a.header.Get("Link") != "" {
+		t.Errorf("behind the last part there is %s", a.header.Get("Link"))
+	}
+	c.want(c.call("GET", hosts+"?after=h03&keys=true", ""), 200, `["h04","h05"]`)
+	c.want(c.call("GET", hosts+"?after=h03x&limit=1&keys=true", ""), 200, `["h04"]`)
+	c.want(c.call("GET", hosts+"?after=zzz", ""), 200, `[]`)
+	for query, part := range map[string]string{
+		"limit=0":              `limit: \"0\" is not a number of hosts; use 1 to 1000`,
+		"limit=1001":           `limit: 1001 is out of range; use 1 to 1000`,
+		"limit=x":              `limit: \"x\" is not a number of hosts`,
+		"after=":               `after: it is empty`,
+		"after=%2F":            `after: \"/\" is not the name of a host`,
+		"count=true&limit=2":   `count: it counts all hosts; omit after and limit`,
+		"count=true&after=h01": `count: it counts all hosts; omit after and limit`,
+	} {
+		c.want(c.call("GET", hosts+"?"+query, ""), 400, part)
+	}
 }

@@ -220,12 +220,18 @@ func stateRoutes() []route {
 		"reset comes first when Last-Event-ID is of another log, or too old: what the client was told before has no connection with what follows. " +
 		"A comment comes every 15 seconds. A client that does not read for 10 seconds is disconnected."
 	events.returns = []response{{status: http.StatusOK, about: "Events until the client goes or its token ends. Their names are reset, news, situation, run, changes and versions.", contentType: "text/event-stream"}}
+	hosts := listing(get("/hosts", groupHosts, "List the hosts", (*server).getHosts, []v1.Host{},
+		parameter{name: "after", about: "Hosts behind this name alone: the last one of the part before.", schema: schema{"type": "string"}},
+		parameter{name: "limit", about: "How many hosts at most; all if absent.", schema: schema{"type": "integer", "minimum": 1, "maximum": v1.MaxHosts}},
+		flag("inventory", "Return each host with its inventory: what its machine consists of.")))
+	hosts.about = "Hosts are in the order of their names. With limit they come in parts: the header Link leads to the next part while there is one. " +
+		"A host that comes or goes meanwhile moves no other from one part to the next. With count=true, after and limit are refused: it is the number of all."
+	hosts.returns[0].headers = map[string]string{"Link": "The next part, as rel=\"next\"; absent in the last one."}
 	return []route{
 		get("", groupState, "Read the state", (*server).getState, anyOf{v1.State{}, v1.OSUpgrade{}},
 			oneOf("content", "Return what is configured alone, or all but that.", "config", "nonconfig")),
 		events,
-		listing(get("/hosts", groupHosts, "List the hosts", (*server).getHosts, []v1.Host{},
-			flag("inventory", "Return each host with its inventory: what its machine consists of."))),
+		hosts,
 		get("/hosts/{host}", groupHosts, "Read a host with its inventory and its last reports of versions", (*server).getHost, v1.Host{}),
 		get("/hosts/{host}/offer", groupHosts, "Read what an upgrade of a host would change now", (*server).getOffer, v1.HostPlan{}),
 		{

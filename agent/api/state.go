@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 	"sync"
@@ -38,17 +39,51 @@ func (s *server) getState(c *call) error {
 	return s.sendFields(c, state)
 }
 
-// getHosts lists the known hosts (AV-40), on request each with its inventory.
+// getHosts lists the known hosts (AV-40), on request each with its inventory, and in parts:
+// the header Link leads to the next part if there is one (RFC 8288).
 func (s *server) getHosts(c *call) error {
+	filter, err := readHostFilter(c)
+	if err != nil {
+		return err
+	}
 	list := c.controller.Hosts
 	if c.has("inventory") {
 		list = c.controller.HostsWithInventories
 	}
-	hosts, err := list(c.Context())
+	ask := filter
+	if filter.Limit > 0 {
+		ask.Limit++ // The one behind the last tells that there are more.
+	}
+	hosts, err := list(c.Context(), ask)
 	if err != nil {
 		return err
 	}
+	if filter.Limit > 0 && len(hosts) > filter.Limit {
+		hosts = hosts[:filter.Limit]
+		next := maps.Clone(c.query)
+		next.Set("after", hosts[filter.Limit-1].Hostname)
+		c.w.Header().Set("Link", "<"+c.URL.EscapedPath()+"?"+next.Encode()+`>; rel="next"`)
+	}
 	return sendList(s, c, hosts, func(h v1.Host) string { return h.Hostname })
+}
+
+// readHostFilter parses the filter in the query. An empty parameter is an error.
+func readHostFilter(c *call) (filter v1.HostFilter, err error) {
+	if filter.After = c.query.Get("after"); c.has("after") && filter.After == "" {
+		return filter, badRequest("after", "", "it is empty; give the name of a host or omit it")
+	}
+	if c.has("limit") {
+		if filter.Limit, err = strconv.Atoi(c.query.Get("limit")); err != nil || filter.Limit < 1 {
+			return filter, badRequest("limit", c.query.Get("limit"), "is not a number of hosts; use 1 to "+strconv.Itoa(v1.MaxHosts))
+		}
+	}
+	if c.has("count") && filter != (v1.HostFilter{}) {
+		return filter, badRequest("count", "", "it counts all hosts; omit after and limit")
+	}
+	if wrong := filter.Validate(); len(wrong) > 0 {
+		return filter, wrong
+	}
+	return filter, nil
 }
 
 // getHost shows one host with its last reports of versions.

@@ -16,7 +16,7 @@ import (
 // many is a controller with many hosts.
 type many struct{ memory }
 
-func (*many) Hosts(context.Context) ([]v1.Host, error) {
+func (*many) Hosts(context.Context, v1.HostFilter) ([]v1.Host, error) {
 	hosts := make([]v1.Host, 100)
 	for i := range hosts {
 		hosts[i] = v1.Host{Hostname: "h", Application: "a"}

@@ -73,15 +73,19 @@ func (b broken) Ask(context.Context, string, run.Ask, v1.Ask) (v1.Run, error) {
 	return v1.Run{}, b.err
 }
 
-func (b broken) State(context.Context) (v1.State, error)                 { return v1.State{}, b.err }
-func (b broken) Hosts(context.Context) ([]v1.Host, error)                { return nil, b.err }
-func (b broken) HostsWithInventories(context.Context) ([]v1.Host, error) { return nil, b.err }
-func (b broken) Runs(context.Context, v1.RunFilter) ([]v1.Run, error)    { return nil, b.err }
-func (b broken) Find(context.Context, uint64) (v1.Run, error)            { return v1.Run{}, b.err }
-func (b broken) Current(context.Context) (uint64, error)                 { return 0, b.err }
-func (b broken) Ready(context.Context) error                             { return b.err }
-func (b broken) Seen(context.Context, uint64) error                      { return b.err }
-func (b broken) Forget(context.Context, string, run.Deletion) error      { return b.err }
+func (b broken) State(context.Context) (v1.State, error) { return v1.State{}, b.err }
+
+func (b broken) Hosts(context.Context, v1.HostFilter) ([]v1.Host, error) { return nil, b.err }
+
+func (b broken) HostsWithInventories(context.Context, v1.HostFilter) ([]v1.Host, error) {
+	return nil, b.err
+}
+func (b broken) Runs(context.Context, v1.RunFilter) ([]v1.Run, error) { return nil, b.err }
+func (b broken) Find(context.Context, uint64) (v1.Run, error)         { return v1.Run{}, b.err }
+func (b broken) Current(context.Context) (uint64, error)              { return 0, b.err }
+func (b broken) Ready(context.Context) error                          { return b.err }
+func (b broken) Seen(context.Context, uint64) error                   { return b.err }
+func (b broken) Forget(context.Context, string, run.Deletion) error   { return b.err }
 
 func (b broken) Host(context.Context, string) (v1.Host, error) { return v1.Host{}, b.err }
 

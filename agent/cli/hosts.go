@@ -25,6 +25,8 @@ type hostsCommand struct {
 	hostFlags
 	Host  string `arg:"" optional:"" help:"Name of one host, to show all that is known of it."`
 	Offer bool   `help:"With a HOST: show each package that an upgrade would change if it began now."`
+	Limit int    `help:"Show a part: at most so many hosts, by name, and each of them. All if absent." placeholder:"N"`
+	After string `help:"Show hosts behind this name alone: the last one of the part before." placeholder:"HOST"`
 }
 
 // Run implements the command.
@@ -60,7 +62,7 @@ func (c *hostsCommand) Run(ctx context.Context, out io.Writer) error {
 		showHost(to, at, host, summary)
 		return to.err
 	}
-	hosts, err := api.Hosts(ctx, c.Tenant, "")
+	hosts, err := api.HostsPart(ctx, c.Tenant, c.part())
 	if err != nil {
 		return err
 	}
@@ -72,7 +74,9 @@ func (c *hostsCommand) Run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	to, at := newTerminal(out), c.format(state.SiteTimezone)
-	c.list(to, at, hosts)
+	if c.list(to, at, hosts); c.Limit > 0 && len(hosts) >= c.Limit {
+		to.linef("There may be more: --limit %d --after %s shows the next part.", c.Limit, hosts[len(hosts)-1].Hostname)
+	}
 	showWarnings(to, at, state)
 	return to.err
 }
@@ -82,8 +86,17 @@ func (c *hostsCommand) Validate() error {
 	if c.Offer && c.Host == "" {
 		return errors.New("--offer: name the HOST whose offer is shown; start --dry-run shows a line for each host")
 	}
+	if c.Host != "" && c.part() != (v1.HostFilter{}) {
+		return errors.New("--limit and --after show a part of the list: leave them out, or the HOST")
+	}
+	if wrong := c.part().Validate(); len(wrong) > 0 {
+		return wrong
+	}
 	return c.operator.Validate()
 }
+
+// part is what of the list is shown.
+func (c *hostsCommand) part() v1.HostFilter { return v1.HostFilter{After: c.After, Limit: c.Limit} }
 
 // offer shows what an upgrade of a host would change if it began now.
 func (c *hostsCommand) offer(ctx context.Context, out io.Writer, api *client.Client) error {
@@ -112,7 +125,7 @@ func (c *hostsCommand) list(to *terminal, at timeFormat, hosts []v1.Host) {
 		}
 		if needsLook(h) {
 			sick++
-		} else if c.Unhealthy || !c.All && len(hosts) > manyHosts {
+		} else if c.Unhealthy || !c.All && c.Limit == 0 && len(hosts) > manyHosts {
 			continue
 		}
 		shown = append(shown, h)

@@ -126,3 +126,32 @@ func TestOneHost(t *testing.T) {
 		t.Errorf("of a host that is not known it prints, with code %d,\n%s", code, stderr)
 	}
 }
+
+// TestHostsInParts checks what is shown of a part of the hosts, and what is said to who asks
+// for one that is none.
+func TestHostsInParts(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	s.SetHosts("acme", v1.Host{Hostname: "h01", Application: "app"}, v1.Host{Hostname: "h02", Application: "app"}, v1.Host{Hostname: "h03", Application: "app"})
+	for arguments, want := range map[string]string{
+		"--limit 2":             "h01   app          no      -\nh02   app          no      -\nThere may be more: --limit 2 --after h02 shows the next part.\n",
+		"--limit 2 --after h02": "HOST  APPLICATION  ONLINE  LAST RUN\nh03   app          no      -\n",
+		"--after h03":           "No host to show.\n",
+	} {
+		code, stdout, stderr := call(t, as(t, s.URL, s.Token, "acme", append([]string{"hosts"}, strings.Fields(arguments)...)...)...)
+		if code != exitOK || !strings.HasSuffix(stdout, want) {
+			t.Errorf("hosts %s: exit code %d:\n%s%s; want at the end\n%s", arguments, code, stdout, stderr, want)
+		}
+	}
+	for arguments, part := range map[string]string{
+		"h01 --limit 1":  "--limit and --after show a part of the list: leave them out, or the HOST",
+		"h01 --after h0": "--limit and --after show a part of the list: leave them out, or the HOST",
+		"--limit 1001":   "limit: 1001 is out of range; use 1 to 1000",
+		"--after /":      `after: "/" is not the name of a host`,
+	} {
+		code, _, stderr := call(t, as(t, "http://127.0.0.1:1", "osu_x", "acme", append([]string{"hosts"}, strings.Fields(arguments)...)...)...)
+		if code != exitUsage || !strings.Contains(stderr, part) {
+			t.Errorf("hosts %s: exit code %d:\n%s", arguments, code, stderr)
+		}
+	}
+}

@@ -31,6 +31,19 @@ func (c *Client) Hosts(ctx context.Context, tenant, site string) ([]v1.Host, err
 	return c.hosts(ctx, tenant, atSite(site))
 }
 
+// HostsPart gets those of the tenant's hosts that a filter chooses, by name. Only our own
+// agent knows parts; another server returns all hosts.
+func (c *Client) HostsPart(ctx context.Context, tenant string, filter v1.HostFilter) ([]v1.Host, error) {
+	query := url.Values{}
+	if filter.After != "" {
+		query.Set("after", filter.After)
+	}
+	if filter.Limit != 0 {
+		query.Set("limit", strconv.Itoa(filter.Limit))
+	}
+	return c.hosts(ctx, tenant, query)
+}
+
 // HostsWithInventories is Hosts with what the machine of each host consists of, which only
 // our own agent knows.
 func (c *Client) HostsWithInventories(ctx context.Context, tenant, site string) ([]v1.Host, error) {

@@ -2,6 +2,7 @@ package client
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -37,6 +38,33 @@ func TestHosts(t *testing.T) {
 	}
 	wantEqual(t, "hosts", spelled(got), spelled(want))
 	wantEqual(t, "a site is asked for", api.Requests()[0].Query.Has("site"), false)
+}
+
+// TestHostsPart checks that a part of the hosts is asked for, and nothing that is left open.
+func TestHostsPart(t *testing.T) {
+	t.Parallel()
+	api := fakeapi.New(t)
+	api.SetHosts("acme", v1.Host{Hostname: "h01"}, v1.Host{Hostname: "h02"}, v1.Host{Hostname: "h03"})
+	c := connect(t, api)
+	for filter, want := range map[v1.HostFilter]string{
+		{}:                       "h01 h02 h03",
+		{Limit: 2}:               "h01 h02",
+		{After: "h01"}:           "h02 h03",
+		{After: "h01", Limit: 1}: "h02",
+		{After: "h03", Limit: 1}: "",
+	} {
+		got, err := c.HostsPart(t.Context(), "acme", filter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, h := range got {
+			names = append(names, h.Hostname)
+		}
+		wantEqual(t, fmt.Sprintf("hosts of %+v", filter), strings.Join(names, " "), want)
+	}
+	_, err := c.HostsPart(t.Context(), "acme", v1.HostFilter{Limit: -1})
+	wantError(t, err, "400")
 }
 
 // TestHost checks that one host is got by its name, and that a name that is none is

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
 // says has h01 tell in a heartbeat whether it is busy.
@@ -38,7 +39,7 @@ func TestBusyHostIsPassedOver(t *testing.T) {
 		if w, want := m.waiting(t, c, r.ID), "h01 (busy: "+said.String()+") to be idle"; w.What != "idle" || w.Detail != want {
 			t.Errorf("the run waits for %+v", w)
 		}
-		hosts, err := c.Hosts(t.Context())
+		hosts, err := c.Hosts(t.Context(), v1.HostFilter{})
 		if err != nil || hosts[0].Busy == nil || hosts[0].Busy.Reason != "backup" || hosts[1].Busy != nil {
 			t.Errorf("the hosts are %+v, %v", hosts, err)
 		}

@@ -25,7 +25,7 @@ func TestWhoHasLeft(t *testing.T) {
 			if r, err := c.Runs(ctx, v1.RunFilter{}); err != nil && r != nil {
 				t.Errorf("answered %+v beside %v", r, err)
 			}
-			if h, err := c.Hosts(ctx); err != nil && h != nil {
+			if h, err := c.Hosts(ctx, v1.HostFilter{}); err != nil && h != nil {
 				t.Errorf("answered %+v beside %v", h, err)
 			}
 			if _, stop, err := c.Watch(ctx); err == nil {

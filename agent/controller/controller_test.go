@@ -159,7 +159,7 @@ func (r *rig) online(c *controller.Controller, want int) {
 	}
 	defer stop()
 	for {
-		hosts, err := c.Hosts(r.t.Context())
+		hosts, err := c.Hosts(r.t.Context(), v1.HostFilter{})
 		if err != nil {
 			r.t.Fatal(err)
 		}

@@ -113,7 +113,7 @@ func TestSilentHostIsDeleted(t *testing.T) {
 			t.Errorf("the store still has %+v", h)
 		}
 		ends(t, m, c, r, "partial", "skipped")
-		if hosts, err := c.Hosts(t.Context()); err != nil || len(hosts) != 2 {
+		if hosts, err := c.Hosts(t.Context(), v1.HostFilter{}); err != nil || len(hosts) != 2 {
 			t.Errorf("the hosts are %+v, %v", hosts, err)
 		}
 		m.beat("h03")

@@ -22,6 +22,8 @@ type hosts struct {
 	tenant string
 	logger *slog.Logger
 	known  map[string]*host
+	// order are those by name; nil when they have changed.
+	order []*host
 	// deleted are the hosts that were deleted and not heard of since, and who has
 	// deleted them, and why. A host that is merely not known may be at work: it was not
 	// written yet when the controller before this one died.
@@ -103,7 +105,7 @@ func (h *hosts) heard(name string, a message.Alive, at time.Time) (described, ch
 	known := h.known[name]
 	if described = known == nil; described {
 		known = &host{Host: store.Host{Tenant: h.tenant, Name: name}}
-		h.known[name] = known
+		h.known[name], h.order = known, nil
 		delete(h.deleted, name)
 		h.joined = at
 	}
@@ -173,6 +175,7 @@ func (h *hosts) isOnline(name string, now time.Time) bool {
 // delete drops a host that was deleted from the store.
 func (h *hosts) delete(name string, d run.Deletion) {
 	delete(h.known, name)
+	h.order = nil
 	delete(h.versions, name)
 	h.deleted[name] = d
 	h.present.forget(name)
@@ -216,7 +219,10 @@ func (h *hosts) anyUnheard(current *run.State) bool {
 
 // sorted returns all known hosts by name.
 func (h *hosts) sorted() []*host {
-	return slices.SortedFunc(maps.Values(h.known), func(a, b *host) int { return strings.Compare(a.Name, b.Name) })
+	if h.order == nil {
+		h.order = slices.SortedFunc(maps.Values(h.known), func(a, b *host) int { return strings.Compare(a.Name, b.Name) })
+	}
+	return h.order
 }
 
 // listed returns the hosts whose application is one of a list (AV-14), for a run
@@ -322,13 +328,23 @@ func (h *hosts) reportsSince(number uint64) (events []v1.VersionsEvent, upTo uin
 	return events, h.versionsRead
 }
 
-// view shows all known hosts by name. newest is the run that people see as the
-// newest; nil is none.
-func (h *hosts) view(now time.Time, newest *run.State) []v1.Host {
+// view shows those of the known hosts that a filter chooses, by name. newest is the run that people see as the newest; nil is none.
+func (h *hosts) view(now time.Time, newest *run.State, filter v1.HostFilter) []v1.Host {
 	h.expire(now)
-	all := make([]v1.Host, 0, len(h.known))
-	for _, host := range h.sorted() {
-		all = append(all, h.viewOf(host, newest))
+	chosen := h.sorted()
+	if filter.After != "" {
+		first, found := slices.BinarySearchFunc(chosen, filter.After, func(h *host, after string) int { return strings.Compare(h.Name, after) })
+		if found {
+			first++
+		}
+		chosen = chosen[first:]
+	}
+	if filter.Limit > 0 {
+		chosen = chosen[:min(len(chosen), filter.Limit)]
+	}
+	all := make([]v1.Host, len(chosen))
+	for i, host := range chosen {
+		all[i] = h.viewOf(host, newest)
 	}
 	return all
 }

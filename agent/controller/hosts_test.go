@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,7 +69,7 @@ func TestVersionsOfHosts(t *testing.T) {
 		m.versions["h=zz"] = []byte(`{}`)
 		m.versions["h02"] = []byte(`[]`)
 		c, _ := m.control(t)
-		hosts, err := c.Hosts(t.Context())
+		hosts, err := c.Hosts(t.Context(), v1.HostFilter{})
 		if err != nil || len(hosts) != 1 || hosts[0].Versions["kernel"] != "6.1" || hosts[0].VersionsAt == nil {
 			t.Errorf("the hosts are %+v, %v", hosts, err)
 		}
@@ -150,7 +151,7 @@ func TestUpgradedIsNotOutdated(t *testing.T) {
 		s.heard(member.Name, message.Alive{Application: "app"}, now)
 		s.hosts.known[member.Name].OutdatedSince = now.Add(-time.Hour)
 	}
-	for _, h := range s.hosts.view(now, r) {
+	for _, h := range s.hosts.view(now, r, v1.HostFilter{}) {
 		if upgraded := h.LastRun.Status == "upgraded"; upgraded != (h.OutdatedSince == nil) || upgraded != (h.Hostname == "h01") {
 			t.Errorf("%s is %s and outdated since %v", h.Hostname, h.LastRun.Status, h.OutdatedSince)
 		}
@@ -259,6 +260,61 @@ func BenchmarkHeartbeat(b *testing.B) {
 				})
 				s.hear(queue.Take())
 				s.refresh(b.Context(), timer)
+			}
+		})
+	}
+}
+
+// TestHostsInParts checks that the hosts come in parts of their order, each that stays exactly
+// once, also when others come and go between two parts.
+func TestHostsInParts(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for name, between := range map[string]func(h *hosts){
+		"nothing happens":     func(*hosts) {},
+		"a host comes before": func(h *hosts) { h.heard("h000", message.Alive{Application: "app"}, now) },
+		"a host comes behind": func(h *hosts) { h.heard("h99", message.Alive{Application: "app"}, now) },
+		"a host goes":         func(h *hosts) { h.delete("h02", run.Deletion{}) },
+		"the last host of the part goes": func(h *hosts) {
+			h.delete("h03", run.Deletion{})
+			h.delete("h06", run.Deletion{})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := stateOf(newMemory().options(t))
+			for n := range 10 {
+				s.hosts.heard(fmt.Sprintf("h%02d", n), message.Alive{Application: "app"}, now)
+			}
+			seen, after := map[string]int{}, ""
+			for parts := 1; ; parts++ {
+				part := s.hosts.view(now, nil, v1.HostFilter{After: after, Limit: 4})
+				for _, h := range part {
+					if h.Hostname <= after {
+						t.Errorf("%s is behind %s", h.Hostname, after)
+					}
+					after = h.Hostname
+					seen[after]++
+				}
+				if len(part) < 4 {
+					break
+				}
+				between(&s.hosts)
+				if parts > 10 {
+					t.Fatal("it never ends")
+				}
+			}
+			for _, host := range []string{"h00", "h01", "h04", "h05", "h07", "h08", "h09"} {
+				if seen[host] != 1 {
+					t.Errorf("%s is in %d parts", host, seen[host])
+				}
+			}
+			whole := s.hosts.view(now, nil, v1.HostFilter{})
+			if len(whole) != len(s.hosts.known) || !slices.IsSortedFunc(whole, func(a, b v1.Host) int { return strings.Compare(a.Hostname, b.Hostname) }) {
+				t.Errorf("the whole is %v of %d hosts", whole, len(s.hosts.known))
+			}
+			if behind := s.hosts.view(now, nil, v1.HostFilter{After: "zzz"}); behind == nil || len(behind) != 0 {
+				t.Errorf("behind the last there are %v", behind)
 			}
 		})
 	}

@@ -97,7 +97,7 @@ func (n *session) load(ctx context.Context) (*state, error) {
 		return nil, err
 	}
 	for _, h := range kept {
-		s.hosts.known[h.Name] = &host{Host: h}
+		s.hosts.known[h.Name], s.hosts.order = &host{Host: h}, nil
 	}
 	if s.log.last, err = n.o.Log.Last(ctx); err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ func TestPassive(t *testing.T) {
 		if err := c.Ready(t.Context()); err != nil {
 			t.Errorf("a passive controller is not ready: %v", err)
 		}
-		if hosts, err := c.Hosts(t.Context()); err != nil || len(hosts) != 2 || !hosts[1].Online {
+		if hosts, err := c.Hosts(t.Context(), v1.HostFilter{}); err != nil || len(hosts) != 2 || !hosts[1].Online {
 			t.Errorf("it shows the hosts %+v, %v", hosts, err)
 		}
 		_, started := c.Start(t.Context(), "ann", start)
@@ -238,7 +238,7 @@ func TestFollowsAnew(t *testing.T) {
 		if n, err := ask(t.Context(), c, func(s *state) int { return len(s.intent.schedule.Freezes) }); err != nil || n != 0 {
 			t.Errorf("a calendar that is gone still has %d freezes, %v", n, err)
 		}
-		hosts, err := c.Hosts(t.Context())
+		hosts, err := c.Hosts(t.Context(), v1.HostFilter{})
 		if err != nil || len(hosts) != 2 || hosts[0].Versions["kernel"] != "6.2" || len(hosts[1].Versions) != 0 || !hosts[1].Online {
 			t.Errorf("the hosts are %+v, %v", hosts, err)
 		}

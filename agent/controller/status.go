@@ -169,12 +169,12 @@ func (c *Controller) Windows(ctx context.Context, from, to time.Time, count int)
 
 // Hosts returns the hosts that are known, by name. A host reports its versions
 // before it answers, so whoever has seen its answer finds what it came to.
-func (c *Controller) Hosts(ctx context.Context) ([]v1.Host, error) {
+func (c *Controller) Hosts(ctx context.Context, filter v1.HostFilter) ([]v1.Host, error) {
 	if err := c.versionsRead(ctx); err != nil {
 		return nil, err
 	}
 	return ask(ctx, c, func(s *state) []v1.Host {
-		hosts, warned := s.hosts.view(s.Now(), s.visible()), map[string][]v1.Warning{}
+		hosts, warned := s.hosts.view(s.Now(), s.visible(), filter), map[string][]v1.Warning{}
 		for _, w := range s.warnings.list("", s.Now()) {
 			warned[w.Host] = append(warned[w.Host], w)
 		}
@@ -186,8 +186,8 @@ func (c *Controller) Hosts(ctx context.Context) ([]v1.Host, error) {
 }
 
 // HostsWithInventories is Hosts with what the machine of each host consists of.
-func (c *Controller) HostsWithInventories(ctx context.Context) ([]v1.Host, error) {
-	hosts, err := c.Hosts(ctx)
+func (c *Controller) HostsWithInventories(ctx context.Context, filter v1.HostFilter) ([]v1.Host, error) {
+	hosts, err := c.Hosts(ctx, filter)
 	if err != nil {
 		return nil, err
 	}

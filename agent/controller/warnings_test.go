@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
@@ -33,7 +34,7 @@ func TestWarnings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			all, err := c.Hosts(t.Context())
+			all, err := c.Hosts(t.Context(), v1.HostFilter{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -19,6 +19,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
 // Defaults of a site with simulated hosts.
@@ -139,7 +140,7 @@ func (d *Dev) gather(ctx context.Context, want int) error {
 	}
 	defer stop()
 	for {
-		hosts, err := controller.Hosts(ctx)
+		hosts, err := controller.Hosts(ctx, v1.HostFilter{})
 		if err != nil {
 			return err
 		}

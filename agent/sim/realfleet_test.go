@@ -191,7 +191,7 @@ func (f *fleet) checkHosts(ctx context.Context, n int) {
 			want = append(want, fmt.Sprintf("%s in run %d", action, id))
 		}
 	}
-	hosts, err := f.site.controller.Hosts(ctx)
+	hosts, err := f.site.controller.Hosts(ctx, v1.HostFilter{})
 	f.must(err)
 	if len(hosts) != realHosts {
 		f.t.Fatalf("%s there are the hosts %+v", now(), hosts)

@@ -109,7 +109,7 @@ func BenchmarkLists(b *testing.B) {
 		a := newAsker(b, s)
 		state := "http://" + s.Address() + "/v1/state/os-upgrade"
 		for name, path := range map[string]string{
-			"hosts": "/hosts", "hosts-by-name": "/hosts?fields=hostname", "hosts-count": "/hosts?count=true", "runs": "/runs", "one-run": "/runs?limit=1&fields=id,result",
+			"hosts": "/hosts", "hosts-by-name": "/hosts?fields=hostname", "hosts-count": "/hosts?count=true", "100-hosts": "/hosts?limit=100&after=h00500", "runs": "/runs", "one-run": "/runs?limit=1&fields=id,result",
 		} {
 			b.Run(fmt.Sprintf("%d-hosts/%s", hosts, name), func(b *testing.B) {
 				a.b = b

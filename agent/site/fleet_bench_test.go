@@ -191,7 +191,7 @@ func (f *fleet) gather(s *Site) {
 	f.b.Helper()
 	controller := s.Controller(benchTenant)
 	for {
-		hosts, err := controller.Hosts(f.b.Context())
+		hosts, err := controller.Hosts(f.b.Context(), v1.HostFilter{})
 		if err != nil {
 			f.b.Fatal(err)
 		}

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/document"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/inventory"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 )
 
 // Host is a machine that is upgraded, an entry of
@@ -46,6 +48,31 @@ type Host struct {
 	// Reports are the last reports of versions, newest first; only where one host is
 	// asked for.
 	Reports []VersionReport `json:"reports,omitempty"`
+}
+
+// MaxHosts is the largest HostFilter.Limit.
+const MaxHosts = 1000
+
+// HostFilter chooses a part of the hosts, by name; the zero value chooses all. Its members
+// are query parameters of GET .../hosts.
+type HostFilter struct {
+	// After is a name, known or not: hosts up to it are left out. So hosts that come and go
+	// between the parts move no other from one part to the next.
+	After string
+	// Limit is how many there are at most; 0 is all.
+	Limit int
+}
+
+// Validate returns everything that is wrong with the values, and nothing when all is right.
+func (f HostFilter) Validate() Problems {
+	var found Problems
+	if f.After != "" && !names.ValidHost(f.After) {
+		found = append(found, document.Wrong("after", f.After, "is not the name of a host; use the last one of the part before"))
+	}
+	if f.Limit < 0 || f.Limit > MaxHosts {
+		found = append(found, document.OutOfRange("limit", f.Limit, 1, MaxHosts))
+	}
+	return found
 }
 
 // Warning is what is wrong with a host beside its runs, and what to do.

@@ -1,6 +1,7 @@
 package fakeapi
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -47,7 +48,18 @@ func (s *Server) getState(w http.ResponseWriter, r *http.Request) {
 func (s *Server) getHosts(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	answer(w, http.StatusOK, append([]v1.Host{}, s.tenant(r.PathValue("tenant")).hosts...))
+	after, chosen := r.URL.Query().Get("after"), []v1.Host{}
+	limit, err := strconv.Atoi(cmp.Or(r.URL.Query().Get("limit"), "0"))
+	if wrong := (v1.HostFilter{After: after, Limit: limit}).Validate(); err != nil || len(wrong) > 0 {
+		refuse(w, http.StatusBadRequest, v1.Error{Message: "after or limit is wrong"})
+		return
+	}
+	for _, h := range s.tenant(r.PathValue("tenant")).hosts {
+		if h.Hostname > after && (limit == 0 || len(chosen) < limit) {
+			chosen = append(chosen, h)
+		}
+	}
+	answer(w, http.StatusOK, chosen)
 }
 
 func (s *Server) getHost(w http.ResponseWriter, r *http.Request) {
