@@ -47,9 +47,12 @@ func (v *VM) boot(tree Tree) {
 
 const initScript = `#!/bin/busybox sh
 /bin/busybox mount -t devtmpfs d /dev
+/bin/busybox mount -t proc p /proc
+for word in $(/bin/busybox cat /proc/cmdline); do case $word in root=*) disk=${word#root=} ;; esac; done
+/bin/busybox umount /proc
 for m in /m/*; do /bin/busybox insmod $m; done
-n=0; while [ ! -b /dev/vda ] && [ $n -lt 200 ]; do /bin/busybox usleep 50000; n=$((n + 1)); done
-/bin/busybox mount -t ext4 -o rw /dev/vda /root || exec /bin/busybox reboot -f
+n=0; while [ ! -b $disk ] && [ $n -lt 200 ]; do /bin/busybox usleep 50000; n=$((n + 1)); done
+/bin/busybox mount -t ext4 -o rw $disk /root || exec /bin/busybox reboot -f
 /bin/busybox mount --move /dev /root/dev
 exec /bin/busybox switch_root /root /sbin/init
 `

@@ -140,6 +140,9 @@ func lacks(level Level, trees []Tree) string {
 	if reason := lacksTools(vmTools); level > Quick && reason != "" {
 		return reason
 	}
+	if reason := lacksSlots(); level > Hosts && reason != "" {
+		return reason
+	}
 	if len(trees) == 0 {
 		trees = []Tree{Bookworm}
 	}

@@ -41,6 +41,8 @@ type VM struct {
 	off  chan struct{}
 	// before is the processor time of the boots before.
 	before time.Duration
+	// slots is set if the disk has a boot loader and two systems.
+	slots *Slots
 	// control is the connection to the service that runs commands.
 	control *control
 }
@@ -175,9 +177,10 @@ func (v *VM) Start() {
 	}
 	if v.image == "" {
 		v.image = filepath.Join(v.dir, "image")
-		// Neither a loop device nor a mount is needed.
-		if out, err := output(v.t.Context(), "mke2fs", "-q", "-t", "ext4", "-L", "root", "-d", v.Path("/"), v.image, "2G"); err != nil {
-			v.t.Fatalf("cannot make the disk: %v: %s", err, out)
+		if v.slots != nil {
+			v.slots.write(v.image)
+		} else {
+			v.fileSystem(v.image, v.Path("/"), "2G")
 		}
 	}
 	log, err := os.OpenFile(filepath.Join(v.dir, "qemu"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -219,7 +222,7 @@ func (v *VM) Start() {
 func (v *VM) socket() string { return filepath.Join(v.dir, "control") }
 
 // kernelArguments save half of the processor time of a boot under emulation.
-const kernelArguments = "console=ttyS0 root=/dev/vda rw quiet mitigations=off tsc=reliable no_timer_check nokaslr random.trust_cpu=on " +
+const kernelArguments = "console=ttyS0 rw quiet mitigations=off tsc=reliable no_timer_check nokaslr random.trust_cpu=on " +
 	"8250.nr_uarts=2 cryptomgr.notests systemd.show_status=0 net.ifnames=0 panic=1"
 
 func (v *VM) arguments() []string {
@@ -231,14 +234,30 @@ func (v *VM) arguments() []string {
 	for i, address := range v.forwards {
 		network += fmt.Sprintf(",guestfwd=tcp:%s-cmd:/usr/bin/env %s=%s %s", forwarded(i), forwardVariable, address, program)
 	}
-	return []string{
+	kernel := []string{"-kernel", filepath.Join(v.dir, "kernel"), "-initrd", filepath.Join(v.dir, "initrd"), "-append", "root=/dev/vda " + kernelArguments}
+	if v.slots != nil {
+		kernel = nil
+	}
+	return append(kernel,
 		"-accel", accelerator(v.t), "-cpu", "Nehalem", "-M", "pc,usb=off", "-smp", "1", "-m", "384",
 		"-nodefaults", "-no-user-config", "-vga", "none", "-display", "none",
-		"-chardev", "file,id=console,append=on,path=" + filepath.Join(v.dir, "console"), "-serial", "chardev:console",
-		"-chardev", "socket,id=control,server=on,wait=off,path=" + v.socket(), "-serial", "chardev:control",
-		"-drive", "if=virtio,format=raw,file=" + v.image,
+		"-chardev", "file,id=console,append=on,path="+filepath.Join(v.dir, "console"), "-serial", "chardev:console",
+		"-chardev", "socket,id=control,server=on,wait=off,path="+v.socket(), "-serial", "chardev:control",
+		"-drive", "if=virtio,format=raw,file="+v.image,
 		"-netdev", network, "-device", "virtio-net-pci,netdev=net,romfile=", "-device", "virtio-rng-pci",
-		"-kernel", filepath.Join(v.dir, "kernel"), "-initrd", filepath.Join(v.dir, "initrd"), "-append", kernelArguments,
+	)
+}
+
+// fileSystem makes an image of ext4 of a folder. Neither a loop device nor a mount is
+// needed.
+func (v *VM) fileSystem(image, folder, size string, options ...string) {
+	v.t.Helper()
+	args := append([]string{"-q", "-t", "ext4", "-L", "root"}, options...)
+	if folder != "" {
+		args = append(args, "-d", folder)
+	}
+	if out, err := output(v.t.Context(), "mke2fs", append(args, image, size)...); err != nil {
+		v.t.Fatalf("cannot make the file system of %s: %v: %s", folder, err, out)
 	}
 }
 

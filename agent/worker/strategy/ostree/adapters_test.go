@@ -316,6 +316,30 @@ func TestAdaptersWait(t *testing.T) {
 	}
 }
 
+// TestUnsigned reads the deployments of a host whose system has no signature though its remote
+// wants one: by leaving signatures out, or it says what to do if ostree cannot.
+func TestUnsigned(t *testing.T) {
+	t.Parallel()
+	for text, skips := range map[string]bool{"": true, "sign its commit with ostree gpg-sign": false} {
+		s, err := New(Options{StateDir: t.TempDir(), run: func(_ context.Context, _ string, args ...string) (string, error) {
+			switch {
+			case !slices.Contains(args, "--skip-signatures"):
+				return "", errors.New("ostree admin status: GPG verification enabled, but no signatures found")
+			case !skips:
+				return "", errors.New("ostree admin status: Unknown option --skip-signatures")
+			}
+			return "* debian " + one + ".1\n    Version: 1.0\n    origin refspec: origin:stable\n", nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Versions(t.Context())
+		if (err == nil) != skips || err != nil && !strings.Contains(err.Error(), text) {
+			t.Errorf("%v, want %q", err, text)
+		}
+	}
+}
+
 // TestOptions checks what New says about wrong options.
 func TestOptions(t *testing.T) {
 	t.Parallel()

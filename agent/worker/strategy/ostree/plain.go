@@ -29,7 +29,7 @@ func (p plain) ostree(ctx context.Context, otherwise message.Class, args ...stri
 }
 
 func (p plain) look(ctx context.Context) (deployments, error) {
-	printed, err := p.ostree(ctx, "", "admin", "status")
+	printed, err := p.status(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -41,6 +41,20 @@ func (p plain) look(ctx context.Context) (deployments, error) {
 		all[i].fresh = p.fresh(all[i])
 	}
 	return all, nil
+}
+
+// status prints the deployments. Where one has no signature and its remote wants signatures,
+// ostree ends with an error instead (ostreedev/ostree#2391), unless it is told to leave
+// signatures out, which older versions cannot do.
+func (p plain) status(ctx context.Context) (string, error) {
+	printed, err := p.ostree(ctx, "", "admin", "status")
+	if err == nil || !strings.Contains(err.Error(), "no signatures found") {
+		return printed, err
+	}
+	if printed, unsigned := p.ostree(ctx, "", "admin", "status", "--skip-signatures"); unsigned == nil || ctx.Err() != nil {
+		return printed, unsigned
+	}
+	return "", fmt.Errorf("a system on this host has no signature, and its remote wants one: sign its commit with ostree gpg-sign, or have ostree upgrade and ostree admin cleanup replace it by hand: %w", err)
 }
 
 // originFile is the file that says what a deployment follows.

@@ -237,14 +237,40 @@ func TestReal(t *testing.T) {
 	}
 }
 
-// refuses checks that a commit without a signature is not fetched.
+// refuses checks that a commit without the signature that the remote wants is not fetched,
+// and one with it is.
 func (a *appliance) refuses() {
 	t, ctx := a.t, a.t.Context()
-	a.Must("ostree config set 'remote \"origin\".gpg-verify' true")
-	if plan, err := a.s.Prepare(ctx, a.job(message.Plan{})); strategy.ClassOf(err) != message.Artifact {
-		t.Errorf("a commit without a signature: %+v, %v of class %q", plan, err, strategy.ClassOf(err))
+	refused := func(what, reason string) {
+		t.Helper()
+		plan, err := a.s.Prepare(ctx, a.job(message.Plan{}))
+		if strategy.ClassOf(err) != message.Artifact || !strings.Contains(err.Error(), reason) {
+			t.Errorf("%s: %+v, %v of class %q", what, plan, err, strategy.ClassOf(err))
+		}
 	}
-	a.Must("ostree config set 'remote \"origin\".gpg-verify' false && mv /mnt/refs /mnt/gone")
+	for _, who := range []string{"vendor", "stranger"} {
+		a.Must("export GNUPGHOME=/var/tmp/" + who + "; mkdir -m 700 $GNUPGHOME && gpg --batch --passphrase '' --quick-gen-key " + who + " && gpg --export >$GNUPGHOME/key")
+	}
+	signed := func(repository, commit, who string) {
+		t.Helper()
+		a.Must("export GNUPGHOME=/var/tmp/" + who + "; ostree --repo=" + repository + " gpg-sign --gpg-homedir=$GNUPGHOME " + commit + " $(gpg --list-keys --with-colons | sed -n '/^fpr/{s/[^0-9A-F]//g;p;q}')")
+	}
+	a.release("2c")
+	a.Must(`ostree config set 'remote "origin".gpg-verify' true && ostree remote gpg-import -k /var/tmp/vendor/key origin`)
+	refused("a host whose own system has no signature", "sign its commit with ostree gpg-sign")
+	for checksum := range strings.FieldsSeq(a.Must("cd /ostree/deploy/appliance/deploy && ls -d *.0 | cut -d. -f1 | sort -u")) {
+		signed("/ostree/repo", checksum, "vendor")
+	}
+	refused("a commit without a signature", "cannot ask for the newest commit")
+	signed("/mnt", "appliance", "stranger")
+	refused("a commit that a stranger has signed", "public key not found")
+	signed("/mnt", "appliance", "vendor")
+	if plan, err := a.s.Prepare(ctx, a.job(message.Plan{})); err != nil || plan.Empty() {
+		t.Errorf("a commit that the vendor has signed: %+v, %v", plan, err)
+	}
+	a.Must(`ostree config set 'remote "origin".gpg-verify' false`)
+
+	a.Must("mv /mnt/refs /mnt/gone")
 	if plan, err := a.s.Prepare(ctx, a.job(message.Plan{})); strategy.ClassOf(err) == "" {
 		t.Errorf("a repository without the branch: %+v, %v", plan, err)
 	}
