@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
@@ -525,4 +526,36 @@ func TestLoginFormats(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestHasherRests checks that passwords take half of the time of a processor at most, however
+// many wait, and that nobody waits for the rest after the own one.
+func TestHasherRests(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const hash, all = 50 * time.Millisecond, 10
+		h, begun := newHasher(), time.Now()
+		h.slots = make(chan struct{}, 1)
+		var waiting sync.WaitGroup
+		var mu sync.Mutex
+		var ends []time.Duration
+		for place := range all {
+			waiting.Go(func() {
+				if err := h.turn(t.Context(), fmt.Sprint(place), func() { time.Sleep(hash) }); err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				ends = append(ends, time.Since(begun))
+			})
+		}
+		waiting.Wait()
+		for n, end := range ends {
+			if want := time.Duration(n)*2*hash + hash; end != want {
+				t.Errorf("password %d is checked after %s; want %s", n+1, end, want)
+			}
+		}
+		time.Sleep(hash)
+		synctest.Wait()
+	})
 }

@@ -37,6 +37,9 @@ const (
 	maxWaiting, maxWaitingEach = 64, 4
 	// maxWait is how long one waits.
 	maxWait = 5 * time.Second
+	// maxRest bounds how long a slot rests after a password: as long as that took, so that
+	// logins take half of the time of its processor at most, and the rest of the site goes on.
+	maxRest = time.Second
 )
 
 // hasher hashes passwords, a few at a time: the memory of a hash is large, and the
@@ -109,7 +112,8 @@ func (h *hasher) turn(ctx context.Context, from string, work func()) error {
 	case <-ctx.Done():
 		return ErrBusy
 	}
-	defer func() { <-h.slots }()
+	begun := time.Now()
+	defer func() { time.AfterFunc(min(time.Since(begun), maxRest), func() { <-h.slots }) }()
 	work()
 	return nil
 }
