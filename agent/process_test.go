@@ -161,9 +161,11 @@ func processesOf(dir string) (pids []int) {
 	return pids
 }
 
-func newFleet(t *testing.T) *fleet {
+// newFleet runs a site and three workers, whose processes have further variables.
+func newFleet(t *testing.T, env ...string) *fleet {
 	t.Helper()
 	f := newProgram(t)
+	f.env = env
 	f.record()
 	f.startSite()
 	f.token = f.command("credentials", "token", "--data", f.dir+"/site", "--tenant", "acme", "--name", "test")

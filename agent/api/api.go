@@ -19,6 +19,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/trace"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -109,7 +110,9 @@ type Options struct {
 	Audit *audit.Logs
 	// Metrics are what the site measures; nil means that it measures nothing.
 	Metrics Metrics
-	Log     *slog.Logger
+	// Traces takes the spans of requests; nil means that nobody wants them.
+	Traces trace.Exporter
+	Log    *slog.Logger
 }
 
 // server answers requests.
@@ -130,7 +133,7 @@ type server struct {
 // New returns the API's handler.
 func New(o Options) http.Handler {
 	s := &server{Options: o, pace: usualPace}
-	return s.around(s.measured(s.mux(routes())))
+	return s.around(s.traced(s.measured(s.mux(routes()))))
 }
 
 // call is a request in a handler.

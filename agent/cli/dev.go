@@ -24,6 +24,7 @@ type devCommand struct {
 	Data   string `help:"Folder for all data; a restarted site continues from this folder." required:"" type:"path" env:"OSUPGRADE_DATA" placeholder:"DIR"`
 	Listen string `help:"Where the REST API listens; port 0 takes any that is free." default:"127.0.0.1:4646" env:"OSUPGRADE_LISTEN"`
 	Step   length `help:"How long one simulated action takes." default:"2s" env:"OSUPGRADE_STEP"`
+	tracesFlags
 }
 
 // Run implements the command.
@@ -34,8 +35,12 @@ func (c *devCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger, p
 	if err := checkAddress("listen", c.Listen); err != nil {
 		return misused(err)
 	}
+	traces, err := c.traces()
+	if err != nil {
+		return misused(err)
+	}
 	defer hangups(func() { log.Info("SIGHUP is ignored") })()
-	d, err := dev.Start(ctx, dev.Options{Dir: c.Data, Hosts: c.Hosts, Step: time.Duration(c.Step), Listen: c.Listen, Version: string(program), Log: log})
+	d, err := dev.Start(ctx, dev.Options{Dir: c.Data, Hosts: c.Hosts, Step: time.Duration(c.Step), Listen: c.Listen, Traces: traces, Version: string(program), Log: log})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/trace/otlp"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
 )
 
@@ -38,7 +40,17 @@ type serveCommand struct {
 	NATSTLSCert string   `help:"Certificate of the log, PEM; needed beyond loopback (default: that of osupgrade-agent init, if it was run)." name:"nats-tls-cert" type:"path" env:"OSUPGRADE_NATS_TLS_CERT" placeholder:"FILE"`
 	CAFile      string   `help:"Certificates that hosts which join are told to trust for this site, PEM (default: those of osupgrade-agent init, if it was run)." name:"ca-file" type:"path" env:"OSUPGRADE_CA_FILE" placeholder:"FILE"`
 	NATSTLSKey  string   `help:"Its private key, PEM." name:"nats-tls-key" type:"path" env:"OSUPGRADE_NATS_TLS_KEY" placeholder:"FILE"`
+	tracesFlags
 }
+
+// tracesFlags say where traces are sent. All else of them is in the variables of
+// OpenTelemetry, as in any other program.
+type tracesFlags struct {
+	OTLPEndpoint string `help:"URL of the OpenTelemetry collector that traces of requests and runs are sent to, over OTLP/HTTP; the other OTEL_* variables count, too (default: no traces)." name:"otlp-endpoint" env:"OTEL_EXPORTER_OTLP_ENDPOINT" placeholder:"URL"`
+}
+
+// traces returns where traces are sent; nil means nowhere.
+func (f tracesFlags) traces() (*otlp.Config, error) { return otlp.Configure(f.OTLPEndpoint, os.Getenv) }
 
 // Run implements the command.
 func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, files *configFiles, out io.Writer, log *slog.Logger, program version) error {
@@ -46,6 +58,10 @@ func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, files *con
 		return printConfig(out, parsed, files)
 	}
 	zone, err := c.check()
+	if err != nil {
+		return misused(err)
+	}
+	traces, err := c.traces()
 	if err != nil {
 		return misused(err)
 	}
@@ -67,7 +83,7 @@ func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, files *con
 		Name: c.Site, Zone: zone, Dir: c.Data, Tenants: c.Tenants, Checks: c.Checks,
 		API:    site.Endpoint{Listen: c.Listen, CertFile: c.TLSCert, KeyFile: c.TLSKey},
 		NATS:   site.Endpoint{Listen: c.NATSListen, CertFile: c.NATSTLSCert, KeyFile: c.NATSTLSKey},
-		CAFile: c.CAFile,
+		CAFile: c.CAFile, Traces: traces,
 		Holder: "osupgrade-agent serve", Version: string(program), Log: log, At: crashPoint("site"),
 	})
 	if err != nil {

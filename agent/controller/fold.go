@@ -38,6 +38,9 @@ func (s *state) fold(ctx context.Context, r message.Record) {
 		if s.active && !newest.Over() {
 			s.tasks.syncAll(ctx, newest)
 		}
+		if s.active {
+			s.traces.started(newest, s.Now())
+		}
 	}
 	s.checkLoaded()
 	s.changed()
@@ -65,6 +68,7 @@ func (s *state) folded(ctx context.Context, newest *run.State, r message.Decoded
 	s.logRun(newest, r)
 	s.observe(newest, r)
 	if s.active {
+		s.traces.record(newest, r, r.Seq > s.startedAt)
 		s.news.put(r.Seq, s.teller.Record(newest, r)...)
 	}
 	s.recognize(newest, r.Record)

@@ -9,6 +9,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/trace"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -64,6 +65,8 @@ type Options struct {
 	Logger      *slog.Logger
 	// Observer is told what happens, for metrics; nil means nobody.
 	Observer Observer
+	// Traces takes the spans of runs; nil means that nobody wants them.
+	Traces trace.Exporter
 	// Now is the clock; nil means the wall clock.
 	Now func() time.Time
 	// At is called with the label of each step before the step is taken and after

@@ -10,6 +10,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/plan"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/trace"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/window"
@@ -76,7 +77,7 @@ func (s *state) start(ctx context.Context, by string, request v1.Start, only map
 	if err != nil {
 		return 0, err
 	}
-	s.stale = true
+	s.stale, e.Traceparent = true, trace.From(ctx).String()
 	if retryAt := s.open(ctx, e, planned); !retryAt.IsZero() {
 		return 0, fmt.Errorf("%w: it could not write to the log", run.ErrNotReady)
 	}

@@ -25,8 +25,9 @@ type state struct {
 	runLog runLog
 	// teller knows what was told of the newest run.
 	teller *news.Teller
-	// observed is what the observer was told of the newest run.
+	// observed is what the observer was told of the newest run, traces are its spans.
 	observed observed
+	traces   traces
 
 	intent intent
 	hosts  hosts
@@ -92,7 +93,7 @@ func newState(o Options, b beside) *state {
 	s := &state{
 		Options: o, beside: b, intent: newIntent(o), hosts: newHosts(o), log: newAppender(o), guard: newGuardKeeper(o),
 		witnesses: newWitnesses(o), trim: trimmer{Options: o, post: b.call}, started: o.Now(),
-		teller: news.NewTeller(o.Tenant, ""),
+		teller: news.NewTeller(o.Tenant, ""), traces: newTraces(o),
 	}
 	s.tasks = newDispatcher(o, b.call, func() { s.stale = true })
 	return s

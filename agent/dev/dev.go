@@ -19,6 +19,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/trace/otlp"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -43,7 +44,9 @@ type Options struct {
 	// loopback.
 	Listen string
 	// Zone is the site's time zone; nil is UTC.
-	Zone    *time.Location
+	Zone *time.Location
+	// Traces says where the spans of requests and runs are sent; nil means nowhere.
+	Traces  *otlp.Config
 	Version string
 	// Log takes the log lines; nil drops them.
 	Log *slog.Logger
@@ -67,7 +70,7 @@ func Start(ctx context.Context, o Options) (*Dev, error) {
 	o = withDefaults(o)
 	s, err := site.Open(ctx, site.Options{
 		Name: SiteName, Zone: o.Zone, Dir: o.Dir, Tenants: []string{o.Tenant}, API: site.Endpoint{Listen: o.Listen},
-		Checks: filepath.Join(o.Dir, "checks"),
+		Checks: filepath.Join(o.Dir, "checks"), Traces: o.Traces,
 		Holder: "osupgrade-agent dev", Version: o.Version, Log: o.Log,
 	})
 	if err != nil {

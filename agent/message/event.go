@@ -54,6 +54,10 @@ type Opened struct {
 	RetryOf uint64 `json:"retry-of,omitempty"`
 	// RequestID is the id that whoever asked for the run gave to the request.
 	RequestID string `json:"request-id,omitempty"`
+	// Traceparent is the span of that request (W3C Trace Context), so that the run is a
+	// part of its trace also after a restart of the site; empty when nobody traces it. One
+	// that is damaged is ignored (trace.Parse).
+	Traceparent string `json:"traceparent,omitempty"`
 	// Window is when the window opened whose run this is, WindowEnd when that
 	// closes, as far as is known; zero for a run outside of all windows.
 	Window    time.Time `json:"window,omitzero"`

@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/audit"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/trace/otlp"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -44,6 +45,8 @@ type Options struct {
 	Healthy func() error
 	// Audit returns what the audit logs measure.
 	Audit func() audit.Figures
+	// Traces returns what is measured of traces; nil when none are sent.
+	Traces func() otlp.Figures
 }
 
 // requestBuckets are for requests that are answered from memory or with one synced write.
@@ -75,6 +78,8 @@ var (
 	auditDesc       = prometheus.NewDesc("osupgrade_audit_records_total", "Records of the audit logs that were written.", nil, nil)
 	auditFailedDesc = prometheus.NewDesc("osupgrade_audit_failures_total", "Records of the audit logs that could not be written: what they are about was refused, or was not answered as done.", nil, nil)
 	auditFailsDesc  = prometheus.NewDesc("osupgrade_audit_failing", "1 while the audit logs cannot be written and no change is accepted, else 0.", nil, nil)
+	spansDesc       = prometheus.NewDesc("osupgrade_trace_spans_total", "Spans of traces since the agent started, by result: exported, rejected by the collector, or dropped because the queue was full. Absent while no traces are sent.", []string{"result"}, nil)
+	spansQueueDesc  = prometheus.NewDesc("osupgrade_trace_queue", "Spans of traces that are still to be sent. Absent while no traces are sent.", nil, nil)
 	certificateDesc = prometheus.NewDesc("osupgrade_certificate_not_after_timestamp_seconds", "When the certificate of a listener ends.", []string{"listener"}, nil)
 )
 
@@ -88,6 +93,8 @@ func (siteCollector) Describe(out chan<- *prometheus.Desc) {
 	out <- auditDesc
 	out <- auditFailedDesc
 	out <- auditFailsDesc
+	out <- spansDesc
+	out <- spansQueueDesc
 }
 
 // Collect implements prometheus.Collector.
@@ -100,6 +107,13 @@ func (c siteCollector) Collect(out chan<- prometheus.Metric) {
 		out <- counter(auditDesc, figures.Written)
 		out <- counter(auditFailedDesc, figures.Failed)
 		out <- gauge(auditFailsDesc, truth(figures.Failing))
+	}
+	if c.Traces != nil {
+		figures := c.Traces()
+		out <- counter(spansDesc, figures.Exported, "exported")
+		out <- counter(spansDesc, figures.Rejected, "rejected")
+		out <- counter(spansDesc, figures.Dropped, "dropped")
+		out <- gauge(spansQueueDesc, float64(figures.Queued))
 	}
 	if c.Certificates != nil {
 		for _, cert := range c.Certificates(time.Now()) {
@@ -156,8 +170,8 @@ func gauge(desc *prometheus.Desc, value float64, labels ...string) prometheus.Me
 	return prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
 }
 
-func counter(desc *prometheus.Desc, value uint64) prometheus.Metric {
-	return prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value))
+func counter(desc *prometheus.Desc, value uint64, labels ...string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value), labels...)
 }
 
 func truth(is bool) float64 {

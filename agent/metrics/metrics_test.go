@@ -22,6 +22,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/trace/otlp"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -35,7 +36,8 @@ func full(t *testing.T) *Site {
 	t.Helper()
 	s := New(Options{
 		Version: "1.2.3", Healthy: func() error { return nil },
-		Audit: func() audit.Figures { return audit.Figures{Written: 7, Failed: 2, Failing: true} },
+		Audit:  func() audit.Figures { return audit.Figures{Written: 7, Failed: 2, Failing: true} },
+		Traces: func() otlp.Figures { return otlp.Figures{Exported: 5, Rejected: 1, Dropped: 2, Queued: 3} },
 		Certificates: func(now time.Time) []v1.Certificate {
 			return []v1.Certificate{{Listener: "api", NotAfter: now.Add(time.Hour)}}
 		},

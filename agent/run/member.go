@@ -127,6 +127,8 @@ type Host struct {
 	GivesUp time.Time
 	// Took is how long it was out of service for its upgrade; 0 before.
 	Took time.Duration
+	// Done tells that its stage does not wait for it any more.
+	Done bool
 }
 
 // member is what a run knows of a host.
@@ -279,7 +281,7 @@ func (m *member) view(stage string) Host {
 	}
 	return Host{
 		Name: m.Name, Stage: stage, Status: m.status(), Since: m.since, Error: m.text, Class: m.class, Note: note,
-		Slot: m.OutSince(), SlotReason: reason, Took: m.took,
+		Slot: m.OutSince(), SlotReason: reason, Took: m.took, Done: !m.left(),
 	}
 }
 

@@ -57,6 +57,12 @@ func newPlayer(t fataler) *player {
 func play(t fataler, script string) string {
 	t.Helper()
 	p := newPlayer(t)
+	p.play(script)
+	return p.out.String()
+}
+
+// play plays a script.
+func (p *player) play(script string) {
 	for line := range strings.Lines(script) {
 		line = strings.TrimSuffix(line, "\n")
 		if line != "" && strings.Contains(">=!@", line[:1]) {
@@ -69,7 +75,6 @@ func play(t fataler, script string) string {
 		p.line(strings.Fields(line), line)
 		p.refold()
 	}
-	return p.out.String()
 }
 
 // line plays one line of a script.

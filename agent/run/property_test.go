@@ -20,17 +20,7 @@ import (
 // must end by itself.
 func TestInvariants(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
-		p := newProperty(rt)
-		p.openRun(drawOpening(rt, p.now))
-		p.playRun()
-		if rapid.Bool().Draw(rt, "a second run") {
-			e := drawOpening(rt, p.now)
-			e.Roster = p.ledger.Opening(nil, slices.DeleteFunc(e.Roster, func(e message.Entry) bool { return !e.Since.IsZero() }))
-			p.openRun(e)
-			p.playRun()
-		}
-	})
+	rapid.Check(t, func(rt *rapid.T) { newProperty(rt).playRuns() })
 }
 
 // TestInvariantsAfterAbort plays runs that somebody aborts, mostly while a host is under way.
@@ -107,6 +97,18 @@ func (p *property) drive() time.Time {
 		p.rt.Fatalf("invariant 7: at %s the run is under way, and had to end by %s: %s", p.now.Sub(epoch), due.Over.Add(due.Rest).Sub(epoch), p.oracle.Summary())
 	}
 	return until
+}
+
+// playRuns plays one run or two.
+func (p *property) playRuns() {
+	p.openRun(drawOpening(p.rt, p.now))
+	p.playRun()
+	if rapid.Bool().Draw(p.rt, "a second run") {
+		e := drawOpening(p.rt, p.now)
+		e.Roster = p.ledger.Opening(nil, slices.DeleteFunc(e.Roster, func(e message.Entry) bool { return !e.Since.IsZero() }))
+		p.openRun(e)
+		p.playRun()
+	}
 }
 
 // playRun has things happen, and then lets the run end by itself.

@@ -210,6 +210,9 @@ func (s *State) Stages(now time.Time) []Stage {
 	return views
 }
 
+// Prepared reports whether all members have answered prepare, or nobody waits for them.
+func (s *State) Prepared() bool { return !s.stages.preparedAt.IsZero() || s.Over() }
+
 // Begun returns how many stages have begun.
 func (s *State) Begun() int {
 	begun := 0

@@ -31,6 +31,8 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/trace"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/trace/otlp"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/view"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/webhook"
@@ -55,6 +57,8 @@ type Options struct {
 	// CAFile holds the certificates that hosts which join are told to trust, PEM; empty
 	// means those of the authority that the site made itself, if it did.
 	CAFile string
+	// Traces says where the spans of requests and runs are sent; nil means nowhere.
+	Traces *otlp.Config
 	// Holder says in words who runs the site, Version is that of the program.
 	Holder, Version string
 	Log             *slog.Logger
@@ -83,6 +87,8 @@ type Site struct {
 	metrics  *metrics.Site
 	audit    *audit.Logs
 	webhooks *webhook.Senders
+	// traces sends spans; nil when nobody wants them.
+	traces *otlp.Exporter
 	// certificates are those of the listeners that have one.
 	certificates []listenerCertificate
 	stop         context.CancelFunc
@@ -176,7 +182,9 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	s.store, kept.Written = kept, s.server.Mark
-	s.metrics = metrics.New(metrics.Options{Version: o.Version, Certificates: s.expiries, Healthy: s.server.Healthy, Audit: s.audit.Figures})
+	if err := s.measure(ctx, o); err != nil {
+		return err
+	}
 	box, err := credential.OpenBox(filepath.Join(o.Dir, "credentials", "webhooks.key"))
 	if err != nil {
 		return err
@@ -193,6 +201,9 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	s.keepCertificates(running, apiPair, natsPair)
+	if s.traces != nil {
+		s.parts.Go(func() { s.traces.Run(running) })
+	}
 	s.parts.Go(func() { s.tokens.Run(running, o.Log) })
 	s.parts.Go(func() { s.logins.Run(running, o.Log) })
 	s.parts.Go(func() { s.renewOwn(running, o.Dir) })
@@ -205,8 +216,21 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	}
 	s.serve(running, api.New(api.Options{
 		Site: o.Name, Tenants: s.tenants, TenantObjects: s.tenants, Store: kept, Tokens: s.tokens, Logins: s.logins, Policies: policies, Healthy: s.server.Healthy, Reaches: s.reaches, Certificates: s.expiries, Joining: joining,
-		Webhooks: s.webhooks, Audit: s.audit, Metrics: s.metrics, Log: o.Log,
+		Webhooks: s.webhooks, Audit: s.audit, Metrics: s.metrics, Traces: s.exporter(), Log: o.Log,
 	}))
+	return nil
+}
+
+// measure makes the metrics, and who sends traces if somebody wants them.
+func (s *Site) measure(ctx context.Context, o Options) (err error) {
+	measured := metrics.Options{Version: o.Version, Certificates: s.expiries, Healthy: s.server.Healthy, Audit: s.audit.Figures}
+	if o.Traces != nil {
+		if s.traces, err = otlp.New(ctx, otlp.Options{Config: *o.Traces, Site: o.Name, Version: o.Version, Log: o.Log}); err != nil {
+			return err
+		}
+		measured.Traces = s.traces.Figures
+	}
+	s.metrics = metrics.New(measured)
 	return nil
 }
 
@@ -226,7 +250,7 @@ func (s *Site) control(ctx, running context.Context, o Options, tenant string, o
 	checks := &check.Runner{Scripts: o.Checks, Tenant: tenant, Log: o.Log}
 	measured := s.metrics.Tenant(tenant)
 	c := controller.New(controller.Options{
-		Tenant: tenant, Zone: o.Zone, Log: measured.Log(written), Observer: measured, HostEvents: log, Guard: s.guards.Guard(tenant), Store: filled, News: s.store, Logger: o.Log, At: o.at("controller"),
+		Tenant: tenant, Zone: o.Zone, Log: measured.Log(written), Observer: measured, Traces: s.exporter(), HostEvents: log, Guard: s.guards.Guard(tenant), Store: filled, News: s.store, Logger: o.Log, At: o.at("controller"),
 		Site: checks, SiteScripts: checks.Installed,
 		Holder: func(ctx context.Context, host string) (*v1.HostLease, error) { return holder(ctx, gate, host) },
 	})
@@ -243,6 +267,14 @@ func (s *Site) control(ctx, running context.Context, o Options, tenant string, o
 		}
 	})
 	return nil
+}
+
+// exporter is who takes spans; nil when nobody wants them.
+func (s *Site) exporter() trace.Exporter {
+	if s.traces == nil {
+		return nil
+	}
+	return s.traces
 }
 
 // part runs a part of the site that belongs to one tenant.
