@@ -94,6 +94,8 @@ type commands struct {
 	Validate   validateCommand      `cmd:"" help:"Check a file for apply without writing anything."`
 	Check      strategyCheckCommand `cmd:"" name:"strategy-check" help:"Check scripts for upgrades: play them through what a worker asks, kill them, and say what to mend."`
 	Webhook    webhookCommand       `cmd:"" help:"Declare who is told of news, and see what could not be delivered."`
+	Tenant     tenantCommand        `cmd:"" help:"Make and remove the tenants of a site."`
+	Policy     policyCommand        `cmd:"" help:"Write the policies of a tenant: what its users, approles and tokens may do."`
 	Completion completionCommand    `cmd:"" help:"Print a script that completes the command line in bash, zsh or fish."`
 	Man        manCommand           `cmd:"" help:"Write the man pages of the program and its commands."`
 

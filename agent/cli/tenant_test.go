@@ -1,0 +1,111 @@
+//go:build !worker
+
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
+)
+
+// typed is a command, the exit code that it ends with and what it prints.
+type typed struct {
+	command, stdin string
+	code           int
+	want           string
+}
+
+// inTurn runs commands in their order.
+func inTurn(t *testing.T, endpoint, token string, steps []typed) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range steps {
+		var out, errs strings.Builder
+		arguments := append(strings.Fields(s.command), "--endpoint", endpoint, "--token-file", file)
+		code := Run(t.Context(), "osupgrade-agent", arguments, strings.NewReader(s.stdin), &out, &errs)
+		if got := out.String() + errs.String(); code != s.code || !strings.Contains(got, s.want) {
+			t.Errorf("%s: exit code %d:\n%s\nwant %d and\n%s", s.command, code, got, s.code, s.want)
+		}
+	}
+}
+
+// TestTenants makes, lists, removes and restores a tenant of a real site.
+func TestTenants(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d, err := dev.Start(t.Context(), dev.Options{Dir: dir, Tenant: "acme"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	tokens, err := principal.OpenTokens(dir + "/credentials/tokens")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := tokens.Add(principal.Token{Name: "root", Tenant: access.AnyTenant, Allow: []access.Role{access.Admin}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inTurn(t, d.Endpoint, root, []typed{
+		{"tenant add beta --description Beta", "", exitOK, "Tenant beta is made and served. Nobody is let in yet; on the site: osupgrade-agent credentials user --tenant beta --name NAME --allow admin\n"},
+		{"tenant add beta", "", exitFailed, "there is the tenant beta already"},
+		{"tenant add Beta", "", exitUsage, `"Beta" is not the name of a tenant`},
+		{"tenant list", "", exitOK, "NAME  STATUS  MADE BY                   DESCRIPTION\nacme  active  the site's configuration  -\nbeta  active  the API                   Beta\n"},
+		{"tenant list --output json", "", exitOK, `"descriptive-name": "Beta"`},
+		{"status --tenant beta", "", exitOK, "idle"},
+		{"tenant remove acme", "", exitFailed, "the tenant is in the site's configuration, which wins"},
+		{"tenant remove beta", "", exitOK, "Tenant beta is removed. Its log is kept; to take it up again: osupgrade-agent tenant add beta --restore\n"},
+		{"tenant remove beta", "", exitFailed, "there is no tenant beta"},
+		{"tenant remove ..", "", exitFailed, `tenant ".." is not a name`},
+		{"tenant list", "", exitOK, "beta  removed  the API                   Beta\n"},
+		{"tenant add beta", "", exitFailed, "add restore=true to take them up again"},
+		{"tenant add beta --restore --output json", "", exitOK, `"added": "beta"`},
+		{"tenant remove beta --force --output json", "", exitOK, `"removed": "beta"`},
+	})
+	inTurn(t, d.Endpoint, d.Token, []typed{
+		{"tenant list", "", exitFailed, "this belongs to the whole site; use a token of all tenants"},
+	})
+}
+
+// TestPolicies writes, lists, shows and removes a policy of a tenant of a real site.
+func TestPolicies(t *testing.T) {
+	t.Parallel()
+	d, err := dev.Start(t.Context(), dev.Options{Dir: t.TempDir(), Tenant: "acme"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	const night = `name: night
+rest-api:
+    rules:
+        - path: "/v1/state/**"
+          description: by night
+          operations:
+            all: reject
+            read: allow
+`
+	inTurn(t, d.Endpoint, d.Token, []typed{
+		{"policy list --tenant acme", "", exitOK, "Tenant acme has no policies. To make one: osupgrade-agent policy put NAME --file FILE\n"},
+		{"policy put night --tenant acme --file - --dry-run", night, exitOK, "Policy night of tenant acme is right; nothing was written.\n"},
+		{"policy show night --tenant acme", "", exitFailed, "has no policy"},
+		{"policy put night --tenant acme --file -", night, exitOK, "Policy night of tenant acme is written.\n"},
+		{"policy list --tenant acme", "", exitOK, "night (1 rule)\n  /v1/state/**: allow read reject all (by night)\n"},
+		{"policy show night --tenant acme", "", exitOK, night},
+		{"policy show night --tenant acme --output json", "", exitOK, `"read": "allow"`},
+		{"policy put day --tenant acme --file -", night, exitFailed, `"night" is not the name in the path`},
+		{"policy put day --tenant acme --file -", "rest-api: {rules: [{path: v1, operations: {read: allow}}]}", exitFailed, `"v1" is no path of a rule`},
+		{"policy put day --tenant acme --file -", "rest-api: {rules: [{path: /v1/**, operations: {write: allow}}]}", exitUsage, `"write" is no operation`},
+		{"policy put day --tenant acme --file /nonexistent", "", exitFailed, "no such file"},
+		{"policy put Day --tenant acme --file -", night, exitFailed, `policy "Day" is not a name`},
+		{"policy remove night --tenant acme", "", exitOK, "Policy night of tenant acme is removed.\n"},
+		{"policy remove night --tenant acme", "", exitFailed, "has no policy"},
+	})
+}
