@@ -108,6 +108,8 @@ type Options struct {
 	// Audit keeps a record of each request that changes something; nil means that none is
 	// kept.
 	Audit *audit.Logs
+	// Strongbox seals the secrets of the site; nil means that it has none.
+	Strongbox Strongbox
 	// Metrics are what the site measures; nil means that it measures nothing.
 	Metrics Metrics
 	// Traces takes the spans of requests; nil means that nobody wants them.
@@ -122,6 +124,8 @@ type server struct {
 	attempts attempts
 	// logins limits those to log in.
 	logins attempts
+	// unseals limits those to unseal the site.
+	unseals attempts
 	// refusals limits the audit records of refused requests.
 	refusals audit.Limit
 	// windowSlots limits the concurrent computations of windows of each tenant.

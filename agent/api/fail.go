@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/strongbox"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -63,7 +65,11 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 func (s *server) answer(w http.ResponseWriter, r *http.Request, a *answer) {
 	switch a.status {
 	case http.StatusServiceUnavailable:
-		w.Header().Set("Retry-After", retryAfter)
+		after := retryAfter
+		if strings.HasPrefix(a.body.Errors[0].Message, v1.StrongboxSealed) {
+			after = sealedRetry
+		}
+		w.Header().Set("Retry-After", after)
 	case http.StatusTooManyRequests:
 		w.Header().Set("Retry-After", strconv.Itoa(int(attemptsEach/time.Second)))
 	case http.StatusUnauthorized:
@@ -108,6 +114,9 @@ func (s *server) classify(r *http.Request, err error) *answer {
 	}
 	if errors.Is(err, principal.ErrBusy) {
 		return plain(http.StatusServiceUnavailable, err)
+	}
+	if sealed, ok := errors.AsType[*strongbox.SealedError](err); ok {
+		return plain(http.StatusServiceUnavailable, fmt.Errorf("%s: %s", v1.StrongboxSealed, sealed.Why))
 	}
 	// Any other error means that a part of the agent does not answer.
 	if !errors.Is(err, run.ErrNotReady) && r.Context().Err() == nil {

@@ -33,6 +33,9 @@ func (s *server) readyz(c *call) error {
 	if s.Reaches != nil {
 		parts = append(parts, part{"log", s.Reaches})
 	}
+	if s.Strongbox != nil {
+		parts = append(parts, part{"strongbox", func(context.Context) error { return s.Strongbox.Sealed() }})
+	}
 	for tenant, controller := range s.Tenants.All() {
 		parts = append(parts, part{"controller of tenant " + tenant, controller.Ready})
 	}

@@ -23,6 +23,8 @@ type route struct {
 	// public tells that it needs no token. Who may send any other is decided by package
 	// access, by its method and path.
 	public bool
+	// unseals tells that a sealed site carries it out, too.
+	unseals bool
 	// group is the chapter of the reference, summary its line there, and about what else
 	// a caller has to know.
 	group, summary, about string
@@ -124,7 +126,10 @@ func (s *server) serving(route route) http.HandlerFunc {
 
 // enter admits a request and checks what all have in common.
 func (s *server) enter(route route, c *call) error {
-	err := plainBody(c.Request)
+	err := s.sealed(route)
+	if err == nil {
+		err = plainBody(c.Request)
+	}
 	if err == nil && !route.public {
 		err = s.admit(c)
 	}

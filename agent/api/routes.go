@@ -487,6 +487,12 @@ func tenantRoutes() []route {
 }
 
 func siteRoutes() []route {
+	unseal := route{
+		method: http.MethodPost, path: "/v1/state/strongbox/system/unseal", public: true, unseals: true, group: groupSite, handle: (*server).postUnseal,
+		summary: "Unseal the site", about: "While the strongbox of the site is sealed, every other operation is answered with 503 \"strongbox sealed\".",
+		takes: v1.Unseal{}, action: "unseal", object: "strongbox", errors: []int{http.StatusForbidden, http.StatusConflict, http.StatusTooManyRequests},
+		returns: []response{{status: http.StatusNoContent, about: "The site is open, or was before: then the passphrase was not looked at."}},
+	}
 	return []route{
 		{
 			method: http.MethodGet, path: "/healthz", public: true, group: groupSite, handle: (*server).healthz,
@@ -502,6 +508,7 @@ func siteRoutes() []route {
 			returns: []response{{status: http.StatusOK, about: "Metrics in the format of Prometheus.", contentType: "text/plain"}},
 			errors:  []int{http.StatusNotFound},
 		},
+		unseal,
 	}
 }
 

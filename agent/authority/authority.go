@@ -6,6 +6,7 @@
 package authority
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -22,11 +23,26 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 )
 
 // Files are the files of an authority and of the certificate that it has signed, all
-// PEM. The private keys are readable by their owner alone.
+// PEM. The private keys are readable by their owner alone, and that of the authority is
+// sealed: who has it can pass for any site to all hosts. That of the certificate is not, as
+// a site whose strongbox is sealed must be reached to be unsealed.
 type Files struct{ CA, CAKey, Cert, Key string }
+
+// Strongbox seals the key of the authority.
+type Strongbox interface {
+	Seal(secret []byte, purpose string) (string, error)
+	Open(sealed, purpose string) ([]byte, error)
+	Stale(sealed string) bool
+	// Sealed returns why it seals and opens nothing; nil if it does.
+	Sealed() error
+}
+
+// purpose is what the key of the authority is sealed for.
+const purpose = "key of the authority"
 
 // In returns the files in a folder.
 func In(dir string) Files {
@@ -59,20 +75,20 @@ func (f Files) Made() bool {
 // authority if there is none yet. It tells whether it made the authority. The key goes
 // before its certificate: a crash in between leaves an authority that is made anew, as
 // nobody trusts it yet.
-func (f Files) Make(names []string, now time.Time) (newAuthority bool, err error) {
+func (f Files) Make(names []string, now time.Time, box Strongbox) (newAuthority bool, err error) {
 	if err := os.MkdirAll(filepath.Dir(f.CA), 0o700); err != nil {
 		return false, fmt.Errorf("cannot make the folder of the certificates: %w", err)
 	}
 	if _, err := os.Stat(f.CA); errors.Is(err, fs.ErrNotExist) {
 		newAuthority = true
-		if err := f.makeAuthority(now); err != nil {
+		if err := f.makeAuthority(now, box); err != nil {
 			return false, err
 		}
 	}
-	return newAuthority, f.sign(names, now)
+	return newAuthority, f.sign(names, now, box)
 }
 
-func (f Files) makeAuthority(now time.Time) error {
+func (f Files) makeAuthority(now time.Time, box Strongbox) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return err
@@ -86,15 +102,22 @@ func (f Files) makeAuthority(now time.Time) error {
 		NotBefore: now.Add(-early), NotAfter: now.Add(caLife),
 		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 	}
-	return write(template, template, key, key, f.CA, f.CAKey)
+	private, err := encode(key)
+	if err != nil {
+		return err
+	}
+	if err := f.keepKey(private, box); err != nil {
+		return err
+	}
+	return write(template, template, key, key, f.CA)
 }
 
 // sign makes the certificate of the site.
-func (f Files) sign(names []string, now time.Time) error {
+func (f Files) sign(names []string, now time.Time, box Strongbox) error {
 	if len(names) == 0 {
 		return errors.New("a certificate needs a name or an address")
 	}
-	ca, caKey, err := f.authority()
+	ca, caKey, err := f.authority(box)
 	if err != nil {
 		return err
 	}
@@ -117,7 +140,14 @@ func (f Files) sign(names []string, now time.Time) error {
 			template.DNSNames = append(template.DNSNames, name)
 		}
 	}
-	return write(template, ca, key, caKey, f.Cert, f.Key)
+	private, err := encode(key)
+	if err != nil {
+		return err
+	}
+	if err := durable.WriteFile(f.Key, private, 0o600); err != nil {
+		return err
+	}
+	return write(template, ca, key, caKey, f.Cert)
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -130,7 +160,7 @@ func earlier(a, b time.Time) time.Time {
 // Renew makes the certificate anew, for the same names, when it is about to end, and
 // reports whether it did. It does nothing for a certificate of another authority, or
 // when the authority's key was taken away.
-func (f Files) Renew(now time.Time) (bool, error) {
+func (f Files) Renew(now time.Time, box Strongbox) (bool, error) {
 	if _, err := os.Stat(f.CAKey); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -150,17 +180,17 @@ func (f Files) Renew(now time.Time) (bool, error) {
 	for _, ip := range cert.IPAddresses {
 		names = append(names, ip.String())
 	}
-	return true, f.sign(names, now)
+	return true, f.sign(names, now, box)
 }
 
-func (f Files) authority() (*x509.Certificate, *ecdsa.PrivateKey, error) {
+func (f Files) authority(box Strongbox) (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	ca, err := readCertificate(f.CA)
 	if err != nil {
 		return nil, nil, err
 	}
-	text, err := os.ReadFile(f.CAKey)
+	text, _, err := f.readKey(box)
 	if err != nil {
-		return nil, nil, fmt.Errorf("cannot read the key of the authority: %w", err)
+		return nil, nil, err
 	}
 	block, _ := pem.Decode(text)
 	if block == nil {
@@ -202,18 +232,78 @@ func newSerial() (*big.Int, error) {
 	return low.SetBit(low, 126, 1), nil
 }
 
-// write signs a certificate and writes it with its key, the key first.
-func write(template, parent *x509.Certificate, key, signer *ecdsa.PrivateKey, certFile, keyFile string) error {
+// sealedKey is the content of the file of a sealed key.
+type sealedKey struct {
+	Sealed string `json:"sealed"`
+}
+
+// keepKey seals the key of the authority.
+func (f Files) keepKey(private []byte, box Strongbox) error {
+	sealed, err := box.Seal(private, purpose)
+	if err != nil {
+		return fmt.Errorf("cannot seal the key of the authority: %w", err)
+	}
+	body, err := format.Sealed.Encode(sealedKey{Sealed: sealed})
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(f.CAKey, body, 0o600)
+}
+
+// readKey returns the key of the authority, PEM, and whether it is sealed as it should be.
+// The first sites had it in plain text.
+func (f Files) readKey(box Strongbox) (text []byte, fresh bool, err error) {
+	body, err := os.ReadFile(f.CAKey)
+	if err != nil {
+		return nil, false, fmt.Errorf("cannot read the key of the authority: %w", err)
+	}
+	if !bytes.HasPrefix(body, []byte("{")) {
+		return body, false, nil
+	}
+	var kept sealedKey
+	if err := format.Sealed.Decode(body, &kept); err != nil {
+		return nil, false, fmt.Errorf("cannot read the key of the authority, %s: %w", f.CAKey, err)
+	}
+	text, err = box.Open(kept.Sealed, purpose)
+	if err != nil && box.Sealed() == nil {
+		return nil, false, fmt.Errorf("cannot open the key of the authority, %s: %w; if the strongbox is lost, remove it and %s and run osupgrade-agent init for a new authority, which each host then has to be told of", f.CAKey, err, f.CA)
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("cannot open the key of the authority, %s: %w", f.CAKey, err)
+	}
+	return text, !box.Stale(kept.Sealed), nil
+}
+
+// Protect seals the key of the authority if it is not, or was sealed by an older data key,
+// and reports whether it did. It does nothing where there is no such key.
+func (f Files) Protect(box Strongbox) (bool, error) {
+	text, fresh, err := f.readKey(box)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && fresh {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if block, _ := pem.Decode(text); block == nil {
+		return false, nil // Whatever it is, it is no key of ours; who signs with it says so.
+	}
+	return true, f.keepKey(text, box)
+}
+
+// encode returns a private key as PEM.
+func encode(key *ecdsa.PrivateKey) ([]byte, error) {
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), nil
+}
+
+// write signs a certificate and writes it. Its key was written before.
+func write(template, parent *x509.Certificate, key, signer *ecdsa.PrivateKey, file string) error {
 	cert, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
 	if err != nil {
 		return fmt.Errorf("cannot sign a certificate: %w", err)
 	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return err
-	}
-	if err := durable.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600); err != nil {
-		return err
-	}
-	return durable.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), 0o644)
+	return durable.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), 0o644)
 }

@@ -33,7 +33,8 @@ the site's user. If the site does not run, the command reads its folder.
 The backup is a tar file with the logs, the configuration, the history, the audit log, the
 hosts, and the keys and tokens that the site accepts; keep it as safe as the folder itself. It is checked
 before it gets its name: every sum and every record. The configuration file of
-osupgrade-agent serve, certificates and check scripts are not in it.
+osupgrade-agent serve, certificates and check scripts are not in it. Nor is what opens its
+secrets, those of webhooks and of the site's authority (osupgrade-agent seal --help).
 
 To use it, see osupgrade-agent restore --help.`
 }
@@ -49,7 +50,12 @@ func (c *backupCommand) Run(ctx context.Context, out io.Writer, log *slog.Logger
 	if err = errors.Join(err, logs.Close()); err != nil {
 		return fmt.Errorf("the backup %s is made, but that is not in the audit log: %w", c.Out, err)
 	}
-	_, err = fmt.Fprintf(out, "Wrote a backup of %s to %s and checked it.\n", c.Data, c.Out)
+	if _, err = fmt.Fprintf(out, "Wrote a backup of %s to %s and checked it.\n", c.Data, c.Out); err != nil {
+		return err
+	}
+	if opener := openBox(c.Data, nil).Opener(); opener != "" {
+		_, err = fmt.Fprintf(out, "Its secrets are opened by %s, which is not in it: keep a copy of that elsewhere.\n", opener)
+	}
 	return err
 }
 
@@ -69,7 +75,9 @@ func (s skipped) check() error {
 type restoreCommand struct {
 	siteData
 	skipped
-	File string `arg:"" help:"The backup, a file of osupgrade-agent backup." type:"path"`
+	File           string `arg:"" help:"The backup, a file of osupgrade-agent backup." type:"path"`
+	KeyFile        string `help:"The key file that opens the secrets in the backup, if the site had one of its own." type:"path" xor:"secrets" placeholder:"FILE"`
+	WithoutSecrets bool   `help:"Go on without the secrets in the backup: what opens them is lost." xor:"secrets"`
 }
 
 // Help describes the command.
@@ -88,6 +96,10 @@ run that the backup does not know says so, and waits for osupgrade-agent release
   osupgrade-agent restore /backup/site-2026-11-21.tar --data /var/lib/osupgrade
   systemctl start osupgrade-agent
 
+The secrets in a backup are sealed. A site that has sealed any by a key file of its own has that in
+credentials/strongbox-*.key of its folder: give a copy of it with --key-file. Without one, each
+webhook needs its secret again, and the site a new authority that each host is told of.
+
 A run that was under way in the backup goes on, unless its end has passed. ETags from
 before are refused with 412; Terraform reads anew by itself.`
 }
@@ -97,7 +109,7 @@ func (c *restoreCommand) Run(ctx context.Context, out io.Writer, log *slog.Logge
 	if err := c.check(); err != nil {
 		return err
 	}
-	if err := site.Restore(ctx, c.File, c.Data, c.Skip, out, log); err != nil {
+	if err := site.Restore(ctx, c.File, c.Data, site.Secrets{KeyFile: c.KeyFile, Without: c.WithoutSecrets}, c.Skip, out, log); err != nil {
 		return err
 	}
 	if err := recordedForAll(c.Data, v1.AuditRecord{Action: "restore", Object: "site", Detail: "from " + c.File + "; what was done after that backup is not in this log"}); err != nil {

@@ -27,6 +27,9 @@ func explain(err error) string {
 		if strings.Contains(text, needsHTTPS) {
 			text = "the agent speaks HTTPS there; give --endpoint https://…"
 		}
+		if client.Sealed(err) && !strings.Contains(text, "osupgrade-agent") { // Avassa's says no more.
+			text += "; " + client.Unsealing
+		}
 		return fmt.Sprintf("%s (%s %s: %d %s)", text, refused.Method, refused.Path, refused.Status, http.StatusText(refused.Status))
 	}
 	call, ok := errors.AsType[*client.CallError](err)

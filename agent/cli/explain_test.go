@@ -174,3 +174,31 @@ func TestWhatIsNotTheAPI(t *testing.T) {
 		})
 	}
 }
+
+// TestSealedSaysWhatToDo checks what is told when a site is sealed: ours says what opens it,
+// and of Avassa's we say it. It is told at once, and the request is sent once.
+func TestSealedSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{
+		"strongbox sealed: its key file is gone; osupgrade-agent seal reset": "osupgrade-agent: strongbox sealed: its key file is gone; osupgrade-agent seal reset (GET",
+		"strongbox sealed": "osupgrade-agent: strongbox sealed; unseal the site with osupgrade-agent unseal, and try again (GET",
+	} {
+		var asked atomic.Int32
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			asked.Add(1)
+			w.Header().Set("Retry-After", "10")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = io.WriteString(w, `{"errors":[{"error-message":"`+said+`","error-info":{}}]}`)
+		}))
+		t.Cleanup(server.Close)
+		token := filepath.Join(t.TempDir(), "token")
+		if err := os.WriteFile(token, []byte("0123456789"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var stderr bytes.Buffer
+		code := Run(t.Context(), "test", []string{"hosts", "--endpoint", server.URL, "--tenant", "acme", "--token-file", token}, nil, io.Discard, &stderr)
+		if code != exitFailed || !strings.HasPrefix(stderr.String(), want) || asked.Load() != 1 {
+			t.Errorf("it says %s (%d, asked %d times)", stderr.String(), code, asked.Load())
+		}
+	}
+}

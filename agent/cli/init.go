@@ -20,7 +20,8 @@ import (
 // initCommand makes the first admin of a site, and the certificate of one that has none
 // from elsewhere.
 type initCommand struct {
-	Data string   `help:"The site's folder." default:"/var/lib/osupgrade" type:"path" env:"OSUPGRADE_DATA"`
+	Data string `help:"The site's folder." default:"/var/lib/osupgrade" type:"path" env:"OSUPGRADE_DATA"`
+	opener
 	Name []string `help:"Name or address by which hosts and operators reach the site; repeatable (default: the machine's host name)." placeholder:"NAME"`
 }
 
@@ -35,7 +36,7 @@ stays. It is not needed if you have certificates of your own (serve --tls-cert, 
 }
 
 // Run implements the command.
-func (c *initCommand) Run(ctx context.Context, out io.Writer) error {
+func (c *initCommand) Run(ctx context.Context, out io.Writer, person *console) error {
 	if err := c.check(); err != nil {
 		return misused(err)
 	}
@@ -43,10 +44,14 @@ func (c *initCommand) Run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	files := site.Authority(c.Data)
+	box := openBox(c.Data, nil)
+	if err := c.open(box, person); err != nil {
+		return err
+	}
 	// Who works on the site itself reaches it by these.
 	var made bool
 	err := recorded(c.Data, v1.AuditRecord{Action: "init", Object: "site", Detail: "a certificate for " + strings.Join(c.Name, ", ")}, func(*v1.AuditRecord) (err error) {
-		made, err = files.Make(slices.Concat(c.Name, []string{"localhost", "127.0.0.1", "::1"}), time.Now())
+		made, err = files.Make(slices.Concat(c.Name, []string{"localhost", "127.0.0.1", "::1"}), time.Now(), box)
 		return err
 	})
 	if err != nil {

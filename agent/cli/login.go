@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -52,24 +53,40 @@ func (c *loginCommand) Run(ctx context.Context, out io.Writer, person *console) 
 
 // password reads the password.
 func (c *loginCommand) password(person *console) (string, error) {
+	file := c.PasswordFile
+	if file == "" {
+		file = "-"
+	}
+	password, err := readPassphrase(fmt.Sprintf("password of %.63s", c.User), "password-file", file, person)
+	return string(password), err
+}
+
+// readPassphrase reads what nobody may see from a file: "-" asks the terminal, or reads
+// standard input where there is none. what it is begins a question; option is the name of the
+// option that names the file.
+func readPassphrase(what, option, file string, person *console) ([]byte, error) {
 	var text []byte
 	var err error
 	switch {
-	case c.PasswordFile != "":
-		text, err = readSecret("password-file", c.PasswordFile)
+	case file != "-":
+		text, err = readSecret(option, file)
 	case person.terminal():
-		text, err = askHidden(person, fmt.Sprintf("Password of %.63s: ", c.User))
+		text, err = askHidden(person, strings.ToUpper(what[:1])+what[1:]+": ")
 	default:
 		text, err = io.ReadAll(io.LimitReader(person.in, maxToken))
 	}
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	password := strings.TrimRight(string(text), "\r\n")
-	if password == "" {
-		return "", errors.New("the password is empty; type it, or give --password-file")
+	return oneLine(what, option, text)
+}
+
+// oneLine takes the end of the line off.
+func oneLine(what, option string, text []byte) ([]byte, error) {
+	if text = bytes.TrimRight(text, "\r\n"); len(text) == 0 {
+		return nil, fmt.Errorf("the %s is empty; type it, or give --%s", what, option)
 	}
-	return password, nil
+	return text, nil
 }
 
 // askHidden asks a person for a line that the terminal does not show.

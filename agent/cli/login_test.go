@@ -56,7 +56,7 @@ func TestLoginCommand(t *testing.T) {
 		part  string
 	}{
 		"a wrong password": {"sesame open", []string{"--user", "ann"}, "the login is wrong"},
-		"no password":      {"", []string{"--user", "ann"}, "the password is empty"},
+		"no password":      {"", []string{"--user", "ann"}, "the password of ann is empty"},
 		"nobody":           {password, []string{"--user", "eve"}, "the login is wrong"},
 	} {
 		if code, _, stderr := login(row.stdin, row.args...); code != exitFailed || !strings.Contains(stderr, row.part) || strings.Contains(stderr, password) {

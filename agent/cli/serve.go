@@ -39,7 +39,9 @@ type serveCommand struct {
 	NATSListen  string   `help:"Where workers connect to the log." name:"nats-listen" default:"127.0.0.1:4222" env:"OSUPGRADE_NATS_LISTEN"`
 	NATSTLSCert string   `help:"Certificate of the log, PEM; needed beyond loopback (default: that of osupgrade-agent init, if it was run)." name:"nats-tls-cert" type:"path" env:"OSUPGRADE_NATS_TLS_CERT" placeholder:"FILE"`
 	CAFile      string   `help:"Certificates that hosts which join are told to trust for this site, PEM (default: those of osupgrade-agent init, if it was run)." name:"ca-file" type:"path" env:"OSUPGRADE_CA_FILE" placeholder:"FILE"`
-	NATSTLSKey  string   `help:"Its private key, PEM." name:"nats-tls-key" type:"path" env:"OSUPGRADE_NATS_TLS_KEY" placeholder:"FILE"`
+	// PassphraseFD has no variable: who sets one for all commands would have each read it.
+	PassphraseFD int    `help:"Read the passphrase of the strongbox from this open file descriptor at the start; 0 is standard input." name:"passphrase-fd" default:"-1" placeholder:"N"`
+	NATSTLSKey   string `help:"Its private key, PEM." name:"nats-tls-key" type:"path" env:"OSUPGRADE_NATS_TLS_KEY" placeholder:"FILE"`
 	tracesFlags
 }
 
@@ -53,7 +55,7 @@ type tracesFlags struct {
 func (f tracesFlags) traces() (*otlp.Config, error) { return otlp.Configure(f.OTLPEndpoint, os.Getenv) }
 
 // Run implements the command.
-func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, files *configFiles, out io.Writer, log *slog.Logger, program version) error {
+func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, files *configFiles, out io.Writer, log *slog.Logger, program version, person *console) error {
 	if c.PrintConfig {
 		return printConfig(out, parsed, files)
 	}
@@ -79,7 +81,12 @@ func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, files *con
 		default: // One reload is due already.
 		}
 	})()
+	passphrase, err := c.passphrase(person)
+	if err != nil {
+		return err
+	}
 	s, err := site.Open(ctx, site.Options{
+		Credentials: os.Getenv(credentialsFolder), Passphrase: passphrase,
 		Name: c.Site, Zone: zone, Dir: c.Data, Tenants: c.Tenants, Checks: c.Checks,
 		API:    site.Endpoint{Listen: c.Listen, CertFile: c.TLSCert, KeyFile: c.TLSKey},
 		NATS:   site.Endpoint{Listen: c.NATSListen, CertFile: c.NATSTLSCert, KeyFile: c.NATSTLSKey},
@@ -94,6 +101,25 @@ func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, files *con
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	return errors.Join(c.run(ctx, s, reload, supervised.site(running, s), log), supervised.service.Stopping(), s.Close())
+}
+
+// passphrase reads that of the strongbox, if it is given at the start.
+func (c *serveCommand) passphrase(person *console) ([]byte, error) {
+	switch {
+	case c.PassphraseFD < 0:
+		return nil, nil
+	case c.PassphraseFD == 0:
+		return readPassphrase("passphrase of the strongbox", "passphrase-fd", "-", person)
+	}
+	file := os.NewFile(uintptr(c.PassphraseFD), "passphrase-fd")
+	if file == nil {
+		return nil, fmt.Errorf("passphrase-fd: %d is no file descriptor", c.PassphraseFD)
+	}
+	text, err := io.ReadAll(io.LimitReader(file, maxToken))
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, fmt.Errorf("passphrase-fd: cannot read from file descriptor %d: %w", c.PassphraseFD, err)
+	}
+	return oneLine("passphrase of the strongbox", "passphrase-fd", text)
 }
 
 // run waits until ctx ends, a part of the site has stopped, or the program was replaced,

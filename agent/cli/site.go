@@ -11,5 +11,6 @@ type siteCommands struct {
 	Backup      backupCommand      `cmd:"" help:"Copy a site, also while it runs."`
 	Restore     restoreCommand     `cmd:"" help:"Put a backup of a site in place."`
 	Recover     recoverCommand     `cmd:"" help:"Accept the logs of a site as they are, after damage or an older copy."`
+	Seal        sealCommand        `cmd:"" help:"Change what opens the strongbox of a site, which seals its secrets."`
 	Credentials credentialsCommand `cmd:"" help:"Make, list and withdraw users, approles, tokens of the REST API and keys of hosts."`
 }

@@ -17,6 +17,7 @@ type siteCommands struct {
 	Backup      elsewhere `cmd:"" hidden:"" passthrough:""`
 	Restore     elsewhere `cmd:"" hidden:"" passthrough:""`
 	Recover     elsewhere `cmd:"" hidden:"" passthrough:""`
+	Seal        elsewhere `cmd:"" hidden:"" passthrough:""`
 	Credentials elsewhere `cmd:"" hidden:"" passthrough:""`
 }
 

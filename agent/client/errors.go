@@ -1,9 +1,11 @@
 package client
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"unicode/utf8"
@@ -60,6 +62,26 @@ func (e *CallError) Unwrap() error { return e.cause }
 func HasStatus(err error, status int) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Status == status
+}
+
+// Sealed reports whether err says that the site is sealed: it answers nothing before a
+// person has unsealed it.
+func Sealed(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	if login, failed := errors.AsType[*LoginError](err); failed && login.Answer != nil {
+		e, ok = login.Answer, true
+	}
+	return ok && e.Status == http.StatusServiceUnavailable && strings.HasPrefix(e.Errors[0].Message, v1.StrongboxSealed)
+}
+
+// Unsealing is what to do about it.
+const Unsealing = "unseal the site with osupgrade-agent unseal, and try again"
+
+// sealedAnswer reports whether an answer says so. It leaves the body to be read.
+func sealedAnswer(resp *http.Response, s *secret) bool {
+	body, err := io.ReadAll(resp.Body)
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return err == nil && Sealed(newError("", "", resp.StatusCode, body, s))
 }
 
 // Missing reports whether err says that the object is not there: a 404 in the

@@ -210,3 +210,19 @@ func timeOf(raw json.RawMessage) (t time.Time) {
 	}
 	return t
 }
+
+// Unseal opens the strongbox of a sealed site with its passphrase. The token of the options
+// does not matter: none is sent.
+func Unseal(ctx context.Context, o Options, passphrase string) error {
+	o.Token, o.Login = "none", nil // New wants one.
+	c, err := New(o)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if len(passphrase) >= shortestHidden {
+		c.secret.add(passphrase, hiddenProof)
+	}
+	_, err = c.send(ctx, request{method: http.MethodPost, path: "/v1/state/strongbox/system/unseal", body: v1.Unseal{Passphrase: passphrase}, confidential: true, login: true}, "")
+	return err
+}

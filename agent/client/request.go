@@ -245,6 +245,8 @@ func again(t *tally, status int, err error) bool {
 		return !hopeless(err) && (harmless || unsent(err))
 	case status == http.StatusTooManyRequests && t.login:
 		return false // It would be refused for longer.
+	case t.sealed:
+		return false // A person has to unseal the site, which takes longer than anybody waits.
 	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
 		return true // The server says that it did nothing.
 	case status == http.StatusNotImplemented:

@@ -196,7 +196,8 @@ func TestSessionRefused(t *testing.T) {
 		"no token":           {fakeapi.Raw(200, "application/json", `{"expires-in": 7}`), 3, "has no token that can be used"},
 		"a second factor":    {fakeapi.Raw(200, "application/json", `{"totp-required": true}`), 1, "second factor"},
 		"repeats the secret": {fakeapi.Status(401, "wrong: "+password), 1, "wrong: (secret)"},
-		"sealed":             {fakeapi.Status(503, "strongbox sealed"), 6, "strongbox sealed"},
+		"sealed":             {fakeapi.Status(503, "strongbox sealed"), 3, "strongbox sealed"},
+		"not ready":          {fakeapi.Status(503, "too many logins wait"), 6, "too many logins wait"},
 		"closed":             {fakeapi.CloseBefore(), 3, "EOF"},
 		"a server error":     {fakeapi.Status(500, "oops"), 3, "oops"},
 	} {

@@ -49,8 +49,9 @@ func (t *wholeBodies) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	tallyOf(r.Context()).status = resp.StatusCode
-	if !tallyOf(r.Context()).login { // A server that wants no logins may want other requests.
+	seen := tallyOf(r.Context())
+	seen.status, seen.sealed = resp.StatusCode, resp.StatusCode == http.StatusServiceUnavailable && sealedAnswer(resp, t.client.secret)
+	if !seen.login { // A server that wants no logins may want other requests.
 		after, _ := retryAfter(resp, time.Now())
 		t.client.limit.note(begin, time.Now(), resp.StatusCode, after)
 	}
@@ -121,8 +122,10 @@ type tally struct {
 	repeatable bool
 	login      bool
 	tries      int
-	// status is that of the last answer; 0 when there was none.
+	// status is that of the last answer; 0 when there was none. sealed tells that the answer
+	// was that the site is sealed.
 	status int
+	sealed bool
 }
 
 // harmless reports whether it does no harm to send the request twice.

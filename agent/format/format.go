@@ -94,6 +94,10 @@ var (
 	// Audit is a record of an audit log, AuditHead says how far a log has come.
 	Audit     = Kind{"audit record", 1}
 	AuditHead = Kind{"head of an audit log", 1}
+	// Strongbox has the keys that seal the secrets of a site, Sealed is a file that it has
+	// sealed.
+	Strongbox = Kind{"strongbox", 1}
+	Sealed    = Kind{"sealed file", 1}
 	// JoinToken lets a host join.
 	JoinToken = Kind{"join token", 1}
 	// Journal is what a worker remembers, Plan what it has prepared, Identity what its

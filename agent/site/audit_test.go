@@ -123,7 +123,7 @@ func TestAuditOfBackup(t *testing.T) {
 	}
 	closeSite(t, s)
 	var out bytes.Buffer
-	if err := Restore(t.Context(), file, again, DefaultSkip, &out, logger); err != nil {
+	if err := Restore(t.Context(), file, again, Secrets{}, DefaultSkip, &out, logger); err != nil {
 		t.Fatal(err)
 	}
 	if got := auditOf(t, again, "beta"); strings.Contains(got, "record") || !strings.Contains(got, "bob write config done") {

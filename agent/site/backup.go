@@ -19,6 +19,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/strongbox"
 )
 
 // A backup is a tar file with the folder of a site in it: its streams, each as JetStream
@@ -60,6 +61,10 @@ func pack(ctx context.Context, nc *nats.Conn, dir string, to io.Writer) error {
 		if err := p.addFolder(dir, folder); err != nil {
 			return fmt.Errorf("cannot copy %s: %w", folder, err)
 		}
+	}
+	// After all that it seals: it has each key that was in use. A key file is in no backup.
+	if err := p.addFolder(dir, filepath.Join("credentials", strongbox.FileName)); err != nil {
+		return fmt.Errorf("cannot copy the strongbox: %w", err)
 	}
 	// The audit logs come last: they have a record of all that is in the backup.
 	if err := p.addAudit(dir); err != nil {

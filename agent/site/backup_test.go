@@ -108,11 +108,11 @@ func TestBackup(t *testing.T) {
 			if running {
 				closeSite(t, s)
 			}
-			if err := Restore(t.Context(), file, dir, 10, new(bytes.Buffer), logger); err == nil || !strings.Contains(err.Error(), "a site is in") {
+			if err := Restore(t.Context(), file, dir, Secrets{}, 10, new(bytes.Buffer), logger); err == nil || !strings.Contains(err.Error(), "a site is in") {
 				t.Errorf("a site was written over: %v", err)
 			}
 			restored, out := filepath.Join(t.TempDir(), "new"), new(bytes.Buffer)
-			if err := Restore(t.Context(), file, restored, 10, out, logger); err != nil {
+			if err := Restore(t.Context(), file, restored, Secrets{}, 10, out, logger); err != nil {
 				t.Fatal(err)
 			}
 			if want := "Tenant acme: the log ended at record 50, record 50 was known of, and the next one is 61."; !strings.Contains(out.String(), want) {
@@ -192,7 +192,7 @@ func TestDamagedBackup(t *testing.T) {
 			if err := os.WriteFile(damaged, body, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			err := Restore(t.Context(), damaged, to, 10, new(bytes.Buffer), slog.New(slog.DiscardHandler))
+			err := Restore(t.Context(), damaged, to, Secrets{}, 10, new(bytes.Buffer), slog.New(slog.DiscardHandler))
 			if err == nil || !strings.Contains(err.Error(), "the backup is no good") {
 				t.Errorf("it is restored: %v", err)
 			}

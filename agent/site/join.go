@@ -141,17 +141,29 @@ func (o Options) ownCertificates() Options {
 // renewEach is how often it is looked whether the own certificate is about to end.
 const renewEach = 12 * time.Hour
 
-// renewOwn renews the certificate that init has made until the site stops. The
-// listeners take up the renewed files.
+// renewOwn seals the key of the own authority, and renews the certificate that init has
+// made until the site stops. The listeners take up the renewed files. A sealed site waits
+// with both.
 func (s *Site) renewOwn(running context.Context, dir string) {
 	files := Authority(dir)
 	if !files.Made() {
 		return
 	}
+	select {
+	case <-running.Done():
+		return
+	case <-s.box.Opened():
+	}
 	looks := time.NewTicker(renewEach)
 	defer looks.Stop()
 	for {
-		switch renewed, err := files.Renew(time.Now()); {
+		switch sealed, err := files.Protect(s.box); {
+		case err != nil:
+			s.log.Warn("the key of the site's authority is not sealed as it should be", "error", err)
+		case sealed:
+			s.log.Info("sealed the key of the site's authority", "key", files.CAKey)
+		}
+		switch renewed, err := files.Renew(time.Now(), s.box); {
 		case err != nil:
 			s.log.Warn("cannot renew the certificate of the site; trying again", "error", err)
 		case renewed:

@@ -192,7 +192,7 @@ func restoreAside(ctx context.Context, file io.Reader, aside string, logger *slo
 
 // Restore puts a backup in place of a site that is not there any more, and recovers it:
 // what has happened since the backup is lost, and hosts may know of it.
-func Restore(ctx context.Context, from, dir string, skip uint64, out io.Writer, logger *slog.Logger) error {
+func Restore(ctx context.Context, from, dir string, secrets Secrets, skip uint64, out io.Writer, logger *slog.Logger) error {
 	for _, part := range siteParts {
 		if _, err := os.Lstat(filepath.Join(dir, part)); err == nil {
 			return fmt.Errorf("%s exists: a site is in %s already; move it away, or restore to another folder", filepath.Join(dir, part), dir)
@@ -212,7 +212,12 @@ func Restore(ctx context.Context, from, dir string, skip uint64, out io.Writer, 
 	if err != nil {
 		return err
 	}
-	renew := func(server *natsd.Server) error { return recoverAll(ctx, server, aside, skip, out) }
+	renew := func(server *natsd.Server) error {
+		if err := secrets.restore(aside); err != nil {
+			return err
+		}
+		return recoverAll(ctx, server, aside, skip, out)
+	}
 	if err := restoreAside(ctx, file, aside, logger, renew); err != nil {
 		err = errors.Join(fmt.Errorf("cannot restore %s: %w", from, err), os.RemoveAll(aside))
 		if made {

@@ -22,7 +22,6 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/audit"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/check"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/controller"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/credential"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/jetstream"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -30,6 +29,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/natsd"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/strongbox"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/trace"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/trace/otlp"
@@ -59,6 +59,10 @@ type Options struct {
 	CAFile string
 	// Traces says where the spans of requests and runs are sent; nil means nowhere.
 	Traces *otlp.Config
+	// Credentials is the folder of systemd's credentials, Passphrase that of the strongbox, if
+	// it was given at the start; empty means neither.
+	Credentials string
+	Passphrase  []byte
 	// Holder says in words who runs the site, Version is that of the program.
 	Holder, Version string
 	Log             *slog.Logger
@@ -89,6 +93,7 @@ type Site struct {
 	webhooks *webhook.Senders
 	// traces sends spans; nil when nobody wants them.
 	traces *otlp.Exporter
+	box    *strongbox.Box
 	// certificates are those of the listeners that have one.
 	certificates []listenerCertificate
 	stop         context.CancelFunc
@@ -185,11 +190,8 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	if err := s.measure(ctx, o); err != nil {
 		return err
 	}
-	box, err := credential.OpenBox(filepath.Join(o.Dir, "credentials", "webhooks.key"))
-	if err != nil {
-		return err
-	}
-	s.webhooks = webhook.New(webhook.Options{Store: kept, Box: box, Version: o.Version, Log: o.Log, At: o.at("webhook")})
+	s.box = o.strongbox()
+	s.webhooks = webhook.New(webhook.Options{Store: kept, Box: s.box, Version: o.Version, Log: o.Log, At: o.at("webhook")})
 	running, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	objects, err := OpenTenants(o.Dir)
@@ -206,6 +208,7 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	}
 	s.parts.Go(func() { s.tokens.Run(running, o.Log) })
 	s.parts.Go(func() { s.logins.Run(running, o.Log) })
+	s.parts.Go(func() { s.keepOpening(running) })
 	s.parts.Go(func() { s.renewOwn(running, o.Dir) })
 	joining, err := s.joining(o)
 	if err != nil {
@@ -216,7 +219,7 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	}
 	s.serve(running, api.New(api.Options{
 		Site: o.Name, Tenants: s.tenants, TenantObjects: s.tenants, Store: kept, Tokens: s.tokens, Logins: s.logins, Policies: policies, Healthy: s.server.Healthy, Reaches: s.reaches, Certificates: s.expiries, Joining: joining,
-		Webhooks: s.webhooks, Audit: s.audit, Metrics: s.metrics, Traces: s.exporter(), Log: o.Log,
+		Strongbox: s.box, Webhooks: s.webhooks, Audit: s.audit, Metrics: s.metrics, Traces: s.exporter(), Log: o.Log,
 	}))
 	return nil
 }

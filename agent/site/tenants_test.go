@@ -36,7 +36,7 @@ func TestTenantsAreBackedUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	closeSite(t, s)
-	if err := Restore(t.Context(), file, restored, 10, new(bytes.Buffer), logger); err != nil {
+	if err := Restore(t.Context(), file, restored, Secrets{}, 10, new(bytes.Buffer), logger); err != nil {
 		t.Fatal(err)
 	}
 	s = openTwo(t, restored)

@@ -70,6 +70,8 @@ const (
 	AuditHost    = "host"
 	AuditMachine = "machine"
 	AuditSite    = "site"
+	// AuditPassphrase means that all that is known is the passphrase of the strongbox.
+	AuditPassphrase = "passphrase"
 )
 
 // AuditLocal is where a command on the machine of the site comes from.

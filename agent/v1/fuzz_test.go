@@ -124,7 +124,7 @@ func FuzzPreferred(f *testing.F) {
 // problems that do not repeat them; the values are compared in JSON.
 var decoders = []func(t *testing.T, contentType string, body []byte){
 	decoder(DecodeJoin), decoder(DecodeNewJoinToken), decoder(DecodeLogin), decoder(DecodeApproleLogin), decoder(DecodePolicy),
-	decoder(DecodeNewToken), decoder(DecodeRotation), decoder(DecodeUser), decoder(DecodeApprole), decoder(DecodeNewSecretID),
+	decoder(DecodeNewToken), decoder(DecodeRotation), decoder(DecodeUser), decoder(DecodeApprole), decoder(DecodeNewSecretID), decoder(DecodeUnseal),
 }
 
 func decoder[T any](decode func(string, []byte) (T, error)) func(*testing.T, string, []byte) {
@@ -142,7 +142,7 @@ func FuzzBodies(f *testing.F) {
 		`{"username":"ann","password":"x","tenant":"acme","otp":"1","cookie":false}`, `{"role-id":"a","secret-id":"b"}`,
 		`{"name":"p","rest-api":{"rules":[{"path":"/v1/state/**","operations":{"read":"allow"}}]}}`,
 		`{"name":"ci","allow":["viewer"],"expires-in":"30d"}`, `{"overlap":"1h"}`, `{"name":"ann","password":"x","token-policies":["viewer"],"token-ttl":"1h"}`,
-		`{"name":"r","token-policies":["viewer"],"secret-id-num-uses":0,"secret-id-ttl":"0s"}`, `{"secret-id-num-uses":3,"secret-id-ttl":"1h"}`,
+		`{"name":"r","token-policies":["viewer"],"secret-id-num-uses":0,"secret-id-ttl":"0s"}`, `{"secret-id-num-uses":3,"secret-id-ttl":"1h"}`, `{"passphrase":"x"}`,
 	} {
 		f.Add(uint8(i), false, []byte(body))
 		f.Add(uint8(i), true, []byte(body))

@@ -43,6 +43,30 @@ func (l Login) Validate() Problems {
 	return found
 }
 
+// StrongboxSealed is how the message of a 503 begins when the strongbox of the site is
+// sealed, here and at Avassa.
+const StrongboxSealed = "strongbox sealed"
+
+// Unseal is the body of POST /v1/state/strongbox/system/unseal.
+type Unseal struct {
+	// Passphrase opens the strongbox of the site.
+	Passphrase string `json:"passphrase" minLength:"1" maxLength:"1000"`
+}
+
+// DecodeUnseal reads the body of an unseal and validates it. No problem repeats the
+// passphrase.
+func DecodeUnseal(contentType string, body []byte) (Unseal, error) {
+	return decode(contentType, body, Unseal{}, Unseal.Validate)
+}
+
+// Validate returns what is wrong with the value, and nothing when it is right.
+func (u Unseal) Validate() Problems {
+	if u.Passphrase == "" || len(u.Passphrase) > maxSecret {
+		return Problems{document.Wrong("passphrase", "", "is missing or too long")}
+	}
+	return nil
+}
+
 // ApproleLogin is the body of POST /v1/approle-login. Clients that have no role-id send the
 // secret-id in its place.
 type ApproleLogin struct {

@@ -71,6 +71,14 @@ func (h *hook) run(ctx context.Context) {
 		return
 	}
 	defer leave()
+	// What cannot be signed yet is not tried: a site may be sealed for hours, and no news are
+	// given up by that.
+	select {
+	case <-ctx.Done():
+		return
+	case <-h.t.box.Opened():
+	}
+	h.reseal(ctx)
 	for ctx.Err() == nil {
 		n, some := h.next(ctx)
 		if !some {
@@ -87,6 +95,25 @@ func (h *hook) run(ctx context.Context) {
 			return
 		}
 		h.attempt(ctx, n)
+	}
+}
+
+// reseal has the newest data key seal the secret, if an older one has. Somebody who has
+// written the webhook meanwhile has sealed it anew.
+func (h *hook) reseal(ctx context.Context) {
+	kept, revision, err := h.t.store.Webhook(ctx, h.t.name, h.name)
+	if err != nil || !h.t.box.Stale(kept.Sealed) {
+		return
+	}
+	secret, err := h.t.box.Open(kept.Sealed, h.t.purpose(h.name))
+	if err == nil {
+		kept.Sealed, err = h.t.box.Seal(secret, h.t.purpose(h.name))
+	}
+	if err == nil {
+		_, err = h.t.store.PutWebhook(ctx, h.t.name, h.name, kept, revision)
+	}
+	if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrConflict) {
+		h.t.log.Warn("the secret of a webhook is still sealed by an older data key", "tenant", h.t.name, "webhook", h.name, "error", err)
 	}
 }
 
@@ -291,5 +318,5 @@ func (h *hook) resend(ctx context.Context, kept store.KeptWebhook, wanted func(i
 
 // errSecret is why nothing can be signed.
 func errSecret(name string, cause error) error {
-	return fmt.Errorf("its secret cannot be read (%w): the site was put back from a backup, which has no key to it; set it anew: %s", cause, "osupgrade-agent webhook add "+name+" --url …")
+	return fmt.Errorf("its secret cannot be read (%w): the site was put back without the key of its strongbox; set it anew: %s", cause, "osupgrade-agent webhook add "+name+" --url …")
 }

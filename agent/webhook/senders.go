@@ -12,9 +12,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/credential"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/strongbox"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -41,7 +41,7 @@ type News interface {
 type Options struct {
 	Store Store
 	// Box seals the secrets.
-	Box *credential.Box
+	Box *strongbox.Box
 	// Version is that of the program, for receivers.
 	Version string
 	Log     *slog.Logger
@@ -87,7 +87,7 @@ type tenant struct {
 	store  Store
 	news   News
 	log    *slog.Logger
-	box    *credential.Box
+	box    *strongbox.Box
 	now    func() time.Time
 	random func() float64
 	at     func(string)

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,8 +17,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/credential"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/strongbox"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
@@ -41,7 +40,8 @@ type site struct {
 	changed  wait.Watchers
 	// receivers answer by the host of the address.
 	receivers map[string]http.HandlerFunc
-	box       *credential.Box
+	box       *strongbox.Box
+	boxDir    string
 	at        func(string)
 	senders   *Senders
 	stop      func()
@@ -49,13 +49,11 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	box, err := credential.OpenBox(filepath.Join(t.TempDir(), "key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := t.TempDir()
+	box := strongbox.Open(strongbox.Options{Dir: dir, Hash: strongbox.Hash{Memory: 64, Time: 1, Threads: 1}})
 	return &site{
 		t: t, webhooks: map[string]store.Named[store.KeptWebhook]{}, states: map[string]store.WebhookState{}, watchers: map[chan store.Seen]bool{},
-		receivers: map[string]http.HandlerFunc{}, box: box,
+		receivers: map[string]http.HandlerFunc{}, box: box, boxDir: dir,
 	}
 }
 
@@ -584,10 +582,7 @@ func TestSecret(t *testing.T) {
 		if shown, _, err := s.senders.Webhook(t.Context(), "acme", "hook"); err != nil || shown.Secret != "" || shown.URL != at.URL {
 			t.Errorf("shown is %+v, %v", shown, err)
 		}
-		other, err := credential.OpenBox(filepath.Join(t.TempDir(), "key"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		other := strongbox.Open(strongbox.Options{Dir: t.TempDir()})
 		if kept.Sealed, err = other.Seal([]byte(secret), purpose("acme", "hook")); err != nil {
 			t.Fatal(err)
 		}
@@ -601,6 +596,79 @@ func TestSecret(t *testing.T) {
 			t.Errorf("with a secret of another site: %+v, %v", test, err)
 		}
 	})
+}
+
+const passphrase = "correct horse battery staple"
+
+// sealedSite gives a site a webhook and news, and then a strongbox that a passphrase opens:
+// it is sealed when the senders start.
+func sealedSite(t *testing.T, s *site, rotate bool) {
+	t.Helper()
+	s.put("hook", at)
+	dir := s.boxDir
+	if rotate {
+		if err := s.box.Rotate(nil); err != nil {
+			t.Fatal(err)
+		}
+	} else if err := s.box.Rewrap(strongbox.Target{Way: strongbox.Passphrase, Secret: []byte(passphrase)}); err != nil {
+		t.Fatal(err)
+	}
+	s.stop()
+	s.box = strongbox.Open(strongbox.Options{Dir: dir})
+	s.start()
+}
+
+// TestSealedStrongbox checks that a webhook of a sealed site tries nothing, whatever the time,
+// gives up nothing, and sends all once the site is unsealed.
+func TestSealedStrongbox(t *testing.T) {
+	t.Parallel()
+	inSite(t, func(t *testing.T, s *site) {
+		a := s.receive("a.example", nil)
+		sealedSite(t, s, false)
+		s.happen(1, v1.NewsRunOpened)
+		time.Sleep(48 * time.Hour)
+		synctest.Wait()
+		if state := s.state("hook"); a.received() != "" || state.Queued != 1 || len(state.Dead) != 0 || state.Error != "" {
+			t.Errorf("sealed: received is %q, the state %+v", a.received(), state)
+		}
+		if err := s.box.Unseal([]byte(passphrase)); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if got := a.received(); got != "1" {
+			t.Errorf("unsealed: received is %q", got)
+		}
+	})
+}
+
+// TestRotatedStrongbox checks that the newest data key seals the secret of a webhook after a
+// start, and that its news are sent as before.
+func TestRotatedStrongbox(t *testing.T) {
+	t.Parallel()
+	inSite(t, func(t *testing.T, s *site) {
+		a := s.receive("a.example", nil)
+		sealedSite(t, s, true)
+		synctest.Wait()
+		kept, _, err := s.Webhook(t.Context(), "acme", "hook")
+		if err != nil || s.box.Stale(kept.Sealed) || kept.Sealed == "" || !strings.HasPrefix(kept.Sealed, newestKey(t, s.box)) {
+			t.Errorf("the secret is sealed by an older key: %q, %v", kept.Sealed, err)
+		}
+		s.happen(1, v1.NewsRunOpened)
+		if got := a.received(); got != "1" {
+			t.Errorf("received is %q", got)
+		}
+	})
+}
+
+// newestKey returns the id of the key that a strongbox seals with.
+func newestKey(t *testing.T, box *strongbox.Box) string {
+	t.Helper()
+	sealed, err := box.Seal(nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, _, _ := strings.Cut(sealed, ":")
+	return id
 }
 
 // TestTest checks that a test reaches the receiver of a webhook that is disabled, and that

@@ -100,6 +100,8 @@ func adviceWithoutAnswer(err error) string {
 
 func (f Failure) advice(status int) string {
 	switch {
+	case client.Sealed(f.Err):
+		return sealed
 	case status == http.StatusNotFound && f.NotFound != "":
 		return f.NotFound
 	case status == http.StatusNotFound && f.reads() && client.Missing(f.Err):
@@ -109,6 +111,9 @@ func (f Failure) advice(status int) string {
 	}
 	return advice(status)
 }
+
+// sealed is the advice when the site is sealed.
+const sealed = "The site is sealed: until its strongbox is opened, it answers nothing else. Unseal it with osupgrade-agent unseal on any machine that reaches it, and run Terraform again."
 
 // reads reports whether the request that failed was a read.
 func (f Failure) reads() bool {

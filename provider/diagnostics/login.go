@@ -32,8 +32,10 @@ func loginAdvice(e *client.LoginError) string {
 		return "Check the provider's endpoint. A site without users and approles needs a token."
 	case status == http.StatusForbidden:
 		return "The server does not let this user or approle in, or not from this address."
+	case client.Sealed(e):
+		return sealed
 	case status == http.StatusServiceUnavailable:
-		return "The server is not ready, is sealed, or has too many logins to check at the moment. Try again later."
+		return "The server is not ready, or has too many logins to check at the moment. Try again later."
 	case status >= http.StatusInternalServerError:
 		return advice(status)
 	case status >= http.StatusBadRequest:

@@ -1,0 +1,545 @@
+package strongbox
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/format/formattest"
+)
+
+// fixture returns a strongbox with a secret in it.
+func fixture(t *testing.T) (dir string, b *Box, sealed string) {
+	t.Helper()
+	dir = t.TempDir()
+	b = Open(Options{Dir: dir, Hash: cheap})
+	return dir, b, sealedBy(t, b)
+}
+
+// cheap is a cost for tests.
+var cheap = Hash{Memory: 64, Time: 1, Threads: 1}
+
+const swordfish, about = "swordfish", "a test"
+
+func sealedBy(t *testing.T, b *Box) string {
+	t.Helper()
+	sealed, err := b.Seal([]byte(swordfish), about)
+	if err != nil || strings.Contains(sealed, swordfish) {
+		t.Fatal(sealed, err)
+	}
+	return sealed
+}
+
+// opens checks that a strongbox is open and has the key to some texts.
+func opens(t *testing.T, b *Box, sealed ...string) {
+	t.Helper()
+	if err := b.Sealed(); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range sealed {
+		if secret, err := b.Open(text, about); err != nil || string(secret) != swordfish {
+			t.Fatalf("opened is %q, %v", secret, err)
+		}
+	}
+}
+
+// TestBox checks that a secret is opened by the strongbox that sealed it alone, and for its
+// purpose alone.
+func TestBox(t *testing.T) {
+	t.Parallel()
+	dir, b, sealed := fixture(t)
+	opens(t, b, sealed)
+	opens(t, Open(Options{Dir: dir}), sealed)
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) != 2 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		if info, err := file.Info(); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", file.Name(), info.Mode(), err)
+		}
+	}
+	_, other, _ := fixture(t)
+	for name, open := range map[string]func() ([]byte, error){
+		"another purpose":   func() ([]byte, error) { return b.Open(sealed, "b") },
+		"another strongbox": func() ([]byte, error) { return other.Open(sealed, about) },
+		"damaged":           func() ([]byte, error) { return b.Open(sealed[:len(sealed)-6]+"AAAA"+sealed[len(sealed)-2:], about) },
+		"cut":               func() ([]byte, error) { return b.Open(sealed[:24], about) },
+		"another key":       func() ([]byte, error) { return b.Open("0"+sealed, about) },
+		"no base64":         func() ([]byte, error) { return b.Open("?", about) },
+		"nothing":           func() ([]byte, error) { return b.Open("", about) },
+	} {
+		if secret, err := open(); !errors.Is(err, ErrNotOurs) {
+			t.Errorf("%s: %q, %v", name, secret, err)
+		}
+	}
+}
+
+// TestEmpty checks that a site without secrets has no strongbox, and is not sealed.
+func TestEmpty(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "credentials")
+	b := Open(Options{Dir: dir})
+	opens(t, b)
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) || Exists(dir) || b.Way() != "" {
+		t.Error("there is a strongbox", err)
+	}
+	if err := b.Rotate(nil); err == nil || !strings.Contains(err.Error(), "nothing was sealed yet") {
+		t.Error(err)
+	}
+	// Another process makes it meanwhile, and each opens what the other has sealed.
+	other := Open(Options{Dir: dir})
+	first, second := sealedBy(t, b), sealedBy(t, other)
+	opens(t, b, first, second)
+	opens(t, other, first, second)
+	third := Open(Options{Dir: dir})
+	if err := third.Rotate(nil); err != nil {
+		t.Fatal(err)
+	}
+	opens(t, b, sealedBy(t, third))
+}
+
+// TestOldKey takes up the key of the first sites, and what that has sealed, killed at any
+// step of it.
+func TestOldKey(t *testing.T) {
+	t.Parallel()
+	key := bytes.Repeat([]byte{7}, keyBytes)
+	text, err := seal(key, []byte(swordfish), about)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed := base64.StdEncoding.EncodeToString(text)
+	for _, at := range append(steps(), "") {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, oldKey), key)
+		killed(t, at, func(kill func(string)) { Open(Options{Dir: dir, At: kill}) })
+		b := Open(Options{Dir: dir})
+		opens(t, b, sealed, sealedBy(t, b))
+		if err := b.Rotate(nil); err != nil {
+			t.Fatal(err)
+		}
+		if fresh := sealedBy(t, b); !b.Stale(sealed) || b.Stale(fresh) {
+			t.Error("what the old key has sealed is not stale, or what the new one has is")
+		}
+		opens(t, Open(Options{Dir: dir}), sealed)
+		if _, err := os.Stat(filepath.Join(dir, oldKey)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("killed %s: the old key is still there: %v", at, err)
+		}
+	}
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, oldKey), []byte("short"))
+	isSealed(t, Open(Options{Dir: dir}), "is damaged: it has 5 bytes, not 32")
+	if body, err := os.ReadFile(filepath.Join(dir, oldKey)); err != nil || string(body) != "short" {
+		t.Errorf("the damaged key is %q, %v", body, err)
+	}
+}
+
+func isSealed(t *testing.T, b *Box, why string) {
+	t.Helper()
+	err := b.Sealed()
+	if _, ok := errors.AsType[*SealedError](err); !ok || !strings.Contains(err.Error(), why) || !strings.HasPrefix(err.Error(), "strongbox sealed: ") {
+		t.Fatalf("it is %v, and should be sealed: %s", err, why)
+	}
+	if _, err := b.Seal([]byte("x"), about); err == nil {
+		t.Error("a sealed strongbox seals")
+	}
+	if _, err := b.Open("x", about); err == nil {
+		t.Error("a sealed strongbox opens")
+	}
+}
+
+// kill ends what a test does at a label.
+type kill struct{}
+
+// killed calls do, which is killed at a label; empty means that it is not.
+func killed(t *testing.T, label string, do func(at func(string))) {
+	t.Helper()
+	defer func() {
+		if r := recover(); r != nil && r != (kill{}) {
+			panic(r)
+		}
+	}()
+	do(func(at string) {
+		if at == label {
+			panic(kill{})
+		}
+	})
+	if label != "" {
+		t.Errorf("there was no step %s", label)
+	}
+}
+
+func steps() (all []string) {
+	for _, label := range []string{"key file", "strongbox", "old keys"} {
+		all = append(all, "before "+label, "after "+label)
+	}
+	return all
+}
+
+// keeper is one way to open a strongbox, with the secret.
+type keeper struct {
+	target Target
+	// elsewhere is the folder of systemd's credentials.
+	elsewhere string
+}
+
+func keepers(t *testing.T) map[string]keeper {
+	t.Helper()
+	elsewhere := t.TempDir()
+	random := bytes.Repeat([]byte("k"), 40)
+	write(t, filepath.Join(elsewhere, "osupgrade-strongbox"), random)
+	write(t, filepath.Join(elsewhere, "own.key"), bytes.Repeat([]byte("o"), 32))
+	return map[string]keeper{
+		"its own key file": {target: Target{Way: KeyFile}},
+		"a new key file":   {target: Target{Way: KeyFile, File: filepath.Join(elsewhere, "new.key")}},
+		"a key file":       {target: Target{Way: KeyFile, File: filepath.Join(elsewhere, "own.key"), Secret: bytes.Repeat([]byte("o"), 32)}},
+		"a credential":     {target: Target{Way: Credential, Name: "osupgrade-strongbox", Secret: random}, elsewhere: elsewhere},
+		"a passphrase":     {target: Target{Way: Passphrase, Secret: []byte("correct horse battery staple")}},
+	}
+}
+
+// open opens the strongbox of a folder in this way.
+func (k keeper) open(dir string, at func(string)) (*Box, error) {
+	b := Open(Options{Dir: dir, Credentials: k.elsewhere, At: at, Hash: cheap})
+	if k.target.Way == Passphrase {
+		return b, b.Unseal(k.target.Secret)
+	}
+	return b, b.Sealed()
+}
+
+// TestRewrap changes each way into each, and back, killed at each step: the old secret or the
+// new one opens the strongbox, and no secret is lost.
+func TestRewrap(t *testing.T) {
+	t.Parallel()
+	for from := range keepers(t) {
+		for to := range keepers(t) {
+			t.Run(from+" to "+to, func(t *testing.T) {
+				t.Parallel()
+				all := keepers(t)
+				dir, b, sealed := fixture(t)
+				if err := b.Rewrap(all[from].target); err != nil {
+					t.Fatal(err)
+				}
+				for _, label := range append(steps(), "") {
+					rewrapKilled(t, dir, label, all[from], all[to], sealed)
+				}
+			})
+		}
+	}
+}
+
+func rewrapKilled(t *testing.T, dir, label string, from, to keeper, sealed string) {
+	t.Helper()
+	_, err := os.Stat(to.target.File)
+	makes := to.target.Way == KeyFile && err != nil
+	if strings.HasSuffix(label, "key file") && !makes {
+		return
+	}
+	killed(t, label, func(at func(string)) {
+		b, err := from.open(dir, at)
+		if err == nil {
+			err = b.Rewrap(to.target)
+		}
+		if err != nil {
+			t.Fatalf("killed %s: %v", label, err)
+		}
+		opens(t, b, sealed)
+	})
+	b, err := to.open(dir, nil)
+	if err != nil {
+		if label == "" || label == "after strongbox" || strings.HasSuffix(label, "old keys") {
+			t.Fatalf("killed %s: the new way does not open it: %v", label, err)
+		}
+		if b, err = from.open(dir, nil); err != nil {
+			t.Fatalf("killed %s: neither way opens it: %v", label, err)
+		}
+	}
+	opens(t, b, sealed, sealedBy(t, b))
+	if err := b.Rewrap(from.target); err != nil { // And back.
+		t.Fatal(err)
+	}
+	own, err := filepath.Glob(filepath.Join(dir, ownKeys))
+	if want := from.target.Way == KeyFile && from.target.File == ""; err != nil || len(own) > 1 || (len(own) == 1) != want {
+		t.Errorf("killed %s: key files are left: %v, %v", label, own, err)
+	}
+}
+
+// TestHistories plays random histories of rewraps and rotations, each killed anywhere: all
+// that was ever sealed stays readable.
+func TestHistories(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test
+		all, names := keepers(t), []string{"its own key file", "a new key file", "a key file", "a credential"}
+		dir, _, first := fixture(t)
+		sealed, now := []string{first}, "its own key file"
+		for range 12 {
+			to := names[random.IntN(len(names))]
+			labels := append(steps(), "", "")
+			label, rotate := labels[random.IntN(len(labels))], random.IntN(2) == 0
+			func() {
+				defer func() { _ = recover() }()
+				b, err := all[now].open(dir, func(at string) {
+					if at == label {
+						panic(kill{})
+					}
+				})
+				if err == nil && rotate {
+					err = b.Rotate(nil)
+				} else if err == nil {
+					err = b.Rewrap(all[to].target)
+				}
+				if err != nil {
+					t.Errorf("seed %d: %v", seed, err)
+				}
+			}()
+			b, err := all[now].open(dir, nil)
+			if err != nil {
+				now = to
+				if b, err = all[now].open(dir, nil); err != nil {
+					t.Fatalf("seed %d: neither %s nor the way before opens it: %v", seed, to, err)
+				}
+			}
+			if way := b.Way(); way == Credential {
+				now = "a credential"
+			}
+			sealed = append(sealed, sealedBy(t, b))
+			opens(t, b, sealed...)
+		}
+	}
+}
+
+// TestSealed checks what a strongbox says that it cannot open, that it overwrites nothing,
+// and that it opens once it can.
+func TestSealed(t *testing.T) {
+	t.Parallel()
+	t.Run("passphrase", func(t *testing.T) {
+		t.Parallel()
+		dir, b, sealed := fixture(t)
+		k := keepers(t)["a passphrase"]
+		if err := b.Rewrap(k.target); err != nil {
+			t.Fatal(err)
+		}
+		b = Open(Options{Dir: dir})
+		isSealed(t, b, "it is opened by a passphrase; run osupgrade-agent unseal")
+		for _, wrong := range []string{"", "correct horse battery stapl", "correct horse battery staple\n"} {
+			if err := b.Unseal([]byte(wrong)); !errors.Is(err, ErrWrong) {
+				t.Errorf("%q: %v", wrong, err)
+			}
+		}
+		isSealed(t, b, "passphrase")
+		if err := b.Rewrap(Target{Way: KeyFile}); !errors.Is(err, errChanging) {
+			t.Errorf("a sealed strongbox was changed: %v", err)
+		}
+		select {
+		case <-b.Opened():
+			t.Error("it says that it is open")
+		default:
+		}
+		if err := b.Unseal(k.target.Secret); err != nil {
+			t.Fatal(err)
+		}
+		<-b.Opened()
+		opens(t, b, sealed)
+		if err := b.Unseal([]byte("wrong")); err != nil {
+			t.Errorf("one that is open: %v", err)
+		}
+	})
+	t.Run("credential", func(t *testing.T) {
+		t.Parallel()
+		dir, b, sealed := fixture(t)
+		k := keepers(t)["a credential"]
+		if err := b.Rewrap(k.target); err != nil {
+			t.Fatal(err)
+		}
+		isSealed(t, Open(Options{Dir: dir}), "start the site by its unit, with LoadCredentialEncrypted=osupgrade-strongbox")
+		isSealed(t, Open(Options{Dir: dir, Credentials: t.TempDir()}), "cannot be read")
+		opens(t, Open(Options{Dir: dir, Credentials: k.elsewhere}), sealed)
+	})
+}
+
+// TestSealedKeyFile checks the same of one that a key file opens, which is missing, damaged or
+// another, and is put back.
+func TestSealedKeyFile(t *testing.T) {
+	t.Parallel()
+	dir, _, sealed := fixture(t)
+	keys, err := filepath.Glob(filepath.Join(dir, ownKeys))
+	if err != nil || len(keys) != 1 {
+		t.Fatal(keys, err)
+	}
+	key, err := os.ReadFile(keys[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := os.ReadFile(filepath.Join(dir, FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(keys[0]); err != nil {
+		t.Fatal(err)
+	}
+	b := Open(Options{Dir: dir})
+	isSealed(t, b, "no such file or directory); put "+keys[0]+" back")
+	write(t, keys[0], bytes.Repeat([]byte{1}, 32))
+	if err := b.Retry(); err == nil {
+		t.Error("another key opens it")
+	}
+	isSealed(t, b, "the key file "+keys[0]+": this is not the one that opens the strongbox")
+	write(t, keys[0], []byte("short"))
+	_ = b.Retry()
+	isSealed(t, b, "is no key file: it must have 32 to 4096 bytes")
+	if now, err := os.ReadFile(filepath.Join(dir, FileName)); err != nil || !bytes.Equal(now, kept) {
+		t.Error("the strongbox was overwritten", err)
+	}
+	if b.Missing() != "" {
+		t.Error("it says that the key file is missing, which is a wrong one")
+	}
+	write(t, keys[0], key)
+	if err := b.Retry(); err != nil {
+		t.Fatal(err)
+	}
+	opens(t, b, sealed)
+	if err := os.Remove(keys[0]); err != nil {
+		t.Fatal(err)
+	}
+	b = Open(Options{Dir: dir})
+	if name := b.Missing(); name != filepath.Base(keys[0]) {
+		t.Errorf("missing is %q", name)
+	}
+	if err := b.PutBack(bytes.Repeat([]byte{1}, 32)); !errors.Is(err, ErrWrong) {
+		t.Errorf("another key is put back: %v", err)
+	}
+	if err := b.PutBack(key); err != nil || b.Missing() != "" {
+		t.Error(err)
+	}
+	opens(t, b, sealed)
+}
+
+// TestDamage changes each byte of the file, and cuts it anywhere: the strongbox is sealed and
+// says that the file is damaged, or of another format, or opens as before; the file stays.
+func TestDamage(t *testing.T) {
+	t.Parallel()
+	dir, _, sealed := fixture(t)
+	path := filepath.Join(dir, FileName)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	try := func(what string, body []byte) {
+		write(t, path, body)
+		b := Open(Options{Dir: dir})
+		if err := b.Sealed(); err == nil {
+			if secret, err := b.Open(sealed, about); err != nil || string(secret) != swordfish {
+				t.Errorf("%s: it is open and opens %q, %v", what, secret, err)
+			}
+		} else if text := err.Error(); !strings.Contains(text, "is damaged") && !strings.Contains(text, "written by format") && !strings.Contains(text, "key file") && !strings.Contains(text, "not the one") {
+			t.Errorf("%s: %v", what, err)
+		}
+		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, body) {
+			t.Errorf("%s: the file was overwritten, %v", what, err)
+		}
+	}
+	for i := range whole {
+		for _, bit := range []byte{1, 0x20, 0x80} {
+			changed := bytes.Clone(whole)
+			changed[i] ^= bit
+			try(fmt.Sprintf("byte %d ^ %#x", i, bit), changed)
+		}
+		try(fmt.Sprintf("cut at %d", i), whole[:i])
+	}
+	for text, why := range map[string]string{
+		`{"format":9,"way":"key-file"}`:                                                                               "written by format 9, this version reads 1",
+		`{"format":1,"way":"oracle","id":"","keys":""}`:                                                               `way "oracle" is not known`,
+		`{"format":1,"way":"key-file","id":"","keys":""}`:                                                             "file is missing",
+		`{"format":1,"way":"credential","name":"../x","id":"","keys":""}`:                                             `name "../x" is not that of a credential`,
+		`{"format":1,"way":"passphrase","id":"","keys":""}`:                                                           "hash is missing",
+		`{"format":1,"way":"passphrase","hash":{"salt":"AAAAAAAAAAAAAAAA","memory":4000000000,"time":1,"threads":1}}`: "hash is out of bounds",
+	} {
+		write(t, path, []byte(text))
+		isSealed(t, Open(Options{Dir: dir}), why)
+	}
+	write(t, path, whole)
+	opens(t, Open(Options{Dir: dir}), sealed)
+}
+
+// TestTargets checks what a strongbox cannot be opened by.
+func TestTargets(t *testing.T) {
+	t.Parallel()
+	_, b, _ := fixture(t)
+	for why, target := range map[string]Target{
+		"the passphrase is too short; use at least 12 characters": {Way: Passphrase, Secret: []byte("eleven char")},
+		"is no absolute path":                {Way: KeyFile, File: "key"},
+		"cannot be the name of a credential": {Way: Credential, Name: "a/b", Secret: bytes.Repeat([]byte{1}, 32)},
+		"it must have 32 to 4096 bytes":      {Way: Credential, Name: "a", Secret: []byte("short")},
+		`way "oracle" is not known`:          {Way: "oracle"},
+		"no such file or directory":          {Way: KeyFile, File: filepath.Join(t.TempDir(), "none", "key")},
+	} {
+		if err := b.Rewrap(target); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("%s: %v", why, err)
+		}
+	}
+}
+
+// TestTwoChanges checks that of two commands at once none undoes what the other did.
+func TestTwoChanges(t *testing.T) {
+	t.Parallel()
+	dir, one, _ := fixture(t)
+	other := Open(Options{Dir: dir})
+	if err := one.Rotate(nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Rewrap(Target{Way: KeyFile}); err == nil || !strings.Contains(err.Error(), "was changed meanwhile") {
+		t.Error(err)
+	}
+	opens(t, Open(Options{Dir: dir}), sealedBy(t, one))
+}
+
+// TestReset gives up a strongbox: its files stay aside, and the next secret makes a new one.
+func TestReset(t *testing.T) {
+	t.Parallel()
+	dir, _, sealed := fixture(t)
+	aside, err := Reset(dir, time.Date(2026, 11, 23, 1, 2, 3, 0, time.UTC))
+	if err != nil || len(aside) != 2 || !strings.HasSuffix(aside[0], ".lost-20261123T010203Z") {
+		t.Fatal(aside, err)
+	}
+	b := Open(Options{Dir: dir})
+	if _, err := b.Open(sealed, about); !errors.Is(err, ErrNotOurs) {
+		t.Error(err)
+	}
+	opens(t, b, sealedBy(t, b))
+	for _, path := range aside { // They can be put back.
+		if err := os.Rename(path, strings.TrimSuffix(path, ".lost-20261123T010203Z")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opens(t, Open(Options{Dir: dir}), sealed)
+	if _, err := Reset(t.TempDir(), time.Now()); err == nil || !strings.Contains(err.Error(), "has no strongbox") {
+		t.Error(err)
+	}
+}
+
+// TestFormat opens a strongbox of format 1, and what that has sealed.
+func TestFormat(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, FileName), formattest.Read(t, "testdata/format1/strongbox.json"))
+	b := Open(Options{Dir: dir})
+	if err := b.Unseal([]byte("correct horse battery staple")); err != nil {
+		t.Fatal(err)
+	}
+	opens(t, b, strings.TrimSpace(string(formattest.Read(t, "testdata/format1/secret.txt"))))
+}
+
+func write(t *testing.T, path string, body []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, body, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
