@@ -5,12 +5,11 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"os"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 	tfaddr "github.com/hashicorp/terraform-registry-address"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/provider"
@@ -23,10 +22,13 @@ func main() {
 	debug := flag.Bool("debug", false, "keep running and print how a Terraform CLI can attach, for debuggers")
 	flag.Parse()
 	address := tfaddr.NewProvider(tfaddr.DefaultProviderRegistryHost, "osupgrade", "osupgrade")
-	options := providerserver.ServeOpts{Address: address.String(), Debug: *debug}
+	var options []tf6server.ServeOpt
+	if *debug {
+		options = append(options, tf6server.WithManagedDebug())
+	}
 	err := quiet(os.Environ(), os.Setenv)
 	if err == nil {
-		err = providerserver.Serve(context.Background(), provider.New(version), options)
+		err = tf6server.Serve(address.String(), provider.NewServer(version), options...)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "terraform-provider-osupgrade:", err)

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
@@ -237,7 +236,7 @@ func TestLogin_isRefused(t *testing.T) {
 // logs in, and many at once do so once.
 func TestLogin_protocol(t *testing.T) {
 	t.Parallel()
-	p := protocol{ProviderServer: providerserver.NewProtocol6(provider.New("test")())()}
+	p := protocol{ProviderServer: provider.NewServer("test")()}
 	var err error
 	if p.schemas, err = p.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{}); err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package provider_test
 import (
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
@@ -30,7 +29,7 @@ func configured(t *testing.T, server acctest.Server) protocol {
 // configuredBy is configured with these attributes of the provider.
 func configuredBy(t *testing.T, values map[string]tftypes.Value) protocol {
 	t.Helper()
-	p := protocol{ProviderServer: providerserver.NewProtocol6(provider.New("test")())()}
+	p := protocol{ProviderServer: provider.NewServer("test")()}
 	var err error
 	if p.schemas, err = p.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{}); err != nil {
 		t.Fatal(err)

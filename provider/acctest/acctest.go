@@ -15,7 +15,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
@@ -78,7 +77,7 @@ func Run(t *testing.T, c resource.TestCase) {
 	}
 	c.IsUnitTest = true
 	c.ProtoV6ProviderFactories = map[string]func() (tfprotov6.ProviderServer, error){
-		"osupgrade": providerserver.NewProtocol6WithError(provider.New("test")()),
+		"osupgrade": func() (tfprotov6.ProviderServer, error) { return provider.NewServer("test")(), nil },
 	}
 	resource.Test(t, c)
 }
