@@ -128,12 +128,13 @@ resource "osupgrade_calendar" "many" {
 	for range 100 {
 		api.Inject("", "", api.Hang())
 	}
-	out := w.Run(t, 0, "plan", "-parallelism=1", "-no-color")
+	// In its text the CLI shows the warning of one resource, which may be the one that asked.
+	out := w.Run(t, 0, "plan", "-parallelism=1", "-json")
 	if n := len(api.Requests()); n != 1 {
 		t.Errorf("the plan made %d requests, want 1", n)
 	}
-	if !strings.Contains(strings.Join(strings.Fields(out), " "), "not sent, because an earlier request had no answer") {
-		t.Errorf("the plan does not say why: %s", out)
+	if n := strings.Count(out, "not sent, because an earlier request had no answer"); n < 29 {
+		t.Errorf("%d of 29 resources say why: %s", n, out)
 	}
 }
 
