@@ -71,24 +71,8 @@ func (s *server) approle(c *call) (*object[v1.Approle], error) {
 	}, nil
 }
 
-// approles returns the approles of a tenant by name, without damaged ones.
-func (s *server) approles(tenant string) ([]principal.Approle, error) {
-	stored, err := s.Logins.Approles.List()
-	if err != nil {
-		return nil, err
-	}
-	all := []principal.Approle{}
-	for _, a := range stored {
-		if a.Damage == nil && a.Tenant == tenant {
-			all = append(all, a.Approle)
-		}
-	}
-	slices.SortFunc(all, func(a, b principal.Approle) int { return cmp.Compare(a.Name, b.Name) })
-	return all, nil
-}
-
 func (s *server) getApproles(c *call) error {
-	all, err := s.approles(c.tenant)
+	all, err := s.Logins.Approles.OfTenant(c.tenant)
 	if err != nil {
 		return err
 	}
@@ -96,7 +80,7 @@ func (s *server) getApproles(c *call) error {
 }
 
 func (s *server) getApproleStates(c *call) error {
-	all, err := s.approles(c.tenant)
+	all, err := s.Logins.Approles.OfTenant(c.tenant)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package api_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -246,5 +247,47 @@ func TestAuditOfRefusals(t *testing.T) {
 	}
 	if kept := len(c.audit(auditPath, admin).Records); kept != 20 {
 		t.Errorf("%d of 60 refused requests are in the log", kept)
+	}
+}
+
+// TestAuditOfUnknownMembers checks that the audit log shows what became of members that are
+// kept for newer clients: it showed nothing, as if the object had stayed as it was.
+func TestAuditOfUnknownMembers(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t, 0)
+	write := func(method, body string, status int) { // The OpenAPI text does not have what only newer clients know.
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), method, c.dev.Endpoint+configPath+"?unknown=keep", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+c.dev.Token)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _ = response.Body.Close(); response.StatusCode != status {
+			t.Fatalf("%s %s is answered %s", method, body, response.Status)
+		}
+	}
+	write("PUT", `{"worker-applications":[{"name":"app","channel":"beta"}],"notify":{"mail":["ops"]}}`, 201)
+	write("PUT", `{"worker-applications":[{"name":"app","channel":"stable"}],"notify":{"mail":["ops"]}}`, 204)
+	write("PATCH", `{"notify":null}`, 204)
+	c.want(c.call("DELETE", configPath, ""), 204, "")
+	var diffs []string
+	for _, r := range c.audit(auditPath+"?object=config&after=0", c.bearer("ann", "demo", access.Admin)).Records {
+		diffs = append(diffs, r.Diff)
+	}
+	for i, parts := range [][]string{
+		{"+   channel: beta", "+ notify:"},
+		{"-     channel: beta", "+     channel: stable"},
+		{"- notify:"},
+		{"-       channel: stable"},
+	} {
+		for _, part := range parts {
+			if i >= len(diffs) || !strings.Contains(strings.Join(strings.Fields(diffs[i]), " "), strings.Join(strings.Fields(part), " ")) {
+				t.Errorf("write %d has no %q in its diff, of\n%s", i+1, part, strings.Join(diffs, "\n---\n"))
+			}
+		}
 	}
 }

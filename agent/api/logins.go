@@ -1,12 +1,10 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
@@ -124,23 +122,6 @@ func (s *server) user(c *call) (*object[v1.User], error) {
 	}, nil
 }
 
-// users returns the users of a tenant by name. A damaged one is not among them: who asks
-// for it is told.
-func (s *server) users(tenant string) ([]principal.User, error) {
-	stored, err := s.Logins.Users.List()
-	if err != nil {
-		return nil, err
-	}
-	all := []principal.User{}
-	for _, u := range stored {
-		if u.Damage == nil && u.Tenant == tenant {
-			all = append(all, u.User)
-		}
-	}
-	slices.SortFunc(all, func(a, b principal.User) int { return cmp.Compare(a.Name, b.Name) })
-	return all, nil
-}
-
 // shownAs returns a list as it is shown.
 func shownAs[T, S any](all []T, show func(T) S) []S {
 	shown := make([]S, len(all))
@@ -151,7 +132,7 @@ func shownAs[T, S any](all []T, show func(T) S) []S {
 }
 
 func (s *server) getUsers(c *call) error {
-	all, err := s.users(c.tenant)
+	all, err := s.Logins.Users.OfTenant(c.tenant)
 	if err != nil {
 		return err
 	}
@@ -159,7 +140,7 @@ func (s *server) getUsers(c *call) error {
 }
 
 func (s *server) getUserStates(c *call) error {
-	all, err := s.users(c.tenant)
+	all, err := s.Logins.Users.OfTenant(c.tenant)
 	if err != nil {
 		return err
 	}

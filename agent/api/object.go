@@ -204,25 +204,29 @@ func (o *object[T]) write(c *call, next func(body []byte, now stored[T]) (v1.Kep
 		if err != nil {
 			return err
 		}
-		o.audit(c, now, revision, &value.Value)
+		o.audit(c, now, revision, &value)
 		o.takeEffect(c, revision.Number)
 		o.written(c, c.URL.Path, now.exists, revision)
 		return nil
 	}
 }
 
-// audit notes a write for its audit record.
-func (o *object[T]) audit(c *call, before stored[T], after store.Revision, value *T) {
+// audit notes a write for its audit record. Members that are kept for newer clients are in
+// the difference, too: who reads the object reads them.
+func (o *object[T]) audit(c *call, before stored[T], after store.Revision, value *v1.Kept[T]) {
 	if o.server.Audit == nil {
 		return
 	}
-	var old *T
+	var old *v1.Kept[T]
 	c.audit.Before, c.audit.After = recordedRevision(before.revision), recordedRevision(after)
 	if before.exists && before.damaged == nil {
-		old = &before.value.Value
+		old = &before.value
 	}
 	if o.recorded != nil {
-		c.audit.Diff = intent.Diff(old, value, o.recorded)
+		c.audit.Diff = intent.Diff(old, value, func(k v1.Kept[T]) v1.Kept[T] {
+			k.Value = o.recorded(k.Value)
+			return k
+		})
 	}
 }
 
@@ -272,7 +276,7 @@ func (o *object[T]) create(c *call, path string, value v1.Kept[T]) error {
 	} else if err != nil {
 		return err
 	}
-	o.audit(c, now, revision, &value.Value)
+	o.audit(c, now, revision, &value)
 	o.takeEffect(c, revision.Number)
 	o.written(c, path, false, revision)
 	return nil

@@ -129,7 +129,7 @@ func (s *server) getPolicies(c *call) error {
 	if s.Policies == nil {
 		return errNoLogins
 	}
-	all, err := s.Policies.List(c.tenant)
+	all, err := s.Policies.OfTenant(c.tenant)
 	if err != nil {
 		return err
 	}

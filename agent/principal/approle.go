@@ -191,6 +191,11 @@ func (a *Approles) List() ([]StoredApprole, error) {
 	return all, nil
 }
 
+// OfTenant returns the approles of a tenant by name, without damaged ones.
+func (a *Approles) OfTenant(tenant string) ([]Approle, error) {
+	return ofTenant(a.stored, a.read, tenant, ErrDamagedApprole)
+}
+
 // remove removes an approle by its key; os.ErrNotExist if there is none.
 func (a *Approles) remove(key string, permitted credential.Condition) error {
 	return credential.RemoveIf(a.stored, key, permitted)

@@ -559,3 +559,40 @@ func TestHasherRests(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// TestOfTenant checks that the list of a tenant's users has those of that tenant alone, by
+// name, and neither damaged ones nor those of a tenant whose name begins alike.
+func TestOfTenant(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	users, err := OpenUsers(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"acme.b", "acme.a.b", "acme.a", "acme.a-b", "acme.broken", "acme-2.x", "_.x"} {
+		tenant, name, _ := strings.Cut(key, ".")
+		if tenant == "_" {
+			tenant = access.AnyTenant
+		}
+		body, err := encodeUser(key, User{Tenant: tenant, Name: name, Allow: []access.Role{access.Viewer}, Hash: nobody})
+		if key == "acme.broken" {
+			body = []byte("{}")
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, key+".json"), body, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for tenant, want := range map[string]string{"acme": "a a-b a.b b", "acme-2": "x", access.AnyTenant: "x", "other": ""} {
+		all, err := users.OfTenant(tenant)
+		var got []string
+		for _, u := range all {
+			got = append(got, u.Name)
+		}
+		if err != nil || all == nil || strings.Join(got, " ") != want {
+			t.Errorf("the users of %s are %q, %v; want %q", tenant, got, err, want)
+		}
+	}
+}

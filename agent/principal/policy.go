@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
@@ -144,27 +143,9 @@ func (p *Policies) Remove(tenant, name string, permitted credential.Condition) e
 	return credential.RemoveIf(p.stored, KeyOf(tenant, name), permitted)
 }
 
-// List returns the policies of a tenant by name, without damaged ones.
-func (p *Policies) List(tenant string) ([]Policy, error) {
-	entries, err := p.stored.List()
-	if err != nil {
-		return nil, err
-	}
-	all := []Policy{}
-	for _, e := range entries {
-		name, ours := strings.CutPrefix(e.Name, KeyOf(tenant, ""))
-		if !ours {
-			continue
-		}
-		switch policy, err := p.Get(tenant, name); {
-		case err == nil:
-			all = append(all, policy)
-		case !errors.Is(err, os.ErrNotExist) && !errors.Is(err, ErrDamagedPolicy):
-			return nil, err
-		}
-	}
-	slices.SortFunc(all, func(a, b Policy) int { return cmp.Compare(a.Name, b.Name) })
-	return all, nil
+// OfTenant returns the policies of a tenant by name, without damaged ones.
+func (p *Policies) OfTenant(tenant string) ([]Policy, error) {
+	return ofTenant(p.stored, p.read, tenant, ErrDamagedPolicy)
 }
 
 // Of returns the rules of those of the roles that are policies of a tenant. One that was

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -227,6 +228,32 @@ func (u *Users) List() ([]StoredUser, error) {
 			continue // It was removed meanwhile.
 		}
 		all = append(all, StoredUser{User: user, Key: e.Name, Damage: err})
+	}
+	return all, nil
+}
+
+// OfTenant returns the users of a tenant by name, without damaged ones.
+func (u *Users) OfTenant(tenant string) ([]User, error) {
+	return ofTenant(u.stored, u.read, tenant, ErrDamagedUser)
+}
+
+// ofTenant returns the entries of a tenant by name, without damaged ones: who asks for one of
+// these is told.
+func ofTenant[T any](stored credential.Store, read *credential.Decoded[T], tenant string, damaged error) ([]T, error) {
+	entries, err := stored.List()
+	if err != nil {
+		return nil, err
+	}
+	entries = slices.DeleteFunc(entries, func(e credential.Entry) bool { return !strings.HasPrefix(e.Name, KeyOf(tenant, "")) })
+	slices.SortFunc(entries, func(a, b credential.Entry) int { return strings.Compare(a.Name, b.Name) })
+	all := []T{}
+	for _, e := range entries {
+		switch one, err := read.Get(e.Name); {
+		case err == nil:
+			all = append(all, one)
+		case !errors.Is(err, os.ErrNotExist) && !errors.Is(err, damaged): // It may have been removed meanwhile.
+			return nil, err
+		}
 	}
 	return all, nil
 }

@@ -363,7 +363,7 @@ func (t *tenants) withdraw(name string) error {
 			gone(t.site.tokens.Remove(token.ID))
 		}
 	}
-	policies, err := t.policies.List(name)
+	policies, err := t.policies.OfTenant(name)
 	gone(err)
 	for _, p := range policies {
 		gone(t.policies.Remove(name, p.Name, nil))
