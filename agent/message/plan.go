@@ -86,13 +86,22 @@ func (p Plan) Sorted() Plan {
 	return p
 }
 
+// Rejected are versions that were rolled back on a host, by the names of what they are of;
+// the name "" stands for any.
+type Rejected map[string][]string
+
+// Has reports whether a version of a name was rolled back.
+func (r Rejected) Has(name, version string) bool {
+	return version != "" && (slices.Contains(r[name], version) || slices.Contains(r[""], version))
+}
+
 // Withhold returns the plan in which each change to a version that was rolled back is
-// held back. rejected are these versions by name, "" being any name; why is the reason for people.
-func (p Plan) Withhold(rejected map[string]string, why string) Plan {
+// held back; why is the reason for people.
+func (p Plan) Withhold(rejected Rejected, why string) Plan {
 	changes := make([]Change, 0, len(p.Changes))
 	held := slices.Clone(p.Held)
 	for _, c := range p.Changes {
-		if c.To != "" && (rejected[c.Name] == c.To || rejected[""] == c.To) {
+		if rejected.Has(c.Name, c.To) {
 			held = append(held, Held{Name: c.Name, Version: c.From, Offered: c.To, Reason: why})
 			continue
 		}

@@ -96,7 +96,7 @@ func TestUnpackAfterDamage(t *testing.T) {
 func TestWithhold(t *testing.T) {
 	t.Parallel()
 	plan := message.Plan{Changes: []message.Change{{Name: "a", From: "1", To: "2"}, {Name: "b", From: "1", To: "2"}}, Held: []message.Held{{Name: "z", Reason: "held"}}}
-	got := plan.Withhold(map[string]string{"b": "2", "a": "3", "c": "2"}, "rolled back on Sunday")
+	got := plan.Withhold(message.Rejected{"b": {"2"}, "a": {"3"}, "c": {"2", "4"}}, "rolled back on Sunday")
 	want := message.Plan{
 		Changes: []message.Change{{Name: "a", From: "1", To: "2"}},
 		Held:    []message.Held{{Name: "b", Version: "1", Offered: "2", Reason: "rolled back on Sunday"}, {Name: "z", Reason: "held"}},

@@ -329,10 +329,10 @@ func (w *Worker) stillRejected() []Rejected {
 }
 
 // byName returns the versions that a plan holds back, by their names.
-func byName(rejected []Rejected) map[string]string {
-	versions := make(map[string]string, len(rejected))
+func byName(rejected []Rejected) message.Rejected {
+	versions := make(message.Rejected, len(rejected))
 	for _, r := range rejected {
-		versions[r.Name] = r.Version
+		versions[r.Name] = append(versions[r.Name], r.Version)
 	}
 	return versions
 }

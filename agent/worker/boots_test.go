@@ -405,6 +405,22 @@ func TestRejectedIsBounded(t *testing.T) {
 	}
 }
 
+// TestRejectedInTurn checks that a version which was rolled back is held back although
+// another version of the same name was rolled back since.
+func TestRejectedInTurn(t *testing.T) {
+	t.Parallel()
+	var b boots
+	for _, version := range []string{"6.1.1", "6.1.2"} {
+		b = b.reject(Rejected{Name: "kernel", Version: version, Running: "6.1.0"})
+	}
+	for version, isHeld := range map[string]bool{"6.1.1": true, "6.1.2": true, "6.1.3": false} {
+		plan := message.Plan{Changes: []message.Change{{Name: "kernel", From: "6.1.0", To: version}}}.Withhold(byName(b.standing(accepted{})), "it was rolled back")
+		if len(plan.Held) > 0 != isHeld {
+			t.Errorf("%s is held back: %t; the plan is %+v", version, !isHeld, plan)
+		}
+	}
+}
+
 // TestBootsFormat compares what is written with the fixture of format 1, and checks that
 // the error of a damaged file names the file.
 func TestBootsFormat(t *testing.T) {

@@ -30,9 +30,9 @@ type Job struct {
 	// Plan is what Prepare returned in this run, as the worker has it on disk. Plan and
 	// Prepare get none.
 	Plan message.Plan
-	// Rejected are versions by name that were rolled back on this host. A plan holds
+	// Rejected are the versions that were rolled back on this host. A plan holds
 	// them back until there is another version.
-	Rejected map[string]string
+	Rejected message.Rejected
 	// Staged is set for Missing when it is asked before the reboot: what takes effect
 	// with the next boot is not missing then.
 	Staged bool

@@ -21,7 +21,7 @@ type Systems struct {
 }
 
 // Plan returns what a version changes. reboot says why it takes a reboot.
-func (s Systems) Plan(version string, download int64, reboot string, rejected map[string]string) message.Plan {
+func (s Systems) Plan(version string, download int64, reboot string, rejected message.Rejected) message.Plan {
 	if version == s.Running {
 		return message.Plan{}
 	}

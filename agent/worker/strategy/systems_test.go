@@ -60,7 +60,7 @@ func TestSystemsPlan(t *testing.T) {
 	if plan = now.Plan("1", 100, "another slot", nil); !plan.Empty() {
 		t.Errorf("the version that runs: %+v", plan)
 	}
-	plan = now.Plan("2", 100, "another slot", map[string]string{"rootfs": "2"})
+	plan = now.Plan("2", 100, "another slot", message.Rejected{"rootfs": {"2"}})
 	if len(plan.Changes) != 0 || len(plan.Held) != 1 || plan.Held[0].Offered != "2" || !strings.Contains(plan.Held[0].Reason, "rolled back") || plan.Download != 0 || plan.Reboot != "" || plan.Check() != nil {
 		t.Errorf("a version that was rolled back: %+v", plan)
 	}

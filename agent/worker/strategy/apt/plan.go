@@ -72,8 +72,8 @@ type allow struct {
 	removals bool
 	// security allows only versions of security updates.
 	security bool
-	// rejected are versions that may not be installed, by name.
-	rejected map[string]string
+	// rejected are versions that may not be installed.
+	rejected message.Rejected
 }
 
 // refuses returns why a simulation must not be carried out, or nil.
@@ -82,7 +82,7 @@ func (a allow) refuses(would simulation) error {
 		switch {
 		case c.To == "" && !a.removals:
 			return fmt.Errorf("%s would be removed, and apt-removals is refuse", few(would.removed()))
-		case c.To != "" && a.rejected[c.Name] == c.To:
+		case a.rejected.Has(c.Name, c.To):
 			return fmt.Errorf("%s %s would be installed, which was rolled back", c.Name, c.To)
 		case c.To != "" && a.security && !fromSecurity(c.releases):
 			return fmt.Errorf("%s %s would be installed, which is not a security update", c.Name, c.To)

@@ -241,7 +241,7 @@ func (d *decision) choose(ctx context.Context, targets []target) (map[string]str
 	targets = slices.DeleteFunc(targets, func(t target) bool { return d.now[t.name].want == "hold" })
 	reasons := map[string]string{}
 	targets = slices.DeleteFunc(targets, func(t target) bool {
-		if d.rules.rejected[t.name] != t.version {
+		if !d.rules.rejected.Has(t.name, t.version) {
 			return false
 		}
 		reasons[t.name] = t.version + " was rolled back on this host"
@@ -310,7 +310,7 @@ func (d *decision) named(ctx context.Context) error {
 	for _, word := range d.Packages {
 		name, version, exact := strings.Cut(word, "=")
 		switch {
-		case exact && d.rules.rejected[name] == version:
+		case exact && d.rules.rejected.Has(name, version):
 			d.held = append(d.held, message.Held{Name: name, Version: d.now[name].version, Offered: version, Reason: "it was rolled back on this host"})
 		case exact && (d.now[name].version != version || !d.now[name].isInstalled()):
 			targets = append(targets, target{name, version})
@@ -329,7 +329,7 @@ func (d *decision) named(ctx context.Context) error {
 	var kept []string
 	for _, name := range names {
 		switch candidate := offers[name].candidate; {
-		case d.now[name].want == "hold" || candidate != "" && d.rules.rejected[name] == candidate:
+		case d.now[name].want == "hold" || d.rules.rejected.Has(name, candidate):
 			kept = append(kept, name)
 		case candidate != "" && candidate != d.now[name].version:
 			targets = append(targets, target{name, candidate})

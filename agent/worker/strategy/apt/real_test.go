@@ -25,7 +25,7 @@ type debian struct {
 	options map[string]any
 	plan    message.Plan
 	// rejected are versions that were rolled back.
-	rejected map[string]string
+	rejected message.Rejected
 }
 
 // newDebian installs packages of the repository, in the versions that it has.

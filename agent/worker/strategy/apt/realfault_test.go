@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/realhost"
 )
 
@@ -94,7 +95,7 @@ func TestRealRollback(t *testing.T) {
 	d.must("rollback", 0)
 	d.has("ii appliance 1.0\nii appliance-broken 1.0")
 	// A version that was rolled back is held back until there is another one.
-	d.rejected = map[string]string{"appliance-broken": "2.0"}
+	d.rejected = message.Rejected{"appliance-broken": {"2.0"}}
 	wantPlan(t, d.prepare(), "appliance 1.0 → 2.0", "appliance-broken stays 1.0, not 2.0: 2.0 was rolled back on this host")
 	d.rejected = nil
 	d.prepare()

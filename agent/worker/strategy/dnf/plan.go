@@ -61,7 +61,7 @@ type heldBack struct {
 	offered, unlocked, all offers
 	changes                []message.Change
 	skipped                []item
-	rejected               map[string]string
+	rejected               message.Rejected
 	mode                   Mode
 }
 
@@ -81,7 +81,7 @@ func (h heldBack) list() []message.Held {
 		}
 		reason := "dnf does not choose it now"
 		switch {
-		case h.rejected[key] == h.all[key]:
+		case h.rejected.Has(key, h.all[key]):
 			reason = "it was rolled back on this host"
 		case h.offered[key] == "" && h.unlocked[key] == "":
 			reason = "excluded by excludepkgs in the configuration of dnf"

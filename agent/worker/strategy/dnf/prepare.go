@@ -139,7 +139,9 @@ func (s *steps) offers(ctx context.Context, args ...string) (offers, error) {
 func (s *steps) choose(ctx context.Context, facts heldBack) (resolved, error) {
 	var args []string
 	for _, key := range slices.Sorted(maps.Keys(facts.rejected)) {
-		args = append(args, "--exclude="+nevra(key, facts.rejected[key]))
+		for _, version := range facts.rejected[key] {
+			args = append(args, "--exclude="+nevra(key, version))
+		}
 	}
 	switch s.Mode {
 	case Security:
@@ -179,7 +181,7 @@ func targets(words []string, facts heldBack) (list []string, err error) {
 				continue
 			}
 			found = true
-			if offered := facts.offered[key]; offered != "" && facts.rejected[key] != offered {
+			if offered := facts.offered[key]; offered != "" && !facts.rejected.Has(key, offered) {
 				list = append(list, nevra(key, offered))
 			}
 		}

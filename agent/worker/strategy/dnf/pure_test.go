@@ -248,7 +248,7 @@ func TestHeld(t *testing.T) {
 		now:     database{"a.noarch": {"1-1"}, "b.noarch": {"1-1"}, "c.noarch": {"1-1"}, "d.noarch": {"1-1"}, "e.noarch": {"1-1"}},
 		offered: offers{"c.noarch": "2-1", "d.noarch": "2-1", "e.noarch": "2-1"}, unlocked: offers{"b.noarch": "2-1", "c.noarch": "2-1", "d.noarch": "2-1", "e.noarch": "2-1"},
 		all:     offers{"a.noarch": "2-1", "b.noarch": "2-1", "c.noarch": "2-1", "d.noarch": "2-1", "e.noarch": "2-1"},
-		changes: []message.Change{{Name: "e.noarch", From: "1-1", To: "2-1"}}, skipped: []item{{skips, "c.noarch", "2-1"}}, rejected: map[string]string{"d.noarch": "2-1"},
+		changes: []message.Change{{Name: "e.noarch", From: "1-1", To: "2-1"}}, skipped: []item{{skips, "c.noarch", "2-1"}}, rejected: message.Rejected{"d.noarch": {"2-1"}},
 	}
 	var got []string
 	for _, is := range h.list() {

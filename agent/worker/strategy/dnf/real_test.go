@@ -31,7 +31,7 @@ type machine struct {
 	// options are those of the strategy, as the worker hands them on.
 	options  map[string]any
 	plan     message.Plan
-	rejected map[string]string
+	rejected message.Rejected
 }
 
 // pack is an rpm of one file.
@@ -254,7 +254,7 @@ func TestRealUpgrade(t *testing.T) {
 	m.must("rollback")
 	m.has(before...)
 	m.must("rollback")
-	m.rejected = map[string]string{"appliance.noarch": "3.0-1"}
+	m.rejected = message.Rejected{"appliance.noarch": {"3.0-1"}}
 	if got := m.prepare(); !slices.ContainsFunc(got.Held, func(h message.Held) bool {
 		return h.Name == "appliance.noarch" && h.Reason == "it was rolled back on this host"
 	}) &&

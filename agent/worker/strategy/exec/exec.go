@@ -26,8 +26,9 @@
 //	 "not-after": "2027-01-31T04:00:00Z", "boot-id": "0a54...",
 //	 "plan": {"changes": [{"name": "kernel", "from": "6.1.0", "to": "6.1.1"}]}}
 //
-// "plan" is what prepare told in this run. plan and prepare get "rejected", versions by
-// name that were rolled back and are not to be offered again. missing gets "staged" when
+// "plan" is what prepare told in this run. plan and prepare get "rejected", such as
+// {"kernel": ["6.1.1", "6.1.2"]}: the versions of each name that were rolled back and are
+// not to be offered again; the name "" stands for any. missing gets "staged" when
 // it is asked before the reboot: what takes effect with the next boot is not missing
 // then. confirm gets "boot", which is what booted printed.
 //

@@ -26,8 +26,8 @@ type request struct {
 	Staged bool `json:"staged,omitzero"`
 	// Boot is what confirm confirms.
 	Boot *boot `json:"boot,omitempty"`
-	// Rejected are versions by name that were rolled back.
-	Rejected map[string]string `json:"rejected,omitempty"`
+	// Rejected are the versions of each name that were rolled back.
+	Rejected message.Rejected `json:"rejected,omitempty"`
 	// Options are those of a program, as the worker was given them.
 	Options json.RawMessage `json:"options,omitempty"`
 	Plan    *message.Plan   `json:"plan,omitempty"`

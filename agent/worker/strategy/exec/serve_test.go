@@ -89,7 +89,7 @@ func (n *native) Missing(_ context.Context, job strategy.Job) ([]message.Change,
 	if job.Staged {
 		return nil, n.fails()
 	}
-	return []message.Change{{Name: "b", To: "2"}, {Name: "a", From: "1", To: job.Rejected["a"]}}, n.fails()
+	return []message.Change{{Name: "b", To: "2"}, {Name: "a", From: "1", To: strings.Join(job.Rejected["a"], " ")}}, n.fails()
 }
 
 func (n *native) Verify(context.Context, strategy.Job) error { return n.fails() }
@@ -158,7 +158,7 @@ func TestProgram(t *testing.T) {
 			t.Errorf("%s returns %v, %v", name, got, err)
 		}
 	}
-	j.Rejected = map[string]string{"a": "2"}
+	j.Rejected = message.Rejected{"a": {"2"}}
 	want := []message.Change{{Name: "a", From: "1", To: "2"}, {Name: "b", To: "2"}}
 	if got, err := s.Missing(ctx, j); err != nil || !slices.Equal(got, want) {
 		t.Errorf("missing are %v, %v", got, err)
@@ -286,7 +286,7 @@ func TestScriptsOfTheContract(t *testing.T) {
 		t.Errorf("the plan is %v, %v", plan, err)
 	}
 	j := job()
-	j.Plan.Changes, j.Staged, j.Rejected = changes, true, map[string]string{"base-os": "0.9"}
+	j.Plan.Changes, j.Staged, j.Rejected = changes, true, message.Rejected{"base-os": {"0.9"}}
 	if missing, err := s.Missing(ctx, j); err != nil || !slices.Equal(missing, changes) {
 		t.Errorf("missing are %v, %v", missing, err)
 	}
@@ -296,7 +296,7 @@ func TestScriptsOfTheContract(t *testing.T) {
 	}
 	for file, want := range map[string]string{
 		"stdin-of-missing": `{"format":1,"action":"missing","tenant":"acme","host":"h01","run":41,"not-after":"2027-01-31T04:00:00Z","boot-id":"b1",` +
-			`"staged":true,"rejected":{"base-os":"0.9"},"plan":{"changes":[{"name":"base-os","from":"1.0","to":"1.1"}]}}` + "\n",
+			`"staged":true,"rejected":{"base-os":["0.9"]},"plan":{"changes":[{"name":"base-os","from":"1.0","to":"1.1"}]}}` + "\n",
 		"stdin-of-confirm": `{"format":1,"action":"confirm","boot":{"running":"1.0","failed":"1.1"}}` + "\n",
 	} {
 		if got := h.read(file); got != want {

@@ -276,7 +276,7 @@ func TestAdapters(t *testing.T) {
 				t.Errorf("confirm: %v, %+v", err, h.all)
 			}
 			rejected := jobOf(message.Plan{})
-			rejected.Rejected = map[string]string{"default": boot.Failed}
+			rejected.Rejected = message.Rejected{"default": {boot.Failed}}
 			if plan, err := s.Prepare(t.Context(), rejected); err != nil || len(plan.Held) != 1 || len(plan.Changes) != 0 {
 				t.Errorf("a version that was rolled back: %+v, %v", plan, err)
 			}

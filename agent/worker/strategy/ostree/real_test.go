@@ -294,7 +294,7 @@ func (a *appliance) goesBack() {
 	a.reboot()
 	a.boot("2", "")
 	rejected := a.job(message.Plan{})
-	rejected.Rejected = map[string]string{"appliance": job.Plan.Changes[0].To}
+	rejected.Rejected = message.Rejected{"appliance": {job.Plan.Changes[0].To}}
 	if plan, err := a.s.Prepare(ctx, rejected); err != nil || len(plan.Changes) != 0 || len(plan.Held) != 1 {
 		t.Errorf("a release that was rolled back: %+v, %v", plan, err)
 	}

@@ -250,7 +250,7 @@ func (s *Strategy) Plan(ctx context.Context, job strategy.Job) (plan message.Pla
 }
 
 // planOf returns what a bundle changes.
-func planOf(now system, version string, size int64, rejected map[string]string) (message.Plan, error) {
+func planOf(now system, version string, size int64, rejected message.Rejected) (message.Plan, error) {
 	systems, err := now.systems()
 	return systems.Plan(version, size, "the new system starts from another slot", rejected), err
 }

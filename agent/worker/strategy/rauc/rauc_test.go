@@ -185,7 +185,7 @@ func TestWayBack(t *testing.T) {
 		}
 		h.booted()
 	}
-	plan, err := h.s.Prepare(t.Context(), strategy.Job{Rejected: map[string]string{"rootfs": "2"}, Progress: func(int, string) {}})
+	plan, err := h.s.Prepare(t.Context(), strategy.Job{Rejected: message.Rejected{"rootfs": {"2"}}, Progress: func(int, string) {}})
 	if err != nil || len(plan.Changes) != 0 || len(plan.Held) != 1 {
 		t.Errorf("a release that was rolled back is planned: %+v, %v", plan, err)
 	}
@@ -468,7 +468,7 @@ func TestDownload(t *testing.T) {
 	if want := []string{"/appliance/2.raucb", "/appliance/2.raucb"}; !slices.Equal(asked, want) {
 		t.Errorf("asked for %q, not %q", asked, want)
 	}
-	plan, err := h.s.Prepare(t.Context(), strategy.Job{Rejected: map[string]string{"rootfs": "2"}, Progress: func(int, string) {}})
+	plan, err := h.s.Prepare(t.Context(), strategy.Job{Rejected: message.Rejected{"rootfs": {"2"}}, Progress: func(int, string) {}})
 	if err != nil || len(plan.Held) != 1 || len(asked) != 2 {
 		t.Errorf("a rejected version: %+v, %v, asked %q", plan, err, asked)
 	}

@@ -369,7 +369,7 @@ func TestPlanHoldsBack(t *testing.T) {
 	t.Parallel()
 	h := open(t, t.TempDir())
 	j := job(7)
-	j.Rejected = map[string]string{"kernel": "6.1.1", "base-os": "0.9"}
+	j.Rejected = message.Rejected{"kernel": {"6.1.1"}, "base-os": {"0.9"}}
 	plan, err := h.Plan(t.Context(), j)
 	if err != nil {
 		t.Fatal(err)
