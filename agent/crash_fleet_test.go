@@ -38,7 +38,8 @@ type crashFleet struct {
 	address string
 	judge   *judge
 	recorder
-	api *client.Client
+	api   *client.Client
+	token string
 	// last is the newest run.
 	last uint64
 	// mounted are file systems of this fleet alone.
@@ -94,6 +95,9 @@ func (f *crashFleet) open(cells []*victim) error {
 	if err := f.record(f.path("recorder")); err != nil {
 		return err
 	}
+	if err := f.openNews(); err != nil {
+		return err
+	}
 	f.judge.reset(cells...)
 	tokens, err := site.OpenTokens(f.path("site"))
 	if err != nil {
@@ -103,10 +107,11 @@ func (f *crashFleet) open(cells []*victim) error {
 	if err != nil {
 		return err
 	}
+	f.token = token
 	if f.api, err = client.New(client.Options{Endpoint: "http://" + f.address + ":4646", Token: token, Retries: -1}); err != nil {
 		return err
 	}
-	f.keep("site", "serve", "--data", f.path("site"), "--tenants", "acme", "--listen", f.address+":4646", "--nats-listen", f.address+":4222")
+	f.keep("site", "serve", "--data", f.path("site"), "--tenants", "acme", "--listen", f.address+":4646", "--nats-listen", f.address+":4222", "--news-scripts", f.path(newsScripts))
 	for _, host := range crashHosts {
 		if err := f.openHost(host); err != nil {
 			return err

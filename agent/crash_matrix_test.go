@@ -34,6 +34,7 @@ const (
 var mustBeHit = []string{
 	"controller before prepare", "controller after prepare", "controller before upgrade", "controller after upgrade",
 	"controller before reboot", "controller after reboot", "controller before ask",
+	"controller before news", "controller after news", "webhook before delivery", "webhook after delivery",
 	"server before append", "server after append", "server reply on the log",
 	"worker before journal", "worker after journal", "worker before prepare", "worker after prepare", "worker before upgrade", "worker after upgrade",
 	"worker before verify", "worker after verify", "worker before rollback", "worker after rollback", "worker before reboot", rebooted,
@@ -254,6 +255,9 @@ func (m *matrix) run(f *crashFleet, cells []*victim) error {
 	}
 	ended, err := f.end()
 	if err != nil {
+		return err
+	}
+	if err := f.told(ended.ID); err != nil {
 		return err
 	}
 	m.mu.Lock()

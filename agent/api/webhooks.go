@@ -66,6 +66,9 @@ func (s *server) webhook(c *call) (*object[v1.Webhook], error) {
 		},
 		form: v1.WebhookForm, recorded: func(w v1.Webhook) v1.Webhook { return w.WithoutSecret().Canonical() },
 		permitted: func(now stored[v1.Webhook], w v1.Webhook) error {
+			if err := webhook.CheckName(name); err != nil {
+				return badRequest("name", name, err.Error())
+			}
 			if !now.exists && w.Secret == "" {
 				return problem(http.StatusBadRequest, "secret", "", "secret: it is missing; use %s and the base64 of 24 to 64 random bytes, which the receiver knows, too", v1.WebhookSecretPrefix)
 			}

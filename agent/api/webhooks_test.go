@@ -60,6 +60,7 @@ func TestWebhooks(t *testing.T) {
 	c.want(c.call("PUT", path, `{"url":"http://hooks.example/","secret":"`+secret+`"}`), 400, "is not https")
 	c.want(c.call("PUT", path, declared+`,"news":["run.opend"],"secret":"`+secret+`"}`), 400, "run.opened")
 	c.want(c.call("PUT", configPath+"/webhooks/No", declared+`}`), 400, "is not the name of a webhook")
+	c.want(c.call("PUT", configPath+"/webhooks/script-chat", declared+`,"secret":"`+secret+`"}`), 400, "are those of the site's news scripts")
 	tag := c.want(c.call("PUT", path, declared+`,"secret":"`+secret+`"}`, "If-None-Match", "*"), 201, "").header.Get("ETag")
 	c.want(c.call("GET", path, ""), 200, declared+`}`)
 	c.want(c.call("PATCH", path, `{"description":"the operators' room"}`, "If-Match", tag), 204, "")

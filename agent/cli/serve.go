@@ -33,6 +33,7 @@ type serveCommand struct {
 	Timezone    string   `help:"Time zone of this site, an IANA name; site-local windows use it." default:"UTC" env:"OSUPGRADE_TIMEZONE"`
 	Tenants     []string `help:"Names of the tenants of this site." required:"" env:"OSUPGRADE_TENANTS" placeholder:"NAME,..."`
 	Checks      string   `help:"Folder of the scripts that a rollout's checks and hooks at the site may name (default: none may be named)." type:"path" env:"OSUPGRADE_SITE_CHECKS" placeholder:"DIR"`
+	NewsScripts string   `help:"Folder of the scripts that are run with each of the news, of all tenants (default: none)." type:"path" env:"OSUPGRADE_NEWS_SCRIPTS" placeholder:"DIR"`
 	Listen      string   `help:"Where the REST API listens." default:"127.0.0.1:4646" env:"OSUPGRADE_LISTEN"`
 	TLSCert     string   `help:"Certificate of the REST API, PEM; needed beyond loopback (default: that of osupgrade-agent init, if it was run)." type:"path" env:"OSUPGRADE_TLS_CERT" placeholder:"FILE"`
 	TLSKey      string   `help:"Its private key, PEM." type:"path" env:"OSUPGRADE_TLS_KEY" placeholder:"FILE"`
@@ -67,7 +68,7 @@ func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, files *con
 	if err != nil {
 		return misused(err)
 	}
-	if err := checkScripts("checks", c.Checks); err != nil {
+	if err := errors.Join(checkScripts("checks", c.Checks), checkScripts("news-scripts", c.NewsScripts)); err != nil {
 		return err
 	}
 	supervised, err := newSupervision(log)
@@ -87,7 +88,7 @@ func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, files *con
 	}
 	s, err := site.Open(ctx, site.Options{
 		Credentials: os.Getenv(credentialsFolder), Passphrase: passphrase,
-		Name: c.Site, Zone: zone, Dir: c.Data, Tenants: c.Tenants, Checks: c.Checks,
+		Name: c.Site, Zone: zone, Dir: c.Data, Tenants: c.Tenants, Checks: c.Checks, NewsScripts: c.NewsScripts,
 		API:    site.Endpoint{Listen: c.Listen, CertFile: c.TLSCert, KeyFile: c.TLSKey},
 		NATS:   site.Endpoint{Listen: c.NATSListen, CertFile: c.NATSTLSCert, KeyFile: c.NATSTLSKey},
 		CAFile: c.CAFile, Traces: traces,

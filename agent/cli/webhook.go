@@ -55,7 +55,7 @@ func (c *listWebhooksCommand) Run(ctx context.Context, out io.Writer) error {
 			States   []v1.WebhookState `json:"states"`
 		}{declared, states})
 	}
-	if len(declared) == 0 {
+	if len(declared) == 0 && len(states) == 0 {
 		_, err = fmt.Fprintf(out, "Tenant %s has no webhooks. To declare one: osupgrade-agent webhook add NAME --url https://…\n", c.Tenant)
 		return err
 	}
@@ -63,17 +63,25 @@ func (c *listWebhooksCommand) Run(ctx context.Context, out io.Writer) error {
 	for _, s := range states {
 		byName[s.Name] = s
 	}
+	named := map[string]bool{}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "NAME\tSTATUS\tQUEUED\tDELIVERED\tDEAD\tNEWS\tURL")
 	var notes []string
 	for _, w := range declared {
 		s := byName[w.Name]
+		named[w.Name] = true
 		kinds := "all"
 		if len(w.News) > 0 {
 			kinds = strings.Join(w.News, ",")
 		}
 		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%s\t%s\n", w.Name, s.Status, s.Queued, s.Delivered, s.DeadCount, kinds, w.URL)
 		notes = append(notes, webhookNotes(s)...)
+	}
+	for _, s := range states {
+		if !named[s.Name] {
+			_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\tall\ta script of the site\n", s.Name, s.Status, s.Queued, s.Delivered, s.DeadCount)
+			notes = append(notes, webhookNotes(s)...)
+		}
 	}
 	if err := table.Flush(); err != nil {
 		return err

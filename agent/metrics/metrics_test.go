@@ -55,6 +55,9 @@ func full(t *testing.T) *Site {
 			},
 		}, nil
 	})
+	tenant.Webhooks(func(context.Context) ([]v1.WebhookState, error) {
+		return []v1.WebhookState{{Name: "chat", Queued: 3, DeadCount: 2}}, nil
+	})
 	return s
 }
 

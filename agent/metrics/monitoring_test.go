@@ -27,9 +27,9 @@ func promtool(t *testing.T, stdin string, args ...string) {
 		program, err = exec.LookPath("promtool")
 		switch {
 		case err != nil && os.Getenv("CI") != "":
-			t.Fatal("there is no promtool; run tools/promtool.sh install")
+			t.Fatal("there is no promtool; run tools/prometheus.sh install")
 		case err != nil:
-			t.Skip("there is no promtool; run tools/promtool.sh install")
+			t.Skip("there is no promtool; run tools/prometheus.sh install")
 		}
 	}
 	command := exec.CommandContext(t.Context(), program, args...) //nolint:gosec // Prometheus' own program

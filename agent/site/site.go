@@ -51,6 +51,9 @@ type Options struct {
 	// Checks is the folder of the scripts that checks and hooks which run at
 	// the site may name; empty when none may.
 	Checks string
+	// NewsScripts is the folder of the scripts that are run with each of the news; empty for
+	// none.
+	NewsScripts string
 	// API and NATS are where the REST API and the log listen. NATS may be the
 	// zero Endpoint: then only this process reaches the log.
 	API, NATS Endpoint
@@ -190,8 +193,12 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	if err := s.measure(ctx, o); err != nil {
 		return err
 	}
+	scripts, err := webhook.Scripts(o.NewsScripts, func(name, why string) { o.Log.Warn("a news script is not used", "name", name, "reason", why) })
+	if err != nil {
+		return fmt.Errorf("news scripts: %w", err)
+	}
 	s.box = o.strongbox()
-	s.webhooks = webhook.New(webhook.Options{Store: kept, Box: s.box, Version: o.Version, Log: o.Log, At: o.at("webhook")})
+	s.webhooks = webhook.New(webhook.Options{Store: kept, Box: s.box, Scripts: scripts, Version: o.Version, Log: o.Log, At: o.at("webhook")})
 	running, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	objects, err := OpenTenants(o.Dir)

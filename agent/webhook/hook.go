@@ -28,6 +28,8 @@ type hook struct {
 	t      *tenant
 	name   string
 	client *http.Client
+	// script is the program that takes the news in place of a receiver; empty for none.
+	script string
 
 	// mu guards what follows, and is held for no delivery.
 	mu       sync.Mutex
@@ -47,6 +49,9 @@ type hook struct {
 // load reads how far the webhook has come.
 func (h *hook) load(ctx context.Context) error {
 	state, err := h.t.store.WebhookState(ctx, h.t.name, h.name)
+	if h.script != "" && errors.Is(err, store.ErrNotFound) {
+		state, err = h.beginScript(ctx)
+	}
 	if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrDamaged) {
 		return err
 	}
@@ -62,6 +67,15 @@ func (h *hook) load(ctx context.Context) error {
 	return nil
 }
 
+// beginScript has a script that is new get the news from now on. That is kept at once: what
+// happens before the first delivery is not lost with the process.
+func (h *hook) beginScript(ctx context.Context) (state store.WebhookState, err error) {
+	if _, _, state.Done, err = h.t.news.News(ctx, 0); err != nil {
+		return state, err
+	}
+	return state, h.t.store.PutWebhookState(ctx, h.t.name, h.name, state)
+}
+
 // run sends the news, one after the other, until ctx ends.
 func (h *hook) run(ctx context.Context) {
 	defer close(h.done)
@@ -71,14 +85,16 @@ func (h *hook) run(ctx context.Context) {
 		return
 	}
 	defer leave()
-	// What cannot be signed yet is not tried: a site may be sealed for hours, and no news are
-	// given up by that.
-	select {
-	case <-ctx.Done():
-		return
-	case <-h.t.box.Opened():
+	if h.script == "" { // It has no secret.
+		// What cannot be signed yet is not tried: a site may be sealed for hours, and no news
+		// are given up by that.
+		select {
+		case <-ctx.Done():
+			return
+		case <-h.t.box.Opened():
+		}
+		h.reseal(ctx)
 	}
-	h.reseal(ctx)
 	for ctx.Err() == nil {
 		n, some := h.next(ctx)
 		if !some {
@@ -171,11 +187,27 @@ func (h *hook) isGone() bool { return h.state.Gone != "" && h.state.Gone == h.re
 
 // deliver sends news once.
 func (h *hook) deliver(ctx context.Context, kept store.KeptWebhook, n v1.News) Outcome {
+	if h.script != "" {
+		return h.deliverToScript(ctx, n)
+	}
 	key, err := h.t.open(h.name, kept)
 	if err != nil {
 		return Outcome{Err: err.Error()}
 	}
 	return post(ctx, h.client, h.t.agent, kept.URL, key, n, h.t.now())
+}
+
+// deliverToScript has the script take news once, when there is room for another process.
+func (h *hook) deliverToScript(ctx context.Context, n v1.News) Outcome {
+	select {
+	case h.t.running <- struct{}{}:
+		defer func() { <-h.t.running }()
+	case <-ctx.Done():
+		return Outcome{Err: ctx.Err().Error()}
+	}
+	return h.t.script(ctx, h.script, n, func(exit, said string) {
+		h.t.log.Warn("a news script has failed", "tenant", h.t.name, "script", h.script, "news", n.Type, "id", n.ID, "error", exit, "said", said)
+	})
 }
 
 // attempt tries to deliver news, and keeps what came of it before anything else is sent.

@@ -11,6 +11,8 @@ type Outcome struct {
 	// Status is that of the answer; 0 when there was none, and Err then says why.
 	Status int
 	Err    string
+	// Accepted and Refused are what a script says, which has no status.
+	Accepted, Refused bool
 	// After is what Retry-After asks for; 0 when it is not there.
 	After time.Duration
 }
@@ -18,7 +20,7 @@ type Outcome struct {
 // Reason says in words why a try failed; empty when it did not.
 func (o Outcome) Reason() string {
 	switch {
-	case o.Status >= 200 && o.Status < 300:
+	case o.Accepted, o.Status >= 200 && o.Status < 300:
 		return ""
 	case o.Err != "":
 		return o.Err
@@ -58,7 +60,7 @@ const (
 // how manieth it was, and when to try again. random is from 0 to 1: it spreads the tries of
 // many webhooks.
 func Decide(o Outcome, tries int, age time.Duration, random float64) (Verdict, time.Duration) {
-	refused := o.Status >= 400 && o.Status < 500 && o.Status != http.StatusRequestTimeout && o.Status != http.StatusTooEarly && o.Status != http.StatusTooManyRequests
+	refused := o.Refused || o.Status >= 400 && o.Status < 500 && o.Status != http.StatusRequestTimeout && o.Status != http.StatusTooEarly && o.Status != http.StatusTooManyRequests
 	switch {
 	case o.Reason() == "":
 		return Delivered, 0

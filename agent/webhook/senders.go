@@ -42,6 +42,8 @@ type Options struct {
 	Store Store
 	// Box seals the secrets.
 	Box *strongbox.Box
+	// Scripts are the paths of the site's news scripts: each gets the news of all tenants.
+	Scripts []string
 	// Version is that of the program, for receivers.
 	Version string
 	Log     *slog.Logger
@@ -51,6 +53,8 @@ type Options struct {
 	// Client makes the client of a webhook; nil means one that follows no redirect and waits
 	// for nobody for long.
 	Client func() *http.Client
+	// Script has a news script take news; nil means that its program is run.
+	Script func(ctx context.Context, path string, n v1.News, failed func(exit, said string)) Outcome
 	// At is called with the label of each step before the step is taken and after it was:
 	// tests crash there. Nil is allowed.
 	At func(label string)
@@ -58,7 +62,9 @@ type Options struct {
 
 // Senders are the webhooks of all tenants of a site.
 type Senders struct {
-	o       Options
+	o Options
+	// running has an entry for each script that runs.
+	running chan struct{}
 	mu      sync.Mutex
 	tenants map[string]*tenant
 }
@@ -74,10 +80,15 @@ func New(o Options) *Senders {
 	if o.Client == nil {
 		o.Client = newClient
 	}
+	if o.Script == nil {
+		o.Script = func(ctx context.Context, path string, n v1.News, failed func(exit, said string)) Outcome {
+			return runScript(ctx, path, n, scriptTimeout, failed)
+		}
+	}
 	if o.At == nil {
 		o.At = func(string) {}
 	}
-	return &Senders{o: o, tenants: map[string]*tenant{}}
+	return &Senders{o: o, running: make(chan struct{}, maxScripts), tenants: map[string]*tenant{}}
 }
 
 // tenant has the webhooks of one tenant.
@@ -93,6 +104,9 @@ type tenant struct {
 	at     func(string)
 	count  func(Verdict)
 	client func() *http.Client
+	script func(context.Context, string, v1.News, func(exit, said string)) Outcome
+	// running is that of all tenants.
+	running chan struct{}
 
 	mu    sync.Mutex
 	hooks map[string]*hook
@@ -102,12 +116,15 @@ type tenant struct {
 func (s *Senders) Run(ctx context.Context, name string, news News, count func(Verdict)) {
 	t := &tenant{
 		name: name, agent: "osupgrade-agent/" + s.o.Version, store: s.o.Store, news: news, log: s.o.Log, box: s.o.Box, now: s.o.Now, random: s.o.Random, at: s.o.At,
-		count: count, client: s.o.Client, hooks: map[string]*hook{},
+		count: count, client: s.o.Client, script: s.o.Script, running: s.running, hooks: map[string]*hook{},
 	}
 	s.mu.Lock()
 	s.tenants[name] = t
 	s.mu.Unlock()
 	defer t.end()
+	for _, path := range s.o.Scripts {
+		t.start(ctx, &hook{t: t, name: scriptName(path), client: t.client(), script: path})
+	}
 	warn := func(err error) {
 		t.log.Warn("webhooks may have been missed; reading them anew", "tenant", name, "error", err)
 	}
@@ -152,13 +169,17 @@ func (t *tenant) see(ctx context.Context, seen store.Seen) {
 		t.mu.Unlock()
 		return
 	}
-	next := &hook{t: t, name: seen.Name, client: t.client(), kept: *seen.Webhook, revision: revision, changed: h != nil, done: make(chan struct{})}
+	t.start(ctx, &hook{t: t, name: seen.Name, client: t.client(), kept: *seen.Webhook, revision: revision, changed: h != nil})
+}
+
+// start has a webhook send from now on.
+func (t *tenant) start(ctx context.Context, h *hook) {
 	running, cancel := context.WithCancel(ctx)
-	next.cancel = cancel
+	h.cancel, h.done = cancel, make(chan struct{})
 	t.mu.Lock()
-	t.hooks[seen.Name] = next
+	t.hooks[h.name] = h
 	t.mu.Unlock()
-	go next.run(running)
+	go h.run(running)
 }
 
 // end waits for all webhooks to end.
@@ -215,6 +236,9 @@ var ErrNoSecret = errors.New("a new webhook needs a secret")
 
 // PutWebhook writes a webhook. One without a secret keeps the one that is there.
 func (s *Senders) PutWebhook(ctx context.Context, tenant, name string, w v1.Webhook, base store.Revision) (store.Revision, error) {
+	if err := CheckName(name); err != nil {
+		return store.Revision{}, err
+	}
 	next := store.KeptWebhook{Created: s.o.Now().UTC()}
 	if base == (store.Revision{}) {
 		t, err := s.tenant(tenant)
@@ -279,17 +303,21 @@ func (s *Senders) States(ctx context.Context, tenant string) ([]v1.WebhookState,
 // seenTimeout is how long a webhook that was just written may take to be taken up.
 const seenTimeout = 3 * time.Second
 
-// current returns a webhook as it is declared now, once it was taken up.
+// current returns a webhook as it is declared now, once it was taken up, or a news script.
 func (s *Senders) current(ctx context.Context, tenant, name string) (*hook, store.KeptWebhook, error) {
-	kept, revision, err := s.o.Store.Webhook(ctx, tenant, name)
-	if err != nil {
-		return nil, kept, err
-	}
 	t, err := s.tenant(tenant)
 	if err != nil {
-		return nil, kept, err
+		return nil, store.KeptWebhook{}, err
 	}
-	want := fmt.Sprint(revision.Number)
+	var kept store.KeptWebhook
+	want := "" // A script is declared by nobody.
+	if !slices.ContainsFunc(s.o.Scripts, func(path string) bool { return scriptName(path) == name }) {
+		var revision store.Revision
+		if kept, revision, err = s.o.Store.Webhook(ctx, tenant, name); err != nil {
+			return nil, kept, err
+		}
+		want = fmt.Sprint(revision.Number)
+	}
 	for until := time.Now().Add(seenTimeout); ; {
 		t.mu.Lock()
 		h := t.hooks[name]

@@ -44,7 +44,10 @@ type site struct {
 	boxDir    string
 	at        func(string)
 	senders   *Senders
-	stop      func()
+	// scripts are the paths of the news scripts, and takes is what each does.
+	scripts []string
+	takes   func(ctx context.Context, path string, n v1.News) Outcome
+	stop    func()
 }
 
 func newSite(t *testing.T) *site {
@@ -62,6 +65,9 @@ func (s *site) start() {
 	s.t.Helper()
 	s.senders = New(Options{
 		Store: s, Box: s.box, Version: "test", Log: slog.New(slog.DiscardHandler), Random: func() float64 { return 1 }, At: s.at,
+		Scripts: s.scripts, Script: func(ctx context.Context, path string, n v1.News, _ func(exit, said string)) Outcome {
+			return s.takes(ctx, path, n)
+		},
 		Client: func() *http.Client { return &http.Client{Transport: s, CheckRedirect: newClient().CheckRedirect} },
 	})
 	ctx, cancel := context.WithCancel(s.t.Context())
