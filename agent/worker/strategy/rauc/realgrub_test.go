@@ -9,10 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/realhost"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -115,32 +112,6 @@ func TestRealGRUB(t *testing.T) {
 	boot := m.BootID()
 	if run, host = m.upgrade("3"); failed(run) || m.BootID() != boot || m.runs() != "version 2" {
 		t.Errorf("the release that failed was tried again: %s runs: %+v", m.runs(), host)
-	}
-}
-
-// TestRealGRUBUnwell upgrades a machine to a release that starts and fails a check of the
-// rollout: the worker goes back, and the machine stays there.
-func TestRealGRUBUnwell(t *testing.T) {
-	realhost.Need(t, realhost.Long, realhost.Images)
-	t.Parallel()
-	m := newGRUBMachine(t)
-	m.WriteFile("/etc/systemd/system/appliance.service", "[Service]\nType=oneshot\nExecStart=/bin/false\n")
-	m.Enable("appliance.service")
-	m.release("2")
-	m.Start()
-	rollout := v1.Rollout{Checks: &policy.Checks{AfterHost: []policy.Check{{Type: "units"}}}}
-	if _, err := m.site.Client.PutRollout(t.Context(), realhost.Tenant, rollout, client.Precondition{}); err != nil {
-		t.Fatal(err)
-	}
-	run, host := m.upgrade("2")
-	if run.Result == "completed" || !host.RolledBack || !strings.Contains(host.Error, "appliance.service") || m.runs() != "version 1" {
-		t.Errorf("%s runs, and the run ended as %s: %+v", m.runs(), run.Result, host)
-	}
-	boot := m.BootID()
-	m.Must("nohup systemctl reboot >/dev/null 2>&1 &")
-	realhost.Until(t, "another boot", 5*time.Minute, func() bool { return m.BootID() != boot })
-	if m.runs() != "version 1" {
-		t.Errorf("%s runs after one more start", m.runs())
 	}
 }
 
