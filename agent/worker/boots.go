@@ -25,6 +25,20 @@ type boots struct {
 	Rejected []Rejected `json:"rejected,omitempty"`
 }
 
+// confirmation is what of the present boot is left to confirm outside of an upgrade.
+type confirmation int
+
+const (
+	// nothing is left: the strategy confirms nothing, it was done, or it failed, which is
+	// tried again with the next start of the worker.
+	nothing confirmation = iota
+	// wholeBoot is the system that runs, and what the machine gave up for it.
+	wholeBoot
+	// givenUp is what the machine gave up: it stays marked until the site says that this
+	// worker is the one of its host.
+	givenUp
+)
+
 // Rejected is a version that the machine of a host gave up by itself.
 type Rejected struct {
 	// Name is what the version is of, as the plan named it; empty when no plan did.
@@ -147,7 +161,7 @@ func (e *fellBackError) Error() string {
 // this machine may have the upgrade in hand, and could not find out any more that the
 // machine gave it up.
 func (w *Worker) bootIsDue(now leaseTerm) bool {
-	if !w.confirms || w.boots.Judged == w.bootID {
+	if w.unconfirmed == nothing {
 		return false
 	}
 	switch w.journal.Phase {
@@ -158,7 +172,7 @@ func (w *Worker) bootIsDue(now leaseTerm) bool {
 	case held:
 		return !w.away(now)
 	case unanswered:
-		return !w.away(now) && !w.failureKept
+		return !w.away(now) && w.unconfirmed == wholeBoot
 	default:
 		return false
 	}
@@ -178,7 +192,7 @@ func (w *Worker) confirmBoot(ctx context.Context, now leaseTerm) error {
 	switch {
 	case err != nil:
 	case now.state == unanswered && !w.mayForget(boot):
-		w.failureKept = true
+		w.unconfirmed = givenUp
 		w.Log.Warn("what the machine gave up stays marked until the site is connected and says that this worker is the one of its host", "host", w.Host, "failed", boot.Failed, "running", boot.Running, "boot", w.bootID)
 		err = w.markGood(ctx, strategy.Boot{Running: boot.Running})
 	default:
@@ -189,7 +203,7 @@ func (w *Worker) confirmBoot(ctx context.Context, now leaseTerm) error {
 	}
 	if err != nil {
 		w.Log.Warn("cannot confirm the system that has started; it is tried again when the worker starts again", "host", w.Host, "boot", w.bootID, "error", err)
-		w.confirms = false
+		w.unconfirmed = nothing
 	}
 	w.At("after confirm")
 	return nil
@@ -272,7 +286,11 @@ func (w *Worker) judged(ctx context.Context) error {
 	}
 	next := w.boots
 	next.Judged = w.bootID
-	return w.keepBoots(ctx, next)
+	if err := w.keepBoots(ctx, next); err != nil {
+		return err
+	}
+	w.unconfirmed = nothing
+	return nil
 }
 
 func (w *Worker) keepBoots(ctx context.Context, next boots) error {

@@ -111,12 +111,11 @@ type Worker struct {
 	idle wait.Signal
 	// planKept is signalled when the plan of a run is on disk.
 	planKept wait.Signal
-	// boots is what is remembered of the starts of the machine. confirms reports that
-	// the strategy confirms them, failureKept that what failed stays marked while the
-	// site is not connected. rolledBack is what heartbeats and offers tell of them.
+	// boots is what is remembered of the starts of the machine, unconfirmed what of this
+	// one is left to confirm outside of an upgrade. rolledBack is what heartbeats and
+	// offers tell of them.
 	boots       boots
-	confirms    bool
-	failureKept bool
+	unconfirmed confirmation
 	rolledBack  atomic.Pointer[[]Rejected]
 	// begun reports that the journal is past the run's prepare.
 	begun atomic.Bool
@@ -214,9 +213,11 @@ func (w *Worker) prepare(ctx context.Context) (err error) {
 	if w.bootID, err = w.Machine.BootID(); err != nil {
 		return fmt.Errorf("cannot read the boot id: %w", err)
 	}
-	_, w.confirms = w.Strategy.(strategy.Confirmer)
 	if err := readKept(filepath.Join(w.Dir, bootsFile), &w.boots); err != nil {
 		return fmt.Errorf("cannot read what this host has started: %w", err)
+	}
+	if _, confirms := w.Strategy.(strategy.Confirmer); confirms && w.boots.Judged != w.bootID {
+		w.unconfirmed = wholeBoot
 	}
 	w.tellRejected()
 	if err := w.Strategy.Detect(ctx); err != nil {
