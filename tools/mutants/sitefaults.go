@@ -44,6 +44,21 @@ var siteFaults = []fault{
 		by: simulated(),
 	},
 	{
+		name: "span-ends-before-it-begins-when-the-clock-is-set-back", in: "agent/trace.Run.Record",
+		old: `record.Time.After(t.now)`, new: `!record.Time.IsZero()`,
+		by: tests("agent/run", "TestSpans"),
+	},
+	{
+		name: "spans-of-a-run-are-lost-in-a-crash", in: "agent/controller.traces.started",
+		old: `!newest.Over() || now`, new: `newest.Over() && now`,
+		by: tests("agent/controller", "TestSpansAcrossRestarts"),
+	},
+	{
+		name: "collector-that-is-away-fills-memory", in: "agent/trace/otlp.Exporter.Put",
+		old: `len(e.queue) >= maxQueue || request && e.requests >= maxRequests`, new: `request && e.requests >= maxRequests`,
+		by: tests("agent/trace/otlp", "TestCollectorDown"),
+	},
+	{
 		name: "news-of-waits-go-by-a-clock-that-is-behind", in: "agent/controller.state.decide",
 		old: `s.runTime(now)`, new: `now`,
 		by: tests("agent/controller", "TestNewsByAClockThatIsBehind"),
