@@ -198,6 +198,7 @@ func (a *askAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	w := waiter{
 		typeName: a.typeName(), did: a.ask.did, limit: invokeLimitName,
 		retry: "set retry_of = %d in " + startTypeName, again: "invoke " + startTypeName, send: sender(resp),
+		interrupted: "osupgrade-agent watch shows it.",
 	}
 	w.done(ctx, run)
 	if wait := m.Wait.ValueBool() || m.Wait.IsNull() && a.ask.waits; wait && !a.ask.never {
