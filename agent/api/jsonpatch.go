@@ -29,6 +29,9 @@ func (o *object[T]) changed(c *call, now v1.Kept[T], body []byte, keep bool) (v1
 	if len(patch) > maxChanges {
 		return none, problem(http.StatusBadRequest, "", "", "%d operations are too many; use at most %d", len(patch), maxChanges)
 	}
+	if n := valueless(patch); n >= 0 {
+		return none, problem(http.StatusBadRequest, "value", "", "value: operation %d (test) has none; name the value that is expected, which may be null", n)
+	}
 	if path := indexed(patch); path != "" && !conditional(c.Header) {
 		return none, problem(http.StatusPreconditionRequired, "path", path,
 			"path: %q names an entry by its index, which another write may move; send If-Match with the ETag of the object, or a test operation first", path)
@@ -47,6 +50,15 @@ func (o *object[T]) changed(c *call, now v1.Kept[T], body []byte, keep bool) (v1
 		return none, problem(http.StatusBadRequest, "", "", "the JSON Patch makes the %s longer than %d bytes", o.noun, v1.MaxBody)
 	}
 	return o.form.Decode(now, "application/json", result, keep)
+}
+
+// valueless returns which test has no value; -1 if each has one. The library refuses other
+// operations without one, and panics at a test of the whole document.
+func valueless(patch jsonpatch.Patch) int {
+	return slices.IndexFunc(patch, func(operation jsonpatch.Operation) bool {
+		_, has := operation["value"]
+		return !has && operation.Kind() == "test"
+	})
 }
 
 // indexed returns the path of the first operation that changes an entry of a list by its
