@@ -7,6 +7,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/memory"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/sim/oracle"
 )
 
 // callLimit is how long one call to the log may take, as in jetstream.
@@ -19,8 +20,8 @@ type server struct {
 	leases *memory.Keeper
 	// down tells that the server does not run, full that its disk has no space.
 	down, full bool
-	// sent is when the writer of the record at hand sent it, by its own clock.
-	sent time.Time
+	// sent is what is known of the sending of the record at hand.
+	sent oracle.Sending
 	// written is when the newest record truly was written.
 	written time.Time
 	// passed is when the lease of each host passed to another process, begun when the
@@ -71,8 +72,8 @@ func (w *World) writable() error {
 	return nil
 }
 
-// write writes to the log. sent is when its writer sent it.
-func (w *World) write(sent time.Time, f func(s *server) (uint64, error)) (uint64, error) {
+// write writes to the log. sent is what is known of the sending.
+func (w *World) write(sent oracle.Sending, f func(s *server) (uint64, error)) (uint64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.log.down {

@@ -228,12 +228,16 @@ func (w *World) startQuietPhase() {
 
 // awaitEnd waits until no run is under way (design.md 5, invariant 7).
 func (w *World) awaitEnd() {
+	ended := time.Now()
 	for since, last := time.Now(), uint64(0); !w.broken(); {
 		w.mu.Lock()
 		due, under := w.oracle.UnderWay()
 		untold := w.oracle.Untold()
 		w.mu.Unlock()
-		if !under && (len(untold) == 0 || time.Since(since) > grace) {
+		if under {
+			ended = time.Now()
+		}
+		if !under && (len(untold) == 0 || time.Since(ended) > grace) {
 			return // What is untold still is a violation.
 		}
 		if !under {

@@ -20,10 +20,14 @@ type site struct {
 	// listener receives what hosts send beside the log; the world's lock guards it.
 	listener *log.Listener
 	mu       sync.Mutex
-	p        *process
-	c        *controller.Controller
-	gate     *siteGate
-	guard    *guardFile
+	// given is the last record that the controller was given, at givenAt; before that it
+	// knew those up to known.
+	given, known uint64
+	givenAt      time.Time
+	p            *process
+	c            *controller.Controller
+	gate         *siteGate
+	guard        *guardFile
 }
 
 // die kills the controller, if one runs.

@@ -10,6 +10,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/memory"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/sim/oracle"
 )
 
 // siteLog is the log as the controller and the gate of one site see it.
@@ -52,7 +53,7 @@ func (l siteLog) append(ctx context.Context, what string, write func(*server) (u
 	if l.p.dead() {
 		return 0, errDead
 	}
-	w, name, sent := l.w, l.s.name, l.s.clock.now()
+	w, name, sent := l.w, l.s.name, oracle.Sending{At: l.s.clock.now(), Knows: l.s.knows()}
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	done := make(chan appended, 1)
@@ -109,7 +110,7 @@ func (l siteLog) returns(what, name string) (time.Duration, bool) {
 
 // Follow implements log.Log.
 func (l siteLog) Follow(ctx context.Context, from uint64, deliver func(message.Record)) error {
-	return l.follow(ctx, from, deliver, func() error {
+	return l.follow(ctx, from, l.known(deliver), func() error {
 		switch {
 		case l.w.fault("follow: breaks", l.s.name):
 			return errBroke
@@ -118,6 +119,34 @@ func (l siteLog) Follow(ctx context.Context, from uint64, deliver func(message.R
 		}
 		return nil
 	})
+}
+
+// known notes what the controller is given.
+func (l siteLog) known(deliver func(message.Record)) func(message.Record) {
+	return func(r message.Record) {
+		l.s.give(r.Seq)
+		deliver(r)
+	}
+}
+
+func (s *site) give(seq uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := time.Now(); now.After(s.givenAt) {
+		s.known, s.givenAt = s.given, now
+	}
+	s.given = seq
+}
+
+// knows is the last record that the controller surely knows: what it was given at this
+// moment may wait behind what it does.
+func (s *site) knows() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Now().After(s.givenAt) {
+		return s.given
+	}
+	return s.known
 }
 
 // FollowCommands implements gate.Log. The follower may be deaf for a while, and
@@ -208,7 +237,7 @@ func (l siteLog) Read(ctx context.Context, from, to uint64, deliver func(message
 	if err := l.call(ctx); err != nil {
 		return err
 	}
-	return l.w.log.Read(ctx, from, to, deliver)
+	return l.w.log.Read(ctx, from, to, l.known(deliver))
 }
 
 // Last implements log.Log.

@@ -234,7 +234,7 @@ func (o *Oracle) event(r message.Decoded, e message.Event, sent time.Time) {
 			p.overAt = r.Time
 		}
 	case message.Finished:
-		o.finish(r, e, sent)
+		o.finish(r, e)
 	default:
 		for _, name := range message.Hosts(e) {
 			o.hostEvent(r, e, name, sent)
@@ -365,8 +365,8 @@ func (o *Oracle) outcome(m *member, kind message.TaskKind, ok bool, r message.De
 }
 
 // finish judges and applies the end of a run.
-func (o *Oracle) finish(r message.Decoded, e message.Finished, sent time.Time) {
-	o.checkFinished(e, sent)
+func (o *Oracle) finish(r message.Decoded, e message.Finished) {
+	o.checkFinished(e)
 	o.count("result " + e.Result)
 	if o.run.id != 0 {
 		o.ended = append(o.ended, o.run.id)

@@ -202,16 +202,15 @@ func (o *Oracle) mayCancel(m *member, e message.Cancelled, r message.Decoded, se
 }
 
 // checkFinished judges the end of a run: no step of a host is under way, each drained host
-// was undrained or its undrain was tried, and the result is true. A reply may have
-// overtaken the end, and have ended the part of a host that owes its undrain since an
-// earlier run: the controller did not know that when it sent the end, and the host goes
-// on owing it.
-func (o *Oracle) checkFinished(e message.Finished, sent time.Time) {
+// was undrained or its undrain was tried, and the result is true. A record may have ended the
+// part of a host that owes its undrain since an earlier run before the controller was given
+// it: the controller did not know that when it sent the end, and the host goes on owing it.
+func (o *Oracle) checkFinished(e message.Finished) {
 	all := true
 	for _, m := range o.run.members {
 		all = all && m.upgraded
 		switch {
-		case m.ended && m.phase == undraining && m.endedAt.After(sent):
+		case m.ended && m.phase == undraining && m.endedBy > o.knows:
 			o.count("undrains that a run did not know of when it ended")
 		case m.left() && m.phase == undraining:
 			o.violated("run %d ends before an undrain of %s was tried", o.run.id, m.name)

@@ -33,6 +33,7 @@ package oracle
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -54,6 +55,8 @@ type Oracle struct {
 	ended []uint64
 	// seen is the last record, written the last command or event before it.
 	seen, written uint64
+	// knows is Sending.Knows of the record at hand.
+	knows uint64
 	// newest is the time of the last record.
 	newest time.Time
 	// Passed returns how much real time has passed since the last record: a clock
@@ -71,13 +74,23 @@ func New(violated func(format string, args ...any), count func(what string)) *Or
 	return &Oracle{
 		violated: violated, count: count, hosts: map[string]*host{}, machines: map[string]*machine{}, schedule: schedule{told: map[time.Time]bool{}},
 		news: news{owed: map[matter]int{}, ids: map[matter][]string{}, waits: map[uint64]wait{}},
+		// Who applies records alone says nothing of their sending: their writer knew all.
+		knows: math.MaxUint64,
 	}
 }
 
-// Record judges the next record of the log and applies it, if it counts. sent is
-// when its writer sent it, by the writer's own clock.
-func (o *Oracle) Record(record message.Record, sent time.Time) {
-	r := record.Decode()
+// Sending is what is known of the sending of a record.
+type Sending struct {
+	// At is when its writer sent it, by the writer's own clock.
+	At time.Time
+	// Knows is the last record that its writer, a controller, had been given.
+	Knows uint64
+}
+
+// Record judges the next record of the log and applies it, if it counts.
+func (o *Oracle) Record(record message.Record, sending Sending) {
+	r, sent := record.Decode(), sending.At
+	o.knows = sending.Knows
 	if r.Seq != o.seen+1 {
 		o.violated("record %d follows record %d", r.Seq, o.seen)
 	}

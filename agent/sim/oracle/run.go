@@ -118,8 +118,8 @@ type member struct {
 	ended, upgraded bool
 	// failed means that its final status is "failed".
 	failed bool
-	// endedAt is when it got its final status.
-	endedAt time.Time
+	// endedBy is the record by which it got its final status.
+	endedBy uint64
 	// keeps means that the member was out of service when it was admitted: it keeps
 	// its slot even when it no longer owes anything.
 	keeps bool
@@ -342,7 +342,7 @@ func (p *run) tooMany(seq uint64) {
 // end gives a member its final status. The undrain hook of a drained member is tried at
 // once.
 func (o *Oracle) end(m *member, at time.Time) {
-	m.ended, m.endedAt, m.keeps = true, at, false
+	m.ended, m.endedBy, m.keeps = true, o.seen+1, false
 	if m.owes.undrain && m.phase != undraining {
 		m.phase = undraining
 	} else {
