@@ -69,6 +69,10 @@ func TestDamagedObject(t *testing.T) {
 		c.want(c.call("PUT", o.path, o.body), 204, "")
 		c.want(c.call("GET", o.path, ""), 200, "")
 		damage(t, s, o.bucket, o.key)
+		// The site sees a moment later what another process writes.
+		for c.call("GET", o.path, "").status != 500 {
+			time.Sleep(time.Millisecond)
+		}
 		c.want(c.call("DELETE", o.path, ""), 204, "")
 		c.want(c.call("GET", o.path, ""), 404, "")
 	}
