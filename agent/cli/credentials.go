@@ -70,7 +70,7 @@ func (f *siteFolder) check(tenant string) error {
 	}
 	switch {
 	case len(served) == 0:
-		return fmt.Errorf("data: no site has run in %s; %s", f.Data, right)
+		return fmt.Errorf("tenant: the site in %s has no tenants yet; make %q with osupgrade-agent tenant add, or %s", f.Data, tenant, right)
 	case !slices.Contains(served, tenant):
 		return fmt.Errorf("tenant: the site in %s does not serve %q; use %s, or give --new-site and add it to the tenants of osupgrade-agent serve",
 			f.Data, tenant, strings.Join(served, " or "))

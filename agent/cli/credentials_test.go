@@ -46,7 +46,7 @@ func TestWrongCredentials(t *testing.T) {
 		"token without a name":     {[]string{"credentials", "token", "--data", dir, "--tenant", "acme", "--name", ""}, exitUsage, "use 1 to 63 printable characters"},
 		"token of no folder":       {token("--data", dir+"/none", "--tenant", "acme"), exitFailed, "data: no site has run in " + dir + "/none; name the folder"},
 		"token of another folder":  {token("--data", dir, "--tenant", "acme"), exitFailed, "data: no site has run in " + dir + "; name the folder"},
-		"token of no tenant":       {token("--data", servedFolder(t), "--tenant", "acme"), exitFailed, "no site has run in"},
+		"token of no tenant":       {token("--data", servedFolder(t), "--tenant", "acme"), exitFailed, "has no tenants yet; make \"acme\" with osupgrade-agent tenant add"},
 		"token of another tenant":  {token("--data", served, "--tenant", "acne"), exitFailed, `does not serve "acne"; use acme, or give --new-site`},
 		"token of all tenants":     {token("--data", served, "--tenant", "*"), exitOK, "osu_"},
 		"token of a strange one":   {token("--data", served, "--tenant", "A"), exitUsage, `use 1 to 63 of a-z, 0-9 and "-", with a letter or digit at both ends, or * for all tenants`},

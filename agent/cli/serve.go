@@ -31,7 +31,7 @@ type serveCommand struct {
 	Data        string   `help:"Folder for all data of the site." default:"/var/lib/osupgrade" type:"path" env:"OSUPGRADE_DATA"`
 	Site        string   `help:"Name of this site." default:"local" env:"OSUPGRADE_SITE"`
 	Timezone    string   `help:"Time zone of this site, an IANA name; site-local windows use it." default:"UTC" env:"OSUPGRADE_TIMEZONE"`
-	Tenants     []string `help:"Names of the tenants of this site." required:"" env:"OSUPGRADE_TENANTS" placeholder:"NAME,..."`
+	Tenants     []string `help:"Names of tenants of this site, beside those that osupgrade-agent tenant add makes." env:"OSUPGRADE_TENANTS" placeholder:"NAME,..."`
 	Checks      string   `help:"Folder of the scripts that a rollout's checks and hooks at the site may name (default: none may be named)." type:"path" env:"OSUPGRADE_SITE_CHECKS" placeholder:"DIR"`
 	NewsScripts string   `help:"Folder of the scripts that are run with each of the news, of all tenants (default: none)." type:"path" env:"OSUPGRADE_NEWS_SCRIPTS" placeholder:"DIR"`
 	Listen      string   `help:"Where the REST API listens." default:"127.0.0.1:4646" env:"OSUPGRADE_LISTEN"`
@@ -97,11 +97,18 @@ func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, files *con
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(out, "Site %s is ready: REST API at %s, log at %s, tenants %s.\n",
-		c.Site, s.Address(), s.NATSAddress(), strings.Join(c.Tenants, ", "))
+	_, _ = fmt.Fprintf(out, "Site %s is ready: REST API at %s, log at %s, %s.\n", c.Site, s.Address(), s.NATSAddress(), served(s.Tenants()))
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	return errors.Join(c.run(ctx, s, reload, supervised.site(running, s), log), supervised.service.Stopping(), s.Close())
+}
+
+// served says which tenants a site serves, and how to make the first.
+func served(tenants []string) string {
+	if len(tenants) == 0 {
+		return "no tenants yet: make the first with osupgrade-agent tenant add NAME"
+	}
+	return "tenants " + strings.Join(tenants, ", ")
 }
 
 // passphrase reads that of the strongbox, if it is given at the start.
@@ -143,9 +150,6 @@ func (c *serveCommand) run(ctx context.Context, s *site.Site, reload, replaced <
 
 // check validates the values and returns the site's time zone.
 func (c *serveCommand) check() (*time.Location, error) {
-	if len(c.Tenants) == 0 {
-		return nil, fmt.Errorf("tenants is empty; name at least one")
-	}
 	if err := errors.Join(checkAddress("listen", c.Listen), checkAddress("nats-listen", c.NATSListen)); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -137,6 +138,9 @@ func (t *tenants) All() map[string]api.Controller {
 	}
 	return all
 }
+
+// Tenants returns the names of the tenants that the site serves.
+func (s *Site) Tenants() []string { return slices.Sorted(maps.Keys(s.tenants.All())) }
 
 // controllers returns those of all tenants.
 func (t *tenants) controllers() (all []*controller.Controller) {
