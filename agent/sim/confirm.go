@@ -67,9 +67,17 @@ func (m *machine) startSystem(fails bool) {
 	m.w.oracle.RolledBack(m.name, m.pending)
 }
 
+// blind tells the oracle that the boot loader of a machine cannot be read.
+func (w *World) blind(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.oracle.Blind(name)
+}
+
 // Booted implements strategy.Confirmer.
 func (s system) Booted(context.Context) (strategy.Boot, error) {
 	if s.m.w.fault("booted cannot be had", s.m.name) {
+		s.m.w.blind(s.m.name)
 		return strategy.Boot{}, errors.New("sim: the boot loader cannot be read")
 	}
 	s.m.w.mu.Lock()

@@ -16,6 +16,8 @@ type machine struct {
 	// happened, by run.
 	boot   int
 	bootAt map[uint64]int
+	// blind is the boot in which a worker could not find out which system has started.
+	blind int
 	// prepared are the runs for which the machine prepared, installed counts upgrades
 	// by run, undone are the runs that it rolled back, and pending is the run whose
 	// upgrade needs a reboot.
@@ -155,6 +157,9 @@ func (o *Oracle) RolledBack(host string, run uint64) {
 		t.pending = 0
 	}
 }
+
+// Blind notes that a worker cannot find out which system has started on a machine.
+func (o *Oracle) Blind(host string) { t := o.machines[host]; t.blind = t.boot }
 
 // RebootAsked judges that a worker asks for a reboot: the journal was written before
 // (invariant 5). A worker that was killed before it could know whether the machine
@@ -306,6 +311,8 @@ func (o *Oracle) Sent(host, machine string, run uint64, reply message.Reply) {
 func (t *machine) did(run uint64, reply message.Reply) bool {
 	upgraded := t.installed[run] == 1 && !t.undone[run]
 	switch {
+	case reply.Action == message.Upgrade && reply.Result == message.RebootRequired && t.blind == t.boot:
+		return t.installed[run] == 1 // That the machine went back is known to nobody yet.
 	case reply.Result != message.Done && reply.Result != message.RebootRequired:
 		return true
 	case reply.Action == message.Prepare:
