@@ -45,7 +45,8 @@ func TestAccessGuide(t *testing.T) {
 	if err != nil {
 		t.Fatalf("the guide ends with %v:\n%s", err, out)
 	}
-	for _, part := range []string{"status:       idle", `"renewal-time"`, "BEGIN:VCALENDAR", "login of the approle, read write", `"secret-id":"`,
+	for _, part := range []string{
+		"status:       idle", `"renewal-time"`, "BEGIN:VCALENDAR", "login of the approle, read write", `"secret-id":"`,
 		"Policy night-shift of tenant acme is written.", "  /v1/state/os-upgrade/pause: allow execute (Stop, and wake somebody)",
 		"Tenant beta is made and served.", "Tenant beta is removed. Its log is kept", "beta  removed  the API                   Beta Ltd",
 	} {

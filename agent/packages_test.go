@@ -53,6 +53,13 @@ func TestPackages(t *testing.T) {
 		info, err := os.Stat(tree + path)
 		return err == nil && info.IsDir()
 	})
+	// The completion of zsh is where the shell of each family looks.
+	const zshOfDeb, zshOfRPM = "/usr/share/zsh/vendor-completions/_osupgrade-agent", "/usr/share/zsh/site-functions/_osupgrade-agent"
+	if at := slices.Index(ofRPM, zshOfRPM); at < 0 {
+		t.Errorf("the rpm has no %s", zshOfRPM)
+	} else {
+		ofRPM[at] = zshOfDeb
+	}
 	slices.Sort(ofDeb)
 	slices.Sort(ofRPM)
 	if !slices.Equal(ofDeb, ofRPM) {
@@ -62,7 +69,7 @@ func TestPackages(t *testing.T) {
 		"/etc/osupgrade/serve.yaml", "/usr/bin/osupgrade-agent", "/usr/bin/osupgrade-worker", "/usr/lib/systemd/system/osupgrade-agent.service", "/usr/lib/systemd/system/osupgrade-worker.service",
 		"/usr/lib/sysusers.d/osupgrade.conf", "/usr/lib/tmpfiles.d/osupgrade.conf", "/usr/share/man/man1/osupgrade-agent.1.gz", "/usr/share/man/man1/osupgrade-worker.1.gz",
 		"/usr/share/man/man1/osupgrade-agent-worker-join.1.gz", "/usr/share/bash-completion/completions/osupgrade-agent",
-		"/usr/share/zsh/vendor-completions/_osupgrade-agent", "/usr/share/fish/vendor_completions.d/osupgrade-agent.fish",
+		zshOfDeb, "/usr/share/fish/vendor_completions.d/osupgrade-agent.fish",
 		"/usr/share/doc/osupgrade-agent/copyright", "/usr/share/doc/osupgrade-agent/examples/worker.yaml",
 	} {
 		if !slices.Contains(ofDeb, path) {
