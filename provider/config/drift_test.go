@@ -90,7 +90,8 @@ func TestAccConfig_isNotForgottenWithoutProof(t *testing.T) {
 		"the answer is not JSON":        {[]fakeapi.Fault{fakeapi.Raw(http.StatusOK, "text/html", "<html>login</html>")}, `login`},
 		"the answer is cut":             {[]fakeapi.Fault{fakeapi.Truncate()}, `GET`},
 		"the connection is closed":      {[]fakeapi.Fault{fakeapi.CloseBefore(), fakeapi.CloseBefore()}, `endpoint`},
-		"the server is not ready":       {[]fakeapi.Fault{fakeapi.Status(503, "strongbox sealed"), fakeapi.Status(503, "strongbox sealed")}, `strongbox\s+sealed`},
+		"the server is not ready":       {[]fakeapi.Fault{fakeapi.Status(503, "starting"), fakeapi.Status(503, "starting")}, `starting`},
+		"the server is sealed":          {[]fakeapi.Fault{fakeapi.Status(503, "strongbox sealed")}, `unseal`},
 		"an error body that is no JSON": {[]fakeapi.Fault{fakeapi.Raw(502, "text/html", "<html>bad gateway</html>"), fakeapi.Raw(502, "text/html", "<html>bad gateway</html>")}, `bad gateway`},
 	}
 	api, server := acctest.Fake(t)
