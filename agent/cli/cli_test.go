@@ -95,7 +95,6 @@ func TestWrongUse(t *testing.T) {
 		"flag without value":       {[]string{"dev", "--data"}, exitUsage, "--data"},
 		"log level":                {[]string{"dev", "--data", dir, "--log-level", "loud"}, exitUsage, `"debug","info","warn","error"`},
 		"too many hosts":           {[]string{"dev", "--data", dir, "--hosts", "100000"}, exitUsage, "use 0 to 10000"},
-		"no tenant":                {[]string{"serve", "--data", dir}, exitUsage, "--tenants"},
 		"address of dev":           {[]string{"dev", "--data", dir, "--listen", "foo"}, exitUsage, `listen "foo" is not host:port`},
 		"a length of nothing":      {[]string{"dev", "--data", dir, "--step", "fast"}, exitUsage, `"fast" is not a duration; use days`},
 		"a negative number":        {[]string{"dev", "--data", dir, "--hosts", "-1"}, exitUsage, "--hosts: -1 is invalid; no flag takes a number below 0"},
