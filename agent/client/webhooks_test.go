@@ -80,7 +80,9 @@ func TestWebhooks(t *testing.T) {
 		},
 		"test": {
 			"POST", state + "/chat/test", `{"id":"msg_test","delivered":false,"error":"no","milliseconds":3}`,
-			func(ctx context.Context, c *Client) (any, error) { return c.TestWebhook(ctx, "acme", "chat") }, v1.WebhookTest{ID: "msg_test", Error: "no", Milliseconds: 3}, "", "",
+			func(ctx context.Context, c *Client) (any, error) { return c.TestWebhook(ctx, "acme", "chat") },
+			v1.WebhookTest{ID: "msg_test", Error: "no", Milliseconds: 3},
+			"", "",
 		},
 		"resend": {
 			"POST", state + "/chat/resend", `{"delivered":1,"left":2,"error":"no"}`,
