@@ -75,10 +75,13 @@ func TestAccCalendar_theServerChecksThePlan(t *testing.T) {
 			{Message: "too many already"},
 		}
 	})
-	acctest.Run(t, resource.TestCase{CheckDestroy: absent(api), Steps: []resource.TestStep{{
-		Config: server.Config(block(complete)), PlanOnly: true,
-		ExpectError: regexp.MustCompile(`(?s)would not accept osupgrade_calendar.*Attribute: events\[1\].all_day.*not that long here.*Attribute: ics\s.*not this one.*too many already`),
-	}}})
+	var steps []resource.TestStep
+	for _, says := range []string{ // In an order that is Terraform's.
+		`(?s)would not accept osupgrade_calendar.*Attribute: events\[1\].all_day.*not that long here`, `(?s)Attribute: ics\s.*not this one`, `too many already`,
+	} {
+		steps = append(steps, resource.TestStep{Config: server.Config(block(complete)), PlanOnly: true, ExpectError: regexp.MustCompile(says)})
+	}
+	acctest.Run(t, resource.TestCase{CheckDestroy: absent(api), Steps: steps})
 }
 
 func TestAccCalendar_avassaHasNone(t *testing.T) {

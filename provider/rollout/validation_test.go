@@ -94,12 +94,14 @@ func TestAccRollout_theServerChecksThePlan(t *testing.T) {
 			{Message: "not on a Friday"},
 		}
 	})
-	acctest.Run(t, resource.TestCase{CheckDestroy: absent(api), Steps: []resource.TestStep{{
-		Config:   server.Config(block(complete)),
-		PlanOnly: true,
-		ExpectError: regexp.MustCompile(`(?s)would not accept osupgrade_rollout.*Attribute: step_timeouts.reboot.*not that long here` +
-			`.*Attribute: stages\[0\].match.hosts\s.*no such host.*not on a Friday`),
-	}}})
+	var steps []resource.TestStep
+	for _, says := range []string{ // In an order that is Terraform's.
+		`(?s)would not accept osupgrade_rollout.*Attribute: step_timeouts.reboot.*not that long here`,
+		`(?s)Attribute: stages\[0\].match.hosts\s.*no such host`, `not on a Friday`,
+	} {
+		steps = append(steps, resource.TestStep{Config: server.Config(block(complete)), PlanOnly: true, ExpectError: regexp.MustCompile(says)})
+	}
+	acctest.Run(t, resource.TestCase{CheckDestroy: absent(api), Steps: steps})
 }
 
 func TestAccRollout_avassaHasNone(t *testing.T) {
