@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
@@ -124,8 +125,10 @@ type server struct {
 	attempts attempts
 	// logins limits those to log in.
 	logins attempts
-	// unseals limits those to unseal the site.
-	unseals attempts
+	// unseals limits those to unseal the site. unsealing is held while one is counted and
+	// tried: of many at once none is tried beyond the limit.
+	unseals   attempts
+	unsealing sync.Mutex
 	// refusals limits the audit records of refused requests.
 	refusals audit.Limit
 	// windowSlots limits the concurrent computations of windows of each tenant.

@@ -43,6 +43,8 @@ func (s *server) postUnseal(c *call) error {
 	if err != nil {
 		return err
 	}
+	s.unsealing.Lock()
+	defer s.unsealing.Unlock()
 	if s.Strongbox == nil || s.Strongbox.Sealed() == nil {
 		c.audit.Detail = "it was open already"
 		c.w.WriteHeader(http.StatusNoContent)

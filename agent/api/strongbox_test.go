@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
@@ -146,6 +147,29 @@ func TestUnsealAttempts(t *testing.T) {
 	}
 	s.want(s.ask("GET", "/readyz", here, ""), 503, "strongbox sealed")
 	s.want(s.unseal(elsewhere, passphrase), 204, "")
+}
+
+// TestUnsealsAtOnce checks that attempts which come at once are not more than those that come
+// in turn.
+func TestUnsealsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newSealedSite(t, strongbox.Target{Way: strongbox.Passphrase, Secret: []byte(passphrase)})
+	var tried, refused atomic.Int32
+	var all sync.WaitGroup
+	for range 4 * maxAttempts {
+		all.Go(func() {
+			switch s.unseal(here, "wrong").Code {
+			case http.StatusForbidden:
+				tried.Add(1)
+			case http.StatusTooManyRequests:
+				refused.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if tried.Load() != maxAttempts || refused.Load() != 3*maxAttempts {
+		t.Errorf("%d were tried, and %d refused", tried.Load(), refused.Load())
+	}
 }
 
 // TestUnsealKeyFile checks that no passphrase opens what a key file opens, and that the

@@ -32,7 +32,8 @@ func (o Options) strongbox() *strongbox.Box {
 	return box
 }
 
-// openEach is how often a sealed strongbox is tried again.
+// openEach is how often a sealed strongbox is tried again. Its key file may be on a disk
+// that is mounted later, of which no watch of a folder tells.
 const openEach = 5 * time.Second
 
 // keepOpening opens the strongbox as soon as it can be opened, without a person: its key
