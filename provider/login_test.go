@@ -135,14 +135,14 @@ func TestLogin_endsInAnApply(t *testing.T) {
 	w := acctest.NewWorkspace(t, loggedIn(server, "OSUPGRADE_ROLE_ID=role", "OSUPGRADE_SECRET_ID="+aSecretID, "OSUPGRADE_VALIDATE_AT_PLAN=false")...)
 	w.Write(t, "main.tf", acctest.Requirement+`
 resource "osupgrade_calendar" "many" {
-  count = 30
+  count = 60
   name  = "c${count.index}"
   kind  = "freeze"
 }
 `)
 	endAfter(api, http.MethodPut, 12)
-	endAfter(api, http.MethodPut, 12)
-	if out := w.Run(t, 0, "apply", "-auto-approve", "-no-color"); !strings.Contains(out, "30 added") {
+	endAfter(api, http.MethodPut, 25)
+	if out := w.Run(t, 0, "apply", "-auto-approve", "-no-color"); !strings.Contains(out, "60 added") {
 		t.Error(out)
 	}
 	if api.Pending() > 0 || api.Logins() < 2 || api.Logins() > 4 {
@@ -163,7 +163,8 @@ resource "osupgrade_calendar" "many" {
 }
 
 // endAfter withdraws the tokens of all logins when a method is requested after so many others
-// of it. Terraform sends ten at once: with twelve, some were answered by then.
+// of it. Terraform sends ten at once: with twelve, some were answered by then. Up to ten more
+// are refused after one end, so it takes 25 until some were answered after it.
 func endAfter(api *fakeapi.Server, method string, others int) {
 	for range others {
 		api.Inject(method, "", fakeapi.First(func() {}))

@@ -14,8 +14,8 @@ import (
 // It logs in once, when the first request needs a token, for all requests that wait then. A
 // secret-id may be good for one login, so the token is refreshed well before its end for as
 // long as the client is there. If the server does not accept it any more all the same, there
-// is one more login for all requests: none follows a login whose token was never accepted,
-// and none follows one that was refused. So a session never logs in in a loop.
+// is one more login for all requests: none follows a login that was refused, none one whose
+// token was never accepted, and none one of which a request has met the third end. So a session never logs in in a loop.
 type session struct {
 	client *Client
 	// fixed is the token that the client was given; it has no credentials then.
@@ -44,8 +44,7 @@ type token struct {
 	text string
 	// end is when it is good no more; zero if that is not known.
 	end time.Time
-	// accepted is set once the server has accepted it, refused once a new login has not
-	// helped.
+	// accepted is set once the server has accepted it, refused once no login is to follow it.
 	accepted, refused bool
 }
 
@@ -72,35 +71,32 @@ func newSession(c *Client, fixed string, login *Credentials) *session {
 // errUseless means that the server does not accept the token of a login.
 var errUseless = errors.New("the server does not accept the token of its login")
 
-// authorized calls send with the token, and once more with that of a new login if the first
-// has ended. send returns the status of the answer, 0 if there is none.
+// mostTokens bounds the tokens that a request is sent with: one that the server refuses with
+// each token, while it accepts other requests, ends.
+const mostTokens = 3
+
+// authorized calls send with the token, and again with that of a new login if one has ended.
+// send returns the status of the answer, 0 if there is none.
 func (s *session) authorized(ctx context.Context, send func(token string) (status int)) error {
 	if s.fixed != "" {
 		send(s.fixed)
 		return nil
 	}
-	first, err := s.current(ctx)
-	if err != nil {
-		return err
+	for sent := 1; ; sent++ {
+		current, err := s.current(ctx)
+		if err != nil {
+			return err
+		}
+		status := send(current.text)
+		if status != http.StatusUnauthorized {
+			s.accepted(current, status)
+			return nil
+		}
+		s.refreshed(ctx)
+		if !s.discard(current, sent == mostTokens) {
+			return errUseless
+		}
 	}
-	if status := send(first.text); status != http.StatusUnauthorized {
-		s.note(first, status)
-		return nil
-	}
-	s.refreshed(ctx)
-	if !s.discard(first) {
-		return errUseless
-	}
-	second, err := s.current(ctx)
-	if err != nil {
-		return err
-	}
-	status := send(second.text)
-	s.note(second, status)
-	if status == http.StatusUnauthorized {
-		return errUseless
-	}
-	return nil
 }
 
 // judge returns the error of a call: problem is that of authorized, err that of what was
@@ -143,17 +139,11 @@ func (s *session) current(ctx context.Context) (*token, error) {
 	}
 }
 
-// note learns from the answer to a request with a token.
-func (s *session) note(t *token, status int) {
+// accepted remembers that the server has accepted a token, if it has answered.
+func (s *session) accepted(t *token, status int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch status {
-	case 0:
-	case http.StatusUnauthorized:
-		t.refused = true
-	default:
-		t.accepted = true
-	}
+	t.accepted = t.accepted || status != 0
 }
 
 // refreshed waits for the end of the refresh under way: with it the token of before may be
@@ -171,15 +161,19 @@ func (s *session) refreshed(ctx context.Context) {
 	}
 }
 
-// discard gives up a token that the server has refused. It reports whether there is or will
-// be another one.
-func (s *session) discard(t *token) bool {
+// discard gives up a token that the server has refused, and reports whether its request may
+// be sent with another one; last tells that it was sent often enough. No login follows a
+// token that was refused before it was accepted, or that was the last one of a request.
+func (s *session) discard(t *token, last bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.token != t {
+	t.refused = t.refused || last || !t.accepted
+	switch {
+	case last:
+		return false
+	case s.token != t:
 		return true // It was given up before.
-	}
-	if !t.accepted || t.refused {
+	case t.refused:
 		return false
 	}
 	s.token = nil

@@ -124,6 +124,29 @@ func TestSessionLogsInAgain(t *testing.T) {
 	wantEqual(t, "login requests", api.Count("POST", "/v1/approle-login"), 4)
 }
 
+// TestSessionEndsTwiceInARequest: the token of the new login ends as well before the request
+// arrives again, although the server has accepted it from others: this is no useless login.
+func TestSessionEndsTwiceInARequest(t *testing.T) {
+	t.Parallel()
+	api := fakeapi.New(t)
+	api.SetApprole(roleID, secretID, 3)
+	c := connect(t, api, asApprole)
+	if err := hosts(t, c); err != nil {
+		t.Fatal(err)
+	}
+	api.EndSessions()
+	api.Inject("GET", "/hosts", fakeapi.First(func() {}), fakeapi.First(func() {
+		if _, err := c.Runs(t.Context(), "acme", v1.RunFilter{}); err != nil {
+			t.Error(err)
+		}
+		api.EndSessions()
+	}))
+	if err := hosts(t, c); err != nil {
+		t.Error(err)
+	}
+	wantEqual(t, "logins", api.Logins(), 3)
+}
+
 func TestSessionOfAWatch(t *testing.T) {
 	t.Parallel()
 	api := fakeapi.New(t)
@@ -177,6 +200,23 @@ func TestSessionIsNotBegunInALoop(t *testing.T) {
 			wantEqual(t, "logins", api.Logins(), row.want)
 		})
 	}
+}
+
+// TestSessionWithARefusedPath: a server that does not accept the token for one path alone
+// gets one more login, not one for each request of the path.
+func TestSessionWithARefusedPath(t *testing.T) {
+	t.Parallel()
+	api := fakeapi.New(t)
+	api.SetUser("ann", password)
+	c := connect(t, api, asUser)
+	for range 5 {
+		if _, err := c.Runs(t.Context(), "acme", v1.RunFilter{}); err != nil {
+			t.Fatal(err)
+		}
+		api.Inject("GET", "/hosts", fakeapi.Status(401, "no"), fakeapi.Status(401, "no"))
+		wantEqual(t, "useless", loginError(t, hosts(t, c)).Useless, true)
+	}
+	wantEqual(t, "logins", api.Logins(), 2)
 }
 
 // TestSessionRefused: a refused login is not tried again, as a server counts them and hears
