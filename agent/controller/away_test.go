@@ -9,37 +9,42 @@ import (
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
-// TestAway checks that a controller which was stopped for longer than hosts may
-// be silent, and than a step may take, first reads what they have said
-// meanwhile.
+// TestAway checks that a controller whose process was stopped, or whose machine was
+// suspended, for longer than hosts may be silent, and than a step may take, first reads what
+// they have said meanwhile.
 func TestAway(t *testing.T) {
 	t.Parallel()
+	ways := map[string]func(*memory, time.Duration){
+		"process stopped": (*memory).stopProcess, "machine suspended": (*memory).setClock,
+	}
 	for name, c := range map[string]struct {
-		stopped time.Duration
-		gaveUp  int
+		away   time.Duration
+		gaveUp int
 	}{
 		"beyond the step's time":   {time.Minute, 0},
 		"beyond a host's silence":  {2 * message.Silence, 0},
 		"for an hour":              {time.Hour, 0},
 		"but nobody has an answer": {time.Minute, 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				m := newMemory("h01", "h02")
-				m.rollout = &v1.Rollout{Timeouts: &v1.StepTimeouts{Upgrade: "30s"}}
-				_, r := m.begun(t, "h01", "h02")
-				m.setClock(c.stopped)
-				m.beat("h03") // It is new, so that all is looked at again.
-				if c.gaveUp == 0 {
-					m.reply("h01", r.ID, message.Upgrade)
-				}
-				m.pass(2*catchingUp, "h01", "h02")
-				if n := len(m.events(`"overdue"`)); n != c.gaveUp || len(m.events(`"silent"`)) != 0 {
-					t.Errorf("%d hosts are given up; the log has %q", n, m.events(`"overdue"`))
-				}
+		for way, leave := range ways {
+			t.Run(way+" "+name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					m := newMemory("h01", "h02")
+					m.rollout = &v1.Rollout{Timeouts: &v1.StepTimeouts{Upgrade: "30s"}}
+					_, r := m.begun(t, "h01", "h02")
+					leave(m, c.away)
+					m.beat("h03") // It is new, so that all is looked at again.
+					if c.gaveUp == 0 {
+						m.reply("h01", r.ID, message.Upgrade)
+					}
+					m.pass(2*catchingUp, "h01", "h02")
+					if n := len(m.events(`"overdue"`)); n != c.gaveUp || len(m.events(`"silent"`)) != 0 {
+						t.Errorf("%d hosts are given up; the log has %q", n, m.events(`"overdue"`))
+					}
+				})
 			})
-		})
+		}
 	}
 }
 

@@ -71,6 +71,8 @@ type memory struct {
 	log.Listener
 	// skew is how wrong the clock of the site is, which is the log's, too.
 	skew time.Duration
+	// goesOn is closed when the process goes on that stopProcess has stopped; nil while it runs.
+	goesOn chan struct{}
 	// obedient has hosts answer each command at once.
 	obedient bool
 	// folder is where the guard of the log keeps its file.
@@ -367,11 +369,30 @@ func (m *memory) options(t testing.TB) Options {
 	return o
 }
 
-// clock is that of the site.
+// clock is that of the site. A process that is stopped looks at it when it goes on.
 func (m *memory) clock() time.Time {
+	m.mu.Lock()
+	goesOn := m.goesOn
+	m.mu.Unlock()
+	if goesOn != nil {
+		<-goesOn
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return time.Now().Add(m.skew)
+}
+
+// stopProcess has the controller be stopped for a while, as by SIGSTOP.
+func (m *memory) stopProcess(span time.Duration) {
+	goesOn := make(chan struct{})
+	m.mu.Lock()
+	m.goesOn = goesOn
+	m.mu.Unlock()
+	time.Sleep(span)
+	m.mu.Lock()
+	m.goesOn = nil
+	m.mu.Unlock()
+	close(goesOn)
 }
 
 // setClock has the clock of the site be wrong by so much.
