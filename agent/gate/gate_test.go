@@ -225,7 +225,7 @@ func TestReplies(t *testing.T) {
 			t.Errorf("the second reply gets %v", err)
 		}
 		time.Sleep(time.Minute)
-		if err := p.Reply(t.Context(), old, message.Reply{Action: message.Upgrade, Result: message.Done}); !errors.Is(err, log.ErrRefused) {
+		if err := p.Reply(t.Context(), old, reply); !errors.Is(err, log.ErrRefused) { // It was commanded and has no answer.
 			t.Errorf("a reply to the run before gets %v", err)
 		}
 	})
