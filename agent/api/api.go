@@ -121,13 +121,10 @@ type Options struct {
 // server answers requests.
 type server struct {
 	Options
-	// attempts limits those to join.
-	attempts attempts
-	// logins limits those to log in.
-	logins attempts
-	// unseals limits those to unseal the site. unsealing is held while one is counted and
-	// tried: of many at once none is tried beyond the limit.
-	unseals   attempts
+	// joins, logins and unseals limit the attempts to join, to log in and to unseal the site.
+	joins, logins, unseals attempts
+	// unsealing is held while a passphrase is tried: only the one that opened the site is
+	// recorded as such.
 	unsealing sync.Mutex
 	// refusals limits the audit records of refused requests.
 	refusals audit.Limit
@@ -140,6 +137,7 @@ type server struct {
 // New returns the API's handler.
 func New(o Options) http.Handler {
 	s := &server{Options: o, pace: usualPace}
+	s.joins.what, s.logins.what, s.unseals.what = "attempts to join have failed", "logins have failed", "wrong passphrases have come"
 	return s.around(s.traced(s.measured(s.mux(routes()))))
 }
 

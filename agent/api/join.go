@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/join"
@@ -59,22 +58,26 @@ func (s *server) getAuthority(c *call) error {
 // postJoin lets a host join.
 func (s *server) postJoin(c *call) error {
 	from := source(c.RemoteAddr)
-	if left := s.attempts.blocked(from, time.Now()); left > 0 {
-		return problem(http.StatusTooManyRequests, "", "", "too many attempts to join have failed from %s; try again in %s", from, left.Round(time.Second))
-	}
-	joined, err := s.join(c)
-	if err == nil {
-		c.audit.By, c.audit.As, c.audit.Tenant, c.audit.Object = joined.Host, v1.AuditHost, s.logOf(joined.Tenant), "host/"+joined.Host
-		s.Log.Info("host joined", "tenant", joined.Tenant, "host", joined.Host, "from", from)
-		s.send(c.w, c.Request, http.StatusOK, joined)
-		return nil
-	}
-	err = joinProblem(err)
-	if a := s.classify(c.Request, err); a.status < http.StatusInternalServerError {
-		s.attempts.failed(from, time.Now())
+	var joined v1.Joined
+	err := s.joins.try(c.Context(), from, func() (failed bool, err error) {
+		if joined, err = s.join(c); err == nil {
+			return false, nil
+		}
+		err = joinProblem(err)
+		a := s.classify(c.Request, err)
+		if a.status >= http.StatusInternalServerError {
+			return false, err
+		}
 		s.Log.Warn("a host was not let join", "from", from, "error", a.body.Errors[0].Message)
+		return true, err
+	})
+	if err != nil {
+		return err
 	}
-	return err
+	c.audit.By, c.audit.As, c.audit.Tenant, c.audit.Object = joined.Host, v1.AuditHost, s.logOf(joined.Tenant), "host/"+joined.Host
+	s.Log.Info("host joined", "tenant", joined.Tenant, "host", joined.Host, "from", from)
+	s.send(c.w, c.Request, http.StatusOK, joined)
+	return nil
 }
 
 func (s *server) join(c *call) (v1.Joined, error) {
@@ -133,66 +136,6 @@ func joinProblem(err error) error {
 		}
 	}
 	return err
-}
-
-// source is where a request comes from: an address, and of IPv6 the network that one
-// machine may have to itself.
-func source(remote string) string {
-	at, err := netip.ParseAddrPort(remote)
-	if err != nil {
-		return remote
-	}
-	address := at.Addr().Unmap()
-	if address.Is6() {
-		if network, err := address.Prefix(64); err == nil {
-			return network.String()
-		}
-	}
-	return address.String()
-}
-
-// maxAttempts is how many attempts to join may fail from one place in each
-// attemptsEach. A secret cannot be guessed; this keeps an attempt from costing the
-// site more than who attempts. maxPlaces bounds the places that are remembered:
-// beyond it all others count as one.
-const maxAttempts, attemptsEach, maxPlaces = 10, time.Minute, 10_000
-
-// attempts counts attempts that failed.
-type attempts struct {
-	mu     sync.Mutex
-	begun  time.Time
-	counts map[string]int
-}
-
-// blocked returns how long no attempt from a place is looked at.
-func (a *attempts) blocked(from string, now time.Time) time.Duration {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.turn(now); a.counts[a.place(from)] < maxAttempts {
-		return 0
-	}
-	return a.begun.Add(attemptsEach).Sub(now)
-}
-
-func (a *attempts) failed(from string, now time.Time) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.turn(now)
-	a.counts[a.place(from)]++
-}
-
-func (a *attempts) turn(now time.Time) {
-	// A clock that was set back must not block for long.
-	if since := now.Sub(a.begun); a.counts == nil || since >= attemptsEach || since < 0 {
-		a.begun, a.counts = now, map[string]int{}
-	}
-}
-
-func (a *attempts) place(from string) string {
-	if _, known := a.counts[from]; !known && len(a.counts) >= maxPlaces {
-		return "elsewhere"
-	}
-	return from
 }
 
 func joinToken(k join.Kept, now time.Time) v1.JoinToken {

@@ -19,16 +19,16 @@ func (s *server) login(c *call, who string, prove func(from string) (principal.S
 		return errNoLogins
 	}
 	from := source(c.RemoteAddr)
-	if left := s.logins.blocked(from, time.Now()); left > 0 {
-		return problem(http.StatusTooManyRequests, "", "", "too many logins have failed from %s; try again in %s", from, left.Round(time.Second))
-	}
-	session, err := prove(from)
-	switch {
-	case errors.Is(err, principal.ErrWrongLogin):
-		s.logins.failed(from, time.Now())
+	var session principal.Session
+	err := s.logins.try(c.Context(), from, func() (failed bool, err error) {
+		session, err = prove(from)
+		if !errors.Is(err, principal.ErrWrongLogin) {
+			return false, err
+		}
 		s.Log.Warn("a login has failed", "who", who, "from", from)
-		return problem(http.StatusUnauthorized, "", "", "%s", err)
-	case err != nil:
+		return true, problem(http.StatusUnauthorized, "", "", "%s", err)
+	})
+	if err != nil {
 		return err
 	}
 	c.audit.Tenant, c.audit.Object = s.logOf(session.Tenant), "token/"+shortID(principal.ID(session.Text))

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/strongbox"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
@@ -32,6 +31,9 @@ func (s *server) sealed(route route) error {
 	return s.Strongbox.Sealed()
 }
 
+// open reports whether the strongbox is open, or there is none.
+func (s *server) open() bool { return s.Strongbox == nil || s.Strongbox.Sealed() == nil }
+
 // postUnseal opens the strongbox with its passphrase. It needs no token: whoever has the
 // passphrase has more than any token gives, and nobody can log in before.
 func (s *server) postUnseal(c *call) error {
@@ -43,30 +45,43 @@ func (s *server) postUnseal(c *call) error {
 	if err != nil {
 		return err
 	}
-	s.unsealing.Lock()
-	defer s.unsealing.Unlock()
-	if s.Strongbox == nil || s.Strongbox.Sealed() == nil {
+	opened := false
+	if !s.open() {
+		if opened, err = s.unseal(c, []byte(wanted.Passphrase)); err != nil {
+			return err
+		}
+	}
+	if opened {
+		c.audit.By, c.audit.As = v1.AuditPassphrase, v1.AuditPassphrase
+	} else {
 		c.audit.Detail = "it was open already"
-		c.w.WriteHeader(http.StatusNoContent)
-		return nil
 	}
-	if s.Strongbox.Way() != strongbox.Passphrase {
-		return problem(http.StatusConflict, "", "", "no passphrase opens it: %s", s.Strongbox.Sealed())
-	}
-	from := source(c.RemoteAddr)
-	if left := s.unseals.blocked(from, time.Now()); left > 0 {
-		return problem(http.StatusTooManyRequests, "", "", "too many wrong passphrases have come from %s; try again in %s", from, left.Round(time.Second))
-	}
-	switch err := s.Strongbox.Unseal([]byte(wanted.Passphrase)); {
-	case errors.Is(err, strongbox.ErrWrong):
-		s.unseals.failed(from, time.Now())
-		s.Log.Warn("the site stays sealed: the passphrase is wrong", "from", from)
-		return problem(http.StatusForbidden, "passphrase", "", "the passphrase is wrong; the site stays sealed")
-	case err != nil:
-		return err
-	}
-	c.audit.By, c.audit.As = v1.AuditPassphrase, v1.AuditPassphrase
-	s.Log.Info("the site is unsealed", "from", from)
 	c.w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// unseal opens the strongbox, and reports false if another request has done so meanwhile.
+func (s *server) unseal(c *call, passphrase []byte) (opened bool, err error) {
+	if s.Strongbox.Way() != strongbox.Passphrase {
+		return false, problem(http.StatusConflict, "", "", "no passphrase opens it: %s", s.Strongbox.Sealed())
+	}
+	from := source(c.RemoteAddr)
+	err = s.unseals.try(c.Context(), from, func() (failed bool, err error) {
+		s.unsealing.Lock()
+		defer s.unsealing.Unlock()
+		if s.open() {
+			return false, nil
+		}
+		switch err := s.Strongbox.Unseal(passphrase); {
+		case errors.Is(err, strongbox.ErrWrong):
+			s.Log.Warn("the site stays sealed: the passphrase is wrong", "from", from)
+			return true, problem(http.StatusForbidden, "passphrase", "", "the passphrase is wrong; the site stays sealed")
+		case err != nil:
+			return false, err
+		}
+		s.Log.Info("the site is unsealed", "from", from)
+		opened = true
+		return false, nil
+	})
+	return opened, err
 }

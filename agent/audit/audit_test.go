@@ -407,6 +407,40 @@ func TestBegun(t *testing.T) {
 	}
 }
 
+// TestBeginAtOnce checks that what is begun while another looks for what was left by a
+// process that has ended is not taken for that: it had the result "unknown", and could not
+// be acknowledged.
+func TestBeginAtOnce(t *testing.T) {
+	t.Parallel()
+	const requests = 16
+	for range 30 {
+		dir := t.TempDir()
+		// Each has its own, as a site and the commands on its machine do.
+		logs := []*Logs{openLogs(t, dir, DefaultSize), openLogs(t, dir, DefaultSize)}
+		var all sync.WaitGroup
+		for i := range requests {
+			all.Go(func() {
+				if err := logs[i%2].Do(record("ann"), func(*v1.AuditRecord) error { return nil }); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		read, err := logs[0].Read("acme", after(0))
+		if err != nil || len(read.Records) != requests {
+			t.Errorf("there are %d records, %v", len(read.Records), err)
+		}
+		for _, r := range read.Records {
+			if r.Result != v1.AuditDone {
+				t.Errorf("record %d is %+v", r.Seq, r)
+			}
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}
+
 // TestFails checks that what was done and cannot be recorded gets a record once one can be
 // written, and that nothing is begun meanwhile.
 func TestFails(t *testing.T) {

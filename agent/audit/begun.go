@@ -35,6 +35,9 @@ func (l *Logs) Begin(r v1.AuditRecord) (*Begun, error) {
 			if err := log.reserve(); err != nil {
 				return err
 			}
+			if b.file, err = log.create(); err != nil {
+				return err
+			}
 			log.begun++
 			return nil
 		})
@@ -49,25 +52,30 @@ func (l *Logs) Begin(r v1.AuditRecord) (*Begun, error) {
 	return nil, fmt.Errorf("the audit log of tenant %s cannot be written: %w", r.Tenant, err)
 }
 
+// create makes the file of what is begun, and locks it. Its log is locked meanwhile:
+// otherwise somebody could take it for one whose process has ended.
+func (l *Log) create() (*os.File, error) {
+	file, err := os.CreateTemp(l.dir, begunPattern)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX); err != nil {
+		return nil, errors.Join(err, file.Close(), os.Remove(file.Name()))
+	}
+	return file, nil
+}
+
 // note writes the file of what was begun.
 func (b *Begun) note(r v1.AuditRecord) error {
-	file, err := os.CreateTemp(b.log.dir, begunPattern)
-	if err != nil {
-		return err
-	}
 	clean(&r)
 	r.Format = 0
 	text, err := format.Audit.Encode(begunRecord{AuditRecord: r})
 	if err == nil {
-		err = unix.Flock(int(file.Fd()), unix.LOCK_EX)
-	}
-	if err == nil {
-		_, err = file.Write(text)
+		_, err = b.file.Write(text)
 	}
 	if err != nil {
-		return errors.Join(err, file.Close(), os.Remove(file.Name()))
+		return errors.Join(err, os.Remove(b.file.Name()), b.file.Close())
 	}
-	b.file = file
 	return nil
 }
 
@@ -150,14 +158,15 @@ func (l *Log) keepBegun() error {
 }
 
 func (l *Log) keepOne(name string) error {
-	file, err := os.Open(name)
-	if err != nil {
+	var file *os.File
+	err := l.locked(func() (err error) {
+		file, err = abandoned(name)
+		return err
+	})
+	if err != nil || file == nil {
 		return err
 	}
 	defer func() { _ = file.Close() }()
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return nil //nolint:nilerr // Somebody is at it.
-	}
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return err
@@ -174,4 +183,16 @@ func (l *Log) keepOne(name string) error {
 		return err
 	}
 	return os.Remove(name)
+}
+
+// abandoned opens the file of what was begun, and locks it; nil if somebody is at it.
+func abandoned(name string) (*os.File, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, file.Close()
+	}
+	return file, nil
 }
