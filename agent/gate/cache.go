@@ -162,13 +162,13 @@ func (c *cache) part(host string) []byte {
 	return command.Encode()
 }
 
-// commanded reports whether the cache has the command of a reply, or a later one to the
-// host.
+// commanded reports whether the newest run has the command of a reply, or a later one to
+// the host, as far as the cache knows.
 func (c *cache) commanded(r message.Record) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if r.Action == message.Prepare {
-		return r.Run == c.prepare.Seq
+		return r.Run == c.prepare.Seq && r.Run != 0
 	}
 	newest, some := c.toHost[r.Host]
 	if !some || newest.Run != r.Run {

@@ -238,20 +238,14 @@ func (g *Gate) reply(ctx context.Context, r message.Record, run string) Response
 		return refused("a reply has at most %d bytes, this one has %d", MaxReply, len(r.Body))
 	}
 	r.Run = id
-	newest, err := g.isNewest(ctx, id)
-	switch {
-	case err != nil:
-		return failed(err)
-	case !newest:
-		return refused("run %d is not the newest", id)
-	}
 	switch commanded, err := g.commanded(ctx, r); {
 	case err != nil:
 		return failed(err)
 	case !commanded:
-		// A copy of the site was put back that lacks the command. The reply would stand
-		// in the way of the one that the host gives when it is commanded again.
-		return refused("the log has no command %s of run %d to this host", r.Action, id)
+		// It is a run before, or a copy of the site was put back that lacks the command:
+		// there the reply would stand in the way of the one that the host gives when it is
+		// commanded again.
+		return refused("the newest run has no command %s to this host under number %d", r.Action, id)
 	}
 	switch err := g.Log.AppendReply(ctx, r); {
 	case errors.Is(err, log.ErrAnswered):

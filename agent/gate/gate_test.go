@@ -196,7 +196,7 @@ func TestReplies(t *testing.T) {
 		if err := p.Reply(t.Context(), 1, reply); !errors.Is(err, log.ErrRefused) {
 			t.Errorf("a reply before the first run gets %v", err)
 		}
-		old := r.add(prepare("h01"))
+		r.add(prepare("h01"))
 		synctest.Wait()
 		deaf.deaf <- struct{}{}
 		run := r.add(prepare("h01"))
@@ -224,9 +224,24 @@ func TestReplies(t *testing.T) {
 		if err := p.Reply(t.Context(), run, reply); !errors.Is(err, log.ErrAnswered) {
 			t.Errorf("the second reply gets %v", err)
 		}
-		time.Sleep(time.Minute)
-		if err := p.Reply(t.Context(), old, reply); !errors.Is(err, log.ErrRefused) { // It was commanded and has no answer.
-			t.Errorf("a reply to the run before gets %v", err)
+	})
+}
+
+// TestReplyToARunBefore checks that a reply that comes when the next run is prepared is
+// refused, although its command was given and has no answer.
+func TestReplyToARunBefore(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		p := r.process(r.gate(r.log), "h01")
+		r.acquire(p, "one")
+		old := r.add(prepare("h01"))
+		r.add(message.Record{Kind: message.CommandHost, Host: "h01", Run: old, Body: message.Command{Action: message.Upgrade}.Encode()})
+		r.add(prepare("h01"))
+		synctest.Wait()
+		for _, action := range []message.Action{message.Prepare, message.Upgrade} {
+			if err := p.Reply(t.Context(), old, message.Reply{Action: action, Result: message.Done}); !errors.Is(err, log.ErrRefused) {
+				t.Errorf("a reply to %s of the run before gets %v", action, err)
+			}
 		}
 	})
 }

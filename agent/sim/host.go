@@ -107,7 +107,7 @@ func (c *hostConn) answer(g *siteGate, q gate.Request, done chan<- []byte) {
 func (c *hostConn) counted(verb string, r gate.Response) {
 	w := c.w
 	switch {
-	case verb == "reply" && strings.Contains(r.Error, "is not the newest"):
+	case verb == "reply" && strings.Contains(r.Error, "has no command"):
 		w.count("reply refused: of another run")
 	case verb == "versions" && r.Refused:
 		w.count("versions refused")

@@ -33,9 +33,15 @@ var logFaults = []fault{
 		by: tests("agent/log/jetstream", "TestOneAnswer"),
 	},
 	{
-		name: "reply-to-an-older-run", in: "agent/gate.Gate.reply",
-		old: `case !newest:`, new: `case !newest && id == 0:`,
-		by: tests("agent/gate", "TestReplies"),
+		name: "prepare-of-an-older-run-is-answered", in: "agent/gate.cache.commanded",
+		old: `r.Run == c.prepare.Seq && r.Run != 0`, new: `r.Run <= c.prepare.Seq && r.Run != 0`,
+		by: tests("agent/gate", "TestReplyToARunBefore"),
+	},
+	{
+		name: "upgrade-of-an-older-run-is-answered", in: "agent/gate.cache.add",
+		old: `c.raw, c.members, c.toHost = nil, map[string]struct{}{}, map[string]message.Record{}`,
+		new: `if c.raw, c.members = nil, map[string]struct{}{}; c.toHost == nil { c.toHost = map[string]message.Record{} }`,
+		by:  tests("agent/gate", "TestReplyToARunBefore"),
 	},
 	{
 		name: "call-in-the-name-of-another-host", in: "agent/log/jetstream.Gate.call",
