@@ -1,8 +1,10 @@
-// Package certificate keeps the certificate of a listener the same as its files:
-// a renewed one is taken up without a restart.
+// Package certificate keeps the certificate of a listener the same as its files, and the
+// authorities whose client certificates it takes: renewed ones are taken up without a
+// restart.
 //
-// It decides which certificate may be presented and when a person is told that
-// one is about to expire. It never makes or renews one.
+// It decides which certificate may be presented, which client certificate is good, and
+// when a person is told that one is about to expire. It never makes or renews one, and
+// does not know who may do what.
 package certificate
 
 import (
@@ -13,26 +15,12 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/filewatch"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
 const (
-	// lookInterval is the time between two looks at the files without a change: the end
-	// of a certificate comes nearer, and not each file system tells of changes.
-	lookInterval = time.Minute
-	// settle is the wait after a change: who replaces two files has replaced both by
-	// then, as a rule.
-	settle = time.Second
-	// badLooks is how many looks must find the same fault before it is logged: who
-	// replaces two files replaces one of them first.
-	badLooks = 2
 	// soon and urgent are how long before its end a certificate is a warning and an
 	// error, remindInterval is the time between two of these lines.
 	soon, urgent   = 30 * day, 7 * day
@@ -47,10 +35,8 @@ type Pair struct {
 	current atomic.Pointer[loaded]
 
 	// mu guards what follows: a look may be asked for at any time.
-	mu sync.Mutex
-	// bad is the fault that the last looks found, badFor how many of them.
-	bad    string
-	badFor int
+	mu     sync.Mutex
+	faults faults
 	// reminded is when a line about the end of the certificate was written.
 	reminded time.Time
 }
@@ -131,42 +117,7 @@ func (p *Pair) NotAfter() time.Time { return p.current.Load().leaf().NotAfter }
 
 // Watch looks at the files when they change, and now and then, until ctx ends.
 func (p *Pair) Watch(ctx context.Context) {
-	changed := wait.NewSignal()
-	var watch sync.WaitGroup
-	defer watch.Wait()
-	watch.Go(func() { p.watchFiles(ctx, changed.Set) })
-	looks := time.NewTicker(lookInterval)
-	defer looks.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-changed:
-			_ = wait.Sleep(ctx, settle)
-		case <-looks.C:
-		}
-		p.Look(time.Now())
-	}
-}
-
-// watchFiles calls changed after changes beside the files, until ctx ends. What has
-// changed may have any name: in a mounted secret of Kubernetes the files are links
-// through a link that is replaced.
-func (p *Pair) watchFiles(ctx context.Context, changed func()) {
-	folders := []string{filepath.Dir(p.files.cert), filepath.Dir(p.files.key)}
-	var failing throttle.Failing
-	for {
-		err := filewatch.Watch(ctx, folders, changed)
-		if ctx.Err() != nil {
-			return
-		}
-		if failing.Due(time.Now()) {
-			p.log.Warn("cannot watch the files of the certificate; they are read every "+lookInterval.String(), "error", err)
-		}
-		if wait.Sleep(ctx, lookInterval) != nil {
-			return
-		}
-	}
+	watch(ctx, []string{p.files.cert, p.files.key}, p.log, p.Look)
 }
 
 // Look reads the files again. What they hold is taken up when it may be presented;
@@ -183,25 +134,17 @@ func (p *Pair) Look(now time.Time) {
 	}
 	switch {
 	case err != nil:
-		p.fail(err)
+		if p.faults.persists(err) {
+			p.log.Warn("cannot take up the certificate; the one from before stays in use", "error", err, "expires", date(p.NotAfter()))
+		}
 	case same:
-		p.bad = ""
+		p.faults = faults{}
 	default:
 		p.current.Store(next)
-		p.bad, p.reminded = "", time.Time{}
+		p.faults, p.reminded = faults{}, time.Time{}
 		p.log.Info("took up the renewed certificate", "expires", date(p.NotAfter()), "days-left", DaysLeft(p.NotAfter(), now))
 	}
 	p.remind(now)
-}
-
-// fail notes that the files cannot be taken up. Each fault is logged once.
-func (p *Pair) fail(err error) {
-	if text := err.Error(); p.bad != text {
-		p.bad, p.badFor = text, 0
-	}
-	if p.badFor++; p.badFor == badLooks {
-		p.log.Warn("cannot take up the certificate; the one from before stays in use", "error", err, "expires", date(p.NotAfter()))
-	}
 }
 
 // remind logs once a day that the certificate is about to expire or has expired.

@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"iter"
 	"os"
 	"time"
 )
@@ -15,16 +16,13 @@ func CheckTrusted(file string, now time.Time) error {
 	if err != nil {
 		return err
 	}
+	return checkTrusted(file, text, now)
+}
+
+func checkTrusted(file string, text []byte, now time.Time) error {
 	var why error
-	for {
-		var block *pem.Block
-		if block, text = pem.Decode(text); block == nil {
-			break
-		}
-		if block.Type != "CERTIFICATE" {
-			continue
-		}
-		c, err := x509.ParseCertificate(block.Bytes)
+	for der := range blocks(text, "CERTIFICATE") {
+		c, err := x509.ParseCertificate(der)
 		if err == nil {
 			err = valid(c, now)
 		}
@@ -37,4 +35,19 @@ func CheckTrusted(file string, now time.Time) error {
 		return fmt.Errorf("%s holds no certificate in PEM form", file)
 	}
 	return fmt.Errorf("%s holds no certificate that is valid now; the last one %w", file, why)
+}
+
+// blocks returns the content of the PEM blocks of a type.
+func blocks(text []byte, kind string) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for {
+			var block *pem.Block
+			if block, text = pem.Decode(text); block == nil {
+				return
+			}
+			if block.Type == kind && !yield(block.Bytes) {
+				return
+			}
+		}
+	}
 }
