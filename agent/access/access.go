@@ -6,6 +6,7 @@
 package access
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -41,6 +42,8 @@ const AnyTenant = "*"
 // Principal is who sends a request.
 type Principal struct {
 	Name string
+	// As is what the name is that of, for people; empty means a token.
+	As string
 	// Tenant is the one tenant that it is valid for, or AnyTenant.
 	Tenant string
 	// Roles are names of roles and of Policies.
@@ -49,29 +52,32 @@ type Principal struct {
 	Policies map[Role][]Rule
 }
 
+// title says who the principal is.
+func (p Principal) title() string { return fmt.Sprintf("%s %q", cmp.Or(p.As, "token"), p.Name) }
+
 // TenantError means that the path must name a tenant: the principal is valid for all.
 type TenantError struct{}
 
 // Error implements error.
 func (TenantError) Error() string {
-	return "the token is valid for all tenants, so the path must name one: use /v1/…/tenants/NAME/os-upgrade"
+	return "a token or a user of all tenants has no tenant of its own, so the path must name one: use /v1/…/tenants/NAME/os-upgrade"
 }
 
 // ForeignError means that a principal is not valid for what a path belongs to: another
 // tenant, whether that exists or not, or the site.
-type ForeignError struct{ Name, Tenant string }
+type ForeignError struct{ Who, Tenant string }
 
 // Error implements error.
 func (e *ForeignError) Error() string {
 	if e.Tenant == "" {
-		return fmt.Sprintf("token %q is valid for one tenant, and this belongs to the whole site; use a token of all tenants", e.Name)
+		return e.Who + " is valid for one tenant, and this belongs to the whole site; use a token of all tenants"
 	}
-	return fmt.Sprintf("token %q is not valid for tenant %q", e.Name, e.Tenant)
+	return fmt.Sprintf("%s is not valid for tenant %q", e.Who, e.Tenant)
 }
 
 // RefusedError means that none of the roles of a principal allows an operation.
 type RefusedError struct {
-	Name      string
+	Who       string
 	Roles     []Role
 	Operation Operation
 	// Allowed are the roles that allow it.
@@ -80,7 +86,7 @@ type RefusedError struct {
 
 // Error implements error.
 func (e *RefusedError) Error() string {
-	text := fmt.Sprintf("token %q (%s) does not have the right to %s this", e.Name, list(e.Roles), e.Operation)
+	text := fmt.Sprintf("%s (%s) does not have the right to %s this", e.Who, list(e.Roles), e.Operation)
 	if len(e.Allowed) == 0 {
 		return text + "; no role has"
 	}
@@ -106,11 +112,11 @@ func Decide(who Principal, method, path string) error {
 	switch {
 	case ofCaller(segments):
 	case tenant == "" && who.Tenant != AnyTenant:
-		return &ForeignError{Name: who.Name}
+		return &ForeignError{Who: who.title()}
 	case tenant == AnyTenant && who.Tenant == AnyTenant && needsTenant(segments):
 		return TenantError{}
 	case tenant != "" && who.Tenant != AnyTenant && who.Tenant != tenant:
-		return &ForeignError{Name: who.Name, Tenant: tenant}
+		return &ForeignError{Who: who.title(), Tenant: tenant}
 	}
 	if who.allowed(operationOf(method, segments), segments) {
 		return nil
@@ -138,7 +144,7 @@ func (p Principal) allowed(operation Operation, segments []string) bool {
 
 // refused returns the error that names the roles which would do.
 func refused(who Principal, method string, segments []string) error {
-	e := &RefusedError{Name: who.Name, Roles: who.Roles, Operation: operationOf(method, segments)}
+	e := &RefusedError{Who: who.title(), Roles: who.Roles, Operation: operationOf(method, segments)}
 	for _, role := range Roles() {
 		if segments != nil && allows(rules[role], e.Operation, segments) {
 			e.Allowed = append(e.Allowed, role)

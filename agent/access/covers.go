@@ -8,7 +8,7 @@ import (
 
 // ExceedsError means that a principal would give away a right that it does not have.
 type ExceedsError struct {
-	Name string
+	Who string
 	// Operation on Path is an example of such a right; a "*" in the path is any segment.
 	Operation Operation
 	Path      string
@@ -16,15 +16,15 @@ type ExceedsError struct {
 
 // Error implements error.
 func (e *ExceedsError) Error() string {
-	return fmt.Sprintf("token %q cannot give a right that it does not have: to %s %s; leave out the role that allows it, or use a token with admin", e.Name, e.Operation, e.Path)
+	return fmt.Sprintf("%s cannot give a right that it does not have: to %s %s; leave out the role that allows it, or use a token with admin", e.Who, e.Operation, e.Path)
 }
 
 // ComplexError means that the rules of a principal are too many to compare.
-type ComplexError struct{ Name string }
+type ComplexError struct{ Who string }
 
 // Error implements error.
 func (e *ComplexError) Error() string {
-	return fmt.Sprintf("the policies of token %q are too many to compare with what it gives away; use a token with admin", e.Name)
+	return fmt.Sprintf("the policies of %s are too many to compare with what it gives away; use a token with admin", e.Who)
 }
 
 // Covers returns nil if a principal may do all that another one may, and otherwise a
@@ -32,7 +32,7 @@ func (e *ComplexError) Error() string {
 // way, must cover the one that is let in.
 func Covers(who, other Principal) error {
 	if who.Tenant != AnyTenant && who.Tenant != other.Tenant {
-		return &ForeignError{Name: who.Name, Tenant: other.Tenant}
+		return &ForeignError{Who: who.title(), Tenant: other.Tenant}
 	}
 	c := comparison{who: who, other: other, left: maxCompared}
 	for _, set := range other.sets() {
@@ -81,7 +81,7 @@ func (c *comparison) below(path []string) error {
 	slices.Sort(next)
 	for _, name := range slices.Compact(next) {
 		if c.left -= len(c.patterns) + len(c.limits); c.left < 0 {
-			return &ComplexError{Name: c.who.Name}
+			return &ComplexError{Who: c.who.title()}
 		}
 		longer := append(slices.Clone(path), name)
 		if len(longer) == 4 && longer[2] == "tenants" && c.other.Tenant != AnyTenant && name != c.other.Tenant {
@@ -130,7 +130,7 @@ func (c *comparison) at(path []string) error {
 		}
 		if c.other.allowed(operation, path) && !c.who.allowed(operation, path) {
 			shown := strings.ReplaceAll("/"+strings.Join(path, "/"), unnamed, "*")
-			return &ExceedsError{Name: c.who.Name, Operation: operation, Path: shown}
+			return &ExceedsError{Who: c.who.title(), Operation: operation, Path: shown}
 		}
 	}
 	return nil

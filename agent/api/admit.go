@@ -9,21 +9,22 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
 // admit determines the principal and the tenant of a request, and asks package access
 // whether that principal may send it.
 func (s *server) admit(c *call) error {
-	token, err := s.token(c.Request)
+	proof, err := s.proof(c.Request)
 	if err != nil {
 		return err
 	}
-	who, path := token.Principal(), c.URL.EscapedPath()
+	who, path := proof.who, c.URL.EscapedPath()
 	if who.Policies, err = s.policiesOf(who.Tenant, who.Roles); err != nil {
 		return err
 	}
 	c.who, c.tenant = who, access.Tenant(path, who.Tenant)
-	c.auditBy(token)
+	c.auditBy(proof)
 	if err := refusal(access.Decide(who, c.Method, path)); err != nil {
 		return err
 	}
@@ -70,27 +71,61 @@ func refusal(err error) error {
 // sends no header.
 const urlToken = "token"
 
-// token returns the token of a request: that of its header (RFC 6750 2.1), or of its URL.
-func (s *server) token(r *http.Request) (principal.Token, error) {
-	text, err := bearer(r)
-	inURL := false
+// proof is who sends a request, and by what that was proved: a token or a client
+// certificate.
+type proof struct {
+	who access.Principal
+	// as is what the name is that of, in audit records.
+	as string
+	// token is how the id of the token begins, certificate what tells one from another.
+	token, certificate string
+}
+
+// proofOf returns the proof by a token.
+func proofOf(token principal.Token, text string) proof {
+	p := proof{who: token.Principal(), as: v1.AuditToken, token: shortID(principal.ID(text))}
+	if token.Login != nil {
+		p.as = token.Login.Of
+	}
+	return p
+}
+
+// proof returns who sends a request. A token in it decides, also one that is not good;
+// without one, the client certificate of its connection does.
+func (s *server) proof(r *http.Request) (proof, error) {
+	text, inURL, err := textOf(r)
 	if err != nil {
-		if text = r.URL.Query().Get(urlToken); text == "" || r.Header.Get("Authorization") != "" {
-			return principal.Token{}, unauthorized(err)
+		if p, certified, err := s.certified(r); certified {
+			return p, err
 		}
-		inURL = true
+		if s.ClientCertificates != nil {
+			err = errNoProof
+		}
+		return proof{}, unauthorized(err)
 	}
 	token, err := s.Tokens.Find(text, time.Now())
 	if err != nil {
-		return principal.Token{}, unauthorized(err)
+		return proof{}, unauthorized(err)
 	}
 	if token, err = s.Logins.Current(token); err != nil {
-		return principal.Token{}, unauthorized(err)
+		return proof{}, unauthorized(err)
 	}
 	if inURL && !token.ForURL() {
-		return principal.Token{}, unauthorized(errStrongURL)
+		return proof{}, unauthorized(errStrongURL)
 	}
-	return token, nil
+	return proofOf(token, text), nil
+}
+
+// textOf returns the text of the token of a request: that of its header (RFC 6750 2.1), or
+// of its URL.
+func textOf(r *http.Request) (text string, inURL bool, err error) {
+	if text, err = bearer(r); err == nil {
+		return text, false, nil
+	}
+	if text = r.URL.Query().Get(urlToken); text == "" || r.Header.Get("Authorization") != "" {
+		return "", false, err
+	}
+	return text, true, nil
 }
 
 var errStrongURL = errors.New("a token in a URL may have the role calendar alone, as programs and proxies log URLs; send Authorization: Bearer TOKEN, and withdraw this token if the URL was logged")
@@ -107,7 +142,7 @@ func bearer(r *http.Request) (string, error) {
 // unauthorized returns the answer to a proof that is not good; other errors stay.
 func unauthorized(err error) error {
 	for _, cause := range []error{
-		principal.ErrNoToken, principal.ErrUnknownToken, principal.ErrDamagedToken, principal.ErrExpiredToken, principal.ErrEndedLogin, errStrongURL,
+		principal.ErrNoToken, principal.ErrUnknownToken, principal.ErrDamagedToken, principal.ErrExpiredToken, principal.ErrEndedLogin, errStrongURL, errNoProof,
 	} {
 		if errors.Is(err, cause) {
 			return problem(http.StatusUnauthorized, "", "", "%s", cause)

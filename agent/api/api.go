@@ -20,6 +20,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/trace"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -92,6 +93,9 @@ type Options struct {
 	Tokens        *principal.Tokens
 	// Logins log users and approles in.
 	Logins *principal.Logins
+	// ClientCertificates decide which client certificates are good; nil means that none is
+	// asked for.
+	ClientCertificates ClientCertificates
 	// Policies are the rules that tenants have made; nil means that there are none.
 	Policies *principal.Policies
 	// Healthy returns why the agent cannot work, or nil.
@@ -132,11 +136,15 @@ type server struct {
 	windowSlots windowSlots
 	// pace are the times of its event streams.
 	pace pace
+	// crossOrigin finds requests that a page of another site has a browser send,
+	// certificateLog tells of client certificates that are not good, a few of many.
+	crossOrigin    *http.CrossOriginProtection
+	certificateLog *slog.Logger
 }
 
 // New returns the API's handler.
 func New(o Options) http.Handler {
-	s := &server{Options: o, pace: usualPace}
+	s := &server{Options: o, pace: usualPace, crossOrigin: http.NewCrossOriginProtection(), certificateLog: throttle.Log(o.Log, 1, time.Minute)}
 	s.joins.what, s.logins.what, s.unseals.what = "attempts to join have failed", "logins have failed", "wrong passphrases have come"
 	return s.around(s.traced(s.measured(s.mux(routes()))))
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/audit"
-	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
@@ -106,19 +105,8 @@ func (s *server) logOf(tenant string) string {
 }
 
 // auditBy notes who sends a request.
-func (c *call) auditBy(token principal.Token) {
-	text, err := bearer(c.Request)
-	if err != nil {
-		text = "" // It is in the URL, of a request that changes nothing.
-	}
-	c.auditAs(token, text)
-}
-
-func (c *call) auditAs(token principal.Token, text string) {
-	c.audit.By, c.audit.As, c.audit.Token = token.Name, v1.AuditToken, shortID(principal.ID(text))
-	if token.Login != nil {
-		c.audit.As = token.Login.Of
-	}
+func (c *call) auditBy(p proof) {
+	c.audit.By, c.audit.As, c.audit.Token, c.audit.Certificate = p.who.Name, p.as, p.token, p.certificate
 }
 
 // shortID is how much of the id of a token is shown.

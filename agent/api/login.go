@@ -32,7 +32,7 @@ func (s *server) login(c *call, who string, prove func(from string) (principal.S
 		return err
 	}
 	c.audit.Tenant, c.audit.Object = s.logOf(session.Tenant), "token/"+shortID(principal.ID(session.Text))
-	c.auditAs(session.Token, session.Text)
+	c.auditBy(proofOf(session.Token, session.Text))
 	s.Log.Info("logged in", "who", session.Name, "tenant", session.Tenant, "as", session.Login.Of, "from", from)
 	s.sendSession(c, session)
 	return nil

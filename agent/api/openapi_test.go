@@ -67,9 +67,15 @@ func newDocument(t *testing.T) schema {
 		},
 		"servers": []schema{{"url": "/"}}, "tags": tags, "paths": paths,
 		"components": schema{
-			"schemas":         s.made,
-			"responses":       failures(),
-			"securitySchemes": schema{"token": schema{"type": "http", "scheme": "bearer"}},
+			"schemas":   s.made,
+			"responses": failures(),
+			"securitySchemes": schema{
+				"token": schema{"type": "http", "scheme": "bearer"},
+				"clientCertificate": schema{
+					"type": "mutualTLS", "description": "A client certificate of an authority of the site's client-ca-file, whose CN is the name of a user and whose O is the tenant of that, * for all. " +
+						"It is asked for only if the site has such a file, and a token in the request decides.",
+				},
+			},
 		},
 	}
 }
@@ -104,6 +110,9 @@ func operation(s *schemas, r route, path string) schema {
 	}
 	if !r.public || r.path == joinPath {
 		o["security"] = []schema{{"token": []string{}}}
+		if !r.public && r.path != refreshPath {
+			o["security"] = []schema{{"token": []string{}}, {"clientCertificate": []string{}}}
+		}
 	}
 	return o
 }

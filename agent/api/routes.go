@@ -352,12 +352,15 @@ func tokenRoutes() []route {
 	approle := login
 	approle.path, approle.handle, approle.summary, approle.takes = "/v1/approle-login", (*server).postApproleLogin, "Log an approle in", v1.ApproleLogin{}
 	refresh := route{
-		method: http.MethodPost, path: "/v1/state/strongbox/token/refresh", group: groupTokens, handle: (*server).postRefresh,
+		method: http.MethodPost, path: refreshPath, group: groupTokens, handle: (*server).postRefresh,
 		summary: "Extend the life of the own token", about: "The token is that of a login. The body is empty or {}.",
 		query: []parameter{siteParameter}, returns: ok("The token, with its new end.", v1.LoggedIn{}), action: "refresh", object: "token",
 	}
 	return []route{listing(list), create, get, remove, rotate, login, approle, refresh}
 }
+
+// refreshPath is where the life of a token is extended; a certificate is of no use there.
+const refreshPath = "/v1/state/strongbox/token/refresh"
 
 // loginRoutes are the operations on users, approles and secret-ids that objectRoutes does
 // not have.

@@ -42,6 +42,7 @@ func Syslog(site string, r v1.AuditRecord) string {
 	add("by", r.By)
 	add("as", r.As)
 	add("token", r.Token)
+	add("certificate", r.Certificate)
 	add("from", r.From)
 	add("action", r.Action)
 	add("object", r.Object)
@@ -93,7 +94,11 @@ func Sender(r v1.AuditRecord) string {
 	if r.By == "" {
 		return "somebody"
 	}
-	return strings.TrimSpace(r.As + " " + r.By)
+	sender := strings.TrimSpace(r.As + " " + r.By)
+	if r.Certificate != "" {
+		sender += " by certificate"
+	}
+	return sender
 }
 
 // Sentence says what a record says.

@@ -20,6 +20,10 @@ import (
 // ones. It bounds the time that a request with a hostile chain takes.
 const maxChain = 5
 
+// maxPresented is how many bytes these may have. A connection keeps them for as long as it is
+// open, so a handshake with more fails.
+const maxPresented = 16 << 10
+
 // Authorities are those whose client certificates are good, and what they have revoked.
 type Authorities struct {
 	caFile, crlFile string
@@ -175,7 +179,7 @@ func (a *Authorities) NotAfter() (end time.Time) {
 // the request is answered with why, and a handshake would only fail.
 func (a *Authorities) Ask(config *tls.Config) *tls.Config {
 	asking := config.Clone()
-	asking.ClientAuth = tls.RequestClientCert
+	asking.ClientAuth, asking.VerifyPeerCertificate = tls.RequestClientCert, checkPresented
 	config = asking.Clone()
 	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		now := asking.Clone()
@@ -183,6 +187,18 @@ func (a *Authorities) Ask(config *tls.Config) *tls.Config {
 		return now, nil
 	}
 	return config
+}
+
+// checkPresented is tls.Config.VerifyPeerCertificate.
+func checkPresented(presented [][]byte, _ [][]*x509.Certificate) error {
+	size := 0
+	for _, der := range presented {
+		size += len(der)
+	}
+	if size > maxPresented {
+		return fmt.Errorf("the client certificates have %d bytes; %d are the most", size, maxPresented)
+	}
+	return nil
 }
 
 // Verify returns why a client certificate is not good at a time; nil if it is. The first of

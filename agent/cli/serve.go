@@ -28,18 +28,20 @@ type serveCommand struct {
 	Config      kong.ConfigFlag `help:"YAML file with the flags below as keys; a variable overrides the file, a flag overrides both." type:"path" placeholder:"FILE"`
 	PrintConfig bool            `help:"Print the effective values and exit."`
 
-	Data        string   `help:"Folder for all data of the site." default:"/var/lib/osupgrade" type:"path" env:"OSUPGRADE_DATA"`
-	Site        string   `help:"Name of this site." default:"local" env:"OSUPGRADE_SITE"`
-	Timezone    string   `help:"Time zone of this site, an IANA name; site-local windows use it." default:"UTC" env:"OSUPGRADE_TIMEZONE"`
-	Tenants     []string `help:"Names of tenants of this site, beside those that osupgrade-agent tenant add makes." env:"OSUPGRADE_TENANTS" placeholder:"NAME,..."`
-	Checks      string   `help:"Folder of the scripts that a rollout's checks and hooks at the site may name (default: none may be named)." type:"path" env:"OSUPGRADE_SITE_CHECKS" placeholder:"DIR"`
-	NewsScripts string   `help:"Folder of the scripts that are run with each of the news, of all tenants (default: none)." type:"path" env:"OSUPGRADE_NEWS_SCRIPTS" placeholder:"DIR"`
-	Listen      string   `help:"Where the REST API listens." default:"127.0.0.1:4646" env:"OSUPGRADE_LISTEN"`
-	TLSCert     string   `help:"Certificate of the REST API, PEM; needed beyond loopback (default: that of osupgrade-agent init, if it was run)." type:"path" env:"OSUPGRADE_TLS_CERT" placeholder:"FILE"`
-	TLSKey      string   `help:"Its private key, PEM." type:"path" env:"OSUPGRADE_TLS_KEY" placeholder:"FILE"`
-	NATSListen  string   `help:"Where workers connect to the log." name:"nats-listen" default:"127.0.0.1:4222" env:"OSUPGRADE_NATS_LISTEN"`
-	NATSTLSCert string   `help:"Certificate of the log, PEM; needed beyond loopback (default: that of osupgrade-agent init, if it was run)." name:"nats-tls-cert" type:"path" env:"OSUPGRADE_NATS_TLS_CERT" placeholder:"FILE"`
-	CAFile      string   `help:"Certificates that hosts which join are told to trust for this site, PEM (default: those of osupgrade-agent init, if it was run)." name:"ca-file" type:"path" env:"OSUPGRADE_CA_FILE" placeholder:"FILE"`
+	Data          string   `help:"Folder for all data of the site." default:"/var/lib/osupgrade" type:"path" env:"OSUPGRADE_DATA"`
+	Site          string   `help:"Name of this site." default:"local" env:"OSUPGRADE_SITE"`
+	Timezone      string   `help:"Time zone of this site, an IANA name; site-local windows use it." default:"UTC" env:"OSUPGRADE_TIMEZONE"`
+	Tenants       []string `help:"Names of tenants of this site, beside those that osupgrade-agent tenant add makes." env:"OSUPGRADE_TENANTS" placeholder:"NAME,..."`
+	Checks        string   `help:"Folder of the scripts that a rollout's checks and hooks at the site may name (default: none may be named)." type:"path" env:"OSUPGRADE_SITE_CHECKS" placeholder:"DIR"`
+	NewsScripts   string   `help:"Folder of the scripts that are run with each of the news, of all tenants (default: none)." type:"path" env:"OSUPGRADE_NEWS_SCRIPTS" placeholder:"DIR"`
+	Listen        string   `help:"Where the REST API listens." default:"127.0.0.1:4646" env:"OSUPGRADE_LISTEN"`
+	TLSCert       string   `help:"Certificate of the REST API, PEM; needed beyond loopback (default: that of osupgrade-agent init, if it was run)." type:"path" env:"OSUPGRADE_TLS_CERT" placeholder:"FILE"`
+	TLSKey        string   `help:"Its private key, PEM." type:"path" env:"OSUPGRADE_TLS_KEY" placeholder:"FILE"`
+	NATSListen    string   `help:"Where workers connect to the log." name:"nats-listen" default:"127.0.0.1:4222" env:"OSUPGRADE_NATS_LISTEN"`
+	NATSTLSCert   string   `help:"Certificate of the log, PEM; needed beyond loopback (default: that of osupgrade-agent init, if it was run)." name:"nats-tls-cert" type:"path" env:"OSUPGRADE_NATS_TLS_CERT" placeholder:"FILE"`
+	CAFile        string   `help:"Certificates that hosts which join are told to trust for this site, PEM (default: those of osupgrade-agent init, if it was run)." name:"ca-file" type:"path" env:"OSUPGRADE_CA_FILE" placeholder:"FILE"`
+	ClientCAFile  string   `help:"Certificates of the authorities whose client certificates stand for users of the REST API, PEM (default: none, and clients are not asked for one)." name:"client-ca-file" type:"path" env:"OSUPGRADE_CLIENT_CA_FILE" placeholder:"FILE"`
+	ClientCRLFile string   `help:"Lists of the client certificates that these authorities have revoked, PEM or DER." name:"client-crl-file" type:"path" env:"OSUPGRADE_CLIENT_CRL_FILE" placeholder:"FILE"`
 	// PassphraseFD has no variable: who sets one for all commands would have each read it.
 	PassphraseFD int    `help:"Read the passphrase of the strongbox from this open file descriptor at the start; 0 is standard input." name:"passphrase-fd" default:"-1" placeholder:"N"`
 	NATSTLSKey   string `help:"Its private key, PEM." name:"nats-tls-key" type:"path" env:"OSUPGRADE_NATS_TLS_KEY" placeholder:"FILE"`
@@ -91,7 +93,7 @@ func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context, files *con
 		Name: c.Site, Zone: zone, Dir: c.Data, Tenants: c.Tenants, Checks: c.Checks, NewsScripts: c.NewsScripts,
 		API:    site.Endpoint{Listen: c.Listen, CertFile: c.TLSCert, KeyFile: c.TLSKey},
 		NATS:   site.Endpoint{Listen: c.NATSListen, CertFile: c.NATSTLSCert, KeyFile: c.NATSTLSKey},
-		CAFile: c.CAFile, Traces: traces,
+		CAFile: c.CAFile, ClientCAFile: c.ClientCAFile, ClientCRLFile: c.ClientCRLFile, Traces: traces,
 		Holder: "osupgrade-agent serve", Version: string(program), Log: log, At: crashPoint("site"),
 	})
 	if err != nil {

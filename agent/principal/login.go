@@ -250,8 +250,12 @@ func (l *Logins) Refresh(text string, now time.Time) (Session, error) {
 const sweepEach = time.Hour
 
 // Run removes the tokens of logins that have expired, and the secret-ids that are used up,
-// until ctx ends.
+// until ctx ends. It also tells who watches the tokens that users have changed: somebody may
+// have been let in as a user, without a token.
 func (l *Logins) Run(ctx context.Context, log *slog.Logger) {
+	var following sync.WaitGroup
+	defer following.Wait()
+	following.Go(func() { credential.Follow(ctx, l.Users.stored, "the users", log, l.tokens.changes.Notify) })
 	var failing throttle.Failing
 	for wait.Sleep(ctx, sweepEach) == nil {
 		failing.Note(log, time.Now(), l.sweep(time.Now()), "cannot remove expired logins", "expired logins are removed again")

@@ -51,6 +51,20 @@ func (e Endpoint) certificate(name, prefix string, log *slog.Logger) (*certifica
 	return pair, nil
 }
 
+// apiTLS returns the settings of the listener of the REST API; nil means plain text. It asks
+// for client certificates if there are authorities whose certificates are good.
+func apiTLS(pair *certificate.Pair, clients *certificate.Authorities) *tls.Config {
+	config := tlsConfig(pair)
+	if config == nil {
+		return nil
+	}
+	config.NextProtos = []string{"h2", "http/1.1"}
+	if clients != nil {
+		config = clients.Ask(config)
+	}
+	return config
+}
+
 // tlsConfig returns the settings of a listener that presents a certificate; nil
 // means plain text.
 func tlsConfig(pair *certificate.Pair) *tls.Config {
@@ -81,8 +95,6 @@ func (e Endpoint) listen(ctx context.Context, config *tls.Config) (net.Listener,
 		return nil, fmt.Errorf("cannot listen on %q: %w", e.Listen, port.Explain(e.Listen, err))
 	}
 	if config != nil {
-		config = config.Clone()
-		config.NextProtos = []string{"h2", "http/1.1"}
 		return tls.NewListener(listener, config), nil
 	}
 	return listener, nil

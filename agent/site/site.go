@@ -20,6 +20,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/api"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/audit"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/certificate"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/check"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/controller"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log/guard"
@@ -60,6 +61,10 @@ type Options struct {
 	// CAFile holds the certificates that hosts which join are told to trust, PEM; empty
 	// means those of the authority that the site made itself, if it did.
 	CAFile string
+	// ClientCAFile holds the certificates of the authorities whose client certificates log
+	// users in to the REST API, PEM; empty means that none is asked for. ClientCRLFile holds
+	// what these have revoked; empty means nothing.
+	ClientCAFile, ClientCRLFile string
 	// Traces says where the spans of requests and runs are sent; nil means nowhere.
 	Traces *otlp.Config
 	// Credentials is the folder of systemd's credentials, Passphrase that of the strongbox, if
@@ -99,10 +104,12 @@ type Site struct {
 	box    *strongbox.Box
 	// certificates are those of the listeners that have one.
 	certificates []listenerCertificate
-	stop         context.CancelFunc
-	parts        sync.WaitGroup
-	failed       chan error
-	log          *slog.Logger
+	// clients decide which client certificates are good; nil when none is asked for.
+	clients *certificate.Authorities
+	stop    context.CancelFunc
+	parts   sync.WaitGroup
+	failed  chan error
+	log     *slog.Logger
 }
 
 // OpenHosts opens the folder of the hosts that a site in dir lets in, also
@@ -148,7 +155,7 @@ func Open(ctx context.Context, o Options) (*Site, error) {
 
 func (s *Site) open(ctx context.Context, o Options) (err error) {
 	o = o.ownCertificates()
-	apiPair, natsPair, err := o.pairs()
+	apiPair, natsPair, err := s.loadCertificates(o)
 	if err != nil {
 		return err
 	}
@@ -175,7 +182,7 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	}
 	// After the lock of the folder: a second site on the folder reports the folder,
 	// not the port.
-	if s.listener, err = o.API.listen(ctx, tlsConfig(apiPair)); err != nil {
+	if s.listener, err = o.API.listen(ctx, apiTLS(apiPair, s.clients)); err != nil {
 		return err
 	}
 	s.checkAudit()
@@ -225,7 +232,7 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 		o.Log.Warn("the site runs, but makes no backups", "error", err)
 	}
 	s.serve(running, api.New(api.Options{
-		Site: o.Name, Tenants: s.tenants, TenantObjects: s.tenants, Store: kept, Tokens: s.tokens, Logins: s.logins, Policies: policies, Healthy: s.server.Healthy, Reaches: s.reaches, Certificates: s.expiries, Joining: joining,
+		Site: o.Name, Tenants: s.tenants, TenantObjects: s.tenants, Store: kept, Tokens: s.tokens, Logins: s.logins, ClientCertificates: s.verifier(), Policies: policies, Healthy: s.server.Healthy, Reaches: s.reaches, Certificates: s.expiries, Joining: joining,
 		Strongbox: s.box, Webhooks: s.webhooks, Audit: s.audit, Metrics: s.metrics, Traces: s.exporter(), Log: o.Log,
 	}))
 	return nil

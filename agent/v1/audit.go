@@ -23,6 +23,9 @@ type AuditRecord struct {
 	As string `json:"as,omitempty"`
 	// Token is how the id of the token of the request begins.
 	Token string `json:"token,omitempty"`
+	// Certificate is the client certificate of the request, if it was sent with one and
+	// without a token: its serial number and how its SHA-256 begins.
+	Certificate string `json:"certificate,omitempty"`
 	// From is the address that the request came from, or local.
 	From string `json:"from"`
 	// Action is what was done, such as write, delete or start, and Object to what, such as
