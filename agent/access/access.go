@@ -118,7 +118,7 @@ func Decide(who Principal, method, path string) error {
 	case tenant != "" && who.Tenant != AnyTenant && who.Tenant != tenant:
 		return &ForeignError{Who: who.title(), Tenant: tenant}
 	}
-	if who.allowed(operationOf(method, segments), segments) {
+	if operation := operationOf(method, segments); allows(everybody, operation, segments) || who.allowed(operation, segments) {
 		return nil
 	}
 	return refused(who, method, segments)
@@ -197,9 +197,10 @@ func inTenant(segments []string, own string) (whole []string, tenant string) {
 }
 
 // ofCaller reports whether a path is about the principal itself, whatever its tenant: its
-// own token, or the metrics of all that it may read.
+// own token or password, or the metrics of all that it may read.
 func ofCaller(segments []string) bool {
-	return slices.Equal(segments, []string{"metrics"}) || len(segments) > 3 && slices.Equal(segments[:4], []string{"v1", "state", "strongbox", "token"})
+	path := "/" + strings.Join(segments, "/")
+	return path == metrics || path == password || path == ownToken || strings.HasPrefix(path, ownToken+"/")
 }
 
 // needsTenant reports whether a path of all tenants at once means nothing. There are

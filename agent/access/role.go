@@ -48,6 +48,7 @@ const (
 	configured = "/v1/config/tenants/*/os-upgrade"
 	current    = "/v1/state/tenants/*/os-upgrade"
 	ownToken   = "/v1/state/strongbox/token"
+	password   = "/v1/state/strongbox/password"
 	metrics    = "/metrics"
 )
 
@@ -72,6 +73,10 @@ var reading = []Rule{
 // renewing is the rule of who may have the life of its own token extended. Whether that
 // token has one that can be is another matter.
 var renewing = Rule{Path: ownToken + "/refresh", Allow: []Operation{Execute}}
+
+// everybody are the rules of every principal, whatever its roles: a user may change its own
+// password. Whether it is a user is another matter.
+var everybody = []Rule{{Path: password, Allow: []Operation{Execute}}}
 
 // executing returns a rule for each of these operations on runs.
 func executing(operations ...string) []Rule {

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/credential"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -75,6 +77,49 @@ func (s *server) postApproleLogin(c *call) error {
 	return s.login(c, "an approle", func(string) (principal.Session, error) {
 		return s.Logins.Approle(wanted.RoleID, wanted.SecretID, time.Now())
 	})
+}
+
+// postPassword gives the user of the request another password.
+func (s *server) postPassword(c *call) error {
+	body, err := c.body()
+	if err != nil {
+		return err
+	}
+	wanted, err := v1.DecodePasswordChange(c.Header.Get("Content-Type"), body)
+	if err != nil {
+		return err
+	}
+	text, err := bearer(c.Request)
+	if err != nil {
+		return problem(http.StatusBadRequest, "", "", "%s", principal.ErrNoUser)
+	}
+	c.audit.Object = "user/" + c.who.Name
+	var user principal.User
+	var withdrawn []principal.StoredToken
+	from := source(c.RemoteAddr)
+	err = s.logins.try(c.Context(), from, func() (failed bool, err error) {
+		user, withdrawn, err = s.Logins.ChangePassword(c.Context(), from, text, wanted.Current, wanted.Password, time.Now())
+		return errors.Is(err, principal.ErrWrongPassword), err
+	})
+	switch {
+	case errors.Is(err, principal.ErrNoUser):
+		return problem(http.StatusBadRequest, "", "", "%s", err)
+	case errors.Is(err, principal.ErrWrongPassword):
+		s.Log.Warn("a password is not changed: the current one is wrong", "user", c.who.Name, "from", from)
+		return problem(http.StatusForbidden, "current-password", "", "%s", err)
+	case errors.Is(err, credential.ErrChanged):
+		return problem(http.StatusConflict, "", "", "the user was changed meanwhile; try again")
+	case err != nil:
+		return unauthorized(err)
+	}
+	ids := []string{}
+	for _, t := range withdrawn {
+		ids = append(ids, shortID(t.ID))
+	}
+	c.audit.After, c.audit.Detail = recordedRevision(revisionOf(user.Revision)), "logins withdrawn: "+cmp.Or(strings.Join(ids, " "), "none")
+	s.Log.Info("password changed", "tenant", user.Tenant, "user", user.Name, "from", from, "withdrawn", ids)
+	s.send(c.w, c.Request, http.StatusOK, v1.PasswordChanged{Name: user.Name, PasswordSet: user.Since, Withdrawn: shownAs(withdrawn, shownToken)})
+	return nil
 }
 
 // postRefresh extends the life of the token of the request.

@@ -356,7 +356,13 @@ func tokenRoutes() []route {
 		summary: "Extend the life of the own token", about: "The token is that of a login. The body is empty or {}.",
 		query: []parameter{siteParameter}, returns: ok("The token, with its new end.", v1.LoggedIn{}), action: "refresh", object: "token",
 	}
-	return []route{listing(list), create, get, remove, rotate, login, approle, refresh}
+	password := route{
+		method: http.MethodPost, path: "/v1/state/strongbox/password", group: groupTokens, handle: loggingIn((*server).postPassword),
+		summary: "Change the own password", about: "The token is that of the login of a user, who needs no role for this. It stays good; the tokens of the other logins of the user are withdrawn.",
+		query: []parameter{siteParameter}, takes: v1.PasswordChange{}, returns: ok("The password is changed.", v1.PasswordChanged{}), action: "change-password", object: "user",
+		errors: []int{http.StatusForbidden, http.StatusConflict, http.StatusTooManyRequests},
+	}
+	return []route{listing(list), create, get, remove, rotate, login, approle, refresh, password}
 }
 
 // refreshPath is where the life of a token is extended; a certificate is of no use there.

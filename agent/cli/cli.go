@@ -73,6 +73,7 @@ type commands struct {
 	Worker     workerCommands       `cmd:"" help:"Upgrade this host when the controller commands it; join a site."`
 	Busy       busyCommand          `cmd:"" help:"Say on a host that it is not to be upgraded now, for a while or while a command runs."`
 	Login      loginCommand         `cmd:"" help:"Log in as a user, and print a token for the other commands."`
+	Password   passwordCommand      `cmd:"" help:"Change the password of the user who is logged in."`
 	Unseal     unsealCommand        `cmd:"" help:"Open the strongbox of a sealed site with its passphrase."`
 	Status     statusCommand        `cmd:"" help:"Show the state of a tenant and its newest run."`
 	Windows    windowsCommand       `cmd:"" help:"Show when runs may be under way, as a table or a picture."`

@@ -66,6 +66,7 @@ var examples = map[string][]string{
 		"osupgrade-agent credentials token --tenant acme --name phones --allow calendar",
 	},
 	"login":                 {"osupgrade-agent login --user ann", "osupgrade-agent login --user admin --tenant '*' --password-file admin.password"},
+	"password":              {"osupgrade-agent password", "osupgrade-agent password --current-file ann.password --new-file ann.new"},
 	"unseal":                {"osupgrade-agent unseal --endpoint https://site.example:4646 --ca-file ca.pem"},
 	"seal status":           {"osupgrade-agent seal status"},
 	"seal key-file":         {"osupgrade-agent seal key-file --file /media/key/strongbox.key"},

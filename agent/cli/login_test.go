@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 )
 
 // TestLoginCommand logs in with what the commands of a site's folder have made.
@@ -85,6 +86,74 @@ func TestLoginCommand(t *testing.T) {
 		t.Errorf("it says %s", out)
 	}
 	made(exitUsage, "user", "--tenant", d.Tenant, "--name", "A", "--allow", "viewer")
+}
+
+// TestPasswordCommand changes a password, as a user who is logged in does.
+func TestPasswordCommand(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d, err := dev.Start(t.Context(), dev.Options{Dir: dir, Hosts: 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	run := func(stdin string, args ...string) (int, string) {
+		var out strings.Builder
+		code := Run(t.Context(), "test", append(args, "--endpoint", d.Endpoint), strings.NewReader(stdin), &out, &out)
+		return code, out.String()
+	}
+	file := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	first, second, third := "a first password", "a second password", "a third password"
+	if code, out := credentials(t, dir, "user", "--tenant", d.Tenant, "--name", "ann", "--allow", "viewer", "--password-file", file("first", first+"\n")); code != exitOK {
+		t.Fatalf("it ends with %d: %s", code, out)
+	}
+	login := func(password string) string {
+		t.Helper()
+		code, out := run(password, "login", "--user", "ann")
+		if code != exitOK {
+			t.Fatalf("it ends with %d: %s", code, out)
+		}
+		return out
+	}
+	other := principal.ID(strings.TrimSpace(login(first)))[:12]
+	mine := file("token", login(first))
+	for name, row := range map[string]struct {
+		stdin string
+		args  []string
+		want  string
+	}{
+		"a wrong password":  {"wrong\n" + second + "\n", []string{"--token-file", mine}, "the current password is wrong"},
+		"a weak password":   {first + "\nshort\n", []string{"--token-file", mine}, "use 8 characters at least"},
+		"the same password": {first + "\n" + first + "\n", []string{"--token-file", mine}, "it is the one that you have"},
+		"no password":       {"", []string{"--token-file", mine}, "the current password is empty; type it, or give --current-file"},
+		"no new password":   {first + "\n", []string{"--token-file", mine}, "the new password is empty; type it, or give --new-file"},
+		"a token":           {first + "\n" + second, []string{"--token-file", file("admin", d.Token)}, "not that of the login of a user"},
+	} {
+		code, out := run(row.stdin, append([]string{"password"}, row.args...)...)
+		if code != exitFailed || !strings.Contains(out, row.want) || strings.Contains(out, first) || strings.Contains(out, second) {
+			t.Errorf("%s ends with %d: %s", name, code, out)
+		}
+	}
+	code, out := run(first+"\n"+second, "password", "--token-file", mine)
+	if code != exitOK || !regexp.MustCompile(`^The password of ann is changed\.\nIts login `+other+` of \S+ \S+ has ended \(never used\)\.\n$`).MatchString(out) {
+		t.Errorf("it ends with %d: %s", code, out)
+	}
+	code, out = run(second, "password", "--token-file", mine, "--new-file", file("third", third))
+	if code != exitOK || out != "The password of ann is changed.\n" {
+		t.Errorf("it ends with %d: %s", code, out)
+	}
+	login(third)
 }
 
 // TestFirstAdmin checks that init makes the first admin once.

@@ -226,3 +226,18 @@ func Unseal(ctx context.Context, o Options, passphrase string) error {
 	_, err = c.send(ctx, request{method: http.MethodPost, path: "/v1/state/strongbox/system/unseal", body: v1.Unseal{Passphrase: passphrase}, confidential: true, login: true}, "")
 	return err
 }
+
+// ChangePassword changes the password of the user whose login the client has the token of.
+func (c *Client) ChangePassword(ctx context.Context, change v1.PasswordChange) (changed v1.PasswordChanged, err error) {
+	for _, password := range []string{change.Current, change.Password} {
+		if len(password) >= shortestHidden {
+			c.secret.add(password, hiddenProof)
+		}
+	}
+	q := request{method: http.MethodPost, path: "/v1/state/strongbox/password", body: change, confidential: true, login: true}
+	a, err := c.do(ctx, q)
+	if err == nil {
+		err = c.decode(q, a, &changed)
+	}
+	return changed, err
+}

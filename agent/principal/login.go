@@ -163,7 +163,8 @@ func (l *Logins) RemoveUser(key string, permitted credential.Condition) error {
 	if err := l.Users.remove(key, permitted); err != nil {
 		return err
 	}
-	return l.withdraw()
+	_, err := l.withdraw()
+	return err
 }
 
 // RemoveApprole removes an approle by its key, and withdraws the tokens of its logins;
@@ -173,14 +174,15 @@ func (l *Logins) RemoveApprole(key string, permitted credential.Condition) error
 	if err := l.Approles.remove(key, permitted); err != nil {
 		return err
 	}
-	return l.withdraw()
+	_, err := l.withdraw()
+	return err
 }
 
 // WriteUser is Users.Write, and withdraws the tokens of logins with another password.
 func (l *Logins) WriteUser(ctx context.Context, user User, password string, permitted credential.Condition, now time.Time) (User, error) {
 	written, err := l.Users.Write(ctx, user, password, permitted, now)
 	if err == nil && password != "" {
-		err = l.withdraw()
+		_, err = l.withdraw()
 	}
 	return written, err
 }
@@ -199,22 +201,23 @@ func (l *Logins) PutUser(ctx context.Context, tenant, name string, allow []acces
 	return err
 }
 
-// withdraw removes the tokens of logins that have ended. None of them is good any more;
-// their event streams end by it.
-func (l *Logins) withdraw() error {
+// withdraw removes and returns the tokens of logins that have ended. None of them is good
+// any more; their event streams end by it.
+func (l *Logins) withdraw() (ended []StoredToken, err error) {
 	all, err := l.tokens.List()
 	for _, t := range all {
 		if t.Damage != nil || t.Login == nil {
 			continue
 		}
-		if _, ended := l.Current(t.Token); !errors.Is(ended, ErrEndedLogin) {
+		if _, why := l.Current(t.Token); !errors.Is(why, ErrEndedLogin) {
 			continue
 		}
 		if removal := l.tokens.Remove(t.ID); !errors.Is(removal, os.ErrNotExist) {
 			err = errors.Join(err, removal)
+			ended = append(ended, t)
 		}
 	}
-	return err
+	return ended, err
 }
 
 // Refresh extends the life of the token of a login. Its text stays the same.

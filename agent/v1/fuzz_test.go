@@ -125,6 +125,7 @@ func FuzzPreferred(f *testing.F) {
 var decoders = []func(t *testing.T, contentType string, body []byte){
 	decoder(DecodeJoin), decoder(DecodeNewJoinToken), decoder(DecodeLogin), decoder(DecodeApproleLogin), decoder(DecodePolicy),
 	decoder(DecodeNewToken), decoder(DecodeRotation), decoder(DecodeUser), decoder(DecodeApprole), decoder(DecodeNewSecretID), decoder(DecodeUnseal),
+	decoder(DecodePasswordChange),
 }
 
 func decoder[T any](decode func(string, []byte) (T, error)) func(*testing.T, string, []byte) {
@@ -143,6 +144,7 @@ func FuzzBodies(f *testing.F) {
 		`{"name":"p","rest-api":{"rules":[{"path":"/v1/state/**","operations":{"read":"allow"}}]}}`,
 		`{"name":"ci","allow":["viewer"],"expires-in":"30d"}`, `{"overlap":"1h"}`, `{"name":"ann","password":"x","token-policies":["viewer"],"token-ttl":"1h"}`,
 		`{"name":"r","token-policies":["viewer"],"secret-id-num-uses":0,"secret-id-ttl":"0s"}`, `{"secret-id-num-uses":3,"secret-id-ttl":"1h"}`, `{"passphrase":"x"}`,
+		`{"current-password":"correct horse","password":"another horse"}`,
 	} {
 		f.Add(uint8(i), false, []byte(body))
 		f.Add(uint8(i), true, []byte(body))

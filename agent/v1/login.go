@@ -43,6 +43,41 @@ func (l Login) Validate() Problems {
 	return found
 }
 
+// PasswordChange is the body of POST /v1/state/strongbox/password.
+type PasswordChange struct {
+	// Current is the password that the user has.
+	Current string `json:"current-password" minLength:"1" maxLength:"1024"`
+	// Password is the new one.
+	Password string `json:"password" minLength:"8" maxLength:"1024"`
+}
+
+// DecodePasswordChange reads the body of a change of a password and validates it. No problem
+// repeats a password. Whether the new one is good enough is not known here.
+func DecodePasswordChange(contentType string, body []byte) (PasswordChange, error) {
+	return decode(contentType, body, PasswordChange{}, PasswordChange.Validate)
+}
+
+// Validate returns what is wrong with the values, and nothing when all is right.
+func (p PasswordChange) Validate() Problems {
+	var found Problems
+	if p.Current == "" || len(p.Current) > maxSecret {
+		found = append(found, document.Wrong("current-password", "", "is missing or too long"))
+	}
+	if p.Password == "" || len(p.Password) > maxSecret {
+		found = append(found, document.Wrong("password", "", "is missing or too long"))
+	}
+	return found
+}
+
+// PasswordChanged is the answer to a change of a password.
+type PasswordChanged struct {
+	// Name is that of the user.
+	Name        string    `json:"name"`
+	PasswordSet time.Time `json:"password-set"`
+	// Withdrawn are the tokens of the other logins of the user. That of the request stays good.
+	Withdrawn []Token `json:"withdrawn"`
+}
+
 // StrongboxSealed is how the message of a 503 begins when the strongbox of the site is
 // sealed, here and at Avassa.
 const StrongboxSealed = "strongbox sealed"

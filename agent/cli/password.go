@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
+)
+
+// passwordCommand changes the password of the user who is logged in.
+type passwordCommand struct {
+	connection
+	CurrentFile string `help:"File with the current password (default: the terminal is asked, or a line of standard input read)." type:"path" placeholder:"FILE"`
+	NewFile     string `help:"File with the new password (default: the terminal is asked, or a line of standard input read)." type:"path" placeholder:"FILE"`
+}
+
+// Help describes the command.
+func (c *passwordCommand) Help() string {
+	return `The token is that of your login (osupgrade-agent login). It stays good; all your other logins end, and
+the command names them. No role is needed for it. A password is never an argument, which every user
+of the machine could read: without a terminal, a line of standard input has the current one, the
+next line the new one.`
+}
+
+// Run implements the command.
+func (c *passwordCommand) Run(ctx context.Context, out io.Writer, person *console) error {
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	var change v1.PasswordChange
+	if change.Current, change.Password, err = c.passwords(person); err != nil {
+		return err
+	}
+	changed, err := api.ChangePassword(ctx, change)
+	if err != nil {
+		return err
+	}
+	if _, err = fmt.Fprintf(out, "The password of %s is changed.\n", changed.Name); err != nil {
+		return err
+	}
+	for _, t := range changed.Withdrawn {
+		used := "never used"
+		if t.LastUsed != nil {
+			used = "last used " + t.LastUsed.Local().Format(time.DateTime)
+		}
+		if _, err = fmt.Fprintf(out, "Its login %.12s of %s has ended (%s).\n", t.ID, t.CreationTime.Local().Format(time.DateTime), used); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// passwords reads the current password and the new one.
+func (c *passwordCommand) passwords(person *console) (current, next string, err error) {
+	lines := bufio.NewReader(io.LimitReader(person.in, maxToken))
+	read := func(what, option, file string) (string, error) {
+		if file != "" || person.terminal() {
+			text, err := readPassphrase(what, option, cmp.Or(file, "-"), person)
+			return string(text), err
+		}
+		line, err := lines.ReadBytes('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return "", err
+		}
+		text, err := oneLine(what, option, line)
+		return string(text), err
+	}
+	if current, err = read("current password", "current-file", c.CurrentFile); err != nil {
+		return "", "", err
+	}
+	if next, err = read("new password", "new-file", c.NewFile); err != nil {
+		return "", "", err
+	}
+	if c.NewFile == "" && person.terminal() {
+		again, err := read("new password again", "new-file", "")
+		if err != nil {
+			return "", "", err
+		}
+		if again != next {
+			return "", "", errors.New("nothing was changed: the two new passwords differ")
+		}
+	}
+	return current, next, nil
+}
