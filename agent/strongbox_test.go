@@ -58,6 +58,7 @@ func TestSealedProcess(t *testing.T) {
 	f.startSite()
 	f.ready(http.StatusServiceUnavailable, "the strongbox is not ready: strongbox sealed: it is opened by a passphrase; run osupgrade-agent unseal")
 	says("", 1, "osupgrade-agent: strongbox sealed: it is opened by a passphrase; run osupgrade-agent unseal (GET", operator("hosts")...)
+	f.measures("osupgrade_sealed 1")
 	f.release("h01")
 	f.await("h02 upgrade begins") // The run goes on.
 	unseal := []string{"unseal", "--endpoint", "http://" + f.api}
@@ -65,6 +66,7 @@ func TestSealedProcess(t *testing.T) {
 	says("wrong", 1, "the passphrase is wrong; the site stays sealed", unseal...)
 	says(passphrase+"\n", 0, "The site is open.", unseal...)
 	f.ready(http.StatusOK, "ok")
+	f.measures("osupgrade_sealed 0")
 	says("", 0, "h01", operator("hosts")...)
 	if out, _ := f.try("", operator("webhook", "test", "chat")...); !strings.Contains(out, "connection refused") {
 		t.Errorf("the secret of a webhook is not what it was: %s", out)
@@ -102,6 +104,24 @@ func TestSealedProcess(t *testing.T) {
 		if text, err := os.ReadFile(f.path(name)); err != nil || strings.Contains(string(text), passphrase) {
 			t.Errorf("%s has the passphrase, %v", name, err)
 		}
+	}
+}
+
+// measures checks that the site is scraped, also while it is sealed, and says so.
+func (f *fleet) measures(want string) {
+	f.t.Helper()
+	r, err := http.NewRequestWithContext(f.t.Context(), http.MethodGet, "http://"+f.api+"/metrics", nil)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+f.token)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if body, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != http.StatusOK || !strings.Contains(string(body), "\n"+want+"\n") {
+		f.t.Errorf("a scrape is answered %d, without %q, %v", answer.StatusCode, want, err)
 	}
 }
 

@@ -43,6 +43,8 @@ type Options struct {
 	Certificates func(now time.Time) []v1.Certificate
 	// Healthy returns why the site cannot work, or nil.
 	Healthy func() error
+	// Sealed returns why the strongbox of the site is sealed, or nil.
+	Sealed func() error
 	// Audit returns what the audit logs measure.
 	Audit func() audit.Figures
 	// Traces returns what is measured of traces; nil when none are sent.
@@ -75,6 +77,7 @@ func New(o Options) *Site {
 // The metrics of a site that are read at the time of a scrape.
 var (
 	healthyDesc     = prometheus.NewDesc("osupgrade_site_healthy", "1 while the site can work, 0 while it cannot: its disk is full, or its log does not answer.", nil, nil)
+	sealedDesc      = prometheus.NewDesc("osupgrade_sealed", "1 while the strongbox of the site is sealed: its REST API answers 503 and webhooks wait. Else 0.", nil, nil)
 	auditDesc       = prometheus.NewDesc("osupgrade_audit_records_total", "Records of the audit logs that were written.", nil, nil)
 	auditFailedDesc = prometheus.NewDesc("osupgrade_audit_failures_total", "Records of the audit logs that could not be written: what they are about was refused, or was not answered as done.", nil, nil)
 	auditFailsDesc  = prometheus.NewDesc("osupgrade_audit_failing", "1 while the audit logs cannot be written and no change is accepted, else 0.", nil, nil)
@@ -89,6 +92,7 @@ type siteCollector struct{ Options }
 // Describe implements prometheus.Collector.
 func (siteCollector) Describe(out chan<- *prometheus.Desc) {
 	out <- healthyDesc
+	out <- sealedDesc
 	out <- certificateDesc
 	out <- auditDesc
 	out <- auditFailedDesc
@@ -101,6 +105,9 @@ func (siteCollector) Describe(out chan<- *prometheus.Desc) {
 func (c siteCollector) Collect(out chan<- prometheus.Metric) {
 	if c.Healthy != nil {
 		out <- gauge(healthyDesc, truth(c.Healthy() == nil))
+	}
+	if c.Sealed != nil {
+		out <- gauge(sealedDesc, truth(c.Sealed() != nil))
 	}
 	if c.Audit != nil {
 		figures := c.Audit()

@@ -36,6 +36,7 @@ func full(t *testing.T) *Site {
 	t.Helper()
 	s := New(Options{
 		Version: "1.2.3", Healthy: func() error { return nil },
+		Sealed: func() error { return errors.New("it is opened by a passphrase") },
 		Audit:  func() audit.Figures { return audit.Figures{Written: 7, Failed: 2, Failing: true} },
 		Traces: func() otlp.Figures { return otlp.Figures{Exported: 5, Rejected: 1, Dropped: 2, Queued: 3} },
 		Certificates: func(now time.Time) []v1.Certificate {

@@ -197,6 +197,7 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	s.store, kept.Written = kept, s.server.Mark
+	s.box = o.strongbox()
 	if err := s.measure(ctx, o); err != nil {
 		return err
 	}
@@ -204,7 +205,6 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return fmt.Errorf("news scripts: %w", err)
 	}
-	s.box = o.strongbox()
 	s.webhooks = webhook.New(webhook.Options{Store: kept, Box: s.box, Scripts: scripts, Version: o.Version, Log: o.Log, At: o.at("webhook")})
 	running, stop := context.WithCancel(context.Background())
 	s.stop = stop
@@ -240,7 +240,7 @@ func (s *Site) open(ctx context.Context, o Options) (err error) {
 
 // measure makes the metrics, and who sends traces if somebody wants them.
 func (s *Site) measure(ctx context.Context, o Options) (err error) {
-	measured := metrics.Options{Version: o.Version, Certificates: s.expiries, Healthy: s.server.Healthy, Audit: s.audit.Figures}
+	measured := metrics.Options{Version: o.Version, Certificates: s.expiries, Healthy: s.server.Healthy, Sealed: s.box.Sealed, Audit: s.audit.Figures}
 	if o.Traces != nil {
 		if s.traces, err = otlp.New(ctx, otlp.Options{Config: *o.Traces, Site: o.Name, Version: o.Version, Log: o.Log}); err != nil {
 			return err
