@@ -66,7 +66,7 @@ func commandEntry(current *run.State, c message.Command) entry {
 		kind = message.CommandAll
 	}
 	return entry{
-		Record: message.Record{Kind: kind, Host: c.Host, Run: current.ID, Epoch: current.Epoch(c.Host), Body: c.Encode()}, label: string(c.Action),
+		Record: message.Record{Kind: kind, Host: c.Host, Run: current.ID, Epoch: current.Epoch(c.Host), Checks: current.ChecksHosts(), Body: c.Encode()}, label: string(c.Action),
 	}
 }
 

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"sync/atomic"
@@ -35,6 +36,39 @@ func checking(t *testing.T, hosts ...string) (*memory, *Controller, message.Task
 		t.Fatalf("the hosts were asked for %+v", asked)
 	}
 	return m, c, asked[0]
+}
+
+// TestCommandsTellOfChecks checks that each command says whether its run checks the hosts
+// after their upgrade, beside its body, which is Avassa's.
+func TestCommandsTellOfChecks(t *testing.T) {
+	t.Parallel()
+	for name, rollout := range map[string]*v1.Rollout{
+		"no rollout": nil, "checks before": {Checks: &v1.RolloutChecks{BeforeHost: script}}, "checks after": {Checks: &v1.RolloutChecks{AfterHost: script}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m := newMemory("h01")
+				m.rollout = rollout
+				m.begun(t, "h01")
+				if name == "checks before" {
+					m.tells("h01", m.tasks()[0].Outcome(true, ""))
+				}
+				var told []message.Action
+				for _, record := range m.log.All() {
+					if d := record.Decode(); d.Command != nil {
+						told = append(told, d.Command.Action)
+						if record.Checks != (name == "checks after") || bytes.Contains(record.Body, []byte("checks")) {
+							t.Errorf("%s says %t: %s", d.Command.Action, record.Checks, record.Body)
+						}
+					}
+				}
+				if !slices.Equal(told, []message.Action{message.Prepare, message.Upgrade}) {
+					t.Errorf("the commands are %v", told)
+				}
+			})
+		})
+	}
 }
 
 // TestHostIsAskedAgain checks that a host is asked for a task until its outcome

@@ -29,11 +29,12 @@ type exchange struct {
 }
 
 type appended struct {
-	Kind  message.Kind    `json:"kind"`
-	Host  string          `json:"host,omitempty"`
-	Run   uint64          `json:"run,omitempty"`
-	Epoch uint64          `json:"epoch,omitempty"`
-	Body  json.RawMessage `json:"body"`
+	Kind   message.Kind    `json:"kind"`
+	Host   string          `json:"host,omitempty"`
+	Run    uint64          `json:"run,omitempty"`
+	Epoch  uint64          `json:"epoch,omitempty"`
+	Checks bool            `json:"checks,omitempty"`
+	Body   json.RawMessage `json:"body"`
 }
 
 type request struct {
@@ -65,7 +66,7 @@ func play(ctx context.Context, c *gate.Client, appends func(message.Record)) (ma
 		records, err := c.Newest(ctx)
 		note("newest", len(records), err)
 		for _, r := range records {
-			note("record", fmt.Sprintf("%d %d run %d host %q epoch %d log %q %s %s", r.Seq, r.Kind, r.Run, r.Host, r.Epoch, r.Log, r.Time.UTC().Format(time.RFC3339), r.Body), nil)
+			note("record", fmt.Sprintf("%d %d run %d host %q epoch %d checks %t log %q %s %s", r.Seq, r.Kind, r.Run, r.Host, r.Epoch, r.Checks, r.Log, r.Time.UTC().Format(time.RFC3339), r.Body), nil)
 		}
 	}
 	epoch, err := c.Lease(ctx, "W1")
@@ -78,7 +79,7 @@ func play(ctx context.Context, c *gate.Client, appends func(message.Record)) (ma
 	appends(prepare("h01", "h02"))
 	newest()
 	note("reply", "", c.Reply(ctx, 1, message.Reply{Action: message.Prepare, Result: message.Done}))
-	appends(message.Record{Kind: message.CommandHost, Host: "h01", Run: 1, Epoch: epoch, Body: message.Command{Action: message.Upgrade, Host: "h01"}.Encode()})
+	appends(message.Record{Kind: message.CommandHost, Host: "h01", Run: 1, Epoch: epoch, Checks: true, Body: message.Command{Action: message.Upgrade, Host: "h01"}.Encode()})
 	newest()
 	note("progress", "", c.Progress(message.Progress{Run: 1, Percent: 50, Message: "half"}))
 	note("outcome", "", c.Outcome(message.Outcome{Run: 1, Kind: message.AfterHost, Host: "h01", Attempt: 1, OK: true, Text: "well"}))
@@ -127,7 +128,7 @@ func TestConversation(t *testing.T) {
 		made = play(t.Context(), conn.Client, func(record message.Record) {
 			r.add(record)
 			synctest.Wait()
-			conn.add(exchange{Append: &appended{record.Kind, record.Host, record.Run, record.Epoch, record.Body}})
+			conn.add(exchange{Append: &appended{record.Kind, record.Host, record.Run, record.Epoch, record.Checks, record.Body}})
 		})
 		formattest.Golden(t, conversation, conn.text.Bytes())
 	})
@@ -138,7 +139,7 @@ func TestConversation(t *testing.T) {
 		for i, e := range kept {
 			switch {
 			case e.Append != nil:
-				r.add(message.Record{Kind: e.Append.Kind, Host: e.Append.Host, Run: e.Append.Run, Epoch: e.Append.Epoch, Body: []byte(e.Append.Body)})
+				r.add(message.Record{Kind: e.Append.Kind, Host: e.Append.Host, Run: e.Append.Run, Epoch: e.Append.Epoch, Checks: e.Append.Checks, Body: []byte(e.Append.Body)})
 				synctest.Wait()
 			case e.Request != nil:
 				q := gate.Request{Verb: e.Request.Verb, Worker: e.Request.Worker, Incarnation: e.Request.Incarnation, Protocol: e.Request.Protocol, Body: e.Request.Body}

@@ -64,7 +64,7 @@ func TestGateAfterRestart(t *testing.T) {
 			{Kind: message.CommandHost, Host: "h02", Run: 1, Body: []byte(`"old"`)},
 			prepare("h01", "h02"),
 			{Kind: message.CommandHost, Host: "h01", Run: 3, Epoch: 7, Body: []byte(`"upgrade"`)},
-			{Kind: message.CommandHost, Host: "h01", Run: 3, Epoch: 7, Body: []byte(`"reboot"`)},
+			{Kind: message.CommandHost, Host: "h01", Run: 3, Epoch: 7, Checks: true, Body: []byte(`"reboot"`)},
 			{Kind: message.EventRecord, Body: []byte("admitted")},
 		} {
 			r.add(record)
@@ -73,12 +73,12 @@ func TestGateAfterRestart(t *testing.T) {
 		text := func(all []gate.Command) string {
 			var b strings.Builder
 			for _, c := range all {
-				fmt.Fprintf(&b, "%d %d %d %d %s;", c.Kind, c.Seq, c.Run, c.Epoch, c.Body)
+				fmt.Fprintf(&b, "%d %d %d %d %t %s;", c.Kind, c.Seq, c.Run, c.Epoch, c.Checks, c.Body)
 			}
 			return b.String()
 		}
 		one := text([]gate.Command{
-			{Kind: message.CommandAll, Seq: 3, Body: prepare("h01").Body}, {Kind: message.CommandHost, Seq: 5, Run: 3, Epoch: 7, Body: []byte(`"reboot"`)},
+			{Kind: message.CommandAll, Seq: 3, Body: prepare("h01").Body}, {Kind: message.CommandHost, Seq: 5, Run: 3, Epoch: 7, Checks: true, Body: []byte(`"reboot"`)},
 		})
 		if got := text(newest(t, g, "h01")); got != one {
 			t.Errorf("h01 is told %s", got)

@@ -112,14 +112,16 @@ func (p Push) encode() []byte {
 
 // Command is a command on its way to a host.
 type Command struct {
-	Kind  message.Kind    `json:"kind"`
-	Seq   uint64          `json:"seq"`
-	Time  time.Time       `json:"time"`
-	Run   uint64          `json:"run,omitempty"`
-	Epoch uint64          `json:"epoch,omitempty"`
-	Body  json.RawMessage `json:"body"`
+	Kind  message.Kind `json:"kind"`
+	Seq   uint64       `json:"seq"`
+	Time  time.Time    `json:"time"`
+	Run   uint64       `json:"run,omitempty"`
+	Epoch uint64       `json:"epoch,omitempty"`
+	// Checks is message.Record.Checks.
+	Checks bool            `json:"checks,omitempty"`
+	Body   json.RawMessage `json:"body"`
 }
 
 func toCommand(r message.Record, body []byte) Command {
-	return Command{Kind: r.Kind, Seq: r.Seq, Time: r.Time, Run: r.Run, Epoch: r.Epoch, Body: body}
+	return Command{Kind: r.Kind, Seq: r.Seq, Time: r.Time, Run: r.Run, Epoch: r.Epoch, Checks: r.Checks, Body: body}
 }

@@ -55,6 +55,10 @@ type Record struct {
 	// Epoch is that of the lease under which a reply was given, and of the
 	// reply to prepare that a command follows from; 0 when there is none.
 	Epoch uint64
+	// Checks is of a command: its run checks each host after the upgrade, and a host with
+	// more than one bootable system confirms the new one only when these checks have
+	// passed. It travels beside the body, which is Avassa's.
+	Checks bool
 	// Unknown is Reply.Unknown, Class is Reply.Class.
 	Unknown bool
 	Class   Class

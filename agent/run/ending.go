@@ -150,7 +150,7 @@ func (s *State) doneBy(m *member) time.Time {
 	switch m.step {
 	case upgrading, rebooting:
 		at = at.Add(s.policy.limit(awaitedAt(m.step)))
-		if len(s.policy.Checks.AfterHost) > 0 {
+		if s.policy.checksHosts() {
 			at = at.Add(s.policy.taskLimit(message.AfterHost))
 		}
 	case draining, checkingAfter:

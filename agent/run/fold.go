@@ -168,7 +168,7 @@ func (s *State) needsReboot(i int, at time.Time) {
 
 // isUpgraded notes that the host has answered "done": the checks after it come next.
 func (s *State) isUpgraded(i int, at time.Time) {
-	if len(s.policy.Checks.AfterHost) > 0 {
+	if s.policy.checksHosts() {
 		_ = s.move(i, checkingAfter, at)
 		return
 	}

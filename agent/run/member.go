@@ -301,6 +301,11 @@ func (s *State) Epoch(host string) uint64 {
 	return s.members[i].epoch
 }
 
+// ChecksHosts reports whether the run checks each host after its upgrade. Each command of
+// the run says so: a host with more than one bootable system confirms the new one when
+// these checks have passed, and not before.
+func (s *State) ChecksHosts() bool { return s.policy.checksHosts() }
+
 // member returns the index of a member.
 func (s *State) member(host string) (int, error) {
 	i, known := s.roster.Index(host)

@@ -34,6 +34,9 @@ func newRules(p policy.Resolved, members int) rules {
 	return r
 }
 
+// checksHosts reports whether each host is checked after its upgrade.
+func (r *rules) checksHosts() bool { return len(r.Checks.AfterHost) > 0 }
+
 // stillCounts reports whether the result of checks that have passed is still valid.
 func (r *rules) stillCounts(passed, now time.Time) bool {
 	return !passed.IsZero() && now.Sub(passed) <= r.validFor
@@ -88,7 +91,7 @@ func (r *rules) proof(m *member) message.TaskKind {
 		return m.Owes.Checks // Since an earlier run.
 	case m.step == checkingBefore:
 		return message.BeforeHost
-	case m.Held() && len(r.Checks.AfterHost) > 0:
+	case m.Held() && r.checksHosts():
 		return message.AfterHost
 	}
 	return ""

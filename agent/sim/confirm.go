@@ -12,8 +12,8 @@ import (
 )
 
 // A machine with two systems starts the new one after an upgrade, and goes back by itself
-// when that does not start. It counts: until somebody marks the new system as bad, it tries
-// that again with each start.
+// when that does not start, or when it starts again before somebody has marked the new
+// system as good.
 
 var _ strategy.Confirmer = system{}
 
@@ -54,17 +54,29 @@ func (m *machine) startSystem(fails bool) {
 	if m.confirmed == m.boot { // The start before this one.
 		m.gaveUp = ""
 	}
-	if staged == "" || m.undone[m.pending] || m.pending == 0 {
-		return
+	isNew := staged != "" && m.pending != 0 && !m.undone[m.pending]
+	switch {
+	case isNew && fails:
+		m.givesUp(staged, m.pending)
+	case isNew:
+		m.old, m.release, m.gaveUp, m.installer = m.release, staged, "", m.pending
+	case m.old != "" && m.back == m.installer && m.backAt == m.boot: // Its strategy asked for that.
+		m.release, m.old = m.old, ""
+	case m.old != "":
+		m.w.count("systems given up because nobody confirmed them")
+		failed := m.release
+		m.release, m.old = m.old, ""
+		m.givesUp(failed, m.installer)
 	}
-	if !fails {
-		m.release, m.gaveUp = staged, ""
-		return
-	}
-	m.gaveUp = staged
-	m.undone[m.pending] = true
-	m.w.note("%s gives %s up and goes back to %s", m.name, staged, m.release)
-	m.w.oracle.RolledBack(m.name, m.pending)
+}
+
+// givesUp notes that the machine has gone back by itself from a release that a run has
+// installed, with the world's lock held.
+func (m *machine) givesUp(failed string, run uint64) {
+	m.gaveUp = failed
+	m.undone[run] = true
+	m.w.note("%s gives %s up and goes back to %s", m.name, failed, m.release)
+	m.w.oracle.RolledBack(m.name, run)
 }
 
 // blind tells the oracle that the boot loader of a machine cannot be read.
@@ -102,6 +114,10 @@ func (s system) Confirm(_ context.Context, boot strategy.Boot) error {
 	if s.p.dead() {
 		return errDead
 	}
+	if s.m.old != "" && boot.Failed == "" && s.m.one() {
+		s.m.w.oracle.Confirmed(s.m.name, s.m.installer)
+	}
+	s.m.old = "" // It starts again, whatever comes.
 	if boot == (strategy.Boot{Running: s.m.release}) && s.m.gaveUp != "" {
 		s.m.w.count("systems marked good while the site was not connected")
 		return nil
@@ -117,11 +133,29 @@ func (s system) Confirm(_ context.Context, boot strategy.Boot) error {
 	return nil
 }
 
+// one reports whether the machine has one worker and is the only one of its host. Another
+// worker, or that of a clone, does not know what this one has installed.
+func (m *machine) one() bool { return !m.traits.second && !m.cloned }
+
+// toldPassed judges that the system that runs is marked as good when its worker says that
+// the checks after the upgrade have passed, with the world's lock held. One that failed
+// before, and from which there was no way back, stays unconfirmed in this boot.
+func (m *machine) toldPassed(worker string, run uint64) {
+	switch {
+	case !m.traits.counts || !m.one() || !m.w.oracle.SaidDone(m.name, worker, run):
+	case m.old == "":
+		m.w.count("hosts whose checks passed on a confirmed system")
+	case m.judged[worker] != m.bootID():
+		m.w.violated("%s says that the checks of run %d have passed, and %s is not confirmed", m.name, run, m.release)
+	}
+}
+
 // keepsBoots notes which releases a worker has on disk as given up, with the world's lock
 // held.
 func (m *machine) keepsBoots(worker string, data []byte) {
 	var kept struct {
 		Boots struct {
+			Judged   string `json:"judged"`
 			Rejected []struct {
 				Version string `json:"version"`
 			} `json:"rejected"`
@@ -134,6 +168,7 @@ func (m *machine) keepsBoots(worker string, data []byte) {
 	if m.rejected[worker] == nil {
 		m.rejected[worker] = map[string]bool{}
 	}
+	m.judged[worker] = kept.Boots.Judged
 	for _, r := range kept.Boots.Rejected {
 		m.rejected[worker][r.Version] = true
 	}

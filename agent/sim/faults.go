@@ -242,7 +242,7 @@ func Expected() []string {
 		"append refused: behind", "reply refused: answered", "reply refused: of another run", "versions refused", "outcome of another host dropped",
 		"the log's disk is full", "a host is cut off", "a host becomes busy", "a controller is cut off", "a controller is passive", "a machine loses power", "crashes of the log",
 		"a clock is set by seconds", "a clock is set by hours", "a clock is set by years",
-		"upgrades resumed", "upgrades that outlived their worker", "upgrades rolled back", "systems confirmed", "releases withheld", "reboots inside upgrades", "reboots asked for again",
+		"upgrades resumed", "upgrades that outlived their worker", "upgrades rolled back", "systems confirmed", "systems given up because nobody confirmed them", "new systems confirmed without checks", "new systems confirmed after their checks", "new systems confirmed because a later run has no checks", "hosts whose checks passed on a confirmed system", "releases withheld", "reboots inside upgrades", "reboots asked for again",
 		"leases taken over", "leases given back", "leases given back late", "leases that come back to the worker that gave them back",
 		"leases that another worker has after they were given back", "leases renewed by a process that was started again",
 		"lease write refused: the lease has changed", "workers refused that do not hold the lease",

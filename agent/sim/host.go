@@ -133,6 +133,11 @@ func (c *hostConn) Send(kind gate.Telemetry, incarnation string, body []byte) er
 		what = "outcome"
 	}
 	w := c.w
+	if o, err := message.DecodeOutcome(body); kind == gate.OutcomeTelemetry && err == nil && o.OK && o.Kind == message.AfterHost {
+		w.mu.Lock()
+		c.m.toldPassed(c.p.name, o.Run)
+		w.mu.Unlock()
+	}
 	w.transit(what, c.m.name, func() {
 		for _, s := range w.sites {
 			w.mu.Lock()

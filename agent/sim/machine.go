@@ -61,8 +61,15 @@ type machine struct {
 	// one that did not start; confirmed is the last boot whose system was confirmed.
 	release, staged, gaveUp string
 	confirmed               int
+	// old is the system that the next start goes back to while the one that runs is not
+	// marked as good; empty once it is. installer is the run that has installed the one that
+	// runs, or that starts next.
+	old       string
+	installer uint64
 	// rejected are the releases that each of its workers has on disk as given up.
 	rejected map[string]map[string]bool
+	// judged is the last boot that each of its workers has done with.
+	judged map[string]string
 	// drained is the run that drained it; 0 while it is in service.
 	drained uint64
 	// cloned tells that it was cloned, or is a clone; removed that nobody starts it
@@ -219,6 +226,9 @@ func (m *machine) upgrade(ctx context.Context, j *job) {
 		m.installed[j.run]++
 		if m.traits.reboots {
 			m.pending, m.staged = j.run, j.system
+			if j.system != "" {
+				w.oracle.Unchecked(name)
+			}
 		}
 		w.note("%s is upgraded for run %d", name, j.run)
 		w.oracle.Installed(name, j.run, m.traits.reboots)

@@ -221,6 +221,9 @@ func (s system) Rollback(ctx context.Context, job strategy.Job) (strategy.Outcom
 	if s.m.pending == job.Run {
 		s.m.pending, s.m.staged = 0, ""
 	}
+	if s.m.old != "" && s.m.installer == job.Run {
+		s.m.release, s.m.old = s.m.old, ""
+	}
 	s.m.w.oracle.RolledBack(s.m.name, job.Run)
 	return strategy.Done, nil
 }
@@ -291,7 +294,13 @@ func (m *machine) killAll(why string) {
 
 // Run implements worker.Checks.
 func (s system) Run(ctx context.Context, t message.Task) message.Outcome {
-	return s.m.w.perform(ctx, t, s.p)
+	o := s.m.w.perform(ctx, t, s.p)
+	if o.OK && t.Kind == message.AfterHost {
+		s.m.w.mu.Lock()
+		defer s.m.w.mu.Unlock()
+		s.m.w.oracle.ChecksPassed(s.m.name)
+	}
+	return o
 }
 
 // Baseline implements worker.Checks.

@@ -19,10 +19,12 @@ import (
 // not go to a version again that its machine gave up.
 type boots struct {
 	// Judged is the id of the last boot whose system was confirmed, or was left
-	// unconfirmed because it is not well.
+	// unconfirmed because it failed its verify. One that is on trial is not judged yet.
 	Judged string `json:"judged,omitempty"`
 	// Rejected are the versions that the machine gave up, oldest first.
 	Rejected []Rejected `json:"rejected,omitempty"`
+	// Trial is what waits for the checks of a rollout; nil when nothing does.
+	Trial *trial `json:"trial,omitempty"`
 }
 
 // confirmation is what of the present boot is left to confirm outside of an upgrade.
@@ -98,7 +100,7 @@ func (b boots) reject(r Rejected) boots {
 	same := func(other Rejected) bool { return other.Name == r.Name && other.Version == r.Version }
 	b.Rejected = append(slices.DeleteFunc(slices.Clone(b.Rejected), same), r)
 	b.Rejected = b.Rejected[max(0, len(b.Rejected)-maxRejected):]
-	return b
+	return b.withoutTrialOf(r.Version)
 }
 
 // standing returns the versions that nobody has accepted since they were rejected.
@@ -155,9 +157,9 @@ func (e *fellBackError) Error() string {
 	return fmt.Sprintf("the machine started %s, gave it up and went back to %s by itself", e.boot.Failed, e.boot.Running)
 }
 
-// bootIsDue reports whether the system that has started is to be confirmed now. In a run
-// that is after verify, which does it itself: until the upgrade is over nobody knows
-// whether the system is well. It is for the worker of the host alone: another worker on
+// bootIsDue reports whether the system that has started is to be looked at now: to be
+// confirmed, unless it is on trial. In a run that is after verify, which does it itself:
+// until the upgrade is over nobody knows whether the system is well. It is for the worker of the host alone: another worker on
 // this machine may have the upgrade in hand, and could not find out any more that the
 // machine gave it up.
 func (w *Worker) bootIsDue(now leaseTerm) bool {
@@ -191,6 +193,9 @@ func (w *Worker) confirmBoot(ctx context.Context, now leaseTerm) error {
 	}
 	switch {
 	case err != nil:
+	case w.boots.onTrial(boot, w.Now()):
+		w.unconfirmed = nothing
+		w.Log.Info("the system that has started is confirmed once the checks of the rollout have passed", "host", w.Host, "running", boot.Running, "boot", w.bootID)
 	case now.state == unanswered && !w.mayForget(boot):
 		w.unconfirmed = givenUp
 		w.Log.Warn("what the machine gave up stays marked until the site is connected and says that this worker is the one of its host", "host", w.Host, "failed", boot.Failed, "running", boot.Running, "boot", w.bootID)
@@ -210,9 +215,10 @@ func (w *Worker) confirmBoot(ctx context.Context, now leaseTerm) error {
 }
 
 // wentBack returns the journal after a start of the machine that gave up what an upgrade has
-// installed, while the reply still says that the upgrade takes a reboot.
+// installed, while the reply still says that the upgrade takes a reboot, or is done.
 func (j Journal) wentBack(boot strategy.Boot) (next Journal, is bool) {
-	if boot.Failed == "" || j.Phase != Answering || j.Action != message.Upgrade || j.Result != message.RebootRequired {
+	success := j.Result == message.RebootRequired || j.Result == message.Done
+	if boot.Failed == "" || j.Phase != Answering || j.Action == message.Prepare || !success {
 		return j, false
 	}
 	return j.afterFailure(strategy.Fail(message.Boot, &fellBackError{boot})), true
@@ -303,13 +309,15 @@ func (w *Worker) keepBoots(ctx context.Context, next boots) error {
 		return err
 	}
 	w.boots = next
-	w.tellRejected()
+	w.publishBoots()
 	return nil
 }
 
-// tellRejected has the heartbeats tell of the versions that the machine gave up.
-func (w *Worker) tellRejected() {
-	standing := w.rejected()
+// publishBoots makes the boots known to the goroutines beside the loop: the heartbeats tell of
+// the versions that the machine gave up.
+func (w *Worker) publishBoots() {
+	known, standing := w.boots, w.rejected()
+	w.keptBoots.Store(&known)
 	w.rolledBack.Store(&standing)
 }
 

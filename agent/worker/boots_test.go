@@ -425,7 +425,7 @@ func TestRejectedInTurn(t *testing.T) {
 // the error of a damaged file names the file.
 func TestBootsFormat(t *testing.T) {
 	t.Parallel()
-	body, err := encodeKept(boots{Judged: "boot-1", Rejected: []Rejected{{Name: "kernel", Version: "6.1.1", Running: "6.1.0", At: later}}})
+	body, err := encodeKept(boots{Judged: "boot-1", Rejected: []Rejected{{Name: "kernel", Version: "6.1.1", Running: "6.1.0", At: later}}, Trial: &trial{Versions: []string{"6.1.2"}, Until: later, Passed: &passed{Run: 10, Attempt: 1}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,12 @@ func (w *Worker) loop(ctx context.Context) error {
 			}
 			continue // That took its time: the lease may have changed.
 		}
+		if took, err := w.takePass(ctx); took || err != nil {
+			if err != nil {
+				return err
+			}
+			continue
+		}
 		if err := w.noteAway(ctx, now); err != nil {
 			return err
 		}
@@ -112,6 +118,15 @@ func (w *Worker) yield(now leaseTerm, err error) error {
 func (w *Worker) receive(ctx context.Context, now leaseTerm) error {
 	waiting, end := w.waiting(now.ctx)
 	defer end()
+	waiting, wake := context.WithCancel(waiting)
+	defer wake()
+	go func() {
+		select {
+		case <-w.passDue:
+			wake()
+		case <-waiting.Done():
+		}
+	}()
 	r, err := w.commands.take(waiting)
 	switch {
 	case err != nil && now.ctx.Err() == nil && waiting.Err() != nil:
@@ -129,6 +144,9 @@ func (w *Worker) receive(ctx context.Context, now leaseTerm) error {
 		return nil
 	}
 	w.Log.Info("command accepted", "host", w.Host, "run", next.Run, "action", next.Action)
+	if err := w.noteTrial(ctx, r, next); err != nil {
+		return err
+	}
 	// What is interrupted once it may have begun has to be resumed: it is deferred before.
 	next, _ = next.deferred(w.notNow())
 	return w.save(ctx, next)
@@ -317,6 +335,8 @@ func (w *Worker) callVerify(ctx context.Context, job strategy.Job) error {
 		return struct{}{}, w.Strategy.Verify(ctx, job)
 	})
 	switch {
+	case err == nil && w.boots.onTrial(boot, w.Now()):
+		return nil
 	case err == nil:
 		return strategy.Fail(message.Boot, w.confirm(ctx, boot))
 	case strategy.ClassOf(err) == "":

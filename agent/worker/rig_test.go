@@ -52,6 +52,8 @@ type rig struct {
 	log lockedText
 	// starts counts the workers that were started.
 	starts int
+	// checks is what commands say about checks after the upgrade.
+	checks bool
 }
 
 func newRig(t *testing.T) *rig {
@@ -299,10 +301,10 @@ func (r *rig) effects(action string) int {
 
 func (r *rig) prepare() {
 	c := message.Command{Action: message.Prepare, Hosts: []string{"h01"}, NotAfter: time.Now().Add(time.Hour)}
-	r.hostLog.send(message.Record{Seq: 10, Kind: message.CommandAll, Body: c.Encode()})
+	r.hostLog.send(message.Record{Seq: 10, Kind: message.CommandAll, Checks: r.checks, Body: c.Encode()})
 }
 
 func (r *rig) command(seq uint64, action message.Action) {
 	c := message.Command{Action: action, Host: "h01"}
-	r.hostLog.send(message.Record{Seq: seq, Kind: message.CommandHost, Run: 10, Body: c.Encode()})
+	r.hostLog.send(message.Record{Seq: seq, Kind: message.CommandHost, Run: 10, Checks: r.checks, Body: c.Encode()})
 }

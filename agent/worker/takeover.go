@@ -92,6 +92,11 @@ func (w *Worker) takeOver(ctx context.Context, now leaseTerm) error {
 	case !w.blank:
 		w.Log.Warn("this worker works for the host again, after another one", "host", w.Host, "run", next.Run, "action", next.Action, "left", w.journal.Phase)
 	}
+	if w.confirms() && (!w.blank || w.boots.Trial == nil) {
+		if err := w.keepTrial(ctx, w.boots.takenOver(checkedUntil(newest, w.Host, w.Now()))); err != nil {
+			return err
+		}
+	}
 	if err := w.save(ctx, next); err != nil {
 		return err
 	}
@@ -108,6 +113,17 @@ func (w *Worker) takeOverReason() string {
 		return ", which has no journal,"
 	}
 	return ", which had another worker,"
+}
+
+// checkedUntil returns the not-after of the run under way if it has sent this host an
+// upgrade and checks the host after that; zero otherwise.
+func checkedUntil(records []message.Record, host string, now time.Time) time.Time {
+	run, open := openRun(records, host, now)
+	upgraded := func(r message.Record) bool { return r.Kind == message.CommandHost && r.Run == run.Run && r.Checks }
+	if !open || run.Action == message.Prepare || !slices.ContainsFunc(records, upgraded) {
+		return time.Time{}
+	}
+	return run.NotAfter
 }
 
 // openRun returns the journal of the newest run if this host is a member and the

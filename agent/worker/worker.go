@@ -117,6 +117,12 @@ type Worker struct {
 	boots       boots
 	unconfirmed confirmation
 	rolledBack  atomic.Pointer[[]Rejected]
+	// passes are checks that have passed, and of which the site is not told yet; passDue is
+	// signalled when there are some.
+	passes  chan pass
+	passDue wait.Signal
+	// keptBoots are the boots, for the goroutines beside the loop.
+	keptBoots atomic.Pointer[boots]
 	// begun reports that the journal is past the run's prepare.
 	begun atomic.Bool
 	// seen is the position of the journal, for heartbeats.
@@ -190,7 +196,7 @@ func Open(ctx context.Context, o Options) (*Worker, error) {
 	}
 	w := &Worker{
 		Options: o, lock: lock, journaled: make(chan struct{}), commands: newCommandQueue(), reports: wait.NewQueue[chan struct{}, struct{}](),
-		changed: wait.NewSignal(), planKept: wait.NewSignal(), idle: wait.NewSignal(), offerDue: wait.NewSignal(), inventoryDue: wait.NewSignal(), atHost: make(chan struct{}, 1), outputs: wait.NewQueue[stepOf, struct{}](), tasks: newTasks(), ignored: map[message.Kind]position{},
+		changed: wait.NewSignal(), planKept: wait.NewSignal(), idle: wait.NewSignal(), passes: make(chan pass, tasksAtOnce), passDue: wait.NewSignal(), offerDue: wait.NewSignal(), inventoryDue: wait.NewSignal(), atHost: make(chan struct{}, 1), outputs: wait.NewQueue[stepOf, struct{}](), tasks: newTasks(), ignored: map[message.Kind]position{},
 	}
 	if err := w.prepare(ctx); err != nil {
 		return nil, errors.Join(err, lock.Close())
@@ -216,10 +222,10 @@ func (w *Worker) prepare(ctx context.Context) (err error) {
 	if err := readKept(filepath.Join(w.Dir, bootsFile), &w.boots); err != nil {
 		return fmt.Errorf("cannot read what this host has started: %w", err)
 	}
-	if _, confirms := w.Strategy.(strategy.Confirmer); confirms && w.boots.Judged != w.bootID {
+	if w.confirms() && w.boots.Judged != w.bootID {
 		w.unconfirmed = wholeBoot
 	}
-	w.tellRejected()
+	w.publishBoots()
 	if err := w.Strategy.Detect(ctx); err != nil {
 		return fmt.Errorf("this host cannot be upgraded this way: %w", err)
 	}

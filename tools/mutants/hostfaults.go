@@ -183,6 +183,41 @@ var hostFaults = []fault{
 		by: tests("agent/worker", "TestUpgradeIsConfirmedAfterVerify|TestUnwellSystemIsNotConfirmed"),
 	},
 	{
+		name: "upgrade-is-confirmed-before-the-checks-of-its-run", in: "agent/worker.Worker.callVerify",
+		old: `case err == nil && w.boots.onTrial(boot, w.Now()):`, new: `case err == nil && boot.Running == "":`,
+		by: simulated(tests("agent/worker", "TestConfirmedAfterChecks|TestFailedChecksConfirmNothing")...),
+	},
+	{
+		name: "start-confirms-what-is-on-trial", in: "agent/worker.Worker.confirmBoot",
+		old: `case w.boots.onTrial(boot, w.Now()):`, new: `case boot.Running == "":`,
+		by: simulated(tests("agent/worker", "TestFailedChecksConfirmNothing|TestRebootBeforeItsCommand|TestTakenOverBeforeChecks")...),
+	},
+	{
+		name: "passed-checks-confirm-nothing", in: "agent/worker.Worker.confirmPassed",
+		old: `return w.confirm(ctx, boot)`, new: `return nil`,
+		by: simulated(tests("agent/worker", "TestConfirmedAfterChecks|TestPassedAndNotConfirmed")...),
+	},
+	{
+		name: "next-run-ends-a-trial", in: "agent/worker.boots.commanded",
+		old: `case !checks:`, new: `case !checks || len(installs) == 0:`,
+		by: simulated(tests("agent/worker", "TestTrial|TestFailedChecksConfirmNothing")...),
+	},
+	{
+		name: "trial-never-ends-without-checks", in: "agent/worker.boots.commanded",
+		old: `b.Trial = nil`, new: `b.Trial = t`,
+		by: tests("agent/worker", "TestTrial|TestTrialEndsWithoutChecks"),
+	},
+	{
+		name: "checks-pass-on-the-system-before", in: "agent/worker.Worker.stillUpgraded",
+		old: `if err := w.nothingMissing(ctx, job); err != nil {`, new: `if err := w.nothingMissing(ctx, job); err != nil && job.Run == 0 {`,
+		by: tests("agent/worker", "TestGoesBackBeforeChecks"),
+	},
+	{
+		name: "passed-checks-are-run-again", in: "agent/worker.boots.passedIn",
+		body: `return false`,
+		by:   tests("agent/worker", "TestPassedIsRemembered"),
+	},
+	{
 		name: "machine-that-fell-back-is-not-told", in: "agent/worker.Worker.started",
 		old: `boot.Failed != "" && w.boots.Judged != w.bootID`, new: `boot.Failed != "" && w.boots.Judged == w.bootID`,
 		by: tests("agent/worker", "TestMachineFallsBack"),

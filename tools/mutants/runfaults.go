@@ -3,6 +3,11 @@ package main
 // runFaults are faults in what a run decides.
 var runFaults = []fault{
 	{
+		name: "commands-say-nothing-of-checks", in: "agent/run.State.ChecksHosts",
+		body: `return false`,
+		by:   simulated(tests("agent/controller", "TestCommandsTellOfChecks")...),
+	},
+	{
 		name: "busy-host-is-sent-upgrade", in: "agent/run.State.passOver",
 		body: `return nil`,
 		by:   []suite{scripts},
@@ -139,7 +144,7 @@ var runFaults = []fault{
 	},
 	{
 		name: "checks-after-host-are-ignored", in: "agent/run.State.isUpgraded",
-		old: `if len(s.policy.Checks.AfterHost) > 0 {`, new: `if len(s.policy.Checks.AfterHost) > 1 {`,
+		old: `if s.policy.checksHosts() {`, new: `if s.policy.checksHosts() && len(s.policy.Checks.AfterHost) > 1 {`,
 		by: []suite{scripts, invariants},
 	},
 	{

@@ -31,6 +31,8 @@ const (
 	headerProducer = "Osu-Producer"
 	// headerEpoch is the epoch of the lease that a record belongs to.
 	headerEpoch = "Osu-Epoch"
+	// headerChecks is set when message.Record.Checks is.
+	headerChecks = "Osu-Checks"
 	// headerUnknown is set when message.Reply.Unknown is.
 	headerUnknown = "Osu-Unknown"
 	// headerClass is message.Reply.Class, if there is one. A host sends it with its
@@ -139,6 +141,9 @@ func (l *Log) append(ctx context.Context, r message.Record, expect uint64, more 
 		msg.Header.Set(headerHost, r.Host)
 	}
 	setEpoch(msg.Header, r.Epoch)
+	if r.Checks {
+		msg.Header.Set(headerChecks, "true")
+	}
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
 	ack, err := l.js.PublishMsg(ctx, msg, append(more,
@@ -393,6 +398,7 @@ func withHeaders(r message.Record, header nats.Header) message.Record {
 	if epoch, err := strconv.ParseUint(header.Get(headerEpoch), 10, 64); err == nil {
 		r.Epoch = epoch
 	}
+	r.Checks = (r.Kind == message.CommandAll || r.Kind == message.CommandHost) && header.Get(headerChecks) != ""
 	if r.Kind == message.ReplyRecord {
 		r.Unknown = header.Get(headerUnknown) != ""
 		r.Class, _ = message.ParseClass(header.Get(headerClass)) // One that this version does not know is none.

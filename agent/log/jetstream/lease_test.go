@@ -333,19 +333,19 @@ func TestNewRun(t *testing.T) {
 	if err := h.Reply(t.Context(), first, message.Reply{Action: message.Prepare, Result: "no journal", Unknown: true, Class: message.Space}); err != nil {
 		t.Fatal(err)
 	}
-	upgrade, err := s.log.Append(t.Context(), message.Record{Kind: message.CommandHost, Host: "h01", Run: first, Epoch: epoch, Body: []byte(`{}`)}, first)
+	upgrade, err := s.log.Append(t.Context(), message.Record{Kind: message.CommandHost, Host: "h01", Run: first, Epoch: epoch, Checks: true, Body: []byte(`{}`)}, first)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := comes(t, got, upgrade); r.Epoch != epoch {
-		t.Errorf("the command comes with epoch %d, not %d", r.Epoch, epoch)
+	if r := comes(t, got, upgrade); r.Epoch != epoch || !r.Checks {
+		t.Errorf("the command comes with epoch %d, not %d, and checks %t", r.Epoch, epoch, r.Checks)
 	}
 	if err := s.log.Read(t.Context(), first+1, upgrade, func(r message.Record) {
 		if r.Epoch != epoch {
 			t.Errorf("record %d reads with epoch %d, not %d", r.Seq, r.Epoch, epoch)
 		}
-		if is := r.Kind == message.ReplyRecord; r.Unknown != is || (r.Class == message.Space) != is || strings.Contains(string(r.Body), "unknown") {
-			t.Errorf("record %d reads as %s, unknown %t, class %q", r.Seq, r.Body, r.Unknown, r.Class)
+		if is := r.Kind == message.ReplyRecord; r.Checks == is || r.Unknown != is || (r.Class == message.Space) != is || strings.Contains(string(r.Body), "unknown") {
+			t.Errorf("record %d reads as %s, checks %t, unknown %t, class %q", r.Seq, r.Body, r.Checks, r.Unknown, r.Class)
 		}
 	}); err != nil {
 		t.Fatal(err)

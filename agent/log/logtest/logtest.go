@@ -61,7 +61,7 @@ type testedLog struct {
 
 // The records that the cases write.
 func prepare() message.Record {
-	return message.Record{Kind: message.CommandAll, Body: []byte(`{"action":"prepare"}`)}
+	return message.Record{Kind: message.CommandAll, Checks: true, Body: []byte(`{"action":"prepare"}`)}
 }
 
 func event(body string) message.Record {
@@ -69,7 +69,7 @@ func event(body string) message.Record {
 }
 
 func upgrade(host string, epoch uint64) message.Record {
-	return message.Record{Kind: message.CommandHost, Run: 1, Host: host, Epoch: epoch, Body: []byte(`{"action":"upgrade"}`)}
+	return message.Record{Kind: message.CommandHost, Run: 1, Host: host, Epoch: epoch, Checks: host == "h02", Body: []byte(`{"action":"upgrade"}`)}
 }
 
 func reply(run uint64, action message.Action, host string) message.Record {

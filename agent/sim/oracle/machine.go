@@ -18,6 +18,9 @@ type machine struct {
 	bootAt map[uint64]int
 	// blind is the boot in which a worker could not find out which system has started.
 	blind int
+	// checked means that checks after an upgrade have passed since the system was installed
+	// that runs or starts next.
+	checked bool
 	// prepared are the runs for which the machine prepared, installed counts upgrades
 	// by run, undone are the runs that it rolled back, and pending is the run whose
 	// upgrade needs a reboot.
@@ -76,6 +79,7 @@ type journal struct {
 	Back   string         `json:"back"`
 	Epoch  uint64         `json:"epoch"`
 	Away   bool           `json:"away"`
+	Result string         `json:"result"`
 }
 
 // Enlist adds a machine. A byzantine one has no worker.
@@ -156,6 +160,35 @@ func (o *Oracle) RolledBack(host string, run uint64) {
 	if t.pending == run {
 		t.pending = 0
 	}
+}
+
+// Unchecked notes that a machine has a new system, which no checks have seen.
+func (o *Oracle) Unchecked(host string) { o.machines[host].checked = false }
+
+// ChecksPassed notes that the checks after an upgrade have passed on a machine.
+func (o *Oracle) ChecksPassed(host string) { o.machines[host].checked = true }
+
+// Confirmed judges that the worker of a machine marks a new system as good, which a run has
+// installed: if that run checks its hosts after their upgrade, such checks have passed since,
+// or a later run has none.
+func (o *Oracle) Confirmed(host string, run uint64) {
+	switch {
+	case !o.checks[run]:
+		o.count("new systems confirmed without checks")
+	case o.machines[host].checked:
+		o.count("new systems confirmed after their checks")
+	case o.uncheckedRun > run:
+		o.count("new systems confirmed because a later run has no checks")
+	default:
+		o.violated("%s confirms the system that run %d has installed, and its checks have not passed", host, run)
+	}
+}
+
+// SaidDone reports whether the last that the worker of a machine has answered, or answers, is
+// that it is upgraded in a run.
+func (o *Oracle) SaidDone(host, worker string, run uint64) bool {
+	j := o.machines[host].journals[worker]
+	return j.Run == run && j.Action != message.Prepare && j.Result == message.Done
 }
 
 // Blind notes that a worker cannot find out which system has started on a machine.
@@ -311,10 +344,10 @@ func (o *Oracle) Sent(host, machine string, run uint64, reply message.Reply) {
 func (t *machine) did(run uint64, reply message.Reply) bool {
 	upgraded := t.installed[run] == 1 && !t.undone[run]
 	switch {
-	case reply.Action == message.Upgrade && reply.Result == message.RebootRequired && t.blind == t.boot:
-		return t.installed[run] == 1 // That the machine went back is known to nobody yet.
 	case reply.Result != message.Done && reply.Result != message.RebootRequired:
 		return true
+	case reply.Action != message.Prepare && t.blind == t.boot:
+		return t.installed[run] == 1 // That the machine went back is known to nobody yet.
 	case reply.Action == message.Prepare:
 		return t.prepared[run]
 	case reply.Action == message.Upgrade:

@@ -53,6 +53,10 @@ type Oracle struct {
 	run *run
 	// ended are the ids of the ended runs, oldest first.
 	ended []uint64
+	// checks tells of each run whether it checks its hosts after their upgrade; uncheckedRun
+	// is the newest that does not.
+	checks       map[uint64]bool
+	uncheckedRun uint64
 	// seen is the last record, written the last command or event before it.
 	seen, written uint64
 	// knows is Sending.Knows of the record at hand.
@@ -72,7 +76,7 @@ type Oracle struct {
 // record and effect.
 func New(violated func(format string, args ...any), count func(what string)) *Oracle {
 	return &Oracle{
-		violated: violated, count: count, hosts: map[string]*host{}, machines: map[string]*machine{}, schedule: schedule{told: map[time.Time]bool{}},
+		violated: violated, count: count, checks: map[uint64]bool{}, hosts: map[string]*host{}, machines: map[string]*machine{}, schedule: schedule{told: map[time.Time]bool{}},
 		news: news{owed: map[matter]int{}, ids: map[matter][]string{}, waits: map[uint64]wait{}},
 		// Who applies records alone says nothing of their sending: their writer knew all.
 		knows: math.MaxUint64,
@@ -106,6 +110,9 @@ func (o *Oracle) Record(record message.Record, sending Sending) {
 		o.run.perhapsPaused = o.run.policy.OnFailure == policy.Pause
 		o.Pass(r)
 	default:
+		if r.Command != nil && r.Checks != (len(o.run.policy.Checks.AfterHost) > 0) {
+			o.violated("command %d says whether its run checks its hosts after their upgrade: %t, and the policy says otherwise", r.Seq, r.Checks)
+		}
 		o.Apply(r, sent)
 		o.owes(r)
 	}

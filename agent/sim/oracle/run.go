@@ -285,6 +285,9 @@ func (o *Oracle) command(r message.Decoded, c message.Command) {
 	switch c.Action {
 	case message.Prepare:
 		p.id = r.Seq
+		if o.checks[r.Seq] = len(p.policy.Checks.AfterHost) > 0; !o.checks[r.Seq] {
+			o.uncheckedRun = r.Seq
+		}
 		for _, name := range c.Hosts {
 			if m := p.member(name); m.phase == pending {
 				m.phase = preparing

@@ -97,7 +97,9 @@ type Confirmer interface {
 	Booted(ctx context.Context) (Boot, error)
 	// Confirm marks the system that runs as good and the failed one as bad, so that Booted
 	// names it no more. It is called after every start of the machine: in a run after
-	// Verify, otherwise at once. It may be called twice: at first without the failed one, by
+	// Verify, or when the checks of the run have passed if it has some after the host,
+	// and otherwise at once. Those checks are waited for if the plan has a change to the
+	// version that Booted calls running. It may be called twice: at first without the failed one, by
 	// a worker that does not know yet whether the machine is in the hand of another.
 	Confirm(ctx context.Context, boot Boot) error
 }

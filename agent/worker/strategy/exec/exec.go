@@ -46,7 +46,8 @@
 // /var/lib/dpkg/status; it should not change these itself. plan, which runs
 // each time after it, prints a plan, missing a plan whose changes are missing, booted
 // {"running": "1.0", "failed": "1.1"}; "failed" is the version that the machine gave up by
-// itself, if there is one.
+// itself, if there is one. confirm runs after verify or, in a run that checks the host after
+// that, when these checks have passed on the version that the plan has for it.
 //
 // Standard output and error of any other script go directly to
 // StateDir/output/RUN-ACTION.log, so that the script can continue to print after

@@ -7,9 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/realhost"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -33,7 +37,7 @@ bootname=B
 `
 
 // grubMachine is a virtual machine with release 1 that GRUB starts, with boot counting, and
-// the site that upgrades it.
+// the site that upgrades it, with a check after the upgrade.
 type grubMachine struct {
 	*realhost.VM
 	t     *testing.T
@@ -60,6 +64,11 @@ func newGRUBMachine(t *testing.T) *grubMachine {
 	address := "http://" + m.Reach(strings.TrimPrefix(server.URL, "http://")) + "/offered.raucb"
 	m.site.AddHost(m.VM, "h01", map[string]string{"strategy": "rauc", "rauc-bundle": address, "rauc-allow-http": "true"})
 	m.release("1")
+	// The machine is slow: the last try needs time enough to say what has failed.
+	rollout := v1.Rollout{Checks: &policy.Checks{AfterHost: []policy.Check{{Type: "units", Interval: "40s", Timeout: "2m"}}}}
+	if _, err := m.site.Client.PutRollout(t.Context(), realhost.Tenant, rollout, client.Precondition{}); err != nil {
+		t.Fatal(err)
+	}
 	return m
 }
 
@@ -84,10 +93,18 @@ func (m *grubMachine) upgrade(version string) (v1.Run, v1.RunHost) {
 	return run, run.Hosts[0]
 }
 
+// reboot starts the machine once more, as an operator would.
+func (m *grubMachine) reboot() {
+	m.t.Helper()
+	boot := m.BootID()
+	m.Must("nohup systemctl reboot >/dev/null 2>&1 &")
+	realhost.Until(m.t, "another boot", 5*time.Minute, func() bool { return m.BootID() != boot })
+}
+
 func (m *grubMachine) runs() string { return strings.TrimSpace(m.Must("cat /etc/appliance")) }
 
-// TestRealGRUB upgrades a machine to a good release, which is completed and confirmed. The
-// next one has an init that panics: the machine goes back by itself, the run tells it with
+// TestRealGRUB upgrades a machine to a good release, which is completed, and confirmed when
+// the check of the rollout has passed. The next one has an init that panics: the machine goes back by itself, the run tells it with
 // both versions, and the release is not installed again.
 func TestRealGRUB(t *testing.T) {
 	realhost.Need(t, realhost.Long, realhost.Images)
@@ -112,6 +129,39 @@ func TestRealGRUB(t *testing.T) {
 	boot := m.BootID()
 	if run, host = m.upgrade("3"); failed(run) || m.BootID() != boot || m.runs() != "version 2" {
 		t.Errorf("the release that failed was tried again: %s runs: %+v", m.runs(), host)
+	}
+}
+
+// TestRealGRUBUnwell upgrades a machine to a release that starts and fails a check of the
+// rollout: nobody marks its slot as good, so the next start goes back, which is told, and the
+// one after that stays there.
+func TestRealGRUBUnwell(t *testing.T) {
+	realhost.Need(t, realhost.Long, realhost.Images)
+	t.Parallel()
+	m := newGRUBMachine(t)
+	m.WriteFile("/etc/systemd/system/appliance.service", "[Service]\nType=oneshot\nExecStart=/bin/false\n[Install]\nWantedBy=multi-user.target\n")
+	m.Enable("appliance.service")
+	m.release("2")
+	m.Start()
+	if run, host := m.upgrade("2"); !failed(run) || !strings.Contains(host.Error, "appliance.service") || m.runs() != "version 2" {
+		t.Errorf("%s runs, and the run ended as %s: %+v", m.runs(), run.Result, host)
+	}
+	for range 2 {
+		m.reboot()
+		if m.runs() != "version 1" {
+			t.Fatalf("%s runs after the failure", m.runs())
+		}
+		realhost.Until(t, "the way back is told", 5*time.Minute, func() bool {
+			hosts, err := m.site.Client.Hosts(t.Context(), realhost.Tenant, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return slices.ContainsFunc(hosts[0].Warnings, func(w v1.Warning) bool { return w.Kind == "rolled-back" })
+		})
+	}
+	boot := m.BootID()
+	if run, _ := m.upgrade("2"); failed(run) || m.BootID() != boot || m.runs() != "version 1" {
+		t.Errorf("the release that failed was tried again: %s runs", m.runs())
 	}
 }
 
