@@ -56,17 +56,15 @@ func TestSealedProcess(t *testing.T) {
 
 	f.site.kill()
 	f.startSite()
-	f.ready(http.StatusServiceUnavailable, "the strongbox is not ready: strongbox sealed: it is opened by a passphrase; run osupgrade-agent unseal")
+	f.sealed(true, "the strongbox is not ready: strongbox sealed: it is opened by a passphrase; run osupgrade-agent unseal")
 	says("", 1, "osupgrade-agent: strongbox sealed: it is opened by a passphrase; run osupgrade-agent unseal (GET", operator("hosts")...)
-	f.measures("osupgrade_sealed 1")
 	f.release("h01")
 	f.await("h02 upgrade begins") // The run goes on.
 	unseal := []string{"unseal", "--endpoint", "http://" + f.api}
 	says("", 1, "the passphrase of the strongbox is empty", unseal...)
 	says("wrong", 1, "the passphrase is wrong; the site stays sealed", unseal...)
 	says(passphrase+"\n", 0, "The site is open.", unseal...)
-	f.ready(http.StatusOK, "ok")
-	f.measures("osupgrade_sealed 0")
+	f.sealed(false, "ok")
 	says("", 0, "h01", operator("hosts")...)
 	if out, _ := f.try("", operator("webhook", "test", "chat")...); !strings.Contains(out, "connection refused") {
 		t.Errorf("the secret of a webhook is not what it was: %s", out)
@@ -107,9 +105,15 @@ func TestSealedProcess(t *testing.T) {
 	}
 }
 
-// measures checks that the site is scraped, also while it is sealed, and says so.
-func (f *fleet) measures(want string) {
+// sealed waits until /readyz says that the site is sealed, or open, and checks that its
+// metrics say the same.
+func (f *fleet) sealed(sealed bool, says string) {
 	f.t.Helper()
+	status, want := http.StatusOK, "osupgrade_sealed 0"
+	if sealed {
+		status, want = http.StatusServiceUnavailable, "osupgrade_sealed 1"
+	}
+	f.ready(status, says)
 	r, err := http.NewRequestWithContext(f.t.Context(), http.MethodGet, "http://"+f.api+"/metrics", nil)
 	if err != nil {
 		f.t.Fatal(err)

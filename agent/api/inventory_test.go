@@ -7,6 +7,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/client"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
+	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
 
 // TestInventories checks that the API shows what the machines of hosts consist of: for one
@@ -39,8 +40,14 @@ func TestInventories(t *testing.T) {
 	if hosts, err := c.Hosts(ctx, d.Tenant, ""); err != nil || len(hosts) != 2 || hosts[1].Inventory != nil {
 		t.Errorf("the hosts are %+v, %v", hosts, err)
 	}
-	hosts, err := c.HostsWithInventories(ctx, d.Tenant, "")
-	if err != nil || len(hosts) != 2 || hosts[1].Inventory == nil || hosts[1].Inventory.Disks[0].Name != "vda" {
-		t.Errorf("with inventories the hosts are %+v, %v", hosts, err)
+	var hosts []v1.Host
+	for part, err := range c.HostParts(ctx, d.Tenant, client.HostQuery{Inventories: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		hosts = append(hosts, part...)
+	}
+	if len(hosts) != 2 || hosts[1].Inventory == nil || hosts[1].Inventory.Disks[0].Name != "vda" {
+		t.Errorf("with inventories the hosts are %+v", hosts)
 	}
 }

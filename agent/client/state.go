@@ -2,7 +2,9 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"net/http"
 	"net/url"
@@ -44,12 +46,87 @@ func (c *Client) HostsPart(ctx context.Context, tenant string, filter v1.HostFil
 	return c.hosts(ctx, tenant, query)
 }
 
-// HostsWithInventories is Hosts with what the machine of each host consists of, which only
-// our own agent knows.
-func (c *Client) HostsWithInventories(ctx context.Context, tenant, site string) ([]v1.Host, error) {
-	query := url.Values{"inventory": {"true"}}
-	maps.Copy(query, atSite(site))
-	return c.hosts(ctx, tenant, query)
+// hostsInPart bounds what client and server hold of the hosts at once.
+const hostsInPart = 500
+
+// HostQuery says where hosts are read, and what of them.
+type HostQuery struct {
+	// Site may be empty.
+	Site string
+	// Inventories adds what the machine of each host consists of, which only our own agent
+	// knows.
+	Inventories bool
+}
+
+// HostParts reads the tenant's hosts part by part, in the order of their names, so that
+// neither side has all of them in memory. A host that appears meanwhile is in a later part or
+// in none. A server without parts answers with all hosts, which are one part. An error is the
+// last that comes.
+func (c *Client) HostParts(ctx context.Context, tenant string, q HostQuery) iter.Seq2[[]v1.Host, error] {
+	return func(yield func([]v1.Host, error) bool) {
+		query := atSite(q.Site)
+		if query == nil {
+			query = url.Values{}
+		}
+		if q.Inventories {
+			query.Set("inventory", "true")
+		}
+		whole := maps.Clone(query)
+		query.Set("limit", strconv.Itoa(hostsInPart))
+		part, next, err := c.hostPart(ctx, tenant, query)
+		if HasStatus(err, http.StatusBadRequest) { // It may refuse a parameter that it does not know.
+			part, next, err = c.hostPart(ctx, tenant, whole)
+		}
+		for ; err == nil; part, next, err = c.hostPart(ctx, tenant, next) {
+			if !yield(part, nil) || next == nil {
+				return
+			}
+		}
+		yield(nil, err)
+	}
+}
+
+// hostPart gets a part of the hosts, and the query of the next part; nil if it is the last.
+func (c *Client) hostPart(ctx context.Context, tenant string, query url.Values) (part []v1.Host, next url.Values, err error) {
+	path, err := tenantPath("state", tenant, "/hosts")
+	if err != nil {
+		return nil, nil, err
+	}
+	q := request{method: http.MethodGet, path: path, query: query}
+	a, err := c.do(ctx, q)
+	if err == nil {
+		err = c.decode(q, a, &part)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	link := nextLink(a.header)
+	if link == nil {
+		return part, nil, nil
+	}
+	next = link.Query()
+	if link.Path != path || next.Get("after") <= query.Get("after") {
+		return nil, nil, c.callError(q, errNoProgress, fmt.Sprintf("%s: %s", statusText(a.status), errNoProgress))
+	}
+	return part, next, nil
+}
+
+// errNoProgress means that the parts of a list would not end.
+var errNoProgress = errors.New("its header Link does not lead to the next part of the list")
+
+// nextLink returns where the header Link of an answer leads to as the next part (RFC 8288);
+// nil if there is none.
+func nextLink(header http.Header) *url.URL {
+	for _, value := range header.Values("Link") {
+		target, parameters, found := strings.Cut(strings.TrimPrefix(strings.TrimSpace(value), "<"), ">")
+		if !found || !strings.Contains(strings.ReplaceAll(parameters, `"`, ""), "rel=next") {
+			continue
+		}
+		if link, err := url.Parse(target); err == nil {
+			return link
+		}
+	}
+	return nil
 }
 
 func (c *Client) hosts(ctx context.Context, tenant string, query url.Values) ([]v1.Host, error) {

@@ -3,7 +3,9 @@ package client
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -38,6 +40,115 @@ func TestHosts(t *testing.T) {
 	}
 	wantEqual(t, "hosts", spelled(got), spelled(want))
 	wantEqual(t, "a site is asked for", api.Requests()[0].Query.Has("site"), false)
+}
+
+// TestHostParts reads all hosts part by part, also while some appear and disappear, and
+// checks that a server without parts is read as well.
+func TestHostParts(t *testing.T) {
+	t.Parallel()
+	var all []v1.Host
+	for i := range 2*hostsInPart + 1 {
+		all = append(all, v1.Host{Hostname: fmt.Sprintf("h%04d", 2*i)})
+	}
+	last := len(all) - 1
+	for name, row := range map[string]struct {
+		hosts []v1.Host
+		// between changes the hosts after the first part.
+		between func([]v1.Host) []v1.Host
+		whole   bool
+		want    []v1.Host
+		parts   int
+	}{
+		"none":          {want: nil, parts: 1},
+		"one part":      {hosts: all[:hostsInPart], want: all[:hostsInPart], parts: 1},
+		"one more":      {hosts: all[:hostsInPart+1], want: all[:hostsInPart+1], parts: 2},
+		"three parts":   {hosts: all, want: all, parts: 3},
+		"without parts": {hosts: all, whole: true, want: all, parts: 1},
+		"one appears in the part that was read": {hosts: all, want: all, parts: 3, between: func(hosts []v1.Host) []v1.Host {
+			return append(hosts, v1.Host{Hostname: "h0001"})
+		}},
+		"one appears in the next part": {hosts: all, want: slices.Concat(all[:last], []v1.Host{{Hostname: "h1999"}}, all[last:]), parts: 3, between: func(hosts []v1.Host) []v1.Host {
+			return append(hosts, v1.Host{Hostname: "h1999"})
+		}},
+		"the last of a part is removed": {hosts: all, want: all, parts: 3, between: func(hosts []v1.Host) []v1.Host {
+			return slices.Delete(hosts, hostsInPart-1, hostsInPart)
+		}},
+		"all others are removed": {hosts: all, want: all[:hostsInPart], parts: 2, between: func([]v1.Host) []v1.Host { return nil }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			api := fakeapi.New(t)
+			api.SetHosts("acme", row.hosts...)
+			if row.whole {
+				api.Whole()
+			}
+			var got []v1.Host
+			parts := 0
+			for part, err := range connect(t, api).HostParts(t.Context(), "acme", HostQuery{Site: "north", Inventories: true}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if parts++; parts == 1 && row.between != nil {
+					api.SetHosts("acme", row.between(slices.Clone(row.hosts))...)
+				}
+				got = append(got, part...)
+			}
+			wantEqual(t, "hosts", spelled(got), spelled(row.want))
+			wantEqual(t, "parts", parts, row.parts)
+			for _, r := range api.Requests() {
+				wantEqual(t, "site and inventory", r.Query.Get("site")+" "+r.Query.Get("inventory"), "north true")
+			}
+		})
+	}
+}
+
+// TestHostPartsOfOddServers checks a server that refuses a query parameter which it does not
+// know, and those whose header Link does not lead on: no list is read for ever.
+func TestHostPartsOfOddServers(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		link   string
+		strict bool
+		want   string
+	}{
+		"it refuses limit":          {strict: true, want: "h01"},
+		"it has another link":       {link: `</x>; rel="prev"`, want: "h01"},
+		"what is no link":           {link: `next`, want: "h01"},
+		"to the same part":          {link: `</v1/state/tenants/acme/os-upgrade/hosts?limit=500>; rel="next"`, want: "does not lead to the next part"},
+		"to the same part for ever": {link: `</v1/state/tenants/acme/os-upgrade/hosts?after=h01>; rel=next`, want: "does not lead to the next part"},
+		"to another place":          {link: `<https://elsewhere.example/hosts?after=h01>; rel="next"`, want: "does not lead to the next part"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if row.strict && r.URL.RawQuery != "" {
+					w.WriteHeader(http.StatusBadRequest)
+					return
+				}
+				w.Header().Set("Content-Type", "application/json")
+				w.Header().Set("Link", row.link)
+				_, _ = io.WriteString(w, `[{"hostname":"h01"}]`)
+			}))
+			t.Cleanup(server.Close)
+			c, err := New(Options{Endpoint: server.URL, Token: "x"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(c.Close)
+			var got []string
+			for part, err := range c.HostParts(t.Context(), "acme", HostQuery{}) {
+				if err != nil {
+					got = []string{err.Error()}
+				}
+				for _, h := range part {
+					got = append(got, h.Hostname)
+				}
+			}
+			if len(got) != 1 || !strings.Contains(got[0], row.want) {
+				t.Errorf("it is read as %q", got)
+			}
+		})
+	}
 }
 
 // TestHostsPart checks that a part of the hosts is asked for, and nothing that is left open.

@@ -1,6 +1,7 @@
 package hosts_test
 
 import (
+	"fmt"
 	"regexp"
 	"testing"
 	"time"
@@ -102,6 +103,46 @@ func TestAccHosts_withoutInventories(t *testing.T) {
 		if r.Query.Has("inventory") {
 			t.Errorf("asked for %s?%s", r.Path, r.Query.Encode())
 		}
+	}
+}
+
+// TestAccHosts_parts: a long list is read in parts, all of them, and a server without parts
+// is read whole.
+func TestAccHosts_parts(t *testing.T) {
+	t.Parallel()
+	var many []v1.Host
+	for i := range 1201 {
+		many = append(many, v1.Host{Hostname: fmt.Sprintf("h%04d", i), Role: []string{"db", "web"}[i%2]})
+	}
+	for name, row := range map[string]struct {
+		whole bool
+		reads int
+	}{"parts": {false, 3}, "whole": {true, 1}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			api, server := acctest.Fake(t)
+			api.SetHosts(acctest.Tenant, many...)
+			if row.whole {
+				api.Whole()
+			}
+			acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{{
+				Config: server.Config("data \"osupgrade_hosts\" \"test\" {\n role = \"db\"\n}\n"),
+				ConfigStateChecks: []statecheck.StateCheck{
+					statecheck.ExpectKnownValue(address, tfjsonpath.New("hosts"), knownvalue.ListSizeExact(601)),
+					statecheck.ExpectKnownValue(address, tfjsonpath.New("hosts").AtSliceIndex(600).AtMapKey("hostname"), text("h1200")),
+				},
+			}}})
+			// Each plan and apply reads all.
+			whole := 0
+			for _, r := range api.Requests() {
+				if !r.Query.Has("after") {
+					whole++
+				}
+			}
+			if n := len(api.Requests()); whole == 0 || n != whole*row.reads {
+				t.Errorf("the server had %d requests for %d lists", n, whole)
+			}
+		})
 	}
 }
 

@@ -76,16 +76,24 @@ func warningsFromAPI(list []v1.Warning) []warning {
 	return warnings
 }
 
-// Fetch reads the hosts.
+// Fetch reads the hosts, sorted by name.
 func (m *model) Fetch(ctx context.Context, api *client.Client, tenant string) error {
-	list := api.Hosts
-	if m.Inventories.ValueBool() {
-		list = api.HostsWithInventories
+	m.Hosts = []host{}
+	chosen := m.filter()
+	for part, err := range api.HostParts(ctx, tenant, client.HostQuery{Site: m.Site.ValueString(), Inventories: m.Inventories.ValueBool()}) {
+		if err != nil {
+			return err
+		}
+		for _, h := range part {
+			if chosen.keeps(h) {
+				m.Hosts = append(m.Hosts, hostFromAPI(h))
+			}
+		}
 	}
-	hosts, err := list(ctx, tenant, m.Site.ValueString())
-	f := m.filter()
-	m.fromAPI(slices.DeleteFunc(hosts, func(h v1.Host) bool { return !f.keeps(h) }))
-	return err
+	slices.SortStableFunc(m.Hosts, func(a, b host) int {
+		return cmp.Compare(a.Hostname.ValueString(), b.Hostname.ValueString())
+	})
+	return nil
 }
 
 // filter returns the filter. The schema validates its values.
@@ -100,35 +108,29 @@ func (m *model) filter() filter {
 	return f
 }
 
-// fromAPI sets the hosts from the server's answer, sorted by name.
-func (m *model) fromAPI(hosts []v1.Host) {
-	m.Hosts = make([]host, 0, len(hosts))
-	for _, h := range hosts {
-		run, last := types.Int64Null(), v1.HostRun{}
-		if h.LastRun != nil {
-			run, last = types.Int64Value(int64(h.LastRun.ID)), *h.LastRun
-		}
-		m.Hosts = append(m.Hosts, host{
-			Hostname:     types.StringValue(h.Hostname),
-			Application:  conversion.Text(h.Application),
-			Online:       types.BoolValue(h.Online),
-			LastSeen:     conversion.Time(h.LastSeen),
-			AgentVersion: conversion.Text(h.AgentVersion),
-			Role:         conversion.Text(h.Role),
-			Labels:       h.Labels,
-			Versions:     h.Versions,
-			VersionsAt:   conversion.Time(h.VersionsAt),
-			LastRun:      run,
-			Result:       conversion.Text(last.Result),
-			Status:       conversion.Text(last.Status),
-			Class:        conversion.Text(last.Class),
-			Outdated:     conversion.Time(h.OutdatedSince),
-			Busy:         busyFromAPI(h.Busy),
-			Warnings:     warningsFromAPI(h.Warnings),
-			Inventory:    machineFromAPI(h.Inventory),
-		})
+// hostFromAPI returns a host of the server's answer.
+func hostFromAPI(h v1.Host) host {
+	run, last := types.Int64Null(), v1.HostRun{}
+	if h.LastRun != nil {
+		run, last = types.Int64Value(int64(h.LastRun.ID)), *h.LastRun
 	}
-	slices.SortStableFunc(m.Hosts, func(a, b host) int {
-		return cmp.Compare(a.Hostname.ValueString(), b.Hostname.ValueString())
-	})
+	return host{
+		Hostname:     types.StringValue(h.Hostname),
+		Application:  conversion.Text(h.Application),
+		Online:       types.BoolValue(h.Online),
+		LastSeen:     conversion.Time(h.LastSeen),
+		AgentVersion: conversion.Text(h.AgentVersion),
+		Role:         conversion.Text(h.Role),
+		Labels:       h.Labels,
+		Versions:     h.Versions,
+		VersionsAt:   conversion.Time(h.VersionsAt),
+		LastRun:      run,
+		Result:       conversion.Text(last.Result),
+		Status:       conversion.Text(last.Status),
+		Class:        conversion.Text(last.Class),
+		Outdated:     conversion.Time(h.OutdatedSince),
+		Busy:         busyFromAPI(h.Busy),
+		Warnings:     warningsFromAPI(h.Warnings),
+		Inventory:    machineFromAPI(h.Inventory),
+	}
 }

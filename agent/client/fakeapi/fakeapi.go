@@ -64,6 +64,8 @@ type behaviour struct {
 	refuseStart string
 	// avassa is set for a server of Avassa's: see Server.Avassa.
 	avassa bool
+	// whole is set for a server that answers with lists as a whole.
+	whole bool
 	// newer is set for a newer agent: see Server.Newer.
 	newer bool
 	// latency is how long each answer takes.
@@ -198,6 +200,13 @@ func (s *Server) Avassa() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.behave.avassa = true
+}
+
+// Whole makes the server one that knows no parts of lists.
+func (s *Server) Whole() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.behave.whole = true
 }
 
 // Newer makes the server an osupgrade-agent of a later version: it has and keeps members of

@@ -48,16 +48,29 @@ func (s *Server) getState(w http.ResponseWriter, r *http.Request) {
 func (s *Server) getHosts(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	after, chosen := r.URL.Query().Get("after"), []v1.Host{}
-	limit, err := strconv.Atoi(cmp.Or(r.URL.Query().Get("limit"), "0"))
+	hosts := s.tenant(r.PathValue("tenant")).hosts
+	if s.behave.whole {
+		answer(w, http.StatusOK, slices.Concat([]v1.Host{}, hosts))
+		return
+	}
+	query := r.URL.Query()
+	after, chosen := query.Get("after"), []v1.Host{}
+	limit, err := strconv.Atoi(cmp.Or(query.Get("limit"), "0"))
 	if wrong := (v1.HostFilter{After: after, Limit: limit}).Validate(); err != nil || len(wrong) > 0 {
 		refuse(w, http.StatusBadRequest, v1.Error{Message: "after or limit is wrong"})
 		return
 	}
-	for _, h := range s.tenant(r.PathValue("tenant")).hosts {
-		if h.Hostname > after && (limit == 0 || len(chosen) < limit) {
-			chosen = append(chosen, h)
+	hosts = slices.SortedFunc(slices.Values(hosts), func(a, b v1.Host) int { return strings.Compare(a.Hostname, b.Hostname) })
+	for _, h := range hosts {
+		if h.Hostname <= after {
+			continue
 		}
+		if limit > 0 && len(chosen) == limit {
+			query.Set("after", chosen[limit-1].Hostname)
+			w.Header().Set("Link", "<"+r.URL.EscapedPath()+"?"+query.Encode()+`>; rel="next"`)
+			break
+		}
+		chosen = append(chosen, h)
 	}
 	answer(w, http.StatusOK, chosen)
 }
