@@ -14,6 +14,7 @@ func TestNeed(t *testing.T) {
 		ci           bool
 		level        Level
 		lacks        string
+		spare        bool
 		want         verdict
 		says         string
 	}{
@@ -22,13 +23,14 @@ func TestNeed(t *testing.T) {
 		{name: "go test by hand without root", level: Quick, lacks: "needs root", want: skipped, says: "needs root"},
 		{name: "make test without root", wanted: "quick", level: Quick, lacks: "needs root", want: noted, says: "needs root"},
 		{name: "a CI without root", wanted: "quick", ci: true, level: Quick, lacks: "needs root", want: failed, says: "needs root"},
+		{name: "a CI whose mirror lacks what is not released", wanted: "hosts", ci: true, level: Hosts, lacks: "the tree dnf5", spare: true, want: noted, says: "the tree dnf5"},
 		{name: "a long test in make test", wanted: "quick", ci: true, level: Hosts, lacks: "needs root", want: skipped, says: "REALHOST=hosts"},
 		{name: "a quick test in make test-long", wanted: "long", level: Quick, want: runs},
 		{name: "a long test by hand", level: Long, want: skipped, says: "REALHOST=long"},
 		{name: "the turn of other tests", wanted: "off", ci: true, level: Quick, want: skipped, says: "off"},
 		{name: "a slip", wanted: "fast", level: Quick, want: failed, says: "quick, hosts, long or off"},
 	} {
-		got, says := judge(row.wanted, row.ci, row.level, func() string { return row.lacks })
+		got, says := judge(row.wanted, row.ci, row.level, func() lacking { return lacking{row.lacks, row.spare} })
 		if got != row.want || !strings.Contains(says, row.says) {
 			t.Errorf("%s: %v, %q", row.name, got, says)
 		}

@@ -1,12 +1,13 @@
 // Package dnf upgrades hosts of the Fedora family (Fedora, CentOS Stream, Red Hat
-// Enterprise Linux and what is derived from it) by dnf 4. Prepare refreshes the
+// Enterprise Linux and what is derived from it) by dnf 4 or dnf5. Prepare refreshes the
 // repositories, makes the plan and downloads it; Upgrade has dnf replay exactly the
 // planned transaction from the cache; Resume removes the old versions that a killed
 // dnf left beside the new ones, installs the new ones again and carries out the rest.
 //
 // What decides is pure: the reading of the package database (rpm.go) and of what dnf
 // would do (resolved.go), the plan (plan.go), the transaction that carries it out or
-// repairs it (replay.go), and the class of a failure (classify.go). The package never
+// repairs it (replay.go), and the class of a failure (classify.go). All that differs
+// between dnf 4 and dnf5 stands in one value of each (generation.go, dnf4.go, dnf5.go). The package never
 // believes an exit status where it can look: a dnf that was killed leaves two versions
 // of a package, and the next dnf upgrade ends with 0 and nothing to do.
 package dnf
@@ -17,7 +18,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -67,13 +67,14 @@ type Options struct {
 func Defaults() Options {
 	return Options{
 		Mode: All, LockLimit: 10 * time.Minute,
-		Versions: []string{"kernel-core", "dnf", "rpm", "systemd", "glibc", "openssl-libs", "osupgrade-agent"},
+		Versions: []string{"kernel-core", "dnf", "dnf5", "rpm", "systemd", "glibc", "openssl-libs", "osupgrade-agent"},
 	}
 }
 
 // Strategy upgrades this host by dnf.
 type Strategy struct {
 	Options
+	*generation
 	host   hostfs.Root
 	run    program.Runner
 	sync   func() error
@@ -87,7 +88,7 @@ var (
 )
 
 // synced are the folders whose file systems are synced.
-var synced = []string{cacheFolder, "/var/lib/rpm", "/usr/lib/sysimage", "/var/lib/dnf", "/etc", "/usr", "/boot"}
+var synced = []string{"/var/lib/rpm", "/usr/lib/sysimage", "/var/lib/dnf", "/etc", "/usr", "/boot"}
 
 // New checks the options. Detect checks the host.
 func New(o Options) (*Strategy, error) {
@@ -105,10 +106,11 @@ func New(o Options) (*Strategy, error) {
 		return nil, fmt.Errorf("cannot use dnf strategy: %w", err)
 	}
 	h := hostfs.Root("/")
+	g := generationOf(h)
 	return &Strategy{
-		Options: o, host: h, run: program.System(o.Output), space: h.Filesystem,
-		sync:   func() error { return h.Sync(append(slices.Clone(synced), o.StateDir)...) },
-		locked: func() (string, error) { return holder(h) },
+		Options: o, generation: g, host: h, run: program.System(o.Output), space: h.Filesystem,
+		sync:   func() error { return h.Sync(append(slices.Clone(synced), g.cache, o.StateDir)...) },
+		locked: func() (string, error) { return g.holder(h) },
 	}, nil
 }
 
@@ -150,18 +152,15 @@ func (o Options) check() error {
 // few lists the first of some texts.
 func few(all []string) string { return text.List(all, 5) }
 
-// Detect checks that dnf 4 and rpm are there.
+// Detect checks that a dnf and rpm are there.
 func (s *Strategy) Detect(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for _, name := range []string{"/usr/bin/dnf", "/usr/bin/rpm"} {
-		if !s.host.Exists(name) {
+	for _, name := range []string{dnfPath, "/usr/bin/rpm"} {
+		if !s.host.Exists(name) && (name != dnfPath || !s.host.Exists(dnf5Path)) {
 			return fmt.Errorf("cannot upgrade by dnf: this host lacks %s; dnf upgrades Fedora, Red Hat Enterprise Linux and what is derived from it", name)
 		}
-	}
-	if is, err := os.Readlink(s.host.Path("/usr/bin/dnf")); err == nil && path.Base(is) == "dnf5" {
-		return errors.New("cannot upgrade by dnf: the dnf of this host is dnf5, and this strategy is for dnf 4; upgrade it by a folder of scripts (strategy exec)")
 	}
 	if s.host == "/" && os.Geteuid() != 0 {
 		return errors.New("cannot upgrade by dnf: the worker is not root, and rpm needs root")

@@ -4,22 +4,19 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/hostfs"
 )
 
-// pidFiles are the locks of dnf: each has the id of the process that holds it. A dnf that
-// was killed leaves them, and the next one takes them over.
-var pidFiles = []string{"/var/lib/dnf/rpmdb_lock.pid", cacheFolder + "/download_lock.pid", cacheFolder + "/metadata_lock.pid"}
-
 // rpmLocks are those of rpm, locked by fcntl(2) during a transaction.
 var rpmLocks = []string{"/var/lib/rpm/.rpm.lock", "/usr/lib/sysimage/rpm/.rpm.lock"}
 
 // holder returns who holds a lock of dnf or rpm; empty if nobody does.
-func holder(h hostfs.Root) (string, error) {
-	for _, name := range pidFiles {
+func (g *generation) holder(h hostfs.Root) (string, error) {
+	for _, name := range g.pidFiles {
 		content, err := h.Read(name)
 		if err != nil {
 			return "", err
@@ -32,7 +29,7 @@ func holder(h hostfs.Root) (string, error) {
 			return hostfs.Holds(pid, name), nil
 		}
 	}
-	return h.Holder(rpmLocks...)
+	return h.Holder(slices.Concat(g.fileLocks, rpmLocks)...)
 }
 
 func (s *Strategy) locks() hostfs.Locks {

@@ -65,6 +65,16 @@ type heldBack struct {
 	mode                   Mode
 }
 
+// lock takes what is locked out of what is offered.
+func (h heldBack) lock(locks []versionlock) {
+	for key, version := range h.all {
+		if locksOut(locks, key, version) {
+			h.unlocked[key] = version
+		}
+	}
+	maps.DeleteFunc(h.offered, func(key, version string) bool { return locksOut(locks, key, version) })
+}
+
 // list tells why each package stays that has a newer version.
 func (h heldBack) list() []message.Held {
 	planned, skipped := map[string]bool{}, map[string]bool{}

@@ -15,9 +15,16 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/hostfs"
 )
 
-// Plan implements strategy.Strategy: it goes by the metadata that the host has.
+// Plan implements strategy.Strategy: it goes by the metadata that the host has. It waits for
+// a transaction of somebody else: a host half changed has no plan, and dnf5, which waits for
+// it, too, has no limit.
 func (s *Strategy) Plan(ctx context.Context, job strategy.Job) (message.Plan, error) {
-	plan, err := s.steps(job).plan(ctx, job)
+	is := s.steps(job)
+	err := is.awaitLocks(ctx)
+	var plan message.Plan
+	if err == nil {
+		plan, err = is.plan(ctx, job)
+	}
 	if err != nil {
 		return message.Plan{}, fmt.Errorf("cannot plan the upgrade: %w", err)
 	}
@@ -61,7 +68,7 @@ func (s *steps) prepare(ctx context.Context, job strategy.Job) (message.Plan, er
 // sound checks that no package has two versions that must not be beside each other. To
 // repair a host changes what runs, which prepare must not.
 func (s *steps) sound(ctx context.Context) error {
-	rows, err := s.query(ctx, "%{name}.%{arch}", "--duplicates")
+	rows, err := s.query(ctx, []string{"%{name}.%{arch}"}, "--duplicates")
 	if err != nil || len(rows) == 0 {
 		return err
 	}
@@ -70,8 +77,8 @@ func (s *steps) sound(ctx context.Context) error {
 		names = append(names, row[0])
 	}
 	slices.Sort(names)
-	return strategy.Fail(message.Install, fmt.Errorf("%s has two versions, from a transaction that was interrupted before this run; run: dnf remove --duplicates",
-		few(slices.Compact(names))))
+	return strategy.Fail(message.Install, fmt.Errorf("%s has two versions, from a transaction that was interrupted before this run; run: %s remove --duplicates",
+		few(slices.Compact(names)), s.command))
 }
 
 // plan returns what an upgrade changes by the metadata that is there.
@@ -86,12 +93,19 @@ func (s *steps) plan(ctx context.Context, job strategy.Job) (message.Plan, error
 		args []string
 	}{
 		{&facts.offered, nil},
-		{&facts.unlocked, []string{"--disableplugin=versionlock"}},
-		{&facts.all, []string{"--disableplugin=versionlock", "--disableexcludes=all"}},
+		{&facts.unlocked, s.unlocked},
+		{&facts.all, s.everything},
 	} {
 		if *ask.into, err = s.offers(ctx, ask.args...); err != nil {
 			return message.Plan{}, err
 		}
+	}
+	if s.versionlocks != nil {
+		printed, err := s.readDNF(ctx, s.versionlocks...)
+		if err != nil {
+			return message.Plan{}, err
+		}
+		facts.lock(parseVersionlocks(printed))
 	}
 	would, err := s.choose(ctx, facts)
 	if err != nil {
@@ -110,7 +124,7 @@ func (s *steps) plan(ctx context.Context, job strategy.Job) (message.Plan, error
 	for _, is := range archives {
 		plan.Download += is.download
 	}
-	if err := hostfs.Shortage(needs(plan, archives, taken), s.space); err != nil {
+	if err := hostfs.Shortage(s.needs(plan, archives, taken), s.space); err != nil {
 		return message.Plan{}, err
 	}
 	if plan.Reboot, err = s.willReboot(ctx, plan); err != nil {
@@ -121,7 +135,7 @@ func (s *steps) plan(ctx context.Context, job strategy.Job) (message.Plan, error
 
 // offers asks dnf for the newest versions of installed packages.
 func (s *steps) offers(ctx context.Context, args ...string) (offers, error) {
-	rows, err := s.query(ctx, "%{name}.%{arch} %{epoch} %{version} %{release}", append(args, "--upgrades", "--latest-limit=1")...)
+	rows, err := s.query(ctx, []string{"%{name}.%{arch}", "%{epoch}", "%{version}", "%{release}"}, slices.Concat(args, []string{"--upgrades", "--latest-limit=1"})...)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +159,7 @@ func (s *steps) choose(ctx context.Context, facts heldBack) (resolved, error) {
 	}
 	switch s.Mode {
 	case Security:
-		return s.resolve(ctx, slices.Concat([]string{"upgrade", "--security", "--nobest"}, args)...)
+		return s.resolve(ctx, slices.Concat([]string{"upgrade", "--security", s.nobest}, args)...)
 	case Packages:
 		targets, err := targets(s.Packages, facts)
 		if err != nil || len(targets) == 0 {
@@ -153,7 +167,7 @@ func (s *steps) choose(ctx context.Context, facts heldBack) (resolved, error) {
 		}
 		return s.resolve(ctx, slices.Concat([]string{"install"}, args, targets)...)
 	default:
-		return s.resolve(ctx, slices.Concat([]string{"upgrade", "--nobest"}, args)...)
+		return s.resolve(ctx, slices.Concat([]string{"upgrade", s.nobest}, args)...)
 	}
 }
 
@@ -199,16 +213,16 @@ type archive struct{ download, unpacked int64 }
 // archives asks dnf for the sizes of planned versions, by NEVRA.
 func (s *steps) archives(ctx context.Context, changes []message.Change) (map[string]archive, error) {
 	all := map[string]archive{}
-	args := []string{"--disableplugin=versionlock"}
+	args := slices.Clone(s.unlocked)
 	for _, c := range changes {
 		if c.To != "" {
 			args = append(args, nevra(c.Name, c.To))
 		}
 	}
-	if len(args) == 1 {
+	if len(args) == len(s.unlocked) {
 		return all, nil
 	}
-	rows, err := s.query(ctx, "%{name}.%{arch} %{epoch} %{version} %{release} %{downloadsize} %{installsize}", args...)
+	rows, err := s.query(ctx, []string{"%{name}.%{arch}", "%{epoch}", "%{version}", "%{release}", "%{downloadsize}", "%{installsize}"}, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +248,7 @@ const (
 // needs returns the room that a plan takes: for the download, for what the new versions
 // take more than the old ones, for the largest package, whose old and new files are
 // there at once, and in /boot for each new kernel.
-func needs(plan message.Plan, archives map[string]archive, taken sizes) []hostfs.Need {
+func (g *generation) needs(plan message.Plan, archives map[string]archive, taken sizes) []hostfs.Need {
 	if len(plan.Changes) == 0 {
 		return nil
 	}
@@ -250,7 +264,7 @@ func needs(plan message.Plan, archives map[string]archive, taken sizes) []hostfs
 			kernels++
 		}
 	}
-	list := []hostfs.Need{{Folder: cacheFolder, Bytes: plan.Download}, {Folder: "/usr", Bytes: max(more, 0) + largest + spare}}
+	list := []hostfs.Need{{Folder: g.cache, Bytes: plan.Download}, {Folder: "/usr", Bytes: max(more, 0) + largest + spare}}
 	if kernels > 0 {
 		list = append(list, hostfs.Need{Folder: "/boot", Bytes: kernels * bootRoom})
 	}
@@ -268,5 +282,5 @@ func (s *steps) download(ctx context.Context, plan message.Plan) error {
 		return err
 	}
 	s.progress(30, "downloading")
-	return s.replay(ctx, replay(plan.Changes, now, false, reason), "--downloadonly")
+	return s.carry(ctx, replay(plan.Changes, now, false, reason), s.fetch)
 }

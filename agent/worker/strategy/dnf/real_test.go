@@ -21,6 +21,30 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/realhost"
 )
 
+// system is a Debian with one generation of dnf, whose command is dnf as it is in the
+// Fedora family.
+type system struct {
+	name string
+	tree realhost.Tree
+	// cache is where metadata and downloads are kept, lock what a transaction holds.
+	cache, lock string
+}
+
+// each runs a test with each generation of dnf that this machine has a tree for.
+func each(t *testing.T, test func(t *testing.T, s system)) {
+	t.Helper()
+	for _, s := range []system{
+		{"dnf4", realhost.Images, "/var/cache/dnf", "(dnf) holds /var/lib/dnf/rpmdb_lock.pid"},
+		{"dnf5", realhost.DNF5, "/var/cache/libdnf5", "(dnf) holds /run/dnf/rpmtransaction.lock"},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			realhost.Need(t, realhost.Hosts, s.tree)
+			t.Parallel()
+			test(t, s)
+		})
+	}
+}
+
 // machine is a container with the real dnf and rpm, and a repository of the test. Its
 // packages are beside those of Debian, and need nothing of them.
 type machine struct {
@@ -42,10 +66,10 @@ type pack struct {
 }
 
 // newMachine installs packages of the repository.
-func newMachine(t *testing.T, packs ...pack) *machine {
+func newMachine(t *testing.T, s system, packs ...pack) *machine {
 	t.Helper()
 	m := &machine{
-		t: t, Container: realhost.NewContainer(t, realhost.ContainerOptions{Tree: realhost.Images}), served: t.TempDir(), options: map[string]any{},
+		t: t, Container: realhost.NewContainer(t, realhost.ContainerOptions{Tree: s.tree}), served: t.TempDir(), options: map[string]any{},
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if m.down.Load() {
@@ -63,6 +87,8 @@ func newMachine(t *testing.T, packs ...pack) *machine {
 	m.WriteFile("/etc/yum.repos.d/appliance.repo", "[appliance]\nname=appliance\ngpgcheck=0\nbaseurl="+server.URL+"\n")
 	m.Start()
 	m.Must("chmod 755 /usr/local/bin/osupgrade-agent")
+	// The plugin of Debian's dnf5 that keeps each package in a repository is in no other.
+	m.Must("test -e /usr/bin/dnf || ln -s dnf5 /usr/bin/dnf; rm -f /etc/dnf/libdnf5-plugins/local.conf")
 	m.publish(append(packs, pack{name: "shell", version: "1.0", fields: "Provides: /bin/sh"})...)
 	names := make([]string, 0, len(packs))
 	for _, p := range packs {
@@ -111,6 +137,14 @@ head -c 100000 /dev/urandom >%%{buildroot}/usr/share/%[1]s/data
 	if err := os.CopyFS(m.served, from); err != nil {
 		m.t.Fatal(err)
 	}
+}
+
+// sign signs a package with a key that nobody knows.
+func (m *machine) sign(nvra string) {
+	m.t.Helper()
+	m.Must(`export GNUPGHOME=/root/signer; mkdir -p -m 700 $GNUPGHOME; gpg -q --batch --passphrase '' --quick-gen-key signer@appliance.test rsa2048 sign 2>&1
+rpmsign --define '__gpg /usr/bin/gpg' --define '_gpg_name signer@appliance.test' --addsign /srv/repo/noarch/` + nvra + `.rpm 2>&1`)
+	m.publish()
 }
 
 // request is the command that asks the program for an action.
@@ -221,106 +255,133 @@ func wantPlan(t *testing.T, plan message.Plan, want ...string) {
 // TestRealUpgrade is the whole way of one host: prepare, upgrade without a repository,
 // the way back, and a plan that holds back what was rolled back.
 func TestRealUpgrade(t *testing.T) {
-	realhost.Need(t, realhost.Hosts, realhost.Images)
 	t.Parallel()
-	m := newMachine(t, pack{name: "appliance", version: "1.0"}, pack{name: "appliance-lib", version: "1.0"}, pack{name: "appliance-old", version: "1.0"},
-		pack{name: "appliance-excluded", version: "1.0"}, pack{name: "appliance-unmet", version: "1.0"})
-	m.Must("echo excludepkgs=appliance-excluded >>/etc/yum.repos.d/appliance.repo")
-	m.publish(pack{name: "appliance", version: "2.0", fields: "Requires: appliance-lib >= 2, appliance-new"}, pack{name: "appliance-lib", version: "2.0", fields: "Epoch: 1\nProvides: appliance-lib = 2.0"},
-		pack{name: "appliance-new", version: "2.0"}, pack{name: "appliance-renamed", version: "2.0", fields: "Obsoletes: appliance-old < 2"},
-		pack{name: "appliance-excluded", version: "2.0"}, pack{name: "appliance-unmet", version: "2.0", fields: "Requires: not-there"})
-	want := []string{
-		"appliance-lib.noarch 1.0-1 → 1:2.0-1", "appliance-new.noarch 2.0-1 (new)", "appliance-old.noarch 1.0-1 (removed)", "appliance-renamed.noarch 2.0-1 (new)", "appliance.noarch 1.0-1 → 2.0-1",
-		"appliance-excluded.noarch stays 1.0-1, not 2.0-1: excluded by excludepkgs in the configuration of dnf", "appliance-unmet.noarch stays 1.0-1, not 2.0-1: its dependencies are not met now",
-	}
-	plan := m.prepare()
-	wantPlan(t, plan, want...)
-	if plan.Download == 0 {
-		t.Error("the plan does not say what is to be fetched")
-	}
-	before := []string{"appliance-1.0-1.noarch", "appliance-excluded-1.0-1.noarch", "appliance-lib-1.0-1.noarch", "appliance-old-1.0-1.noarch", "appliance-unmet-1.0-1.noarch"}
-	m.has(before...)
-	// The repository moves on, and is gone then: what is installed is what was planned.
-	m.publish(pack{name: "appliance", version: "3.0"})
-	m.down.Store(true)
-	m.must("upgrade")
-	m.has("appliance-2.0-1.noarch", "appliance-excluded-1.0-1.noarch", "appliance-lib-2.0-1.noarch", "appliance-new-2.0-1.noarch", "appliance-renamed-2.0-1.noarch", "appliance-unmet-1.0-1.noarch")
-	m.done()
-	if got := m.Must("dnf -q -C repoquery --userinstalled --qf '%{name}' 2>/dev/null || dnf -q -C history userinstalled"); !strings.Contains(got, "appliance-lib") || strings.Contains(got, "appliance-new") {
-		t.Errorf("installed by a user are\n%s", got)
-	}
-	m.must("resume")
-	m.down.Store(false)
-	m.must("rollback")
-	m.has(before...)
-	m.must("rollback")
-	m.rejected = message.Rejected{"appliance.noarch": {"3.0-1"}}
-	if got := m.prepare(); !slices.ContainsFunc(got.Held, func(h message.Held) bool {
-		return h.Name == "appliance.noarch" && h.Reason == "it was rolled back on this host"
-	}) &&
-		!slices.ContainsFunc(got.Changes, func(c message.Change) bool { return c.Name == "appliance.noarch" && c.To == "2.0-1" }) {
-		t.Errorf("the plan takes a version again that was rolled back: %+v", got)
-	}
-	if is := m.must("versions"); !strings.Contains(is.text, `"appliance":"1.0-1"`) {
-		t.Errorf("versions are %s", is.text)
-	}
+	each(t, func(t *testing.T, s system) {
+		m := newMachine(t, s, pack{name: "appliance", version: "1.0"}, pack{name: "appliance-lib", version: "1.0"}, pack{name: "appliance-old", version: "1.0"},
+			pack{name: "appliance-excluded", version: "1.0"}, pack{name: "appliance-unmet", version: "1.0"})
+		m.Must("echo excludepkgs=appliance-excluded >>/etc/yum.repos.d/appliance.repo")
+		m.publish(pack{name: "appliance", version: "2.0", fields: "Requires: appliance-lib >= 2, appliance-new"}, pack{name: "appliance-lib", version: "2.0", fields: "Epoch: 1\nProvides: appliance-lib = 2.0"},
+			pack{name: "appliance-new", version: "2.0"}, pack{name: "appliance-renamed", version: "2.0", fields: "Obsoletes: appliance-old < 2"},
+			pack{name: "appliance-excluded", version: "2.0"}, pack{name: "appliance-unmet", version: "2.0", fields: "Requires: not-there"})
+		want := []string{
+			"appliance-lib.noarch 1.0-1 → 1:2.0-1", "appliance-new.noarch 2.0-1 (new)", "appliance-old.noarch 1.0-1 (removed)", "appliance-renamed.noarch 2.0-1 (new)", "appliance.noarch 1.0-1 → 2.0-1",
+			"appliance-excluded.noarch stays 1.0-1, not 2.0-1: excluded by excludepkgs in the configuration of dnf", "appliance-unmet.noarch stays 1.0-1, not 2.0-1: its dependencies are not met now",
+		}
+		plan := m.prepare()
+		wantPlan(t, plan, want...)
+		if plan.Download == 0 {
+			t.Error("the plan does not say what is to be fetched")
+		}
+		before := []string{"appliance-1.0-1.noarch", "appliance-excluded-1.0-1.noarch", "appliance-lib-1.0-1.noarch", "appliance-old-1.0-1.noarch", "appliance-unmet-1.0-1.noarch"}
+		m.has(before...)
+		// The repository moves on, and is gone then: what is installed is what was planned.
+		m.publish(pack{name: "appliance", version: "3.0"})
+		m.down.Store(true)
+		m.must("upgrade")
+		m.has("appliance-2.0-1.noarch", "appliance-excluded-1.0-1.noarch", "appliance-lib-2.0-1.noarch", "appliance-new-2.0-1.noarch", "appliance-renamed-2.0-1.noarch", "appliance-unmet-1.0-1.noarch")
+		m.done()
+		if got := m.Must("dnf -q -C repoquery --userinstalled --qf '%{name}' 2>/dev/null || dnf -q -C history userinstalled"); !strings.Contains(got, "appliance-lib") || strings.Contains(got, "appliance-new") {
+			t.Errorf("installed by a user are\n%s", got)
+		}
+		m.must("resume")
+		m.down.Store(false)
+		m.must("rollback")
+		m.has(before...)
+		m.must("rollback")
+		m.rejected = message.Rejected{"appliance.noarch": {"3.0-1"}}
+		if got := m.prepare(); !slices.ContainsFunc(got.Held, func(h message.Held) bool {
+			return h.Name == "appliance.noarch" && h.Reason == "it was rolled back on this host"
+		}) &&
+			!slices.ContainsFunc(got.Changes, func(c message.Change) bool { return c.Name == "appliance.noarch" && c.To == "2.0-1" }) {
+			t.Errorf("the plan takes a version again that was rolled back: %+v", got)
+		}
+		if is := m.must("versions"); !strings.Contains(is.text, `"appliance":"1.0-1"`) {
+			t.Errorf("versions are %s", is.text)
+		}
+	})
 }
 
 // TestRealPackages upgrades named packages and nothing else.
 func TestRealPackages(t *testing.T) {
-	realhost.Need(t, realhost.Hosts, realhost.Images)
 	t.Parallel()
-	m := newMachine(t, pack{name: "appliance-1", version: "1.0"}, pack{name: "appliance-2", version: "1.0"}, pack{name: "appliance-3", version: "1.0"})
-	m.publish(pack{name: "appliance-1", version: "2.0"}, pack{name: "appliance-1", version: "3.0"}, pack{name: "appliance-2", version: "2.0"}, pack{name: "appliance-3", version: "2.0"})
-	m.options = map[string]any{"Mode": "packages", "Packages": []string{"appliance-1=2.0", "appliance-2*"}}
-	wantPlan(t, m.prepare(), "appliance-1.noarch 1.0-1 → 2.0-1", "appliance-2.noarch 1.0-1 → 2.0-1")
+	each(t, func(t *testing.T, s system) {
+		m := newMachine(t, s, pack{name: "appliance-1", version: "1.0"}, pack{name: "appliance-2", version: "1.0"}, pack{name: "appliance-3", version: "1.0"})
+		m.publish(pack{name: "appliance-1", version: "2.0"}, pack{name: "appliance-1", version: "3.0"}, pack{name: "appliance-2", version: "2.0"}, pack{name: "appliance-3", version: "2.0"})
+		m.options = map[string]any{"Mode": "packages", "Packages": []string{"appliance-1=2.0", "appliance-2*"}}
+		wantPlan(t, m.prepare(), "appliance-1.noarch 1.0-1 → 2.0-1", "appliance-2.noarch 1.0-1 → 2.0-1")
+		m.must("upgrade")
+		m.done()
+		m.has("appliance-1-2.0-1.noarch", "appliance-2-2.0-1.noarch", "appliance-3-1.0-1.noarch")
+		wantPlan(t, m.prepare(), "appliance-1.noarch stays 2.0-1, not 3.0-1: dnf-packages names another version")
+		m.options = map[string]any{"Mode": "packages", "Packages": []string{"appliance-1=1.0"}}
+		wantPlan(t, m.prepare(), "appliance-1.noarch 2.0-1 → 1.0-1")
+		m.must("upgrade")
+		m.done()
+		m.options = map[string]any{"Mode": "packages", "Packages": []string{"not-there"}}
+		m.fails("prepare", message.Install, "not-there is not installed")
+		m.options = map[string]any{"Mode": "security"}
+		wantPlan(t, m.prepare(), "appliance-1.noarch stays 1.0-1, not 3.0-1: not a security update", "appliance-3.noarch stays 1.0-1, not 2.0-1: not a security update")
+	})
+}
+
+// TestRealVersionlock: dnf5 has its locks without a plugin.
+func TestRealVersionlock(t *testing.T) {
+	realhost.Need(t, realhost.Hosts, realhost.DNF5)
+	t.Parallel()
+	m := newMachine(t, system{tree: realhost.DNF5}, pack{name: "appliance-1", version: "1.0"}, pack{name: "appliance-2", version: "1.0"}, pack{name: "appliance-3", version: "1.0"})
+	m.publish(pack{name: "appliance-1", version: "2.0"}, pack{name: "appliance-2", version: "2.0"}, pack{name: "appliance-3", version: "2.0"})
+	m.Must("dnf -q versionlock add appliance-1; dnf -q --refresh versionlock exclude appliance-2-2.0-1")
+	const locked = ": locked to its version by dnf versionlock"
+	wantPlan(t, m.prepare(), "appliance-3.noarch 1.0-1 → 2.0-1", "appliance-1.noarch stays 1.0-1, not 2.0-1"+locked, "appliance-2.noarch stays 1.0-1, not 2.0-1"+locked)
+	m.options = map[string]any{"Mode": "packages", "Packages": []string{"appliance-*"}}
+	wantPlan(t, m.prepare(), "appliance-3.noarch 1.0-1 → 2.0-1", "appliance-1.noarch stays 1.0-1, not 2.0-1"+locked, "appliance-2.noarch stays 1.0-1, not 2.0-1"+locked)
 	m.must("upgrade")
 	m.done()
-	m.has("appliance-1-2.0-1.noarch", "appliance-2-2.0-1.noarch", "appliance-3-1.0-1.noarch")
-	wantPlan(t, m.prepare(), "appliance-1.noarch stays 2.0-1, not 3.0-1: dnf-packages names another version")
-	m.options = map[string]any{"Mode": "packages", "Packages": []string{"appliance-1=1.0"}}
-	wantPlan(t, m.prepare(), "appliance-1.noarch 2.0-1 → 1.0-1")
-	m.must("upgrade")
-	m.done()
-	m.options = map[string]any{"Mode": "packages", "Packages": []string{"not-there"}}
-	m.fails("prepare", message.Install, "not-there is not installed")
-	m.options = map[string]any{"Mode": "security"}
-	wantPlan(t, m.prepare(), "appliance-1.noarch stays 1.0-1, not 3.0-1: not a security update", "appliance-3.noarch stays 1.0-1, not 2.0-1: not a security update")
+	m.has("appliance-1-1.0-1.noarch", "appliance-2-1.0-1.noarch", "appliance-3-2.0-1.noarch")
 }
 
 // TestRealFaults breaks what an upgrade needs, and checks class and reason.
 func TestRealFaults(t *testing.T) {
-	realhost.Need(t, realhost.Hosts, realhost.Images)
 	t.Parallel()
-	m := newMachine(t, pack{name: "appliance", version: "1.0"})
-	m.publish(pack{name: "appliance", version: "2.0"})
-	m.down.Store(true)
-	m.fails("prepare", message.Transient, "appliance")
-	m.down.Store(false)
-	m.Must("sed -i s/gpgcheck=0/gpgcheck=1/ /etc/yum.repos.d/appliance.repo")
-	m.fails("prepare", message.Artifact, "Problem repository: [appliance]")
-	m.WriteFile("/etc/pki/other.asc", string(realhost.NewRepository(t).Key()))
-	m.Must("echo gpgkey=file:///etc/pki/other.asc >>/etc/yum.repos.d/appliance.repo")
-	m.fails("prepare", message.Artifact, "check the key of the repository")
-	m.Must("sed -i s/gpgcheck=1/gpgcheck=0/ /etc/yum.repos.d/appliance.repo")
-	m.Must("sleep 60 >/dev/null 2>&1 </dev/null & echo $! >/var/lib/dnf/rpmdb_lock.pid")
-	m.fails("prepare", message.Lock, "(sleep) holds /var/lib/dnf/rpmdb_lock.pid")
-	m.Must("kill $(cat /var/lib/dnf/rpmdb_lock.pid)")
-	m.Must("mount -t tmpfs -o size=50k small /var/cache/dnf")
-	m.fails("prepare", message.Space, "make room on this disk")
-	m.Must("umount /var/cache/dnf")
-	m.has("appliance-1.0-1.noarch")
-	m.prepare()
-	// The archives are lost: the upgrade does not fetch, and changes nothing.
-	m.Must("find /var/cache/dnf -name '*.rpm' -delete")
-	m.fails("upgrade", message.Artifact, "prepare the host again")
-	m.has("appliance-1.0-1.noarch")
-	// The host was changed in between: what the plan does not name is not changed.
-	m.prepare()
-	m.publish(pack{name: "appliance-user", version: "1.0", fields: "Requires: appliance = 1.0"})
-	m.Must("dnf -q -y --refresh install appliance-user")
-	m.fails("upgrade", message.Install, "")
-	m.has("appliance-1.0-1.noarch", "appliance-user-1.0-1.noarch")
+	each(t, func(t *testing.T, s system) {
+		m := newMachine(t, s, pack{name: "appliance", version: "1.0"})
+		m.publish(pack{name: "appliance", version: "2.0"})
+		m.down.Store(true)
+		m.fails("prepare", message.Transient, "appliance")
+		m.down.Store(false)
+		m.Must("sed -i s/gpgcheck=0/gpgcheck=1/ /etc/yum.repos.d/appliance.repo")
+		m.fails("prepare", message.Artifact, "appliance")
+		m.WriteFile("/etc/pki/other.asc", string(realhost.NewRepository(t).Key()))
+		m.Must("echo gpgkey=file:///etc/pki/other.asc >>/etc/yum.repos.d/appliance.repo")
+		m.fails("prepare", message.Artifact, "check the key of the repository")
+		m.sign("appliance-2.0-1.noarch")
+		m.fails("prepare", message.Artifact, "check the key of the repository")
+		m.Must("sed -i s/gpgcheck=1/gpgcheck=0/ /etc/yum.repos.d/appliance.repo")
+		// Another dnf is in a transaction.
+		m.publish(pack{name: "slow", version: "1.0", post: "sleep 15"})
+		m.Must("(setsid dnf -y --refresh install slow >/dev/null 2>&1) >/dev/null 2>&1 </dev/null &")
+		realhost.Until(t, "the other dnf", time.Minute, func() bool { return m.Must("pgrep -x sleep || true") != "" })
+		m.fails("prepare", message.Lock, s.lock)
+		m.options = map[string]any{"LockLimit": "1m"}
+		m.prepare() // It waits for the end of the other one.
+		m.Must("rpm -q slow")
+		m.options = map[string]any{}
+		m.Must("find " + s.cache + " -name '*.rpm' -delete; mount -t tmpfs -o size=50k small " + s.cache)
+		m.fails("prepare", message.Space, "make room on this disk")
+		m.Must("umount " + s.cache)
+		m.has("appliance-1.0-1.noarch")
+		m.prepare()
+		// The archives are lost: the upgrade does not fetch, and changes nothing.
+		m.Must("find " + s.cache + " -name '*.rpm' -delete")
+		m.fails("upgrade", message.Artifact, "prepare the host again")
+		m.has("appliance-1.0-1.noarch")
+		// The host was changed in between: what the plan does not name is not changed.
+		m.prepare()
+		m.publish(pack{name: "appliance-user", version: "1.0", fields: "Requires: appliance = 1.0"})
+		m.Must("dnf -q -y --refresh install appliance-user")
+		m.fails("upgrade", message.Install, "")
+		m.has("appliance-1.0-1.noarch", "appliance-user-1.0-1.noarch")
+	})
 }
 
 // family are packages whose scripts take a moment and leave a mark.
@@ -336,46 +397,47 @@ func family(version string) (packs []pack) {
 // power, also in the midst of the repair. Each time the host ends with the planned
 // versions alone, each of whose scripts has run.
 func TestRealKills(t *testing.T) {
-	realhost.Need(t, realhost.Hosts, realhost.Images)
 	t.Parallel()
-	m := newMachine(t, family("1.0")...)
-	m.publish(family("2.0")...)
-	both := 0
-	for i := range realhost.Times(1, 6, 40) {
-		m.prepare()
-		at := time.Duration(rand.IntN(1800)) * time.Millisecond
-		m.Must("rm -f /var/out; (setsid " + m.request("upgrade") + " >/var/out 2>&1) >/dev/null 2>&1 </dev/null &")
-		realhost.Until(t, "the transaction", time.Minute, func() bool { return m.Must("grep -c 'Running transaction$' /var/out || true") != "0\n" })
-		time.Sleep(at)
-		what := fmt.Sprintf("%d: killed %s into the transaction", i, at)
-		if i%2 == 0 {
-			m.Must("pkill -9 -x osupgrade-agent; pkill -9 -x dnf || true")
-		} else {
-			m.Cut()
-			m.Start()
+	each(t, func(t *testing.T, s system) {
+		m := newMachine(t, s, family("1.0")...)
+		m.publish(family("2.0")...)
+		both := 0
+		for i := range realhost.Times(1, 6, 40) {
+			m.prepare()
+			at := time.Duration(rand.IntN(1800)) * time.Millisecond
+			m.Must("rm -f /var/out; (setsid " + m.request("upgrade") + " >/var/out 2>&1) >/dev/null 2>&1 </dev/null &")
+			realhost.Until(t, "the transaction", time.Minute, func() bool { return m.Must("grep -c 'Running transaction$' /var/out || true") != "0\n" })
+			time.Sleep(at)
+			what := fmt.Sprintf("%d: killed %s into the transaction", i, at)
+			if i%2 == 0 {
+				m.Must("pkill -9 -x osupgrade-agent; pkill -9 -x 'dnf5?' || true")
+			} else {
+				m.Cut()
+				m.Start()
+			}
+			if strings.Count(m.Must("rpm -qa 'appliance*'"), "\n") > 3 {
+				both++
+			}
+			if rand.IntN(3) == 0 {
+				what += " and in the repair"
+				m.Must("(setsid " + m.request("resume") + " >/var/out 2>&1) >/dev/null 2>&1 </dev/null &")
+				time.Sleep(time.Duration(500+rand.IntN(2500)) * time.Millisecond)
+				m.Cut()
+				m.Start()
+			}
+			if is := m.act("resume"); is.status == 11 {
+				m.must("upgrade")
+			} else if is.status != 0 {
+				t.Fatalf("%s: resume ends with %d:\n%s", what, is.status, is.text)
+			}
+			m.done()
+			m.has("appliance-0-2.0-1.noarch", "appliance-1-2.0-1.noarch", "appliance-2-2.0-1.noarch")
+			if got := m.Must("cat /var/lib/appliance-?.marked"); got != "2.0\n2.0\n2.0\n" {
+				t.Errorf("%s: the scripts left %q", what, got)
+			}
+			m.must("rollback")
+			m.has("appliance-0-1.0-1.noarch", "appliance-1-1.0-1.noarch", "appliance-2-1.0-1.noarch")
 		}
-		if strings.Count(m.Must("rpm -qa 'appliance*'"), "\n") > 3 {
-			both++
-		}
-		if rand.IntN(3) == 0 {
-			what += " and in the repair"
-			m.Must("(setsid " + m.request("resume") + " >/var/out 2>&1) >/dev/null 2>&1 </dev/null &")
-			time.Sleep(time.Duration(500+rand.IntN(2500)) * time.Millisecond)
-			m.Cut()
-			m.Start()
-		}
-		if is := m.act("resume"); is.status == 11 {
-			m.must("upgrade")
-		} else if is.status != 0 {
-			t.Fatalf("%s: resume ends with %d:\n%s", what, is.status, is.text)
-		}
-		m.done()
-		m.has("appliance-0-2.0-1.noarch", "appliance-1-2.0-1.noarch", "appliance-2-2.0-1.noarch")
-		if got := m.Must("cat /var/lib/appliance-?.marked"); got != "2.0\n2.0\n2.0\n" {
-			t.Errorf("%s: the scripts left %q", what, got)
-		}
-		m.must("rollback")
-		m.has("appliance-0-1.0-1.noarch", "appliance-1-1.0-1.noarch", "appliance-2-1.0-1.noarch")
-	}
-	t.Logf("both versions were in the database after %d kills", both)
+		t.Logf("both versions were in the database after %d kills", both)
+	})
 }

@@ -81,7 +81,7 @@ func (s *steps) rebootReason(ctx context.Context, plan message.Plan) (string, er
 			return fmt.Sprintf("kernel %s runs and %s is installed", kernels.Running, kernels.Newest()), nil
 		}
 	}
-	is, err := s.run(ctx, program.Command{Name: "dnf", Args: append(options(), offline, "needs-restarting", "-r"), Quiet: true})
+	is, err := s.run(ctx, program.Command{Name: s.command, Args: slices.Concat(s.options, []string{offline, "needs-restarting", "-r"}), Quiet: true})
 	if err != nil {
 		return "", err
 	}

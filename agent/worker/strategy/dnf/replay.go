@@ -7,7 +7,8 @@ import (
 )
 
 // stored is a transaction that dnf history replay carries out: exactly that, or an
-// error that names what else it would change. dnf-transaction-json(5).
+// error that names what else it would change. dnf-transaction-json(5). Its words are
+// those of dnf 4; generation.spell has those of dnf5.
 type stored struct {
 	Version string `json:"version"`
 	RPMs    []rpm  `json:"rpms"`
@@ -23,15 +24,12 @@ type rpm struct {
 	Repo string `json:"repo_id"`
 }
 
-// storedVersion is the version of the format; dnf refuses another major version.
-const storedVersion = "0.0"
-
 // replay returns the transaction that brings a host from what it has now to some
 // changes. With again, planned packages that are there are installed once more: a
 // dnf that was killed may have cut off their scripts. reason is that of packages
 // which are new.
 func replay(changes []message.Change, now database, again bool, reason func(key string) string) stored {
-	all := stored{Version: storedVersion}
+	all := stored{}
 	add := func(action, key, version, reason string) {
 		all.RPMs = append(all.RPMs, rpm{Action: action, NEVRA: nevra(key, version), Reason: reason})
 	}

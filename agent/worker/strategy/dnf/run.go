@@ -28,27 +28,17 @@ func (s *Strategy) steps(job strategy.Job) *steps {
 	return &steps{Strategy: s, progress: job.Progress, until: time.Now().Add(s.LockLimit)}
 }
 
-// cacheFolder is where dnf keeps metadata and downloads.
-const cacheFolder = "/var/cache/dnf"
-
-// options are those of every dnf: no question is asked, a repository that is down is an
-// error, a lock is told instead of waited for, and what cannot be installed as planned
-// is an error.
-func options() []string {
-	return []string{"-y", "--setopt=skip_if_unavailable=0", "--setopt=*.skip_if_unavailable=0", "--setopt=exit_on_lock=1", "--setopt=strict=1"}
-}
-
 // offline has dnf use nothing but what it has fetched.
 const offline = "--cacheonly"
 
 // dnf runs a dnf that changes something. When somebody else was faster to take a lock it
 // is run again.
 func (s *steps) dnf(ctx context.Context, what string, args ...string) error {
-	c := program.Command{Name: "dnf", Args: append(options(), args...)}
+	c := program.Command{Name: s.command, Args: slices.Concat(s.options, args)}
 	return s.locks().Run(ctx, s.until, s.progress, func() error {
 		is, err := s.run(ctx, c)
 		if err == nil && is.Exit != 0 {
-			err = failure("dnf "+what, is)
+			err = s.failure(s.command+" "+what, is)
 		}
 		return err
 	})
@@ -59,30 +49,41 @@ func (s *Strategy) read(ctx context.Context, name string, args ...string) (strin
 	c := program.Command{Name: name, Args: args, Quiet: true}
 	is, err := s.run(ctx, c)
 	if err == nil && is.Exit != 0 {
-		err = failure(c.Describe(), is)
+		err = s.failure(c.Describe(), is)
 	}
 	return is.Stdout, err
 }
 
-// query asks dnf about packages by what it has fetched.
-func (s *Strategy) query(ctx context.Context, format string, args ...string) ([][]string, error) {
-	printed, err := s.read(ctx, "dnf", slices.Concat(options(), []string{"--quiet", offline, "repoquery", "--qf", format}, args)...)
+// query asks dnf about packages by what it has fetched, for some fields of each.
+func (s *Strategy) query(ctx context.Context, fields []string, args ...string) ([][]string, error) {
+	format := strings.Join(fields, "\t") + s.rowEnd
+	printed, err := s.readDNF(ctx, slices.Concat([]string{"repoquery", "--qf", format}, args)...)
 	if err != nil {
 		return nil, err
 	}
-	width := len(strings.Fields(format))
-	var rows [][]string
+	return parseRows(printed, len(fields))
+}
+
+// parseRows reads the rows of a query. Tabs are between the fields: a reason of dnf5 has
+// two words.
+func parseRows(printed string, width int) (rows [][]string, err error) {
 	for line := range strings.Lines(printed) {
-		fields := strings.Fields(line)
-		if len(fields) == 0 {
+		line = strings.TrimRight(line, "\n")
+		if line == "" {
 			continue
 		}
-		if len(fields) != width {
+		row := strings.Split(line, "\t")
+		if len(row) != width || slices.Contains(row, "") {
 			return nil, fmt.Errorf("dnf repoquery printed %.200q, which is not a package", line)
 		}
-		rows = append(rows, fields)
+		rows = append(rows, row)
 	}
 	return rows, nil
+}
+
+// readDNF runs a dnf that only reads what it has fetched, and returns its standard output.
+func (s *Strategy) readDNF(ctx context.Context, args ...string) (string, error) {
+	return s.read(ctx, s.command, slices.Concat(s.options, []string{"--quiet", offline}, args)...)
 }
 
 // database asks rpm for all packages.
@@ -101,14 +102,14 @@ func (s *Strategy) installed(ctx context.Context) (database, sizes, error) {
 
 // resolve asks dnf what it would do.
 func (s *steps) resolve(ctx context.Context, args ...string) (resolved, error) {
-	c := program.Command{Name: "dnf", Args: slices.Concat(options(), []string{offline, "--assumeno"}, args), Quiet: true}
+	c := program.Command{Name: s.command, Args: slices.Concat(s.options, []string{offline, "--assumeno"}, args), Quiet: true}
 	is, err := s.run(ctx, c)
 	if err != nil {
 		return resolved{}, err
 	}
-	would, err := parseResolved(is.Printed)
+	would, err := s.resolved(is.Printed)
 	if err != nil && is.Exit != 0 {
-		return resolved{}, failure("dnf --assumeno "+args[0], is)
+		return resolved{}, s.failure(s.command+" --assumeno "+args[0], is)
 	}
 	if err != nil {
 		return resolved{}, fmt.Errorf("cannot read what dnf would do: %w", err)
@@ -116,23 +117,29 @@ func (s *steps) resolve(ctx context.Context, args ...string) (resolved, error) {
 	return would, nil
 }
 
-// replay has dnf carry out a transaction, and nothing else.
-func (s *steps) replay(ctx context.Context, transaction stored, args ...string) error {
+// storedName is the name of a stored transaction, which dnf5 demands.
+const storedName = "transaction.json"
+
+// carry has dnf carry out a transaction, and nothing else.
+func (s *steps) carry(ctx context.Context, transaction stored, args ...string) error {
 	if len(transaction.RPMs) == 0 {
 		return nil
 	}
-	data, err := json.MarshalIndent(transaction, "", " ")
+	data, err := json.MarshalIndent(s.spell(transaction), "", " ")
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(s.StateDir, "transaction.json")
+	file := filepath.Join(s.StateDir, storedName)
 	if err := os.MkdirAll(s.StateDir, 0o700); err != nil {
 		return err
 	}
 	if err := durable.WriteFile(file, data, 0o600); err != nil {
 		return err
 	}
-	return s.dnf(ctx, "history replay", append(args, "history", "replay", file)...)
+	if s.replayFolder {
+		file = s.StateDir
+	}
+	return s.dnf(ctx, strings.Join(s.replayCommand, " "), slices.Concat(args, s.replayCommand, []string{file})...)
 }
 
 // reasons returns why a package that is new gets installed: as the versions of it that
@@ -140,7 +147,7 @@ func (s *steps) replay(ctx context.Context, transaction stored, args ...string) 
 func (s *steps) reasons(ctx context.Context, changes []message.Change, otherwise func(key string) string) (func(key string) string, error) {
 	known := map[string]string{}
 	if slices.ContainsFunc(changes, func(c message.Change) bool { return c.From == "" }) {
-		rows, err := s.query(ctx, "%{name}.%{arch} %{reason}", "--installed")
+		rows, err := s.query(ctx, []string{"%{name}.%{arch}", "%{reason}"}, "--installed")
 		if err != nil {
 			return nil, err
 		}

@@ -3,7 +3,7 @@ package dnf
 import (
 	"context"
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -42,7 +42,7 @@ func (s *steps) carryOut(ctx context.Context, changes []message.Change, again bo
 	if err != nil {
 		return err
 	}
-	return s.replay(ctx, replay(changes, now, again, reason), args...)
+	return s.carry(ctx, replay(changes, now, again, reason), args...)
 }
 
 // finish proves that the plan is carried out and says whether it takes a reboot.
@@ -52,8 +52,8 @@ func (s *steps) finish(ctx context.Context, plan message.Plan) (strategy.Outcome
 		return 0, err
 	}
 	if missing := now.missing(plan.Changes); len(missing) > 0 {
-		return 0, strategy.Fail(message.Install, fmt.Errorf("%s of the plan not there though dnf has ended: %s; see: dnf history info last",
-			text.Count(len(missing), "change is", "changes are"), few(message.ChangeTexts(missing))))
+		return 0, strategy.Fail(message.Install, fmt.Errorf("%s of the plan not there though dnf has ended: %s; see: %s history info last",
+			text.Count(len(missing), "change is", "changes are"), few(message.ChangeTexts(missing)), s.command))
 	}
 	if err := s.consistent(ctx, plan.Changes); err != nil {
 		return 0, strategy.Fail(message.Install, err)
@@ -73,25 +73,24 @@ func (s *steps) finish(ctx context.Context, plan message.Plan) (strategy.Outcome
 // consistent has dnf check the packages of a plan. A problem that the host had before
 // with another package fails no upgrade.
 func (s *steps) consistent(ctx context.Context, changes []message.Change) error {
-	c := program.Command{Name: "dnf", Args: append(options(), "--quiet", offline, "check", "--dependencies", "--duplicates"), Quiet: true}
+	c := program.Command{Name: s.command, Args: slices.Concat(s.options, []string{"--quiet", offline, "check", "--dependencies", "--duplicates"}), Quiet: true}
 	is, err := s.run(ctx, c)
 	if err != nil || is.Exit == 0 {
 		return err
 	}
-	problems, other := problems(is.Stdout, changes)
+	problems, other := aboutPlan(s.problems(is.Stdout), changes)
 	switch {
 	case len(problems) > 0:
 		return fmt.Errorf("dnf check: %s", text.Fit(few(problems), program.MaxSaid, "..."))
 	case len(other) == 0:
-		return failure("dnf check", is)
+		return s.failure(s.command+" check", is)
 	}
 	s.progress(-1, message.CleanText("dnf check has problems with packages that this run did not change: "+few(other)))
 	return nil
 }
 
-// problems returns what dnf check prints about planned packages, and about others: each
-// line begins with a NEVRA.
-func problems(printed string, changes []message.Change) (planned, other []string) {
+// aboutPlan returns the problems with planned packages, and with others.
+func aboutPlan(problems []problem, changes []message.Change) (planned, other []string) {
 	about := map[string]bool{}
 	for _, c := range changes {
 		for _, version := range []string{c.From, c.To} {
@@ -100,15 +99,11 @@ func problems(printed string, changes []message.Change) (planned, other []string
 			}
 		}
 	}
-	for line := range strings.Lines(printed) {
-		words := strings.Fields(line)
-		if len(words) < 3 || strings.HasPrefix(line, "Error:") {
-			continue
-		}
-		if about[words[0]] || about[words[len(words)-1]] {
-			planned = append(planned, message.CleanText(strings.Join(words, " ")))
+	for _, is := range problems {
+		if slices.ContainsFunc(is.packages, func(one string) bool { return about[one] }) {
+			planned = append(planned, message.CleanText(is.text))
 		} else {
-			other = append(other, message.CleanText(strings.Join(words, " ")))
+			other = append(other, message.CleanText(is.text))
 		}
 	}
 	return planned, other
@@ -163,25 +158,11 @@ func (s *steps) resume(ctx context.Context, plan message.Plan) (strategy.Outcome
 // interrupted reports whether the last transaction of dnf has no end: it was killed,
 // perhaps in a script of a package that is installed.
 func (s *steps) interrupted(ctx context.Context) (bool, error) {
-	printed, err := s.read(ctx, "dnf", append(options(), "--quiet", offline, "history", "info", "last")...)
+	printed, err := s.readDNF(ctx, "history", "info", "last")
 	if err != nil {
 		return false, err
 	}
-	return endless(printed), nil
-}
-
-// endless reports whether dnf history info tells of a transaction that did not end.
-func endless(printed string) bool {
-	for line := range strings.Lines(printed) {
-		name, value, _ := strings.Cut(line, ":")
-		if strings.TrimSpace(name) == "End rpmdb" && strings.TrimSpace(value) == "**" {
-			return true
-		}
-		if strings.TrimSpace(name) == "Return-Code" {
-			return strings.TrimSpace(value) != "Success"
-		}
-	}
-	return false
+	return s.cut(printed), nil
 }
 
 // repair removes old versions beside new ones, installs again what is there, and
