@@ -1,5 +1,6 @@
-// Package authority is the certificate authority of one site, and the certificate
-// that the site has from it: for sites that have no other.
+// Package authority is the certificate authority of one site, the certificate that the site
+// has from it, and the authority of its users' client certificates: for sites that have no
+// other.
 //
 // It decides what such certificates contain and when the site's is renewed. It
 // presents and trusts none.
@@ -26,11 +27,25 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 )
 
-// Files are the files of an authority and of the certificate that it has signed, all
-// PEM. The private keys are readable by their owner alone, and that of the authority is
-// sealed: who has it can pass for any site to all hosts. That of the certificate is not, as
-// a site whose strongbox is sealed must be reached to be unsealed.
-type Files struct{ CA, CAKey, Cert, Key string }
+// Root is the file of the certificate of an authority, PEM, and that of its private key,
+// which is readable by its owner alone and sealed: who has it can pass for any site to all
+// hosts, or for any user.
+type Root struct {
+	CA, CAKey string
+	// title begins the name of a new authority, purpose is what its key is sealed for.
+	title, purpose string
+	// usages are all that its certificates may be for; empty means anything.
+	usages []x509.ExtKeyUsage
+}
+
+// Files are the files of the authority of a site and of the certificate that it has signed,
+// all PEM. The key of the certificate is not sealed: a site whose strongbox is sealed must be
+// reached to be unsealed.
+type Files struct {
+	Root
+
+	Cert, Key string
+}
 
 // Strongbox seals the key of the authority.
 type Strongbox interface {
@@ -41,13 +56,10 @@ type Strongbox interface {
 	Sealed() error
 }
 
-// purpose is what the key of the authority is sealed for.
-const purpose = "key of the authority"
-
 // In returns the files in a folder.
 func In(dir string) Files {
 	return Files{
-		CA: filepath.Join(dir, "ca.pem"), CAKey: filepath.Join(dir, "ca.key"),
+		Root: Root{CA: filepath.Join(dir, "ca.pem"), CAKey: filepath.Join(dir, "ca.key"), title: "osupgrade site authority", purpose: "key of the authority"},
 		Cert: filepath.Join(dir, "site.pem"), Key: filepath.Join(dir, "site.key"),
 	}
 }
@@ -76,19 +88,24 @@ func (f Files) Made() bool {
 // before its certificate: a crash in between leaves an authority that is made anew, as
 // nobody trusts it yet.
 func (f Files) Make(names []string, now time.Time, box Strongbox) (newAuthority bool, err error) {
-	if err := os.MkdirAll(filepath.Dir(f.CA), 0o700); err != nil {
-		return false, fmt.Errorf("cannot make the folder of the certificates: %w", err)
-	}
-	if _, err := os.Stat(f.CA); errors.Is(err, fs.ErrNotExist) {
-		newAuthority = true
-		if err := f.makeAuthority(now, box); err != nil {
-			return false, err
-		}
+	if newAuthority, err = f.ensure(now, box); err != nil {
+		return false, err
 	}
 	return newAuthority, f.sign(names, now, box)
 }
 
-func (f Files) makeAuthority(now time.Time, box Strongbox) error {
+// ensure makes an authority if there is none yet, and reports whether it did.
+func (f Root) ensure(now time.Time, box Strongbox) (made bool, err error) {
+	if err := os.MkdirAll(filepath.Dir(f.CA), 0o700); err != nil {
+		return false, fmt.Errorf("cannot make the folder of the certificates: %w", err)
+	}
+	if _, err := os.Stat(f.CA); !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	return true, f.makeAuthority(now, box)
+}
+
+func (f Root) makeAuthority(now time.Time, box Strongbox) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return err
@@ -98,9 +115,10 @@ func (f Files) makeAuthority(now time.Time, box Strongbox) error {
 		return err
 	}
 	template := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: "osupgrade site authority " + serial.Text(16)[:8]},
+		SerialNumber: serial, Subject: pkix.Name{CommonName: f.title + " " + serial.Text(16)[:8]},
 		NotBefore: now.Add(-early), NotAfter: now.Add(caLife),
 		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+		ExtKeyUsage: f.usages,
 	}
 	private, err := encode(key)
 	if err != nil {
@@ -183,7 +201,7 @@ func (f Files) Renew(now time.Time, box Strongbox) (bool, error) {
 	return true, f.sign(names, now, box)
 }
 
-func (f Files) authority(box Strongbox) (*x509.Certificate, *ecdsa.PrivateKey, error) {
+func (f Root) authority(box Strongbox) (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	ca, err := readCertificate(f.CA)
 	if err != nil {
 		return nil, nil, err
@@ -202,7 +220,7 @@ func (f Files) authority(box Strongbox) (*x509.Certificate, *ecdsa.PrivateKey, e
 	}
 	key, ok := parsed.(*ecdsa.PrivateKey)
 	if !ok || !key.PublicKey.Equal(ca.PublicKey) {
-		return nil, nil, fmt.Errorf("%s is not the key of %s; put the right one in place, or remove both for a new authority, which each host then has to be told of", f.CAKey, f.CA)
+		return nil, nil, fmt.Errorf("%s is not the key of %s; put the right one in place, or remove both for a new authority, of which all who trust this one then have to be told", f.CAKey, f.CA)
 	}
 	return ca, key, nil
 }
@@ -238,8 +256,8 @@ type sealedKey struct {
 }
 
 // keepKey seals the key of the authority.
-func (f Files) keepKey(private []byte, box Strongbox) error {
-	sealed, err := box.Seal(private, purpose)
+func (f Root) keepKey(private []byte, box Strongbox) error {
+	sealed, err := box.Seal(private, f.purpose)
 	if err != nil {
 		return fmt.Errorf("cannot seal the key of the authority: %w", err)
 	}
@@ -252,7 +270,7 @@ func (f Files) keepKey(private []byte, box Strongbox) error {
 
 // readKey returns the key of the authority, PEM, and whether it is sealed as it should be.
 // The first sites had it in plain text.
-func (f Files) readKey(box Strongbox) (text []byte, fresh bool, err error) {
+func (f Root) readKey(box Strongbox) (text []byte, fresh bool, err error) {
 	body, err := os.ReadFile(f.CAKey)
 	if err != nil {
 		return nil, false, fmt.Errorf("cannot read the key of the authority: %w", err)
@@ -264,9 +282,9 @@ func (f Files) readKey(box Strongbox) (text []byte, fresh bool, err error) {
 	if err := format.Sealed.Decode(body, &kept); err != nil {
 		return nil, false, fmt.Errorf("cannot read the key of the authority, %s: %w", f.CAKey, err)
 	}
-	text, err = box.Open(kept.Sealed, purpose)
+	text, err = box.Open(kept.Sealed, f.purpose)
 	if err != nil && box.Sealed() == nil {
-		return nil, false, fmt.Errorf("cannot open the key of the authority, %s: %w; if the strongbox is lost, remove it and %s and run osupgrade-agent init for a new authority, which each host then has to be told of", f.CAKey, err, f.CA)
+		return nil, false, fmt.Errorf("cannot open the key of the authority, %s: %w; if the strongbox is lost, remove it and %s, and make a new authority as the first was made (osupgrade-agent init, or credentials certificate): whoever trusted that has to be told of the new one", f.CAKey, err, f.CA)
 	}
 	if err != nil {
 		return nil, false, fmt.Errorf("cannot open the key of the authority, %s: %w", f.CAKey, err)
@@ -276,7 +294,7 @@ func (f Files) readKey(box Strongbox) (text []byte, fresh bool, err error) {
 
 // Protect seals the key of the authority if it is not, or was sealed by an older data key,
 // and reports whether it did. It does nothing where there is no such key.
-func (f Files) Protect(box Strongbox) (bool, error) {
+func (f Root) Protect(box Strongbox) (bool, error) {
 	text, fresh, err := f.readKey(box)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && fresh {
 		return false, nil

@@ -69,7 +69,7 @@ func TestBashCompletion(t *testing.T) {
 		{"commands", []string{"re"}, "recover|release|restore|resume|retry"},
 		{"commands after a flag with a value", []string{"--log-level", "debug", "wat"}, "watch"},
 		{"the value of a flag is no command", []string{"--log-level", "start", "wat"}, "watch"},
-		{"commands of a command", []string{"credentials", ""}, "approle|host|join-token|list|remove|rotate|secret-id|token|user"},
+		{"commands of a command", []string{"credentials", ""}, "approle|certificate|host|join-token|list|remove|revoke|rotate|secret-id|token|user"},
 		{"flags of a command", []string{"start", "--w"}, "--wait"},
 		{"flags of a command's command", []string{"credentials", "token", "--n"}, "--name|--new-site"},
 		{"flags of the program, at a command", []string{"start", "--log"}, "--log-level"},

@@ -28,15 +28,17 @@ import (
 // credentialsCommand makes what a client or a host proves itself with. It
 // works on the site's folder, also while the site runs.
 type credentialsCommand struct {
-	Token     tokenCommand            `cmd:"" help:"Make a token for the REST API and print it."`
-	User      userCommand             `cmd:"" help:"Make a user, or change its roles and password."`
-	Approle   approleCommand          `cmd:"" help:"Make an approle, with which a program logs in, or change its roles."`
-	SecretID  secretIDCommand         `cmd:"" name:"secret-id" help:"Make a secret-id of an approle and print it."`
-	Host      keyCommand              `cmd:"" help:"Make a key for a host and write it to a file."`
-	JoinToken joinTokenCommand        `cmd:"" help:"Make, list and remove tokens with which hosts join."`
-	List      listCredentialsCommand  `cmd:"" help:"List the tokens, users, approles and host keys, without their secrets."`
-	Rotate    rotateTokenCommand      `cmd:"" help:"Make another token in place of one, and print it. The old one is withdrawn."`
-	Remove    removeCredentialCommand `cmd:"" help:"Withdraw a token, a user, an approle or a host key. Whoever is connected with the key is disconnected within a second."`
+	Token       tokenCommand            `cmd:"" help:"Make a token for the REST API and print it."`
+	User        userCommand             `cmd:"" help:"Make a user, or change its roles and password."`
+	Approle     approleCommand          `cmd:"" help:"Make an approle, with which a program logs in, or change its roles."`
+	SecretID    secretIDCommand         `cmd:"" name:"secret-id" help:"Make a secret-id of an approle and print it."`
+	Certificate certificateCommand      `cmd:"" help:"Make a client certificate for a user and write it to files."`
+	Revoke      revokeCommand           `cmd:"" help:"Revoke a client certificate."`
+	Host        keyCommand              `cmd:"" help:"Make a key for a host and write it to a file."`
+	JoinToken   joinTokenCommand        `cmd:"" help:"Make, list and remove tokens with which hosts join."`
+	List        listCredentialsCommand  `cmd:"" help:"List the tokens, users, approles and host keys, without their secrets."`
+	Rotate      rotateTokenCommand      `cmd:"" help:"Make another token in place of one, and print it. The old one is withdrawn."`
+	Remove      removeCredentialCommand `cmd:"" help:"Withdraw a token, a user, an approle or a host key. Whoever is connected with the key is disconnected within a second."`
 }
 
 // siteFolder is the folder of the site that a credential is for. A mistyped one

@@ -65,9 +65,11 @@ func (o *operator) Validate() error {
 // environment or a file, never from an argument, which every user of the machine
 // could read.
 type connection struct {
-	Endpoint  string `help:"Address of the REST API." default:"http://127.0.0.1:4646" env:"OSUPGRADE_ENDPOINT"`
-	TokenFile string `help:"File with the token (default: the variable OSUPGRADE_TOKEN)." type:"path" env:"OSUPGRADE_TOKEN_FILE" placeholder:"FILE"`
-	CAFile    string `help:"Certificates to trust, PEM (default: the system's)." name:"ca-file" type:"path" env:"OSUPGRADE_CA_CERT_FILE" placeholder:"FILE"`
+	Endpoint       string `help:"Address of the REST API." default:"http://127.0.0.1:4646" env:"OSUPGRADE_ENDPOINT"`
+	TokenFile      string `help:"File with the token (default: the variable OSUPGRADE_TOKEN)." type:"path" env:"OSUPGRADE_TOKEN_FILE" placeholder:"FILE"`
+	ClientCertFile string `help:"Client certificate, PEM, which stands for its user where there is no token." name:"client-cert-file" type:"path" env:"OSUPGRADE_CLIENT_CERT_FILE" placeholder:"FILE"`
+	ClientKeyFile  string `help:"Its private key, PEM." name:"client-key-file" type:"path" env:"OSUPGRADE_CLIENT_KEY_FILE" placeholder:"FILE"`
+	CAFile         string `help:"Certificates to trust, PEM (default: the system's)." name:"ca-file" type:"path" env:"OSUPGRADE_CA_CERT_FILE" placeholder:"FILE"`
 
 	program version
 	dial    dialer
@@ -93,8 +95,8 @@ func (o *connection) client() (*client.Client, error) {
 		}
 		token = string(text)
 	}
-	if strings.TrimSpace(token) == "" {
-		return nil, fmt.Errorf("there is no token; set OSUPGRADE_TOKEN or --token-file, or source the file dev.env of osupgrade-agent dev")
+	if strings.TrimSpace(token) == "" && o.ClientCertFile == "" {
+		return nil, errors.New("there is no token; set OSUPGRADE_TOKEN or --token-file, or --client-cert-file and --client-key-file, or source the file dev.env of osupgrade-agent dev")
 	}
 	options, err := o.options()
 	if err != nil {
@@ -114,6 +116,20 @@ func (o *connection) options() (client.Options, error) {
 			return options, fmt.Errorf("ca-file: %w", err)
 		}
 		options.CACertPEM = pem
+	}
+	if o.ClientCertFile != "" {
+		pem, err := os.ReadFile(o.ClientCertFile)
+		if err != nil {
+			return options, fmt.Errorf("client-cert-file: %w", err)
+		}
+		options.ClientCertPEM = pem
+	}
+	if o.ClientKeyFile != "" {
+		pem, err := readSecret("client-key-file", o.ClientKeyFile)
+		if err != nil {
+			return options, err
+		}
+		options.ClientKeyPEM = pem
 	}
 	return options, nil
 }

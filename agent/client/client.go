@@ -27,6 +27,10 @@ type Options struct {
 	// Login, when set, stands in the place of the token: the client logs in when its first
 	// request needs a token, keeps that good, and logs in again once it has ended.
 	Login *Credentials
+	// ClientCertPEM is the certificate of the client with those between it and its authority,
+	// ClientKeyPEM its private key; both or neither. Without a token and a login it alone says
+	// who sends the requests. A token decides, for the server.
+	ClientCertPEM, ClientKeyPEM []byte
 	// UserAgent is sent with each request.
 	UserAgent string
 	// CACertPEM holds the certificates to trust instead of the system's.
@@ -97,6 +101,7 @@ func New(o Options) (*Client, error) {
 func build(s settings, base http.RoundTripper, p pace) *Client {
 	c := &Client{endpoint: s.endpoint, secret: s.secret, agent: s.UserAgent, pace: p, debug: s.Debug, outage: outage{lasts: s.Outage}}
 	c.session = newSession(c, s.token, s.Login)
+	c.session.certificate = s.certificate
 	if c.debug == nil {
 		c.debug = func(context.Context, string, map[string]any) {}
 	}

@@ -15,10 +15,12 @@ import (
 type settings struct {
 	Options
 	endpoint endpoint
-	// token is empty if the client logs in.
-	token  string
-	secret *secret
-	tls    *tls.Config
+	// token is empty if the client logs in, or has nothing but a certificate.
+	token string
+	// certificate is nil if the client has none.
+	certificate *clientCertificate
+	secret      *secret
+	tls         *tls.Config
 }
 
 // endpoint is the base address of the API.
@@ -26,17 +28,23 @@ type endpoint struct{ *url.URL }
 
 func (o Options) check() (settings, error) {
 	s := settings{Options: o}
-	var problems [5]error
+	var problems [6]error
 	s.endpoint, problems[0] = parseEndpoint(o.Endpoint)
-	if o.Login != nil {
+	s.certificate, problems[5] = parseClientCertificate(o.ClientCertPEM, o.ClientKeyPEM)
+	switch alone := len(o.ClientCertPEM) > 0 && strings.TrimSpace(o.Token) == ""; {
+	case o.Login != nil:
 		var login Credentials
 		login, problems[1] = o.Login.check()
 		s.Login = &login
-	} else {
+	case alone && s.endpoint.URL != nil && s.endpoint.Scheme != "https":
+		problems[1] = errors.New("there is a client certificate and no token, and the endpoint is http, which knows no certificates; use https, or a token")
+	case !alone:
 		s.token, problems[1] = parseToken(o.Token)
 	}
 	s.secret = newSecret(s.token)
-	s.tls, problems[2] = tlsConfig(o.CACertPEM, o.Insecure)
+	if s.tls, problems[2] = tlsConfig(o.CACertPEM, o.Insecure); s.tls != nil && s.certificate != nil {
+		s.tls.GetClientCertificate = s.certificate.present
+	}
 	switch {
 	case o.Timeout < 0:
 		problems[3] = fmt.Errorf("timeout %s is negative; use a positive duration, or 0 for %s", o.Timeout, defaultTimeout)

@@ -19,7 +19,10 @@ import (
 type session struct {
 	client *Client
 	// fixed is the token that the client was given; it has no credentials then.
-	fixed       string
+	fixed string
+	// certificate is that of the client; nil if it has none. Without a token and credentials it
+	// is the only proof.
+	certificate *clientCertificate
 	credentials Credentials
 	// closed ends with the client, and what the session does by itself with it.
 	closed context.Context
@@ -80,6 +83,12 @@ const mostTokens = 3
 func (s *session) authorized(ctx context.Context, send func(token string) (status int)) error {
 	if s.fixed != "" {
 		send(s.fixed)
+		return nil
+	}
+	if s.certificate != nil && s.credentials == (Credentials{}) {
+		if status := send(""); status == http.StatusUnauthorized && !s.certificate.asked.Load() {
+			return errNotAsked
+		}
 		return nil
 	}
 	for sent := 1; ; sent++ {

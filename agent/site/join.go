@@ -27,6 +27,10 @@ func OpenJoinTokens(dir string, at func(label string)) (*join.Tokens, error) {
 // Authority returns the files of the authority that a site in dir made itself.
 func Authority(dir string) authority.Files { return authority.In(filepath.Join(dir, "tls")) }
 
+// UserAuthority returns the files of the authority of the client certificates of users, of a
+// site in dir that made one.
+func UserAuthority(dir string) authority.Users { return authority.UsersIn(filepath.Join(dir, "tls")) }
+
 // ReadCA returns the certificates that hosts are to trust for a site in dir: those of
 // a file, or else those of the authority that the site made itself; nil if there are
 // neither.
@@ -141,14 +145,11 @@ func (o Options) ownCertificates() Options {
 // renewEach is how often it is looked whether the own certificate is about to end.
 const renewEach = 12 * time.Hour
 
-// renewOwn seals the key of the own authority, and renews the certificate that init has
+// renewOwn seals the keys of the own authorities, and renews the certificate that init has
 // made until the site stops. The listeners take up the renewed files. A sealed site waits
 // with both.
 func (s *Site) renewOwn(running context.Context, dir string) {
 	files := Authority(dir)
-	if !files.Made() {
-		return
-	}
 	select {
 	case <-running.Done():
 		return
@@ -157,22 +158,31 @@ func (s *Site) renewOwn(running context.Context, dir string) {
 	looks := time.NewTicker(renewEach)
 	defer looks.Stop()
 	for {
-		switch sealed, err := files.Protect(s.box); {
-		case err != nil:
-			s.log.Warn("the key of the site's authority is not sealed as it should be", "error", err)
-		case sealed:
-			s.log.Info("sealed the key of the site's authority", "key", files.CAKey)
+		for _, root := range []authority.Root{files.Root, UserAuthority(dir).Root} {
+			switch sealed, err := root.Protect(s.box); {
+			case err != nil:
+				s.log.Warn("the key of an authority of the site is not sealed as it should be", "error", err)
+			case sealed:
+				s.log.Info("sealed the key of an authority of the site", "key", root.CAKey)
+			}
 		}
-		switch renewed, err := files.Renew(time.Now(), s.box); {
-		case err != nil:
-			s.log.Warn("cannot renew the certificate of the site; trying again", "error", err)
-		case renewed:
-			s.log.Info("renewed the certificate of the site", "certificate", files.Cert)
+		if files.Made() {
+			s.renew(files)
 		}
 		select {
 		case <-running.Done():
 			return
 		case <-looks.C:
 		}
+	}
+}
+
+// renew renews the certificate of the site, if it is about to end.
+func (s *Site) renew(files authority.Files) {
+	switch renewed, err := files.Renew(time.Now(), s.box); {
+	case err != nil:
+		s.log.Warn("cannot renew the certificate of the site; trying again", "error", err)
+	case renewed:
+		s.log.Info("renewed the certificate of the site", "certificate", files.Cert)
 	}
 }
