@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -556,4 +557,28 @@ func BenchmarkKeep(b *testing.B) {
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "records/s")
 		})
 	}
+}
+
+// FuzzDecode checks that a line of a log that somebody has changed is not read as whole: what
+// is read is what was written, byte by byte.
+func FuzzDecode(f *testing.F) {
+	r := record("ann")
+	r.Format, r.Seq = 1, 1
+	line, err := encode(&r)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(line)
+	f.Add(bytes.Replace(line, []byte(`"by":"ann"`), []byte(`"by":"bob"`), 1))
+	f.Add([]byte("{}\n"))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		r, err := decode(line)
+		if err != nil {
+			return
+		}
+		text, _, _ := bytes.Cut(line, []byte(`,"hash":"`))
+		if r.Hash != hashOf(append(slices.Clone(text), '}')) {
+			t.Errorf("%s is read with the hash %s", line, r.Hash)
+		}
+	})
 }

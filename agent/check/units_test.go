@@ -167,3 +167,23 @@ func TestTimeSync(t *testing.T) {
 		t.Errorf("of this machine the outcome is %+v, and adjtimex says %d, %v", got, state, err)
 	}
 }
+
+// FuzzParseUnits checks that what systemctl prints is read as names of units, or refused.
+func FuzzParseUnits(f *testing.F) {
+	f.Add("a.service loaded failed failed A\nb@1.service loaded failed failed\n")
+	f.Add("\x1b[31m* a.service\n")
+	f.Fuzz(func(t *testing.T, list string) {
+		units, err := parseUnits(list)
+		if err != nil {
+			return
+		}
+		if len(units) > maxUnits || !slices.IsSorted(units) {
+			t.Errorf("%d units, %q", len(units), units)
+		}
+		for _, unit := range units {
+			if !policy.ValidUnit(unit) {
+				t.Errorf("%q is let through", unit)
+			}
+		}
+	})
+}

@@ -369,3 +369,18 @@ func TestRunsComeNewestFirst(t *testing.T) {
 		t.Errorf("got runs %v", ids)
 	}
 }
+
+// FuzzNextLink checks that no header leads to a link without an end, and that a login with
+// any answer has a token that can be sent, or none.
+func FuzzNextLink(f *testing.F) {
+	f.Add(`</v1/x?after=a&limit=2>; rel="next"`, []byte(`{"token":"osu_1","expires-in":60}`))
+	f.Add(`<:>; rel=next, <x`, []byte(`{"token":"a\nb"}`))
+	f.Fuzz(func(t *testing.T, value string, body []byte) {
+		if link := nextLink(http.Header{"Link": {value}}); link != nil && !strings.Contains(value, ">") {
+			t.Errorf("%q leads to %s", value, link)
+		}
+		if g, err := readGrant(body); err == nil && (g.token == "" || strings.ContainsAny(g.token, " \r\n") || g.life < 0) {
+			t.Errorf("%s is read as %+v", body, g)
+		}
+	})
+}

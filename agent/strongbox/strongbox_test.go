@@ -543,3 +543,40 @@ func write(t *testing.T, path string, body []byte) {
 		t.Fatal(err)
 	}
 }
+
+// FuzzFiles checks that a file of a strongbox and a text that it has sealed are read as they
+// were written, or refused: nobody opens one with another key.
+func FuzzFiles(f *testing.F) {
+	dir := f.TempDir()
+	box := Open(Options{Dir: dir})
+	text, err := box.Seal([]byte("swordfish"), "a test")
+	if err != nil {
+		f.Fatal(err)
+	}
+	body, err := os.ReadFile(box.file())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(body, text)
+	f.Add([]byte(`{"format":1,"way":"passphrase","hash":{"salt":"AAAA","memory":64,"time":1,"threads":1},"id":"x","keys":"AAAA"}`), text[:len(text)/2])
+	f.Add(bytes.Replace(body, []byte(`"id":"`), []byte(`"id":"0`), 1), strings.ToUpper(text))
+	f.Fuzz(func(t *testing.T, body []byte, text string) {
+		if secret, err := box.Open(text, "a test"); err == nil && string(secret) != "swordfish" {
+			t.Errorf("%s is opened as %q", text, secret)
+		}
+		if secret, err := box.Open(text, "another"); err == nil {
+			t.Errorf("%s is opened for another purpose: %q", text, secret)
+		}
+		changed := t.TempDir()
+		if err := os.WriteFile(filepath.Join(changed, FileName), body, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		other := Open(Options{Dir: changed})
+		if other.Sealed() == nil {
+			t.Errorf("without its key file, the strongbox %s is open", body)
+		}
+		if kept, err := other.read(); err == nil {
+			_, _ = other.unwrap(kept, []byte("a passphrase"))
+		}
+	})
+}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"reflect"
 	"testing"
+
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/names"
 )
 
 // checkDecoded requires that a body gives problems, or else a value that keeps
@@ -79,6 +81,9 @@ func FuzzRolloutYAML(f *testing.F) {
 func checkCalendar(t *testing.T, contentType string, body []byte) {
 	t.Helper()
 	checkDecoded(t, contentType, body, DecodeCalendar)
+	if name, kept, err := DecodeNewCalendar(contentType, body, true); err == nil && (!names.Valid(name) || len(kept.Value.Validate()) > 0) {
+		t.Errorf("%s is read as calendar %q, %+v", body, name, kept.Value)
+	}
 	c, err := DecodeCalendar(contentType, body)
 	if err != nil {
 		return
@@ -99,6 +104,7 @@ func FuzzCalendarJSON(f *testing.F) {
 }
 
 func FuzzCalendarYAML(f *testing.F) {
+	f.Add([]byte("name: holidays\nkind: freeze\nevents: []\nsince: 2031\n"))
 	f.Add([]byte("kind: allow\nevents:\n- start: 2026-12-24T18:00\n  duration: 90m\n  rdate: [2027-01-01T10:30]\n"))
 	f.Fuzz(func(t *testing.T, body []byte) { checkCalendar(t, inYAML, body) })
 }
@@ -125,7 +131,13 @@ func FuzzPreferred(f *testing.F) {
 var decoders = []func(t *testing.T, contentType string, body []byte){
 	decoder(DecodeJoin), decoder(DecodeNewJoinToken), decoder(DecodeLogin), decoder(DecodeApproleLogin), decoder(DecodePolicy),
 	decoder(DecodeNewToken), decoder(DecodeRotation), decoder(DecodeUser), decoder(DecodeApprole), decoder(DecodeNewSecretID), decoder(DecodeUnseal),
-	decoder(DecodePasswordChange),
+	decoder(DecodePasswordChange), decoder(DecodeTenant), decoder(DecodeWebhookResend), decoder(decodeWebhook),
+}
+
+// decodeWebhook reads a webhook as PUT does.
+func decodeWebhook(contentType string, body []byte) (Webhook, error) {
+	kept, err := WebhookForm.Decode(Kept[Webhook]{}, contentType, body, false)
+	return kept.Value, err
 }
 
 func decoder[T any](decode func(string, []byte) (T, error)) func(*testing.T, string, []byte) {
@@ -144,7 +156,8 @@ func FuzzBodies(f *testing.F) {
 		`{"name":"p","rest-api":{"rules":[{"path":"/v1/state/**","operations":{"read":"allow"}}]}}`,
 		`{"name":"ci","allow":["viewer"],"expires-in":"30d"}`, `{"overlap":"1h"}`, `{"name":"ann","password":"x","token-policies":["viewer"],"token-ttl":"1h"}`,
 		`{"name":"r","token-policies":["viewer"],"secret-id-num-uses":0,"secret-id-ttl":"0s"}`, `{"secret-id-num-uses":3,"secret-id-ttl":"1h"}`, `{"passphrase":"x"}`,
-		`{"current-password":"correct horse","password":"another horse"}`,
+		`{"current-password":"correct horse","password":"another horse"}`, `{"name":"acme"}`, `{"ids":["1-2"]}`,
+		`{"url":"https://chat.example/hook","secret":"whsec_AAAA","events":["run-opened"]}`,
 	} {
 		f.Add(uint8(i), false, []byte(body))
 		f.Add(uint8(i), true, []byte(body))

@@ -14,6 +14,10 @@ type archive struct {
 	size, unpacked int64
 }
 
+// sizeBits bounds a size that apt prints, to 8 TiB: a repository may lie, and the sum of all
+// must not overflow.
+const sizeBits = 44
+
 // parseRecords reads the output of apt-cache show: the archives by "name=version".
 func parseRecords(printed, native string) map[string]archive {
 	all := map[string]archive{}
@@ -28,11 +32,11 @@ func parseRecords(printed, native string) map[string]archive {
 		if fields["Package"] == "" || fields["Version"] == "" {
 			continue
 		}
-		size, _ := strconv.ParseInt(fields["Size"], 10, 62)
+		size, _ := strconv.ParseInt(fields["Size"], 10, sizeBits)
 		kibibytes, _ := strconv.ParseInt(fields["Installed-Size"], 10, 40)
 		key := packageName(fields["Package"], fields["Architecture"], native) + "=" + fields["Version"]
 		// A flat repository need not tell what files take; an archive is smaller than that.
-		all[key] = archive{size: size, unpacked: max(kibibytes<<10, size)}
+		all[key] = archive{size: max(size, 0), unpacked: max(kibibytes<<10, size)}
 	}
 	return all
 }
@@ -42,7 +46,7 @@ func parseRecords(printed, native string) map[string]archive {
 func parseURIs(printed string) (bytes int64) {
 	for line := range strings.Lines(printed) {
 		if fields := strings.Fields(line); len(fields) >= 3 && strings.HasPrefix(fields[0], "'") {
-			size, _ := strconv.ParseInt(fields[2], 10, 62)
+			size, _ := strconv.ParseInt(fields[2], 10, sizeBits)
 			bytes += max(size, 0)
 		}
 	}
