@@ -47,7 +47,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	chosen, err := choose(slices.Concat(runFaults, outOfServiceFaults, besideFaults, freezeFaults, hostFaults, logFaults, diskFaults, siteFaults, policyFaults, aptFaults, dnfFaults, imageFaults), *only)
+	chosen, err := choose(slices.Concat(runFaults, outOfServiceFaults, besideFaults, freezeFaults, hostFaults, logFaults, diskFaults, siteFaults, policyFaults, aptFaults, dnfFaults, imageFaults, strongboxFaults), *only)
 	if err != nil {
 		return err
 	}
