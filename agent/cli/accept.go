@@ -10,9 +10,10 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker"
 )
 
-// acceptCommand has a version offered again that the machine of this host gave up.
+// acceptCommand has a version offered again that the machine of this host gave up, or one
+// kept that waits for the checks of its run.
 type acceptCommand struct {
-	Rejected string `arg:"" name:"version" help:"Version, as the warning of the host names it."`
+	Rejected string `arg:"" name:"version" help:"Version, as the warning of the host or the plan of the run names it."`
 	State    string `help:"Folder of the worker of this host, as its --state." default:"/var/lib/osupgrade-worker" type:"path" env:"OSUPGRADE_STATE"`
 }
 
@@ -23,6 +24,10 @@ func (c *acceptCommand) Run(out io.Writer) error {
 	}
 	r, err := worker.Accept(c.State, c.Rejected, time.Now(), durable.WriteFile)
 	if err != nil {
+		return err
+	}
+	if r == nil {
+		_, err = fmt.Fprintf(out, "Version %s is kept: the worker marks it as good within a minute, or when it is started, whatever its checks say.\n", c.Rejected)
 		return err
 	}
 	_, err = fmt.Fprintf(out, "Version %s is offered again; this host went back from it to %s at %s.\n", r.Version, r.Running, r.At.UTC().Format(time.RFC3339))

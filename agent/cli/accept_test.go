@@ -17,7 +17,7 @@ func TestAccept(t *testing.T) {
 	for name, row := range map[string]struct {
 		state, want string
 	}{
-		"nothing is rejected": {t.TempDir(), `no version "2.0" is rejected on this host`},
+		"nothing is rejected": {t.TempDir(), `no version "2.0" is rejected or on trial on this host`},
 		"no such folder":      {"/no/such/folder", "name the folder of osupgrade-agent worker --state"},
 	} {
 		var errs strings.Builder

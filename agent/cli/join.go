@@ -31,7 +31,7 @@ type workerCommands struct {
 	Run       workerCommand    `cmd:"" default:"withargs" help:"Run the worker: upgrade this host when the controller commands it. It is the default."`
 	Join      joinCommand      `cmd:"" help:"Join a site: make a key for this host and write the configuration of its worker."`
 	RotateKey rotateKeyCommand `cmd:"" help:"Replace the key of this host. The site withdraws the old one once the worker has connected with the new one."`
-	Accept    acceptCommand    `cmd:"" help:"Have a version offered again that the machine of this host gave up."`
+	Accept    acceptCommand    `cmd:"" help:"Have a version offered again that the machine of this host gave up, or keep one whose checks failed."`
 }
 
 // joinCommand makes this machine a host of a site.

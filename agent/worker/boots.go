@@ -11,6 +11,7 @@ import (
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/format"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/text"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
 
@@ -113,40 +114,52 @@ func (a accepted) has(version string, since time.Time) bool {
 	return slices.ContainsFunc(a.Versions, func(v acceptedVersion) bool { return v.Version == version && v.At.After(since) })
 }
 
-// Accept has a version offered again that the machine of a host gave up. dir is the state
-// directory of the host's worker, which need not be stopped.
-func Accept(dir, version string, now time.Time, write WriteFile) (Rejected, error) {
+// Accept has a version offered again that the machine of a host gave up, or has one kept that
+// is on trial: then there is no Rejected. dir is the state directory of the host's worker,
+// which need not be stopped.
+func Accept(dir, version string, now time.Time, write WriteFile) (*Rejected, error) {
 	var known boots
 	var a accepted
 	path := filepath.Join(dir, acceptedFile)
 	if err := errors.Join(readKept(filepath.Join(dir, bootsFile), &known), readKept(path, &a)); err != nil {
-		return Rejected{}, err
+		return nil, err
 	}
 	standing := known.standing(a)
 	i := slices.IndexFunc(standing, func(r Rejected) bool { return r.Version == version })
-	if i < 0 {
-		return Rejected{}, fmt.Errorf("no version %q is rejected on this host%s", version, listRejected(standing))
+	waits := slices.DeleteFunc(slices.Clone(known.waits()), func(v string) bool { return a.has(v, known.Trial.Since) })
+	if i < 0 && !slices.Contains(waits, version) {
+		return nil, fmt.Errorf("no version %q is rejected or on trial on this host%s%s", version, listRejected(standing), listOnTrial(waits))
 	}
 	a.Versions = append(slices.DeleteFunc(a.Versions, func(v acceptedVersion) bool { return v.Version == version }), acceptedVersion{version, now.UTC().Round(0)})
 	body, err := encodeKept(a)
 	if err != nil {
-		return Rejected{}, err
+		return nil, err
 	}
 	if err := write(path, body, 0o600); err != nil {
-		return Rejected{}, fmt.Errorf("cannot accept version %q: %w", version, err)
+		return nil, fmt.Errorf("cannot accept version %q: %w", version, err)
 	}
-	return standing[i], nil
+	if i < 0 {
+		return nil, nil
+	}
+	return &standing[i], nil
 }
 
 func listRejected(standing []Rejected) string {
-	text := ""
-	for i, r := range standing {
-		if text += ", "; i == 0 {
-			text = "; rejected are "
-		}
-		text += r.Version
+	versions := make([]string, 0, len(standing))
+	for _, r := range standing {
+		versions = append(versions, r.Version)
 	}
-	return text
+	return listVersions("; rejected are ", versions)
+}
+
+func listOnTrial(versions []string) string { return listVersions("; on trial are ", versions) }
+
+func listVersions(what string, versions []string) string {
+	const named = 10
+	if len(versions) == 0 {
+		return ""
+	}
+	return what + text.ListOf(versions[:min(len(versions), named)], len(versions), named)
 }
 
 // fellBackError is the failure of an upgrade whose machine went back by itself.

@@ -369,7 +369,7 @@ func TestRejectedVersion(t *testing.T) {
 			}
 		}
 		prepare(20, "prepare base-os 1.1, kernel not 6.1.1")
-		if _, err := Accept(dir, "6.1.2", time.Now(), durable.WriteFile); err == nil || err.Error() != `no version "6.1.2" is rejected on this host; rejected are 6.1.1` {
+		if _, err := Accept(dir, "6.1.2", time.Now(), durable.WriteFile); err == nil || err.Error() != `no version "6.1.2" is rejected or on trial on this host; rejected are 6.1.1` {
 			t.Errorf("another version: %v", err)
 		}
 		if got, err := Accept(dir, "6.1.1", time.Now(), durable.WriteFile); err != nil || got.Name != "kernel" {
@@ -425,7 +425,7 @@ func TestRejectedInTurn(t *testing.T) {
 // the error of a damaged file names the file.
 func TestBootsFormat(t *testing.T) {
 	t.Parallel()
-	body, err := encodeKept(boots{Judged: "boot-1", Rejected: []Rejected{{Name: "kernel", Version: "6.1.1", Running: "6.1.0", At: later}}, Trial: &trial{Versions: []string{"6.1.2"}, Until: later, Passed: &passed{Run: 10, Attempt: 1}}})
+	body, err := encodeKept(boots{Judged: "boot-1", Rejected: []Rejected{{Name: "kernel", Version: "6.1.1", Running: "6.1.0", At: later}}, Trial: &trial{Versions: []string{"6.1.2"}, Since: later, Until: later, Passed: &passed{Run: 10, Attempt: 1}}})
 	if err != nil {
 		t.Fatal(err)
 	}

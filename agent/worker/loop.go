@@ -21,6 +21,9 @@ import (
 func (w *Worker) loop(ctx context.Context) error {
 	for ctx.Err() == nil {
 		now := w.lease.now()
+		if err := w.takeAccepted(ctx); err != nil {
+			return err
+		}
 		if w.bootIsDue(now) {
 			if err := w.confirmBoot(ctx, now); err != nil {
 				return err

@@ -32,12 +32,16 @@ import (
 //     back to: that one is confirmed at once, on trial or not.
 //   - The prepare and the upgrade of a further run with checks leave what is on trial on
 //     trial. So does the end of the run, by whatever, and a site that cannot be reached.
+//   - A person who accepts the version on the host ends its trial: it is confirmed whatever
+//     the checks say, also when the site does not wait for them any more.
 //   - The upgrade of a system that was on trial, answered with done, may be undone by a start
 //     of the machine before its checks. Such a host fails the checks of that run.
 type trial struct {
 	// Versions are those that were installed; none means whatever runs, because another
 	// worker of this host has installed it.
 	Versions []string `json:"versions,omitempty"`
+	// Since is when the last of them was to be installed.
+	Since time.Time `json:"since,omitzero"`
 	// Until bounds a trial of which the worker may never hear the end, because another
 	// worker has carried out the upgrade; zero for one of its own.
 	Until time.Time `json:"until,omitzero"`
@@ -69,16 +73,19 @@ func (b boots) onTrial(boot strategy.Boot, now time.Time) bool {
 
 // commanded returns the boots before a command is carried out. checks tells that its run
 // checks the host after the upgrade; installs are the versions that an upgrade installs.
-func (b boots) commanded(checks bool, installs []string) boots {
+func (b boots) commanded(checks bool, installs []string, now time.Time) boots {
+	now = now.UTC().Round(0)
 	switch t := b.Trial; {
-	case !checks:
+	case !checks, t != nil && t.Passed != nil && len(installs) == 0:
+		// What has passed was asked for by an earlier run. The task of a restored site may
+		// bear its numbers again.
 		b.Trial = nil
 	case len(installs) == 0:
 	case t == nil || t.Passed != nil:
-		b.Trial = &trial{Versions: installs}
+		b.Trial = &trial{Versions: installs, Since: now}
 	default:
 		earlier := slices.DeleteFunc(slices.Clone(t.Versions), func(v string) bool { return slices.Contains(installs, v) })
-		b.Trial = &trial{Versions: append(earlier[max(0, len(earlier)-maxOnTrial):], installs...)}
+		b.Trial = &trial{Versions: append(earlier[max(0, len(earlier)-maxOnTrial):], installs...), Since: now}
 	}
 	return b
 }
@@ -104,7 +111,7 @@ func (b boots) endTrial(t message.Task) boots {
 	return b
 }
 
-// withoutTrialOf returns the boots after the machine gave up a version.
+// withoutTrialOf returns the boots after the machine gave up a version, or a person accepted it.
 func (b boots) withoutTrialOf(version string) boots {
 	t := b.Trial
 	if t == nil {
@@ -112,7 +119,7 @@ func (b boots) withoutTrialOf(version string) boots {
 	}
 	left := slices.DeleteFunc(slices.Clone(t.Versions), func(v string) bool { return v == version })
 	if b.Trial = nil; len(left) > 0 {
-		b.Trial = &trial{Versions: left, Until: t.Until, Passed: t.Passed}
+		b.Trial = &trial{Versions: left, Since: t.Since, Until: t.Until, Passed: t.Passed}
 	}
 	return b
 }
@@ -121,6 +128,29 @@ func (b boots) withoutTrialOf(version string) boots {
 func (b boots) passedIn(t message.Task) bool {
 	p := b.Trial
 	return p != nil && p.Passed != nil && t.Kind == message.AfterHost && *p.Passed == passed{t.Run, t.Attempt}
+}
+
+// waits returns the versions that wait for checks.
+func (b boots) waits() []string {
+	if b.Trial == nil || b.Trial.Passed != nil {
+		return nil
+	}
+	return b.Trial.Versions
+}
+
+// takeAccepted ends the trial of each version that a person has accepted.
+func (w *Worker) takeAccepted(ctx context.Context) error {
+	if len(w.boots.waits()) == 0 {
+		return nil
+	}
+	next, a := w.boots, w.accepted()
+	for _, v := range w.boots.waits() {
+		if a.has(v, w.boots.Trial.Since) {
+			w.Log.Info("somebody has accepted the version, which is not on trial any more", "host", w.Host, "version", v)
+			next = next.withoutTrialOf(v)
+		}
+	}
+	return w.keepTrial(ctx, next)
 }
 
 // confirms reports whether the host may have more than one bootable system.
@@ -144,7 +174,7 @@ func (w *Worker) noteTrial(ctx context.Context, r message.Record, next Journal) 
 			}
 		}
 	}
-	return w.keepTrial(ctx, w.boots.commanded(r.Checks, installs))
+	return w.keepTrial(ctx, w.boots.commanded(r.Checks, installs, w.Now()))
 }
 
 // keepTrial writes the boots if their trial is another one. What runs is confirmed once it is

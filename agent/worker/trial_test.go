@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/durable"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy"
 )
@@ -226,6 +228,43 @@ func TestPassedAndNotConfirmed(t *testing.T) {
 	})
 }
 
+// TestAcceptedOnTrial checks that a version whose checks failed is confirmed when a person
+// accepts it on the host, within a minute, and that this does not count for a later upgrade to
+// it.
+func TestAcceptedOnTrial(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		calls := r.checked("no web", nil)
+		r.upgradeUnderChecks()
+		r.check(0)
+		dir := filepath.Join(r.dir, "state")
+		if _, err := Accept(dir, "6.1.0", time.Now(), durable.WriteFile); err == nil || !strings.Contains(err.Error(), "; on trial are ") || !strings.Contains(err.Error(), "6.1.1") {
+			t.Errorf("another version: %v", err)
+		}
+		w := 0
+		for r.life(func() bool {
+			if w++; w == 2 {
+				if got, err := Accept(dir, "6.1.1", time.Now(), durable.WriteFile); got != nil || err != nil {
+					t.Errorf("accepted is %v, %v", got, err)
+				}
+				time.Sleep(2 * message.Heartbeat)
+			}
+			return w > 2
+		}) {
+		}
+		if !slices.ContainsFunc(*calls, isConfirmed) {
+			t.Errorf("the calls are %q", *calls)
+		}
+		if _, err := Accept(dir, "6.1.1", time.Now(), durable.WriteFile); err == nil {
+			t.Error("it is accepted twice")
+		}
+		again := r.boots().commanded(true, []string{"6.1.1"}, time.Now())
+		if !again.onTrial(strategy.Boot{Running: "6.1.1"}, time.Now()) || again.Trial.Since.IsZero() {
+			t.Errorf("a later upgrade leaves %+v", again.Trial)
+		}
+	})
+}
+
 // wentBack is a machine that gave up the system which runs, by boot counting: nobody has
 // confirmed it.
 type wentBack struct{ bootSpy }
@@ -311,22 +350,22 @@ func TestTrial(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	runs := func(version string) strategy.Boot { return strategy.Boot{Running: version} }
-	install := func(b boots, versions ...string) boots { return b.commanded(true, versions) }
+	install := func(b boots, versions ...string) boots { return b.commanded(true, versions, now) }
 	for name, c := range map[string]struct {
 		after boots
 		boot  strategy.Boot
 		want  bool
 	}{
-		"no run has checks":                  {boots{}.commanded(false, []string{"2"}), runs("2"), false},
+		"no run has checks":                  {boots{}.commanded(false, []string{"2"}, now), runs("2"), false},
 		"the run has checks":                 {install(boots{}, "2"), runs("2"), true},
 		"the old system runs":                {install(boots{}, "2"), runs("1"), false},
 		"the machine went back to it":        {install(boots{}, "2"), strategy.Boot{Running: "2", Failed: "3"}, false},
 		"the host does not tell what runs":   {install(boots{}, "2"), strategy.Boot{}, false},
-		"the next run has checks":            {install(boots{}, "2").commanded(true, nil), runs("2"), true},
-		"the next run has none":              {install(boots{}, "2").commanded(false, nil), runs("2"), false},
+		"the next run has checks":            {install(boots{}, "2").commanded(true, nil, now), runs("2"), true},
+		"the next run has none":              {install(boots{}, "2").commanded(false, nil, now), runs("2"), false},
 		"the next run installs another":      {install(install(boots{}, "2"), "3"), runs("2"), true},
 		"they passed":                        {install(boots{}, "2").endTrial(message.Task{Run: 1}), runs("2"), false},
-		"they passed, and the next prepares": {install(boots{}, "2").endTrial(message.Task{Run: 1}).commanded(true, nil), runs("2"), false},
+		"they passed, and the next prepares": {install(boots{}, "2").endTrial(message.Task{Run: 1}).commanded(true, nil, now), runs("2"), false},
 		"they passed before the next":        {install(install(boots{}, "2").endTrial(message.Task{Run: 1}), "3"), runs("2"), false},
 		"it was given up":                    {install(boots{}, "2", "3").reject(Rejected{Version: "2"}), runs("2"), false},
 		"the other one was given up":         {install(boots{}, "2", "3").reject(Rejected{Version: "2"}), runs("3"), true},
@@ -338,6 +377,10 @@ func TestTrial(t *testing.T) {
 		if got := c.after.onTrial(c.boot, now); got != c.want {
 			t.Errorf("%s: %+v is on trial: %t, with %+v", name, c.boot, got, c.after.Trial)
 		}
+	}
+	task := message.Task{Run: 1, Kind: message.AfterHost}
+	if ended := install(boots{}, "2").endTrial(task); !ended.passedIn(task) || ended.commanded(true, nil, now).passedIn(task) {
+		t.Errorf("the next run knows of passed checks: %+v", ended.commanded(true, nil, now).Trial)
 	}
 	many := boots{}
 	for range maxOnTrial + 10 {

@@ -117,8 +117,8 @@ type Worker struct {
 	boots       boots
 	unconfirmed confirmation
 	rolledBack  atomic.Pointer[[]Rejected]
-	// passes are checks that have passed, and of which the site is not told yet; passDue is
-	// signalled when there are some.
+	// passes are checks that have passed, and of which the site is not told yet. passDue is
+	// signalled when there are some, or somebody may have accepted what is on trial.
 	passes  chan pass
 	passDue wait.Signal
 	// keptBoots are the boots, for the goroutines beside the loop.
@@ -297,6 +297,9 @@ func (w *Worker) heartbeat(ctx context.Context) error {
 	w.sendAlive()
 	for {
 		w.self.look(ctx, w.SelfCheck)
+		if len(w.keptBoots.Load().waits()) > 0 {
+			w.passDue.Set() // The loop sees what a person has accepted.
+		}
 		if err := wait.Sleep(ctx, message.UntilBeat(time.Now())); err != nil {
 			return err
 		}

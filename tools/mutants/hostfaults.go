@@ -199,8 +199,13 @@ var hostFaults = []fault{
 	},
 	{
 		name: "next-run-ends-a-trial", in: "agent/worker.boots.commanded",
-		old: `case !checks:`, new: `case !checks || len(installs) == 0:`,
+		old: `case !checks, t != nil`, new: `case !checks, len(installs) == 0, t != nil`,
 		by: simulated(tests("agent/worker", "TestTrial|TestFailedChecksConfirmNothing")...),
+	},
+	{
+		name: "accepted-version-stays-on-trial", in: "agent/worker.Worker.takeAccepted",
+		body: `return nil`,
+		by:   tests("agent/worker", "TestAcceptedOnTrial"),
 	},
 	{
 		name: "trial-never-ends-without-checks", in: "agent/worker.boots.commanded",
