@@ -21,6 +21,7 @@ var dnf4 = generation{
 	nobest:        "--nobest",
 	replayCommand: []string{"history", "replay"},
 	fetch:         "--downloadonly",
+	rebootHint:    []string{offline, "needs-restarting", "-r"},
 	format:        "0.0",
 	resolved:      resolvedByDNF4,
 	problems:      problemsByDNF4,
@@ -147,10 +148,10 @@ func cutByDNF4(printed string) bool {
 // tellingByDNF4 takes what is after "Error:", and what rpm says about a package or a script.
 func tellingByDNF4(line string, inError bool) (said string, goesOn bool) {
 	plain := message.CleanText(strings.TrimSpace(line))
-	rest, isError := strings.CutPrefix(plain, "Error: ")
+	rest, isError := strings.CutPrefix(plain, "Error:")
 	switch {
-	case isError, plain == "Error:":
-		return strings.TrimPrefix(rest, "Error:"), true
+	case isError:
+		return strings.TrimSpace(rest), true
 	case strings.HasPrefix(plain, "Problem repository: "), strings.HasPrefix(plain, "However, you do not have any GPG public keys"):
 	case strings.HasPrefix(plain, "error: ") || strings.HasPrefix(plain, "warning: %") || strings.HasPrefix(plain, "Error in ") || strings.HasPrefix(plain, "Errors during"):
 	case inError && strings.HasPrefix(line, " "):

@@ -26,7 +26,10 @@ var dnf5 = generation{
 	replayCommand: []string{"replay"},
 	replayFolder:  true,
 	fetch:         "--setopt=tsflags=test",
-	format:        "1.0",
+	// It wants lists of files, which nothing else fetches: without them it goes by the names
+	// of packages alone, and not also by advisories.
+	rebootHint: []string{offline, "--setopt=skip_if_unavailable=1", "--setopt=*.skip_if_unavailable=1", "needs-restarting", "-r"},
+	format:     "1.0",
 	// The version before of a package that is installed again is the package itself.
 	actions: map[string]string{"Upgraded": "Replaced", "Downgraded": "Replaced", "Removed": "Remove", "Reinstalled": ""},
 	// The reason of an upgrade stays where another one is stronger, and none is the weakest.

@@ -36,6 +36,8 @@ type generation struct {
 	replayFolder  bool
 	// fetch has a replay download and check a transaction, and change nothing.
 	fetch string
+	// rebootHint asks whether a reboot is required, by what has been fetched.
+	rebootHint []string
 	// format is the version of a stored transaction. actions and reasons are its words, where
 	// they are not those of dnf 4; an action that is "" is left out.
 	format           string

@@ -443,6 +443,23 @@ func TestNeedsRestarting(t *testing.T) {
 	if why, known := needsRestarting(printed); !known || why != "" {
 		t.Errorf("dnf5: got %q, %v", why, known)
 	}
+	_, printed = recorded(t, &dnf5, "needs-restarting-required")
+	if why, known := needsRestarting(printed); !known || why != "linux-firmware has changed since the start" {
+		t.Errorf("dnf5: got %q, %v", why, known)
+	}
+}
+
+// FuzzNeedsRestarting: a reboot is asked for with a reason, and only by an answer.
+func FuzzNeedsRestarting(f *testing.F) {
+	for _, name := range []string{"needs-restarting", "needs-restarting-required"} {
+		_, printed := recorded(f, &dnf5, name)
+		f.Add(printed)
+	}
+	f.Fuzz(func(t *testing.T, printed string) {
+		if why, known := needsRestarting(printed); why != "" && (!known || message.CleanText(why) != why) {
+			t.Errorf("got %q, %v", why, known)
+		}
+	})
 }
 
 func TestHeld(t *testing.T) {

@@ -117,11 +117,11 @@ AutoReqProv: no
 %%description
 %[1]s
 %%install
-mkdir -p %%{buildroot}/usr/share/%[1]s
-echo %[2]s >%%{buildroot}/usr/share/%[1]s/version
-head -c 100000 /dev/urandom >%%{buildroot}/usr/share/%[1]s/data
+mkdir -p %%{buildroot}/usr/share/%[1]s-%[2]s
+echo %[2]s >%%{buildroot}/usr/share/%[1]s-%[2]s/version
+head -c 100000 /dev/urandom >%%{buildroot}/usr/share/%[1]s-%[2]s/data
 %[4]s%%files
-/usr/share/%[1]s
+/usr/share/%[1]s-%[2]s
 `, p.name, p.version, p.fields, post))
 		m.Must("rpmbuild -bb --quiet --define '_topdir /srv/top' --define '_rpmdir /srv/repo' /srv/" + p.name + ".spec 2>&1")
 	}
@@ -202,6 +202,16 @@ func (m *machine) must(action string) answer {
 	is := m.act(action)
 	if is.status != 0 {
 		m.t.Fatalf("%s ends with %d:\n%s", action, is.status, is.text)
+	}
+	return is
+}
+
+// asks is act, and the action has to succeed and ask for a reboot.
+func (m *machine) asks(action string) answer {
+	m.t.Helper()
+	is := m.act(action)
+	if is.status != 10 {
+		m.t.Fatalf("%s ends with %d and asks for no reboot:\n%s", action, is.status, is.text)
 	}
 	return is
 }
@@ -322,6 +332,65 @@ func TestRealPackages(t *testing.T) {
 		m.options = map[string]any{"Mode": "security"}
 		wantPlan(t, m.prepare(), "appliance-1.noarch stays 1.0-1, not 3.0-1: not a security update", "appliance-3.noarch stays 1.0-1, not 2.0-1: not a security update")
 	})
+}
+
+// TestRealKernel upgrades what is installed beside its older versions: the oldest goes, the
+// others stay, and the way back brings it again. It takes a reboot.
+func TestRealKernel(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s system) {
+		const provides = "Provides: installonlypkg(kernel)"
+		m := newMachine(t, s, pack{name: "kernel-core", version: "1.0", fields: provides})
+		for _, version := range []string{"2.0", "3.0"} {
+			m.publish(pack{name: "kernel-core", version: version, fields: provides})
+			m.Must("dnf -q -y --refresh upgrade")
+		}
+		installed := func(want string) {
+			t.Helper()
+			if got := strings.Join(strings.Fields(m.Must("rpm -q --qf '%{VERSION} ' kernel-core | xargs -n1 | sort")), " "); got != want {
+				t.Errorf("installed are the kernels %s, want %s", got, want)
+			}
+		}
+		installed("1.0 2.0 3.0")
+		m.publish(pack{name: "kernel-core", version: "4.0", fields: provides})
+		plan := m.prepare()
+		wantPlan(t, plan, "kernel-core.noarch 1.0-1 → 4.0-1")
+		if plan.Reboot != "kernel-core is a kernel" {
+			t.Errorf("the plan takes a reboot because of %q", plan.Reboot)
+		}
+		m.asks("upgrade")
+		installed("2.0 3.0 4.0")
+		before := m.BootID()
+		m.Must("systemctl reboot")
+		realhost.Until(t, "another boot", time.Minute, func() bool { return m.BootID() != before })
+		m.done()
+		m.act("rollback")
+		installed("1.0 2.0 3.0")
+	})
+}
+
+// TestRealReboot: dnf5 brings needs-restarting along, which asks for a reboot until there
+// was one.
+func TestRealReboot(t *testing.T) {
+	realhost.Need(t, realhost.Hosts, realhost.DNF5)
+	t.Parallel()
+	m := newMachine(t, system{tree: realhost.DNF5}, pack{name: "linux-firmware", version: "1.0"}, pack{name: "appliance", version: "1.0"})
+	before := m.BootID()
+	m.Must("systemctl reboot") // What was installed counts as changed since the start.
+	realhost.Until(t, "another boot", time.Minute, func() bool { return m.BootID() != before })
+	m.publish(pack{name: "linux-firmware", version: "2.0"}, pack{name: "appliance", version: "2.0"})
+	m.prepare()
+	if is := m.asks("upgrade"); !strings.Contains(is.text, "linux-firmware has changed since the start") {
+		t.Errorf("the reason is not told:\n%s", is.text)
+	}
+	if is := m.asks("resume"); !strings.Contains(is.text, "a reboot is required") {
+		t.Errorf("no reboot is asked for before it was:\n%s", is.text)
+	}
+	before = m.BootID()
+	m.Must("systemctl reboot")
+	realhost.Until(t, "another boot", time.Minute, func() bool { return m.BootID() != before })
+	m.must("resume")
+	m.done()
 }
 
 // TestRealVersionlock: dnf5 has its locks without a plugin.

@@ -49,8 +49,9 @@ func needsRestarting(printed string) (why string, known bool) {
 	}
 	var names []string
 	for line := range strings.Lines(printed) {
-		if name, ok := strings.CutPrefix(line, "  * "); ok {
-			names = append(names, message.CleanText(strings.TrimSpace(name)))
+		name, ok := strings.CutPrefix(line, "  * ")
+		if name = message.CleanText(name); ok && name != "" {
+			names = append(names, name)
 		}
 	}
 	if len(names) == 0 {
@@ -81,7 +82,7 @@ func (s *steps) rebootReason(ctx context.Context, plan message.Plan) (string, er
 			return fmt.Sprintf("kernel %s runs and %s is installed", kernels.Running, kernels.Newest()), nil
 		}
 	}
-	is, err := s.run(ctx, program.Command{Name: s.command, Args: slices.Concat(s.options, []string{offline, "needs-restarting", "-r"}), Quiet: true})
+	is, err := s.run(ctx, program.Command{Name: s.command, Args: slices.Concat(s.options, s.rebootHint), Quiet: true})
 	if err != nil {
 		return "", err
 	}
