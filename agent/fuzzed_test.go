@@ -44,14 +44,14 @@ var fuzzed = map[string]string{
 	"agent/worker/strategy/apt.parseStatus": "FuzzListings", "agent/worker/strategy/apt.parseRecords": "FuzzListings", "agent/worker/strategy/apt.parseURIs": "FuzzListings",
 	"agent/worker/strategy/apt.parseConffiles": "FuzzListings", "agent/worker/strategy/apt.parseSources": "FuzzListings", "agent/worker/strategy/apt.parsePolicy": "FuzzParsePolicy",
 	"agent/worker/strategy/apt.parseSimulation": "FuzzParseSimulation", "agent/worker/strategy/apt.parseStatusLine": "FuzzParseStatusLine",
-	"agent/worker/strategy/dnf.parseResolved": "FuzzParseResolved", "agent/worker/strategy/dnf.parseDatabase": "FuzzParseDatabase",
+	"agent/worker/strategy/dnf.parseVersionlocks": "FuzzVersionlocks", "agent/worker/strategy/dnf.parseRows": "FuzzRows", "agent/worker/strategy/dnf.parseDatabase": "FuzzParseDatabase",
 	"agent/worker/strategy/ostree.parseStatus": "FuzzParseStatus", "agent/worker/strategy/ostree.parseHead": "FuzzParseStatus",
 	"agent/worker/strategy/ostree.parseBootcStatus": "FuzzParseJSON", "agent/worker/strategy/ostree.parseRPMStatus": "FuzzParseJSON",
 	"agent/worker/strategy/simulated.parseEffects": "FuzzEffects",
 	"agent/worker/osinfo.ParseRelease":             "FuzzParseRelease", "agent/worker/hardware.parseMemory": "FuzzParse", "agent/worker/hardware.parseIPv6": "FuzzParse",
 	"agent/check.parseUnits": "FuzzParseUnits", "agent/worker/download.parseRange": "FuzzDecide",
 	// What a server answers to a client.
-	"agent/client.parseEndpoint": "(a setting of the person who runs the program)", "agent/client.parseToken": "FuzzNextLink",
+	"agent/client.parseClientCertificate": "(a setting of the person who runs the program)", "agent/client.parseEndpoint": "(a setting of the person who runs the program)", "agent/client.parseToken": "FuzzNextLink",
 	"provider/hosts.parseConstraints": "(a setting of the person who runs Terraform)", "provider/run.parseID": "(an argument of the person who runs Terraform)",
 	// What is on the disk of the site or the worker, and its alone.
 	"agent/worker.decodeJournal": "FuzzJournal", "agent/audit.decode": "FuzzDecode",

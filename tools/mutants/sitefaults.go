@@ -174,7 +174,7 @@ var siteFaults = []fault{
 	},
 	{
 		name: "right-of-a-token-is-not-checked", in: "agent/access.Decide",
-		old: `who.allowed(operationOf(method, segments), segments)`, new: `method != "" && len(who.Roles) > 0`,
+		old: `allows(everybody, operation, segments) || who.allowed(operation, segments)`, new: `operation != "" && len(who.Roles) > 0`,
 		by: tests("agent/access", "TestDecide"),
 	},
 	{
@@ -218,7 +218,7 @@ var siteFaults = []fault{
 		by: tests("agent/principal", "TestWaiting"),
 	},
 	{
-		name: "strong-token-in-a-url", in: "agent/api.server.token",
+		name: "strong-token-in-a-url", in: "agent/api.server.proof",
 		old: `inURL && !token.ForURL()`, new: `inURL && token.Name == ""`,
 		by: tests("agent/api", "TestCalendarToken"),
 	},
