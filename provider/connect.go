@@ -30,7 +30,7 @@ func connect(s settings, agent string, diags *diag.Diagnostics) *client.Client {
 	}
 	api, err := client.New(client.Options{
 		Endpoint: s.endpoint, Token: s.token, Login: s.login, UserAgent: agent,
-		CACertPEM: s.caCertPEM, Insecure: s.insecure,
+		CACertPEM: s.caCertPEM, ClientCertPEM: s.clientCertPEM, ClientKeyPEM: s.clientKeyPEM, Insecure: s.insecure,
 		Timeout: s.timeout, Retries: retries, Outage: outage,
 		Debug: debug(s.secrets()),
 	})
@@ -55,7 +55,7 @@ func connect(s settings, agent string, diags *diag.Diagnostics) *client.Client {
 
 // secrets are the settings that no log may show.
 func (s settings) secrets() []string {
-	secrets := []string{strings.TrimSpace(s.token)}
+	secrets := []string{strings.TrimSpace(s.token), strings.TrimSpace(string(s.clientKeyPEM))}
 	if s.login != nil {
 		secrets = append(secrets, strings.TrimSpace(s.login.Password), strings.TrimSpace(s.login.SecretID))
 	}

@@ -27,7 +27,7 @@ func (*Osupgrade) Schema(_ context.Context, _ provider.SchemaRequest, resp *prov
 				MarkdownDescription: "The tenant of resources and data sources without `tenant`. Required, here or as environment variable `OSUPGRADE_TENANT`, unless each of them has `tenant`.",
 				Validators:          []validator.String{validators.Name()},
 			},
-			"token": secret("The bearer token; the guide [Authentication](guides/authentication.md) says how to get one. Required, here or as environment variable `OSUPGRADE_TOKEN`, unless the provider logs in. Terraform writes no provider argument to a state, but the value of an ordinary variable to a saved plan: " +
+			"token": secret("The bearer token; the guide [Authentication](guides/authentication.md) says how to get one. Required, here or as environment variable `OSUPGRADE_TOKEN`, unless the provider logs in or has a client certificate. Terraform writes no provider argument to a state, but the value of an ordinary variable to a saved plan: " +
 				"use the environment or a variable with `ephemeral = true`."),
 			"username": text("Name of the user as whom the provider logs in, once for each plan or apply; with `password`. Environment: `OSUPGRADE_USERNAME`."),
 			"password": secret("Password of the user. Environment: `OSUPGRADE_PASSWORD`. As with `token`, no ordinary variable is the right place for it."),
@@ -42,6 +42,11 @@ func (*Osupgrade) Schema(_ context.Context, _ provider.SchemaRequest, resp *prov
 				"the guide [Authentication](guides/authentication.md) says more."),
 			"ca_cert_pem":  text("Certificates to trust instead of those of the system, as PEM text. Environment: `OSUPGRADE_CA_CERT_PEM`."),
 			"ca_cert_file": text("Path of a file with the certificates to trust, in PEM format. Environment: `OSUPGRADE_CA_CERT_FILE`."),
+			"client_cert_pem": text("Client certificate, which stands for its user instead of a token or a login, as PEM text, with those between it and its authority. With `client_key_pem` or `client_key_file`. " +
+				"Where there is a token or a login too, that decides. Environment: `OSUPGRADE_CLIENT_CERT_PEM`."),
+			"client_cert_file": text("Path of a file with the client certificate, in PEM format. Environment: `OSUPGRADE_CLIENT_CERT_FILE`."),
+			"client_key_pem":   secret("Private key of the client certificate, as PEM text. Environment: `OSUPGRADE_CLIENT_KEY_PEM`. As with `token`, no ordinary variable is the right place for it."),
+			"client_key_file":  text("Path of a file with the private key of the client certificate, in PEM format and not encrypted. Environment: `OSUPGRADE_CLIENT_KEY_FILE`."),
 			"insecure": schema.BoolAttribute{
 				Optional:            true,
 				MarkdownDescription: "Whether to skip the verification of the server's certificate; `false` by default. Environment: `OSUPGRADE_INSECURE`.",
@@ -85,6 +90,8 @@ func secret(description string) schema.Attribute {
 func (*Osupgrade) ConfigValidators(context.Context) []provider.ConfigValidator {
 	return []provider.ConfigValidator{
 		providervalidator.Conflicting(path.MatchRoot("ca_cert_pem"), path.MatchRoot("ca_cert_file")),
+		providervalidator.Conflicting(path.MatchRoot("client_cert_pem"), path.MatchRoot("client_cert_file")),
+		providervalidator.Conflicting(path.MatchRoot("client_key_pem"), path.MatchRoot("client_key_file")),
 		// Attributes of two logins. That each has all of its own is for the settings to see:
 		// one of them may be in the environment.
 		providervalidator.Conflicting(path.MatchRoot("token"), path.MatchRoot("username"), path.MatchRoot("role_id")),

@@ -36,6 +36,10 @@ type model struct {
 	SecretID       types.String `tfsdk:"secret_id"`
 	CACertPEM      types.String `tfsdk:"ca_cert_pem"`
 	CACertFile     types.String `tfsdk:"ca_cert_file"`
+	ClientCertPEM  types.String `tfsdk:"client_cert_pem"`
+	ClientCertFile types.String `tfsdk:"client_cert_file"`
+	ClientKeyPEM   types.String `tfsdk:"client_key_pem"`
+	ClientKeyFile  types.String `tfsdk:"client_key_file"`
 	Insecure       types.Bool   `tfsdk:"insecure"`
 	Retries        types.Int64  `tfsdk:"retries"`
 	Timeout        types.String `tfsdk:"timeout"`
@@ -52,15 +56,17 @@ type outside struct {
 // none of its attributes is unknown.
 type settings struct {
 	endpoint string
-	// token is empty if there is a login.
-	token          string
-	login          *client.Credentials
-	tenant         types.String
-	caCertPEM      []byte
-	insecure       bool
-	retries        int
-	timeout        time.Duration
-	validateAtPlan bool
+	// token is empty if there is a login, or nothing but a client certificate.
+	token     string
+	login     *client.Credentials
+	tenant    types.String
+	caCertPEM []byte
+	// clientCertPEM and clientKeyPEM are empty without a client certificate.
+	clientCertPEM, clientKeyPEM []byte
+	insecure                    bool
+	retries                     int
+	timeout                     time.Duration
+	validateAtPlan              bool
 }
 
 // unknown names the attributes of the client with unknown values.
@@ -79,6 +85,10 @@ func (m model) unknown() []string {
 		{"secret_id", m.SecretID},
 		{"ca_cert_pem", m.CACertPEM},
 		{"ca_cert_file", m.CACertFile},
+		{"client_cert_pem", m.ClientCertPEM},
+		{"client_cert_file", m.ClientCertFile},
+		{"client_key_pem", m.ClientKeyPEM},
+		{"client_key_file", m.ClientKeyFile},
 		{"insecure", m.Insecure},
 		{"retries", m.Retries},
 		{"timeout", m.Timeout},
@@ -102,10 +112,33 @@ func (m model) settings(from outside, diags *diag.Diagnostics) settings {
 		timeout:        r.timeout(m.Timeout),
 		validateAtPlan: r.boolean("validate_at_plan", m.ValidateAtPlan, true),
 	}
-	s.caCertPEM = r.certificates(m.CACertPEM, m.CACertFile)
+	s.caCertPEM = r.content("ca_cert", m.CACertPEM, m.CACertFile, "the trusted certificates")
+	s.clientCertPEM = r.content("client_cert", m.ClientCertPEM, m.ClientCertFile, "the client certificate")
+	s.clientKeyPEM = r.content("client_key", m.ClientKeyPEM, m.ClientKeyFile, "the key of the client certificate")
+	r.requireBoth(m, s)
 	r.require("endpoint", m.Endpoint, s.endpoint, "the address of the API, such as http://127.0.0.1:4646")
-	s.token, s.login = r.login(m)
+	s.token, s.login = r.login(m, len(s.clientCertPEM) > 0)
 	return s
+}
+
+// certified reports whether an attribute of a client certificate is in the configuration.
+func (m model) certified() bool {
+	return slices.ContainsFunc([]types.String{m.ClientCertPEM, m.ClientCertFile, m.ClientKeyPEM, m.ClientKeyFile}, func(v types.String) bool { return !v.IsNull() })
+}
+
+// requireBoth reports a client certificate without its key, and a key without its certificate.
+func (r reader) requireBoth(m model, s settings) {
+	missing, there := "client_key", "client_cert"
+	switch {
+	case slices.ContainsFunc([]types.String{m.ClientCertPEM, m.ClientCertFile, m.ClientKeyPEM, m.ClientKeyFile}, types.String.IsUnknown), r.diags.HasError():
+		return
+	case (len(s.clientCertPEM) > 0) == (len(s.clientKeyPEM) > 0):
+		return
+	case len(s.clientCertPEM) == 0:
+		missing, there = there, missing
+	}
+	r.diags.AddAttributeError(path.Root(missing+"_file"), "A client certificate needs its key",
+		fmt.Sprintf("There is a %s and no %s. Set %s_file or %s_pem on the provider, or the environment variable %s or %s, too.", there, missing, missing, missing, variable(missing+"_file"), variable(missing+"_pem")))
 }
 
 type reader struct {
@@ -114,16 +147,18 @@ type reader struct {
 }
 
 // login returns the token, or what to log in with. The configuration chooses one of the three
-// ways by any attribute of it, the environment by the secret of it.
-func (r reader) login(m model) (token string, login *client.Credentials) {
+// ways by any attribute of it, the environment by the secret of it. A client certificate in the
+// configuration needs neither, whatever the environment has; one of the environment needs
+// neither if the environment has none.
+func (r reader) login(m model, certificate bool) (token string, login *client.Credentials) {
 	ways := []way{
 		{values: []named{{"token", m.Token, "a bearer token"}}},
 		{values: []named{{"password", m.Password, "the user's password"}, {"username", m.Username, "the name of the user"}}, more: []types.String{m.LoginTenant}},
 		{values: []named{{"secret_id", m.SecretID, "a secret-id of the approle"}, {"role_id", m.RoleID, "the role-id of the approle"}}},
 	}
 	chosen := slices.IndexFunc(ways, way.configured)
-	if chosen < 0 {
-		chosen = r.fromEnvironment(ways)
+	if chosen < 0 && !m.certified() {
+		chosen = r.fromEnvironment(ways, certificate)
 	}
 	if chosen < 0 {
 		return "", nil
@@ -165,8 +200,9 @@ func (w way) configured() bool {
 }
 
 // fromEnvironment returns the index of the way whose secret is in the environment. There must
-// be exactly one: which of two was forgotten there, nobody can tell.
-func (r reader) fromEnvironment(ways []way) int {
+// be exactly one, or none beside a client certificate: which of two was forgotten there, nobody
+// can tell.
+func (r reader) fromEnvironment(ways []way, certificate bool) int {
 	chosen := -1
 	for i, w := range ways {
 		switch secret := w.values[0].name; {
@@ -180,10 +216,11 @@ func (r reader) fromEnvironment(ways []way) int {
 			chosen = i
 		}
 	}
-	if chosen < 0 {
+	if chosen < 0 && !certificate {
 		r.diags.AddAttributeError(path.Root("token"), "The provider has no token",
 			"Set token on the provider, or the environment variable OSUPGRADE_TOKEN, to a bearer token; or have the provider log in: "+
-				"as a user with username and password (OSUPGRADE_USERNAME, OSUPGRADE_PASSWORD), as an approle with role_id and secret_id (OSUPGRADE_ROLE_ID, OSUPGRADE_SECRET_ID).")
+				"as a user with username and password (OSUPGRADE_USERNAME, OSUPGRADE_PASSWORD), as an approle with role_id and secret_id (OSUPGRADE_ROLE_ID, OSUPGRADE_SECRET_ID). "+
+				"A client certificate does without: client_cert_file and client_key_file (OSUPGRADE_CLIENT_CERT_FILE, OSUPGRADE_CLIENT_KEY_FILE).")
 	}
 	return chosen
 }
@@ -254,19 +291,22 @@ func (r reader) timeout(value types.String) time.Duration {
 	return parsed
 }
 
-// certificates reads the trusted certificates. Either attribute in the
-// configuration overrides both environment variables.
-func (r reader) certificates(pem, file types.String) []byte {
+// content reads what is in PEM format in one of two attributes, NAME_pem and NAME_file. Either
+// of them in the configuration overrides both environment variables. what names it.
+func (r reader) content(name string, pem, file types.String, what string) []byte {
 	if pem.IsNull() && file.IsNull() {
-		pem, file = types.StringValue(r.text("ca_cert_pem", pem)), types.StringValue(r.text("ca_cert_file", file))
+		pem, file = types.StringValue(r.text(name+"_pem", pem)), types.StringValue(r.text(name+"_file", file))
 	}
-	if text := pem.ValueString(); text != "" || file.ValueString() == "" {
-		return []byte(text)
+	switch {
+	case pem.ValueString() != "":
+		return []byte(pem.ValueString())
+	case file.ValueString() == "":
+		return nil
 	}
 	content, err := r.readFile(file.ValueString())
 	if err != nil {
-		r.diags.AddAttributeError(path.Root("ca_cert_file"), "Unable to read the trusted certificates",
-			"cannot read ca_cert_file: "+err.Error()+".\n\nName a file with certificates in PEM format.")
+		r.diags.AddAttributeError(path.Root(name+"_file"), "Unable to read "+what,
+			"cannot read "+name+"_file: "+err.Error()+".\n\nName a file in PEM format.")
 	}
 	return content
 }

@@ -31,7 +31,8 @@ func nothing() model {
 	return model{
 		Endpoint: types.StringNull(), Tenant: types.StringNull(), Token: types.StringNull(),
 		Username: types.StringNull(), Password: types.StringNull(), LoginTenant: types.StringNull(), RoleID: types.StringNull(), SecretID: types.StringNull(),
-		CACertPEM: types.StringNull(), CACertFile: types.StringNull(), Insecure: types.BoolNull(),
+		CACertPEM: types.StringNull(), CACertFile: types.StringNull(),
+		ClientCertPEM: types.StringNull(), ClientCertFile: types.StringNull(), ClientKeyPEM: types.StringNull(), ClientKeyFile: types.StringNull(), Insecure: types.BoolNull(),
 		Retries: types.Int64Null(), Timeout: types.StringNull(), ValidateAtPlan: types.BoolNull(),
 	}
 }
@@ -58,7 +59,7 @@ func TestSettings(t *testing.T) {
 		"defaults": {
 			func(m *model) { m.Endpoint, m.Token = types.StringValue("https://x"), types.StringValue("t") },
 			nil,
-			settings{endpoint: "https://x", token: "t", tenant: types.StringNull(), caCertPEM: []byte{}, retries: 4, timeout: 30 * time.Second, validateAtPlan: true},
+			settings{endpoint: "https://x", token: "t", tenant: types.StringNull(), retries: 4, timeout: 30 * time.Second, validateAtPlan: true},
 		},
 		"all from the environment": {func(*model) {}, everywhere(), fromEnvironment},
 		"the configuration stands above the environment": {
@@ -66,12 +67,13 @@ func TestSettings(t *testing.T) {
 				*m = model{
 					types.StringValue("https://x"), types.StringValue("acme"), types.StringValue("t"),
 					types.StringNull(), types.StringNull(), types.StringNull(), types.StringNull(), types.StringNull(),
-					types.StringValue("PEM"), types.StringNull(), types.BoolValue(false),
+					types.StringValue("PEM"), types.StringNull(),
+					types.StringValue("CERT"), types.StringNull(), types.StringValue("KEY"), types.StringNull(), types.BoolValue(false),
 					types.Int64Value(0), types.StringValue("2s"), types.BoolValue(true),
 				}
 			},
 			everywhere(),
-			settings{endpoint: "https://x", token: "t", tenant: types.StringValue("acme"), caCertPEM: []byte("PEM"), timeout: 2 * time.Second, validateAtPlan: true},
+			settings{endpoint: "https://x", token: "t", tenant: types.StringValue("acme"), caCertPEM: []byte("PEM"), clientCertPEM: []byte("CERT"), clientKeyPEM: []byte("KEY"), timeout: 2 * time.Second, validateAtPlan: true},
 		},
 		"certificates from a configured file": {
 			func(m *model) {
@@ -137,9 +139,10 @@ func TestUnknown_namesEveryAttributeThatTheClientNeeds(t *testing.T) {
 		types.StringUnknown(), types.StringUnknown(), types.StringUnknown(),
 		types.StringUnknown(), types.StringUnknown(), types.StringUnknown(), types.StringUnknown(), types.StringUnknown(),
 		types.StringUnknown(), types.StringUnknown(),
+		types.StringUnknown(), types.StringUnknown(), types.StringUnknown(), types.StringUnknown(),
 		types.BoolUnknown(), types.Int64Unknown(), types.StringUnknown(), types.BoolUnknown(),
 	}
-	want := []string{"endpoint", "token", "username", "password", "login_tenant", "role_id", "secret_id", "ca_cert_pem", "ca_cert_file", "insecure", "retries", "timeout"}
+	want := []string{"endpoint", "token", "username", "password", "login_tenant", "role_id", "secret_id", "ca_cert_pem", "ca_cert_file", "client_cert_pem", "client_cert_file", "client_key_pem", "client_key_file", "insecure", "retries", "timeout"}
 	if got := m.unknown(); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -162,21 +165,27 @@ func TestSettings_login(t *testing.T) {
 		token     string
 		want      *client.Credentials
 	}{
-		"a user":                              {func(m *model) { m.Username, m.Password = known("ann"), known("pass") }, "", "", user},
-		"a user, of the environment":          {func(*model) {}, "USERNAME=ann PASSWORD=pass", "", user},
-		"a password of the environment":       {func(m *model) { m.Username = known("ann") }, "USERNAME=eve PASSWORD=pass", "", user},
-		"a user of a tenant":                  {func(*model) {}, "USERNAME=ann PASSWORD=pass LOGIN_TENANT=beta", "", &client.Credentials{Username: "ann", Password: "pass", Tenant: "beta"}},
-		"a user of all tenants":               {func(m *model) { m.LoginTenant = known("*") }, "USERNAME=ann PASSWORD=pass", "", &client.Credentials{Username: "ann", Password: "pass", Tenant: "*"}},
-		"an approle":                          {func(m *model) { m.RoleID, m.SecretID = known("role"), known("secret") }, "", "", approle},
-		"a secret-id of the environment":      {func(m *model) { m.RoleID = known("role") }, "SECRET_ID=secret", "", approle},
-		"an approle, of the environment":      {func(*model) {}, "ROLE_ID=role SECRET_ID=secret", "", approle},
-		"the configuration beside a token":    {func(m *model) { m.RoleID = known("role") }, "SECRET_ID=secret TOKEN=t", "", approle},
-		"a token beside a login":              {func(m *model) { m.Token = known("t") }, "SECRET_ID=secret ROLE_ID=role PASSWORD=pass", "t", nil},
-		"a token beside a name":               {func(*model) {}, "TOKEN=t USERNAME=ann ROLE_ID=role", "t", nil},
-		"a password that is not known yet":    {func(m *model) { m.Username, m.Password = known("ann"), types.StringUnknown() }, "PASSWORD=pass TOKEN=t", "", &client.Credentials{Username: "ann"}},
-		"a secret-id that is not known yet":   {func(m *model) { m.SecretID = types.StringUnknown() }, "ROLE_ID=role TOKEN=t", "", &client.Credentials{RoleID: "role"}},
-		"a login tenant that is unknown yet":  {func(m *model) { m.LoginTenant = types.StringUnknown() }, "USERNAME=ann PASSWORD=pass LOGIN_TENANT=beta", "", user},
-		"a token that is not known, but then": {func(m *model) { m.Token = types.StringUnknown() }, "ROLE_ID=role SECRET_ID=secret TOKEN=t", "", nil},
+		"a user":                                        {func(m *model) { m.Username, m.Password = known("ann"), known("pass") }, "", "", user},
+		"a user, of the environment":                    {func(*model) {}, "USERNAME=ann PASSWORD=pass", "", user},
+		"a password of the environment":                 {func(m *model) { m.Username = known("ann") }, "USERNAME=eve PASSWORD=pass", "", user},
+		"a user of a tenant":                            {func(*model) {}, "USERNAME=ann PASSWORD=pass LOGIN_TENANT=beta", "", &client.Credentials{Username: "ann", Password: "pass", Tenant: "beta"}},
+		"a user of all tenants":                         {func(m *model) { m.LoginTenant = known("*") }, "USERNAME=ann PASSWORD=pass", "", &client.Credentials{Username: "ann", Password: "pass", Tenant: "*"}},
+		"an approle":                                    {func(m *model) { m.RoleID, m.SecretID = known("role"), known("secret") }, "", "", approle},
+		"a secret-id of the environment":                {func(m *model) { m.RoleID = known("role") }, "SECRET_ID=secret", "", approle},
+		"an approle, of the environment":                {func(*model) {}, "ROLE_ID=role SECRET_ID=secret", "", approle},
+		"the configuration beside a token":              {func(m *model) { m.RoleID = known("role") }, "SECRET_ID=secret TOKEN=t", "", approle},
+		"a token beside a login":                        {func(m *model) { m.Token = known("t") }, "SECRET_ID=secret ROLE_ID=role PASSWORD=pass", "t", nil},
+		"a token beside a name":                         {func(*model) {}, "TOKEN=t USERNAME=ann ROLE_ID=role", "t", nil},
+		"a password that is not known yet":              {func(m *model) { m.Username, m.Password = known("ann"), types.StringUnknown() }, "PASSWORD=pass TOKEN=t", "", &client.Credentials{Username: "ann"}},
+		"a secret-id that is not known yet":             {func(m *model) { m.SecretID = types.StringUnknown() }, "ROLE_ID=role TOKEN=t", "", &client.Credentials{RoleID: "role"}},
+		"a login tenant that is unknown yet":            {func(m *model) { m.LoginTenant = types.StringUnknown() }, "USERNAME=ann PASSWORD=pass LOGIN_TENANT=beta", "", user},
+		"a certificate":                                 {func(m *model) { m.ClientCertPEM, m.ClientKeyPEM = known("C"), known("K") }, "", "", nil},
+		"a certificate, of the environment":             {func(*model) {}, "CLIENT_CERT_PEM=C CLIENT_KEY_PEM=K", "", nil},
+		"a certificate, and a token of the environment": {func(m *model) { m.ClientCertPEM = known("C") }, "CLIENT_KEY_PEM=K TOKEN=t", "", nil},
+		"a certificate and a token":                     {func(m *model) { m.ClientCertPEM, m.Token = known("C"), known("t") }, "CLIENT_KEY_PEM=K", "t", nil},
+		"a certificate and a token of the environment":  {func(*model) {}, "CLIENT_CERT_PEM=C CLIENT_KEY_PEM=K TOKEN=t", "t", nil},
+		"a certificate that is not known yet":           {func(m *model) { m.ClientCertPEM = types.StringUnknown() }, "TOKEN=t", "", nil},
+		"a token that is not known, but then":           {func(m *model) { m.Token = types.StringUnknown() }, "ROLE_ID=role SECRET_ID=secret TOKEN=t", "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -211,6 +220,9 @@ func TestSettings_loginErrorsNameWhatIsMissing(t *testing.T) {
 		"no username":          {func(*model) {}, "PASSWORD=pass", "Set username on the provider, or the environment variable OSUPGRADE_USERNAME"},
 		"no secret-id":         {func(m *model) { m.RoleID = known("r") }, "TOKEN=t", "environment variable OSUPGRADE_SECRET_ID"},
 		"no role-id":           {func(*model) {}, "SECRET_ID=s", "environment variable OSUPGRADE_ROLE_ID"},
+		"no key":               {func(m *model) { m.ClientCertPEM = known("C") }, "", "There is a client_cert and no client_key. Set client_key_file or client_key_pem on the provider, or the environment variable OSUPGRADE_CLIENT_KEY_FILE"},
+		"no certificate":       {func(*model) {}, "TOKEN=t CLIENT_KEY_PEM=K", "There is a client_key and no client_cert."},
+		"no file of the key":   {func(*model) {}, "CLIENT_CERT_PEM=C CLIENT_KEY_FILE=gone.key", "cannot read client_key_file: open gone.key: no such file"},
 		"two of them":          {func(*model) {}, "SECRET_ID=s TOKEN=t", "OSUPGRADE_TOKEN and OSUPGRADE_SECRET_ID are both set"},
 		"a tenant that is not": {func(*model) {}, "USERNAME=ann PASSWORD=p LOGIN_TENANT=A_B", `OSUPGRADE_LOGIN_TENANT: "A_B" is invalid`},
 	} {

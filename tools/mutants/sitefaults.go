@@ -193,6 +193,31 @@ var siteFaults = []fault{
 		by: tests("agent/access", "TestDecide|TestAllows"),
 	},
 	{
+		name: "certificate-of-a-server-is-that-of-a-user", in: "agent/certificate.Authorities.Verify",
+		old: `!slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageClientAuth)`, new: `slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageOCSPSigning)`,
+		by: tests("agent/certificate", "TestVerify"),
+	},
+	{
+		name: "revoked-certificate-is-good", in: "agent/certificate.trust.revokedOn",
+		old: `; revoked {`, new: `; revoked && at.IsZero() {`,
+		by: tests("agent/certificate", "TestRevoked"),
+	},
+	{
+		name: "tenant-of-a-certificate-is-a-path", in: "agent/principal.Users.Certified",
+		old: `tenant == access.AnyTenant || names.Valid(tenant)`, new: `tenant == access.AnyTenant || names.Valid(name)`,
+		by: tests("agent/principal", "TestCertified"),
+	},
+	{
+		name: "certificate-stands-for-a-token-that-is-not-good", in: "agent/api.server.certified",
+		old: `r.Header.Get("Authorization") != ""`, new: `r.Header.Get("Authorization") == "x"`,
+		by: tests("agent/api", "TestTokenDecides"),
+	},
+	{
+		name: "other-sites-use-the-certificate-of-a-browser", in: "agent/api.server.certified",
+		old: `err := s.crossOrigin.Check(r); err != nil`, new: `err := s.crossOrigin.Check(r); err != nil && r.Method == ""`,
+		by: tests("agent/api", "TestCertificateOfBrowser"),
+	},
+	{
 		name: "expiry-of-a-token-is-not-checked", in: "agent/principal.Token.expired",
 		old: `!now.Before(*t.Expires)`, new: `t.Expires.IsZero()`,
 		by: tests("agent/principal", "TestRotate"),

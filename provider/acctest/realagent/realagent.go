@@ -4,10 +4,14 @@ package realagent
 
 import (
 	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/access"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/certificate/certtest"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/dev"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/principal"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/site"
@@ -36,17 +40,36 @@ type Site struct {
 	acctest.Server
 	// Logins are the users and approles.
 	Logins *principal.Logins
-	tokens *principal.Tokens
+	// CACertPEM is the certificate to trust; empty without TLS.
+	CACertPEM []byte
+	tokens    *principal.Tokens
 }
 
 // StartSite starts a site for one test. The server's tenant is the first one.
 func StartSite(t testing.TB, tenants ...string) Site {
 	t.Helper()
+	return startSite(t, site.Options{Tenants: tenants})
+}
+
+// StartTLSSite is StartSite with TLS, for clients with certificates of an authority.
+func StartTLSSite(t testing.TB, clients *certtest.Authority, tenants ...string) Site {
+	t.Helper()
+	dir, server := t.TempDir(), certtest.Make(t, "site", time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
+	cert, key, ca := filepath.Join(dir, "site.pem"), filepath.Join(dir, "site.key"), filepath.Join(dir, "client-ca.pem")
+	server.Write(t, cert, key)
+	if err := os.WriteFile(ca, clients.Cert, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := startSite(t, site.Options{Tenants: tenants, API: site.Endpoint{CertFile: cert, KeyFile: key}, ClientCAFile: ca})
+	s.Endpoint, s.CACertPEM = strings.Replace(s.Endpoint, "http:", "https:", 1), server.Cert
+	return s
+}
+
+func startSite(t testing.TB, o site.Options) Site {
+	t.Helper()
 	dir := t.TempDir()
-	s, err := site.Open(t.Context(), site.Options{
-		Name: "test", Zone: time.UTC, Dir: dir, Tenants: tenants, API: site.Endpoint{Listen: "127.0.0.1:0"},
-		Holder: "a test of the provider", Log: slog.New(slog.DiscardHandler),
-	})
+	o.Name, o.Zone, o.Dir, o.API.Listen, o.Holder, o.Log = "test", time.UTC, dir, "127.0.0.1:0", "a test of the provider", slog.New(slog.DiscardHandler)
+	s, err := site.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +82,7 @@ func StartSite(t testing.TB, tenants ...string) Site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	running := Site{acctest.Server{Endpoint: "http://" + s.Address(), Tenant: tenants[0]}, logins, s.Tokens()}
+	running := Site{Server: acctest.Server{Endpoint: "http://" + s.Address(), Tenant: o.Tenants[0]}, Logins: logins, tokens: s.Tokens()}
 	running.Token = running.TokenOf(t, access.AnyTenant, access.Admin)
 	return running
 }
@@ -72,6 +95,16 @@ func (s Site) TokenOf(t testing.TB, tenant string, role access.Role) string {
 		t.Fatal(err)
 	}
 	return token
+}
+
+// Count returns how many tokens there are, those of logins too.
+func (s Site) Count(t testing.TB) int {
+	t.Helper()
+	all, err := s.tokens.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(all)
 }
 
 // Secret makes an approle of a tenant with a secret-id that is good for so many logins; 0 is
