@@ -125,7 +125,7 @@ head -c 100000 /dev/urandom >%%{buildroot}/usr/share/%[1]s-%[2]s/data
 `, p.name, p.version, p.fields, post))
 		m.Must("rpmbuild -bb --quiet --define '_topdir /srv/top' --define '_rpmdir /srv/repo' /srv/" + p.name + ".spec 2>&1")
 	}
-	m.Must("createrepo_c -q /srv/repo")
+	m.Must("createrepo_c -q /srv/repo; test ! -e /srv/updateinfo.xml || modifyrepo_c /srv/updateinfo.xml /srv/repo/repodata 2>&1")
 	if err := os.RemoveAll(filepath.Join(m.served, "repodata")); err != nil {
 		m.t.Fatal(err)
 	}
@@ -407,6 +407,27 @@ func TestRealVersionlock(t *testing.T) {
 	m.must("upgrade")
 	m.done()
 	m.has("appliance-1-1.0-1.noarch", "appliance-2-1.0-1.noarch", "appliance-3-2.0-1.noarch")
+}
+
+// TestRealSecurity upgrades what an advisory names, and what that needs.
+func TestRealSecurity(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s system) {
+		m := newMachine(t, s, pack{name: "appliance", version: "1.0"}, pack{name: "appliance-lib", version: "1.0"}, pack{name: "appliance-other", version: "1.0"})
+		m.WriteFile("/srv/updateinfo.xml", `<?xml version="1.0"?>
+<updates><update from="appliance" status="final" type="security" version="1"><id>APPLIANCE-1</id><title>one</title><severity>Important</severity>
+<issued date="2026-11-01 00:00:00"/><updated date="2026-11-01 00:00:00"/><description>one</description><pkglist><collection short="a"><name>a</name>
+<package name="appliance" version="2.0" release="1" epoch="0" arch="noarch" src="a"><filename>appliance-2.0-1.noarch.rpm</filename></package>
+</collection></pkglist></update></updates>
+`)
+		m.publish(pack{name: "appliance", version: "2.0", fields: "Requires: appliance-lib >= 2"}, pack{name: "appliance-lib", version: "2.0"}, pack{name: "appliance-other", version: "2.0"})
+		m.options = map[string]any{"Mode": "security"}
+		wantPlan(t, m.prepare(), "appliance-lib.noarch 1.0-1 → 2.0-1", "appliance.noarch 1.0-1 → 2.0-1", "appliance-other.noarch stays 1.0-1, not 2.0-1: not a security update")
+		m.down.Store(true)
+		m.must("upgrade")
+		m.done()
+		m.has("appliance-2.0-1.noarch", "appliance-lib-2.0-1.noarch", "appliance-other-1.0-1.noarch")
+	})
 }
 
 // TestRealFaults breaks what an upgrade needs, and checks class and reason.
