@@ -2,6 +2,7 @@ package dnf
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -124,16 +125,16 @@ func TestDamagedDatabase(t *testing.T) {
 	}
 }
 
-// TestPlanWaits: a host that somebody else changes has no plan, and who it is is told.
-func TestPlanWaits(t *testing.T) {
+// TestNoPlan: a host that somebody else changes has no plan, and nobody waits for one.
+func TestNoPlan(t *testing.T) {
 	t.Parallel()
 	both(t, "", func(t *testing.T, s *Strategy) {
-		s.LockLimit, s.locked = time.Millisecond, func() (string, error) { return "process 7 (dnf) holds a lock", nil }
+		s.locked = func() (string, error) { return "process 7 (dnf) holds a lock", nil }
 		s.run = func(_ context.Context, c program.Command) (program.Ended, error) {
 			t.Errorf("it runs %s", c.Describe())
 			return program.Ended{}, nil
 		}
-		if _, err := s.Plan(t.Context(), strategy.Job{Progress: func(int, string) {}}); strategy.ClassOf(err) != message.Lock || !strings.Contains(err.Error(), "process 7 (dnf)") {
+		if _, err := s.Plan(t.Context(), strategy.Job{Progress: func(int, string) {}}); !errors.Is(err, strategy.ErrNoPlan) || !strings.Contains(err.Error(), "process 7 (dnf)") {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -15,15 +15,17 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/worker/strategy/hostfs"
 )
 
-// Plan implements strategy.Strategy: it goes by the metadata that the host has. It waits for
-// a transaction of somebody else: a host half changed has no plan, and dnf5, which waits for
-// it, too, has no limit.
+// Plan implements strategy.Strategy: it goes by the metadata that the host has. There is no
+// plan while somebody else changes the host: dnf5 would wait for the end of it, without a
+// limit, and a step of a run for this plan. It is asked for again when packages have changed.
 func (s *Strategy) Plan(ctx context.Context, job strategy.Job) (message.Plan, error) {
-	is := s.steps(job)
-	err := is.awaitLocks(ctx)
+	who, err := s.locked()
+	if err == nil && who != "" {
+		err = fmt.Errorf("%w now: %s", strategy.ErrNoPlan, who)
+	}
 	var plan message.Plan
 	if err == nil {
-		plan, err = is.plan(ctx, job)
+		plan, err = s.steps(job).plan(ctx, job)
 	}
 	if err != nil {
 		return message.Plan{}, fmt.Errorf("cannot plan the upgrade: %w", err)

@@ -451,6 +451,9 @@ func TestRealFaults(t *testing.T) {
 		m.publish(pack{name: "slow", version: "1.0", post: "sleep 15"})
 		m.Must("(setsid dnf -y --refresh install slow >/dev/null 2>&1) >/dev/null 2>&1 </dev/null &")
 		realhost.Until(t, "the other dnf", time.Minute, func() bool { return m.Must("pgrep -x sleep || true") != "" })
+		if is := m.act("plan"); is.status != 11 {
+			t.Errorf("a host that somebody else changes has a plan: status %d\n%s", is.status, is.text)
+		}
 		m.fails("prepare", message.Lock, s.lock)
 		m.options = map[string]any{"LockLimit": "1m"}
 		m.prepare() // It waits for the end of the other one.
