@@ -643,7 +643,8 @@ func FuzzFiles(f *testing.F) {
 		if other.Sealed() == nil {
 			t.Errorf("without its key file, the strongbox %s is open", body)
 		}
-		if kept, err := other.read(); err == nil {
+		// What a hash costs is bounded, and takes the time of this test all the same.
+		if kept, err := other.read(); err == nil && (kept.Hash == nil || kept.Hash.Memory <= 256 && kept.Hash.Time <= 2) {
 			_, _ = other.unwrap(kept, []byte("a passphrase"))
 		}
 	})

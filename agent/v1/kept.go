@@ -26,20 +26,22 @@ func (k Kept[T]) MarshalJSON() ([]byte, error) {
 	return k.Unknown.Into(text)
 }
 
-// UnmarshalJSON reads what MarshalJSON has written.
+// UnmarshalJSON reads what MarshalJSON has written. It does not read the value by
+// json.Unmarshal, which takes an unknown member for a known one that differs in case alone.
 func (k *Kept[T]) UnmarshalJSON(text []byte) error {
-	var value, read T
-	if err := json.Unmarshal(text, &value); err != nil {
-		return err
-	}
+	var value T
 	d, err := document.Parse(document.JSON, text)
 	if err != nil {
 		return err
 	}
 	root := d.Root()
 	root.Has(formatMember)
-	root.Fill(&read)
-	*k = Kept[T]{Value: value, Unknown: d.Unknown()}
+	root.Fill(&value)
+	unknown := d.Unknown()
+	if err := d.Err(); err != nil {
+		return err
+	}
+	*k = Kept[T]{Value: value, Unknown: unknown}
 	return nil
 }
 
@@ -72,7 +74,7 @@ var (
 	UserForm      = Form[User]{User.Validate, as[User], as[User]}
 	ApproleForm   = Form[Approle]{Approle.Validate, as[Approle], as[Approle]}
 	TenantForm    = Form[Tenant]{Tenant.Validate, as[Tenant], as[Tenant]}
-	PolicyForm    = Form[Policy]{Policy.Validate, as[Policy], as[Policy]}
+	PolicyForm    = Form[Policy]{Policy.Validate, as[Policy], Policy.canonical}
 )
 
 func as[T any](value T) T { return value }

@@ -95,6 +95,28 @@ func TestUnknownMembersOfWindows(t *testing.T) {
 	}
 }
 
+// TestUnknownMembersThatDifferInCase checks that a kept member which is called like a known one
+// but for its case means nothing, and is read back: the object could not be read any more, or
+// was paused by it.
+func TestUnknownMembersThatDifferInCase(t *testing.T) {
+	t.Parallel()
+	now, err := RolloutForm.Decode(Kept[Rollout]{}, inJSON, []byte(`{"splay":"1h","PAUSED":true,"Splay":7,"retry-After":"x"}`), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again Kept[Rollout]
+	if err := json.Unmarshal(text, &again); err != nil || again.Value.Paused || again.Value.Splay != now.Value.Splay {
+		t.Fatalf("%s is read as %+v, %v", text, again.Value, err)
+	}
+	if kept, err := json.Marshal(again); err != nil || string(kept) != string(text) {
+		t.Errorf("%s becomes %s, %v", text, kept, err)
+	}
+}
+
 // TestUnknownMembersAreBounded checks that what is kept counts for the size of an object.
 func TestUnknownMembersAreBounded(t *testing.T) {
 	t.Parallel()

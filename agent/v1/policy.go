@@ -41,7 +41,16 @@ type PolicyRule struct {
 // DecodePolicy reads the body of a write of a policy and validates it, as DecodeOSUpgrade
 // does. Which paths there can be is decided by who decides by them.
 func DecodePolicy(contentType string, body []byte) (Policy, error) {
-	return decode(contentType, body, Policy{}, Policy.Validate)
+	p, err := decode(contentType, body, Policy{}, Policy.Validate)
+	return p.canonical(), err
+}
+
+// canonical has no rules as an empty list: written as null, it could not be read again.
+func (p Policy) canonical() Policy {
+	if p.RestAPI != nil && p.RestAPI.Rules == nil {
+		p.RestAPI = &PolicyRules{Rules: []PolicyRule{}}
+	}
+	return p
 }
 
 // maxPolicyRules bounds the rules of a policy, maxDescription the bytes of a description.
