@@ -17,7 +17,8 @@ go mod tidy -diff
 
 echo "all tests, three times in random order"
 go test -count=3 -shuffle=on -timeout=1h ./...
-go test -race -shuffle=on -timeout=1h $(go list ./... | grep -v -e "/agent/worker$" -e "/agent/sim$")
+mapfile -t packages < <(go list ./... | grep -v -e "/agent/worker$" -e "/agent/sim$")
+go test -race -shuffle=on -timeout=1h "${packages[@]}"
 
 echo "deliberate faults, each of which a test must catch"
 (cd tools && go run ./mutants)
