@@ -17,15 +17,18 @@ func adviseCertificates(certificates []v1.Certificate) (todo []advice) {
 		if c.DaysLeft >= renewDays {
 			continue
 		}
-		whose := "of the REST API"
-		if c.Listener != "api" {
-			whose = "for the workers"
+		what := "the certificate for the workers"
+		switch c.Listener {
+		case "api":
+			what = "the certificate of the REST API"
+		case "client-ca":
+			what = "the authority of client certificates (client-ca-file)"
 		}
 		end := fmt.Sprintf("it expires on %s, %s left", c.NotAfter.UTC().Format(time.RFC3339), text.Count(c.DaysLeft, "day is", "days are"))
 		if c.DaysLeft < 0 {
 			end = "it expired on " + c.NotAfter.UTC().Format(time.RFC3339)
 		}
-		todo = append(todo, advice{"renew the certificate " + whose + ": " + end, ""})
+		todo = append(todo, advice{"renew " + what + ": " + end, ""})
 	}
 	return todo
 }

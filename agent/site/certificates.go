@@ -14,6 +14,8 @@ import (
 const (
 	apiListener  = "api"
 	natsListener = "nats"
+	// clientCA stands for the authorities whose client certificates are good.
+	clientCA = "client-ca"
 )
 
 // listenerCertificate is the certificate of a listener.
@@ -94,9 +96,14 @@ func (s *Site) Reload() int {
 // expiries tells when the certificates end.
 func (s *Site) expiries(now time.Time) []v1.Certificate {
 	var all []v1.Certificate
+	add := func(listener string, end time.Time) {
+		all = append(all, v1.Certificate{Listener: listener, NotAfter: end.UTC(), DaysLeft: certificate.DaysLeft(end, now)})
+	}
 	for _, c := range s.certificates {
-		end := c.NotAfter()
-		all = append(all, v1.Certificate{Listener: c.listener, NotAfter: end.UTC(), DaysLeft: certificate.DaysLeft(end, now)})
+		add(c.listener, c.NotAfter())
+	}
+	if s.clients != nil {
+		add(clientCA, s.clients.NotAfter())
 	}
 	return all
 }

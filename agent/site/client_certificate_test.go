@@ -144,6 +144,19 @@ func TestClientCertificate(t *testing.T) {
 		if taken {
 			c.audited(ann)
 		}
+		c.expires(taken)
+	}
+}
+
+// expires checks that the end of the authority is shown, if it is one.
+func (c *certified) expires(taken bool) {
+	c.t.Helper()
+	shown := map[string]time.Time{}
+	for _, cert := range c.expiries(time.Now()) {
+		shown[cert.Listener] = cert.NotAfter
+	}
+	if end, there := shown["client-ca"]; there != taken || taken && !end.Equal(c.authority.Leaf(c.t).NotAfter) {
+		c.t.Errorf("taken %t: the certificates end at %v", taken, shown)
 	}
 }
 

@@ -23,7 +23,9 @@ type State struct {
 
 // Certificate is the certificate of a listener of the site.
 type Certificate struct {
-	// Listener is api, which serves the REST API, or nats, which serves the workers.
+	// Listener is api, which serves the REST API, or nats, which serves the workers. It is
+	// client-ca for the authority whose client certificates the REST API takes, if it does; of
+	// several, the last one to end.
 	Listener string `json:"listener"`
 	// NotAfter is the end of its validity, DaysLeft the number of whole days until
 	// then; it is negative after that.
