@@ -150,6 +150,18 @@ func (m *machine) toldPassed(worker string, run uint64) {
 	}
 }
 
+// toldDone judges that the system that runs is marked as good when its worker says that the
+// host is upgraded in a run without checks after that, with the world's lock held.
+func (m *machine) toldDone(run uint64, reply message.Reply) {
+	if reply.Result != message.Done || reply.Action == message.Prepare || !m.traits.counts || !m.one() || m.w.oracle.ChecksHosts(run) {
+		return
+	}
+	if m.old != "" {
+		m.w.violated("%s says that it is upgraded in run %d, and %s is not confirmed", m.name, run, m.release)
+	}
+	m.w.count("hosts that are upgraded without checks and confirmed")
+}
+
 // keepsBoots notes which releases a worker has on disk as given up, with the world's lock
 // held.
 func (m *machine) keepsBoots(worker string, data []byte) {

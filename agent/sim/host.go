@@ -192,4 +192,5 @@ func (w *World) sent(c *hostConn, q gate.Request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.oracle.Sent(c.m.host, c.m.name, run, reply)
+	c.m.toldDone(run, reply)
 }

@@ -268,12 +268,19 @@ func (w *Worker) booted(ctx context.Context) (strategy.Boot, error) {
 	return boot, nil
 }
 
-// confirm marks the system that runs as good, and remembers that.
+// confirm marks the system that runs as good, and remembers that, unless this boot is done
+// with.
 func (w *Worker) confirm(ctx context.Context, boot strategy.Boot) error {
-	switch {
-	case w.boots.Judged == w.bootID:
+	if w.boots.Judged == w.bootID {
 		return nil
-	case boot.Running == "":
+	}
+	return w.confirmVerified(ctx, boot)
+}
+
+// confirmVerified is confirm for a system that was verified just now. It may have failed that
+// before in this boot, so that it was left unconfirmed.
+func (w *Worker) confirmVerified(ctx context.Context, boot strategy.Boot) error {
+	if boot.Running == "" {
 		return w.judged(ctx)
 	}
 	if err := w.markGood(ctx, boot); err != nil {
@@ -310,6 +317,17 @@ func (w *Worker) judged(ctx context.Context) error {
 	}
 	w.unconfirmed = nothing
 	return nil
+}
+
+// notJudged remembers that what runs is to be confirmed later in this boot, though it has
+// failed its verify before.
+func (w *Worker) notJudged(ctx context.Context) error {
+	if w.boots.Judged != w.bootID {
+		return nil
+	}
+	next := w.boots
+	next.Judged = ""
+	return w.keepBoots(ctx, next)
 }
 
 func (w *Worker) keepBoots(ctx context.Context, next boots) error {

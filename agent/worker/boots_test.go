@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -459,6 +460,70 @@ func TestUnwellSystemIsNotConfirmed(t *testing.T) {
 		r.idle()
 		if want := []string{"verify"}; !slices.Equal(*calls, want) {
 			t.Errorf("the calls are %q, not %q", *calls, want)
+		}
+	})
+}
+
+// inPlace is a host on which the version of the plan runs already, and is well.
+type inPlace struct{ bootSpy }
+
+func (inPlace) Upgrade(context.Context, strategy.Job) (strategy.Outcome, error) {
+	return strategy.Done, nil
+}
+
+func (inPlace) Missing(context.Context, strategy.Job) ([]message.Change, error) { return nil, nil }
+
+func (h inPlace) Verify(context.Context, strategy.Job) error {
+	*h.calls = append(*h.calls, "verify")
+	return nil
+}
+
+// TestVerifiedAfterFailure checks that a system which is not confirmed, because an upgrade has
+// failed on it, is confirmed when the next run verifies it in the same boot: the next start
+// of the machine would undo what that run has answered.
+func TestVerifiedAfterFailure(t *testing.T) {
+	t.Parallel()
+	for _, checks := range []bool{false, true} {
+		t.Run(fmt.Sprintf("checks %t", checks), func(t *testing.T) {
+			t.Parallel()
+			verifiedAfterFailure(t, checks)
+		})
+	}
+}
+
+func verifiedAfterFailure(t *testing.T, checks bool) {
+	t.Helper()
+	inBubble(t, func(r *rig) {
+		r.checks = checks
+		calls := r.spied(nil)
+		r.bear()
+		r.prepare()
+		expect(r, message.Prepare, message.Done)
+		if err := r.host.SetFaults(map[string]string{"verify": "fail: no network", "rollback": "fail: no old system"}); err != nil {
+			t.Fatal(err)
+		}
+		r.command(11, message.Upgrade)
+		expect(r, message.Upgrade, message.RebootRequired)
+		r.command(12, message.Reboot)
+		expect(r, message.Reboot, "verify: no network; rollback failed: no old system")
+		r.change = func(o *Options) { o.Strategy = inPlace{bootSpy{r.host, r.host, calls, nil}} }
+		*calls = nil
+		r.hostLog.forget()
+		c := message.Command{Action: message.Prepare, Hosts: []string{"h01"}, NotAfter: time.Now().Add(time.Hour)}
+		r.hostLog.send(message.Record{Seq: 20, Kind: message.CommandAll, Checks: checks, Body: c.Encode()})
+		expect(r, message.Prepare, message.Done)
+		r.hostLog.send(message.Record{Seq: 21, Kind: message.CommandHost, Run: 20, Checks: checks, Body: message.Command{Action: message.Upgrade, Host: "h01"}.Encode()})
+		expect(r, message.Upgrade, message.Done)
+		if checks {
+			if len(*calls) != 2 {
+				t.Errorf("before its checks the calls are %q", *calls)
+			}
+			r.hostLog.ask(message.Task{Run: 20, Kind: message.AfterHost, Host: "h01"})
+			for r.life(func() bool { return len(r.hostLog.wanted()) == 0 }) {
+			}
+		}
+		if at := slices.IndexFunc(*calls, func(call string) bool { return strings.HasPrefix(call, "confirm ") }); at < 0 || at < slices.Index(*calls, "verify") {
+			t.Errorf("the calls are %q", *calls)
 		}
 	})
 }

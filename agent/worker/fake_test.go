@@ -245,7 +245,7 @@ func (s *fakeLog) reports() [][]byte {
 func (s *fakeLog) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.answered = map[string]bool{}
+	s.answered, s.replies = map[string]bool{}, nil
 }
 
 func (s *fakeLog) hasAnswered(action message.Action) bool {

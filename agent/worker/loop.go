@@ -339,9 +339,9 @@ func (w *Worker) callVerify(ctx context.Context, job strategy.Job) error {
 	})
 	switch {
 	case err == nil && w.boots.onTrial(boot, w.Now()):
-		return nil
+		return w.notJudged(ctx)
 	case err == nil:
-		return strategy.Fail(message.Boot, w.confirm(ctx, boot))
+		return strategy.Fail(message.Boot, w.confirmVerified(ctx, boot))
 	case strategy.ClassOf(err) == "":
 		err = strategy.Fail(message.Verify, err)
 	}

@@ -203,6 +203,11 @@ var hostFaults = []fault{
 		by: simulated(tests("agent/worker", "TestTrial|TestFailedChecksConfirmNothing")...),
 	},
 	{
+		name: "failure-of-this-boot-outlives-a-verify", in: "agent/worker.Worker.notJudged",
+		body: `return nil`,
+		by:   tests("agent/worker", "TestVerifiedAfterFailure"),
+	},
+	{
 		name: "accepted-version-stays-on-trial", in: "agent/worker.Worker.takeAccepted",
 		body: `return nil`,
 		by:   tests("agent/worker", "TestAcceptedOnTrial"),

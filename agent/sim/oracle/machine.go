@@ -184,6 +184,9 @@ func (o *Oracle) Confirmed(host string, run uint64) {
 	}
 }
 
+// ChecksHosts reports whether a run checks its hosts after their upgrade.
+func (o *Oracle) ChecksHosts(run uint64) bool { return o.checks[run] }
+
 // SaidDone reports whether the last that the worker of a machine has answered, or answers, is
 // that it is upgraded in a run.
 func (o *Oracle) SaidDone(host, worker string, run uint64) bool {
