@@ -29,6 +29,7 @@ func (s *state) fold(ctx context.Context, r message.Record) {
 	} else if newest := s.ledger.Newest(); newest != nil && !message.OfNoRun(decoded.Event) {
 		s.folded(ctx, newest, decoded)
 	}
+	s.tasks.folded.set(s.ledger.LastSeq)
 	if r.Kind != message.ReplyRecord {
 		s.log.alive()
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
 	v1 "github.com/osupgrade/terraform-provider-osupgrade/agent/v1"
 )
@@ -164,4 +165,39 @@ func TestDrainThatAnotherHasDone(t *testing.T) {
 			t.Error("the drain goes on")
 		}
 	})
+}
+
+// TestHookOfAControllerThatIsBehind checks that a hook does not begin before all is folded
+// that is on the log: there another controller may have run it, and the host may have been
+// undrained since.
+func TestHookOfAControllerThatIsBehind(t *testing.T) {
+	t.Parallel()
+	for name, another := range map[string]bool{"which has to run it": false, "and another has run it": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m := newMemory("h01")
+				m.site = func(_ context.Context, task message.Task) message.Outcome { return task.Outcome(true, "") }
+				d := newDispatcher(m.options(t), func(_ context.Context, f func()) { f() }, func() {})
+				for range 2 {
+					m.reply("h01", 1, message.Prepare)
+				}
+				drain := message.Task{Run: 1, Kind: message.Drain, Host: "h01", Hook: &policy.Hook{Type: "exec", Script: "balance", On: policy.OnSite}}
+				d.folded.set(1)
+				d.request(t.Context(), drain, m.clock())
+				synctest.Wait()
+				if begun := m.siteTasks(); len(begun) != 0 {
+					t.Errorf("it runs %+v, one record behind", begun)
+				}
+				if another {
+					d.done(drain.Outcome(true, ""))
+				}
+				d.folded.set(2)
+				synctest.Wait()
+				if begun := m.siteTasks(); (len(begun) == 0) != another {
+					t.Errorf("it runs %+v", begun)
+				}
+			})
+		})
+	}
 }

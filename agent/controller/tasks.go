@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -33,6 +34,33 @@ type dispatcher struct {
 	ended map[string]<-chan struct{}
 	// outcomes are those that are not on the log yet, by host.
 	outcomes map[string]message.Outcome
+	// folded is how far the log is folded.
+	folded progress
+}
+
+// progress is a sequence that goroutines beside the loop wait for.
+type progress struct {
+	seq  atomic.Uint64
+	grew wait.Watchers
+}
+
+func (p *progress) set(seq uint64) {
+	p.seq.Store(seq)
+	p.grew.Notify()
+}
+
+// reach waits until a sequence is reached, and reports whether it is.
+func (p *progress) reach(ctx context.Context, seq uint64) bool {
+	grew, leave := p.grew.Add()
+	defer leave()
+	for p.seq.Load() < seq {
+		select {
+		case <-grew:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
 }
 
 // dispatched is a task that was requested. release tells that its outcome is
@@ -119,7 +147,7 @@ func (d *dispatcher) run(needed, life context.Context, t message.Task) {
 			return
 		}
 	}
-	if needed.Err() != nil {
+	if !d.caughtUp(needed) || needed.Err() != nil {
 		return
 	}
 	d.At("before site task")
@@ -130,6 +158,21 @@ func (d *dispatcher) run(needed, life context.Context, t message.Task) {
 	if needed.Err() == nil {
 		d.At("after site task")
 		d.post(needed, func() { d.report(t.Host, o, true) })
+	}
+}
+
+// caughtUp waits until all is folded that is on the log now. A controller that is behind
+// could otherwise drain a host that another one has drained, upgraded and undrained since.
+func (d *dispatcher) caughtUp(ctx context.Context) bool {
+	for {
+		last, err := d.Log.Last(ctx)
+		if err == nil {
+			return d.folded.reach(ctx, last)
+		}
+		d.Logger.Warn("cannot ask for the end of the log, which a hook or check waits for; trying again", "tenant", d.Tenant, "error", err)
+		if wait.Sleep(ctx, askAgain) != nil {
+			return false
+		}
 	}
 }
 

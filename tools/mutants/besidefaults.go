@@ -69,6 +69,11 @@ var besideFaults = []fault{
 		by: tests("agent/controller", "TestDrainThatAnotherHasDone"),
 	},
 	{
+		name: "hook-begins-at-a-controller-that-is-behind", in: "agent/controller.dispatcher.run",
+		old: `!d.caughtUp(needed) || needed.Err() != nil`, new: `needed.Err() != nil`,
+		by: tests("agent/controller", "TestHookOfAControllerThatIsBehind"),
+	},
+	{
 		name: "clone-works-beside-its-original", in: "agent/gate.Lease.holds",
 		old: `l.Worker == worker && l.Incarnation == incarnation && !l.Vacant`, new: `l.Worker == worker && !l.Vacant`,
 		by: tests("agent/gate", "TestClonedMachine"),
