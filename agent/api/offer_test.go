@@ -31,18 +31,24 @@ func TestOffersAndPlans(t *testing.T) {
 	if _, err := c.PutConfig(ctx, d.Tenant, config, client.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
-	// told waits for an offer that differs from another.
-	told := func(host string, other []v1.VersionChange) (offer v1.HostPlan) {
+	// wait waits for something that hosts tell when they come to it: no step waits for it.
+	wait := func(what string, get func() (v1.HostPlan, error), is func(v1.HostPlan) bool) v1.HostPlan {
 		t.Helper()
-		for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-			offer, err := c.Offer(ctx, d.Tenant, host)
-			if err == nil && !reflect.DeepEqual(offer.Changes, other) {
-				return offer
+		for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+			told, err := get()
+			if err == nil && is(told) {
+				return told
 			}
 			if err != nil && !client.HasStatus(err, http.StatusNotFound) || time.Now().After(end) {
-				t.Fatalf("host %s offers %+v, %v", host, offer, err)
+				t.Fatalf("%s is %+v, %v", what, told, err)
 			}
 		}
+	}
+	// told waits for an offer that differs from another.
+	told := func(host string, other []v1.VersionChange) v1.HostPlan {
+		t.Helper()
+		get := func() (v1.HostPlan, error) { return c.Offer(ctx, d.Tenant, host) }
+		return wait("the offer of "+host, get, func(offer v1.HostPlan) bool { return !reflect.DeepEqual(offer.Changes, other) })
 	}
 	before := told("h01", nil)
 	told("h02", nil)
@@ -62,9 +68,10 @@ func TestOffersAndPlans(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := told("h01", before.Changes)
-	plan, err := c.Plan(ctx, d.Tenant, r.ID, "h01")
-	if err != nil || !reflect.DeepEqual(plan.Changes, before.Changes) {
-		t.Errorf("the run changes %+v, %v; h01 offered %+v", plan.Changes, err, before.Changes)
+	get := func() (v1.HostPlan, error) { return c.Plan(ctx, d.Tenant, r.ID, "h01") }
+	plan := wait("the plan of h01", get, func(v1.HostPlan) bool { return true })
+	if !reflect.DeepEqual(plan.Changes, before.Changes) {
+		t.Errorf("the run changes %+v; h01 offered %+v", plan.Changes, before.Changes)
 	}
 	if len(after.Changes) == len(before.Changes) && after.Changes[0].From != before.Changes[0].To {
 		t.Errorf("after the run h01 offers %+v, before it was %+v", after.Changes, before.Changes)
