@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,9 +23,33 @@ import (
 type bootSpy struct {
 	strategy.Strategy
 	strategy.Confirmer
-	calls *[]string
+	calls *callList
 	// fails makes Confirm fail.
 	fails error
+}
+
+// callList are calls of the loop and of the tasks beside it.
+type callList struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (l *callList) add(call string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, call)
+}
+
+func (l *callList) list() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.all)
+}
+
+func (l *callList) clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = nil
 }
 
 func (b bootSpy) Confirm(ctx context.Context, boot strategy.Boot) error {
@@ -32,18 +57,18 @@ func (b bootSpy) Confirm(ctx context.Context, boot strategy.Boot) error {
 	if boot.Failed != "" {
 		call += " not " + boot.Failed
 	}
-	*b.calls = append(*b.calls, call)
+	b.calls.add(call)
 	return errors.Join(b.fails, b.Confirmer.Confirm(ctx, boot))
 }
 
 func (b bootSpy) Prepare(ctx context.Context, job strategy.Job) (message.Plan, error) {
 	plan, err := b.Strategy.Prepare(ctx, job)
-	*b.calls = append(*b.calls, "prepare "+told(plan))
+	b.calls.add("prepare " + told(plan))
 	return plan, err
 }
 
 func (b bootSpy) Verify(ctx context.Context, job strategy.Job) error {
-	*b.calls = append(*b.calls, "verify")
+	b.calls.add("verify")
 	return b.Strategy.Verify(ctx, job)
 }
 
@@ -59,8 +84,8 @@ func told(plan message.Plan) string {
 }
 
 // spied puts a spy between the worker and the rig's host.
-func (r *rig) spied(fails error) *[]string {
-	calls := &[]string{}
+func (r *rig) spied(fails error) *callList {
+	calls := &callList{}
 	r.change = func(o *Options) { o.Strategy = bootSpy{r.host, r.host, calls, fails} }
 	return calls
 }
@@ -99,8 +124,8 @@ func TestEachStartIsConfirmed(t *testing.T) {
 			r.boot()
 		}
 		r.idle()
-		if want := []string{"confirm 6.1.0", "confirm 6.1.0", "confirm 6.1.0"}; !slices.Equal(*calls, want) {
-			t.Errorf("the calls are %q, not %q", *calls, want)
+		if want := []string{"confirm 6.1.0", "confirm 6.1.0", "confirm 6.1.0"}; !slices.Equal(calls.list(), want) {
+			t.Errorf("the calls are %q, not %q", calls.list(), want)
 		}
 	})
 }
@@ -114,8 +139,8 @@ func TestConfirmFails(t *testing.T) {
 		r.bear()
 		r.prepare()
 		expect(r, message.Prepare, message.Done)
-		if n := r.log.lines("cannot confirm the system that has started", "no boot loader"); n == 0 || len(*calls) < 2 {
-			t.Errorf("it is told %d times; the calls are %q", n, *calls)
+		if n := r.log.lines("cannot confirm the system that has started", "no boot loader"); n == 0 || len(calls.list()) < 2 {
+			t.Errorf("it is told %d times; the calls are %q", n, calls.list())
 		}
 		r.spied(nil)
 		r.idle()
@@ -149,17 +174,17 @@ func TestUpgradeIsConfirmedAfterVerify(t *testing.T) {
 				expect(r, message.Prepare, message.Done)
 				r.command(11, message.Upgrade)
 				expect(r, message.Upgrade, message.RebootRequired)
-				*calls = nil
+				calls.clear()
 				r.dieAt, r.visit = dieAt, r.visits[dieAt]+1
 				r.command(12, message.Reboot)
 				expect(r, message.Reboot, message.Done)
-				*calls = slices.Compact(*calls)
+				got := slices.Compact(calls.list())
 				want := []string{"verify", "confirm 6.1.1"}
 				if dieAt == "after verify" || dieAt == "before boots" || dieAt == "after boots" {
-					*calls = (*calls)[:2]
+					got = got[:2]
 				}
-				if !slices.Equal(*calls, want) {
-					t.Errorf("the calls are %q, not %q", *calls, want)
+				if !slices.Equal(got, want) {
+					t.Errorf("the calls are %q, not %q", got, want)
 				}
 			})
 		})
@@ -194,7 +219,7 @@ func TestMachineFallsBack(t *testing.T) {
 				}
 				r.command(11, message.Upgrade)
 				expect(r, message.Upgrade, message.RebootRequired)
-				*calls = nil
+				calls.clear()
 				r.dieAt, r.visit = dieAt, r.visits[dieAt]+1
 				r.command(12, message.Reboot)
 				expect(r, message.Reboot, "the machine started 6.1.1, gave it up and went back to 6.1.0 by itself; rolled back")
@@ -202,8 +227,8 @@ func TestMachineFallsBack(t *testing.T) {
 					t.Errorf("the class is %q", got)
 				}
 				r.idle()
-				if !slices.Contains(*calls, "confirm 6.1.0 not 6.1.1") || slices.Contains(*calls, "verify") {
-					t.Errorf("the calls are %q", *calls)
+				if !slices.Contains(calls.list(), "confirm 6.1.0 not 6.1.1") || slices.Contains(calls.list(), "verify") {
+					t.Errorf("the calls are %q", calls.list())
 				}
 				if told := r.hostLog.last.RolledBack; len(told) != 1 || told[0].Version != "6.1.1" || told[0].Running != "6.1.0" {
 					t.Errorf("heartbeats tell of %v", told)
@@ -256,8 +281,8 @@ func TestUpgradeThatRebootsFallsBack(t *testing.T) {
 					t.Errorf("the class is %q", got)
 				}
 				r.idle()
-				if n := r.effects("upgrade"); n != 1 || !slices.Contains(*calls, "confirm 6.1.0 not 6.1.1") {
-					t.Errorf("it was upgraded %d times; the calls are %q", n, *calls)
+				if n := r.effects("upgrade"); n != 1 || !slices.Contains(calls.list(), "confirm 6.1.0 not 6.1.1") {
+					t.Errorf("it was upgraded %d times; the calls are %q", n, calls.list())
 				}
 			})
 		})
@@ -292,11 +317,11 @@ func TestStandbyConfirmsNothing(t *testing.T) {
 			inBubble(t, func(r *rig) {
 				calls := r.spied(nil)
 				r.fallBack("after upgrade", Upgrading)
-				*calls = nil
+				calls.clear()
 				back := r.otherWorker(func(o *Options) { change(r, o) })
 				r.idleFor(20 * time.Minute)
-				if len(*calls) > 0 {
-					t.Errorf("the calls are %q", *calls)
+				if len(calls.list()) > 0 {
+					t.Errorf("the calls are %q", calls.list())
 				}
 				back()
 				expect(r, message.Upgrade, "the machine started 6.1.1, gave it up and went back to 6.1.0 by itself; rolled back")
@@ -329,16 +354,17 @@ func TestFailureOfAnotherIsKept(t *testing.T) {
 		connected := r.change
 		back()
 		r.fallBack("after upgrade", Upgrading)
-		*calls = nil
+		calls.clear()
 		r.change = func(o *Options) { connected(o); o.HostLog = unreachable() }
 		r.idleFor(20 * time.Minute)
-		if want := []string{"confirm 6.1.0"}; !slices.Equal(*calls, want) {
-			t.Errorf("without the site the calls are %q, not %q", *calls, want)
+		if want := []string{"confirm 6.1.0"}; !slices.Equal(calls.list(), want) {
+			t.Errorf("without the site the calls are %q, not %q", calls.list(), want)
 		}
 		r.change = connected
 		r.idle()
-		if want := []string{"confirm 6.1.0", "confirm 6.1.0 not 6.1.1"}; !slices.Equal((*calls)[:min(2, len(*calls))], want) {
-			t.Errorf("the calls are %q, not %q", *calls, want)
+		got, want := calls.list(), []string{"confirm 6.1.0", "confirm 6.1.0 not 6.1.1"}
+		if !slices.Equal(got[:min(2, len(got))], want) {
+			t.Errorf("the calls are %q, not %q", got, want)
 		}
 	})
 }
@@ -359,14 +385,14 @@ func TestRejectedVersion(t *testing.T) {
 		prepare := func(seq uint64, want string) {
 			t.Helper()
 			time.Sleep(time.Second)
-			*calls = nil
+			calls.clear()
 			r.hostLog.forget()
 			c := message.Command{Action: message.Prepare, Hosts: []string{"h01"}, NotAfter: time.Now().Add(time.Hour)}
 			r.hostLog.send(message.Record{Seq: seq, Kind: message.CommandAll, Body: c.Encode()})
 			for r.life(func() bool { return r.hostLog.hasAnswered(message.Prepare) }) {
 			}
-			if !slices.Contains(*calls, want) {
-				t.Errorf("the calls are %q, not %q", *calls, want)
+			if !slices.Contains(calls.list(), want) {
+				t.Errorf("the calls are %q, not %q", calls.list(), want)
 			}
 		}
 		prepare(20, "prepare base-os 1.1, kernel not 6.1.1")
@@ -454,12 +480,12 @@ func TestUnwellSystemIsNotConfirmed(t *testing.T) {
 		}
 		r.command(11, message.Upgrade)
 		expect(r, message.Upgrade, message.RebootRequired)
-		*calls = nil
+		calls.clear()
 		r.command(12, message.Reboot)
 		expect(r, message.Reboot, "verify: no network; rollback failed: no old system")
 		r.idle()
-		if want := []string{"verify"}; !slices.Equal(*calls, want) {
-			t.Errorf("the calls are %q, not %q", *calls, want)
+		if want := []string{"verify"}; !slices.Equal(calls.list(), want) {
+			t.Errorf("the calls are %q, not %q", calls.list(), want)
 		}
 	})
 }
@@ -474,7 +500,7 @@ func (inPlace) Upgrade(context.Context, strategy.Job) (strategy.Outcome, error) 
 func (inPlace) Missing(context.Context, strategy.Job) ([]message.Change, error) { return nil, nil }
 
 func (h inPlace) Verify(context.Context, strategy.Job) error {
-	*h.calls = append(*h.calls, "verify")
+	h.calls.add("verify")
 	return nil
 }
 
@@ -507,7 +533,7 @@ func verifiedAfterFailure(t *testing.T, checks bool) {
 		r.command(12, message.Reboot)
 		expect(r, message.Reboot, "verify: no network; rollback failed: no old system")
 		r.change = func(o *Options) { o.Strategy = inPlace{bootSpy{r.host, r.host, calls, nil}} }
-		*calls = nil
+		calls.clear()
 		r.hostLog.forget()
 		c := message.Command{Action: message.Prepare, Hosts: []string{"h01"}, NotAfter: time.Now().Add(time.Hour)}
 		r.hostLog.send(message.Record{Seq: 20, Kind: message.CommandAll, Checks: checks, Body: c.Encode()})
@@ -515,15 +541,15 @@ func verifiedAfterFailure(t *testing.T, checks bool) {
 		r.hostLog.send(message.Record{Seq: 21, Kind: message.CommandHost, Run: 20, Checks: checks, Body: message.Command{Action: message.Upgrade, Host: "h01"}.Encode()})
 		expect(r, message.Upgrade, message.Done)
 		if checks {
-			if len(*calls) != 2 {
-				t.Errorf("before its checks the calls are %q", *calls)
+			if len(calls.list()) != 2 {
+				t.Errorf("before its checks the calls are %q", calls.list())
 			}
 			r.hostLog.ask(message.Task{Run: 20, Kind: message.AfterHost, Host: "h01"})
 			for r.life(func() bool { return len(r.hostLog.wanted()) == 0 }) {
 			}
 		}
-		if at := slices.IndexFunc(*calls, func(call string) bool { return strings.HasPrefix(call, "confirm ") }); at < 0 || at < slices.Index(*calls, "verify") {
-			t.Errorf("the calls are %q", *calls)
+		if at := slices.IndexFunc(calls.list(), func(call string) bool { return strings.HasPrefix(call, "confirm ") }); at < 0 || at < slices.Index(calls.list(), "verify") {
+			t.Errorf("the calls are %q", calls.list())
 		}
 	})
 }
@@ -622,7 +648,7 @@ func TestSoftRebootIsNoReboot(t *testing.T) {
 		expect(r, message.Prepare, message.Done)
 		r.command(11, message.Upgrade)
 		expect(r, message.Upgrade, message.RebootRequired)
-		*calls = nil
+		calls.clear()
 		asked := 0
 		r.change = func(o *Options) {
 			o.Machine = softly{o.Machine, func() { asked++ }}
@@ -631,8 +657,8 @@ func TestSoftRebootIsNoReboot(t *testing.T) {
 		if got := r.until(message.Reboot); !strings.Contains(got, "yet the host was still up") || asked != 1 {
 			t.Errorf("after %d soft reboots it answered %q", asked, got)
 		}
-		if len(*calls) > 0 || r.effects("boot") != 0 {
-			t.Errorf("it called %q, and booted %d times", *calls, r.effects("boot"))
+		if len(calls.list()) > 0 || r.effects("boot") != 0 {
+			t.Errorf("it called %q, and booted %d times", calls.list(), r.effects("boot"))
 		}
 	})
 }

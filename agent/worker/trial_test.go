@@ -18,19 +18,19 @@ import (
 // afterHost are checks after the upgrade that note when they run.
 type afterHost struct {
 	passing
-	calls *[]string
+	calls *callList
 	// fails is why they fail; empty while they pass.
 	fails string
 }
 
 func (c afterHost) Run(_ context.Context, t message.Task) message.Outcome {
-	*c.calls = append(*c.calls, "checks")
+	c.calls.add("checks")
 	return t.Outcome(c.fails == "", c.fails)
 }
 
 // checked has the workers from now on run checks with a result, and notes what they call.
-func (r *rig) checked(fails string, confirm error) *[]string {
-	calls := &[]string{}
+func (r *rig) checked(fails string, confirm error) *callList {
+	calls := &callList{}
 	r.change = func(o *Options) {
 		o.Strategy = bootSpy{r.host, r.host, calls, confirm}
 		o.Checks = afterHost{calls: calls, fails: fails}
@@ -75,14 +75,14 @@ func TestConfirmedAfterChecks(t *testing.T) {
 		r.t.Helper()
 		calls := r.checked("", nil)
 		r.upgradeUnderChecks()
-		if slices.ContainsFunc(*calls, isConfirmed) {
-			r.t.Errorf("it is confirmed before the checks: %q", *calls)
+		if slices.ContainsFunc(calls.list(), isConfirmed) {
+			r.t.Errorf("it is confirmed before the checks: %q", calls.list())
 		}
 		if got := r.check(0); !got.OK {
 			r.t.Errorf("the outcome is %+v", got)
 		}
-		if at := slices.IndexFunc(*calls, isConfirmed); at < 0 || at < slices.Index(*calls, "checks") {
-			r.t.Errorf("the calls are %q", *calls)
+		if at := slices.IndexFunc(calls.list(), isConfirmed); at < 0 || at < slices.Index(calls.list(), "checks") {
+			r.t.Errorf("the calls are %q", calls.list())
 		}
 		if id, _ := r.host.BootID(); r.boots().Judged != id {
 			r.t.Errorf("the site was told that the checks have passed, and the boots are %+v", r.boots())
@@ -142,15 +142,15 @@ func TestFailedChecksConfirmNothing(t *testing.T) {
 					t.Errorf("the outcome is %+v", got)
 				}
 				then(r)
-				if slices.ContainsFunc(*calls, isConfirmed) {
-					t.Fatalf("it is confirmed: %q", *calls)
+				if slices.ContainsFunc(calls.list(), isConfirmed) {
+					t.Fatalf("it is confirmed: %q", calls.list())
 				}
 				if name == "the next run" {
 					return
 				}
 				calls = r.checked("", nil)
-				if got := r.check(1); !got.OK || !slices.ContainsFunc(*calls, isConfirmed) {
-					t.Errorf("the checks pass: %+v, and the calls are %q", got, *calls)
+				if got := r.check(1); !got.OK || !slices.ContainsFunc(calls.list(), isConfirmed) {
+					t.Errorf("the checks pass: %+v, and the calls are %q", got, calls.list())
 				}
 			})
 		})
@@ -170,8 +170,8 @@ func TestTrialEndsWithoutChecks(t *testing.T) {
 		r.hostLog.send(message.Record{Seq: 20, Kind: message.CommandAll, Body: c.Encode()})
 		expect(r, message.Prepare, message.Done)
 		r.idle()
-		if !slices.ContainsFunc(*calls, isConfirmed) {
-			t.Errorf("the calls are %q", *calls)
+		if !slices.ContainsFunc(calls.list(), isConfirmed) {
+			t.Errorf("the calls are %q", calls.list())
 		}
 	})
 }
@@ -190,8 +190,8 @@ func TestRebootBeforeItsCommand(t *testing.T) {
 		expect(r, message.Upgrade, message.RebootRequired)
 		r.boot()
 		r.idle()
-		if slices.ContainsFunc(*calls, isConfirmed) {
-			t.Errorf("the calls are %q", *calls)
+		if slices.ContainsFunc(calls.list(), isConfirmed) {
+			t.Errorf("the calls are %q", calls.list())
 		}
 	})
 }
@@ -205,7 +205,7 @@ func TestPassedIsRemembered(t *testing.T) {
 		r.upgradeUnderChecks()
 		r.dieAt, r.visit = "after pass", 1
 		got := r.check(0)
-		if n := strings.Count(strings.Join(*calls, ","), "checks"); !got.OK || n != 1 || r.visits["after pass"] != 2 {
+		if n := strings.Count(strings.Join(calls.list(), ","), "checks"); !got.OK || n != 1 || r.visits["after pass"] != 2 {
 			t.Errorf("the outcome is %+v after %d checks, with %v", got, n, r.visits)
 		}
 	})
@@ -222,8 +222,8 @@ func TestPassedAndNotConfirmed(t *testing.T) {
 			t.Errorf("the outcome is %+v", got)
 		}
 		calls := r.checked("", nil)
-		if got := r.check(1); !got.OK || !slices.ContainsFunc(*calls, isConfirmed) {
-			t.Errorf("the outcome is %+v, the calls are %q", got, *calls)
+		if got := r.check(1); !got.OK || !slices.ContainsFunc(calls.list(), isConfirmed) {
+			t.Errorf("the outcome is %+v, the calls are %q", got, calls.list())
 		}
 	})
 }
@@ -252,8 +252,8 @@ func TestAcceptedOnTrial(t *testing.T) {
 			return w > 2
 		}) {
 		}
-		if !slices.ContainsFunc(*calls, isConfirmed) {
-			t.Errorf("the calls are %q", *calls)
+		if !slices.ContainsFunc(calls.list(), isConfirmed) {
+			t.Errorf("the calls are %q", calls.list())
 		}
 		if _, err := Accept(dir, "6.1.1", time.Now(), durable.WriteFile); err == nil {
 			t.Error("it is accepted twice")
@@ -289,7 +289,7 @@ func TestGoesBackBeforeChecks(t *testing.T) {
 				r.checked("", nil)
 				r.upgradeUnderChecks()
 				r.boot()
-				calls := &[]string{}
+				calls := &callList{}
 				r.change = func(o *Options) {
 					o.Strategy = wentBack{bootSpy{r.host, r.host, calls, nil}}
 					o.Checks = afterHost{calls: calls}
@@ -300,8 +300,8 @@ func TestGoesBackBeforeChecks(t *testing.T) {
 				if got.OK || !strings.Contains(got.Text, "does not run any more what it was upgraded to") {
 					t.Errorf("the outcome is %+v", got)
 				}
-				if known := r.boots(); !slices.Contains(*calls, "confirm 6.1.0 not 6.1.1") || len(known.Rejected) != 1 || known.Rejected[0].Version != "6.1.1" || slices.Contains(known.Trial.installed(), "6.1.1") {
-					t.Errorf("the calls are %q; the boots are %+v", *calls, known)
+				if known := r.boots(); !slices.Contains(calls.list(), "confirm 6.1.0 not 6.1.1") || len(known.Rejected) != 1 || known.Rejected[0].Version != "6.1.1" || slices.Contains(known.Trial.installed(), "6.1.1") {
+					t.Errorf("the calls are %q; the boots are %+v", calls.list(), known)
 				}
 			})
 		})
@@ -326,21 +326,21 @@ func TestTakenOverBeforeChecks(t *testing.T) {
 		r.upgradeUnderChecks()
 		back := r.otherWorker(func(*Options) {})
 		r.idle()
-		if got := r.check(0); got.OK || slices.ContainsFunc(*calls, isConfirmed) {
-			t.Errorf("the outcome is %+v, the calls are %q", got, *calls)
+		if got := r.check(0); got.OK || slices.ContainsFunc(calls.list(), isConfirmed) {
+			t.Errorf("the outcome is %+v, the calls are %q", got, calls.list())
 		}
 		back()
 		calls = r.checked("", nil)
 		r.otherWorker(func(*Options) {})
-		if got := r.check(1); !got.OK || !slices.ContainsFunc(*calls, isConfirmed) {
-			t.Errorf("the outcome is %+v, the calls are %q", got, *calls)
+		if got := r.check(1); !got.OK || !slices.ContainsFunc(calls.list(), isConfirmed) {
+			t.Errorf("the outcome is %+v, the calls are %q", got, calls.list())
 		}
 		r.boot()
 		time.Sleep(2 * time.Hour)
-		*calls = nil
+		calls.clear()
 		r.idle()
-		if !slices.ContainsFunc(*calls, isConfirmed) {
-			t.Errorf("after the run the calls are %q", *calls)
+		if !slices.ContainsFunc(calls.list(), isConfirmed) {
+			t.Errorf("after the run the calls are %q", calls.list())
 		}
 	})
 }
