@@ -227,7 +227,7 @@ func (m *machine) upgrade(ctx context.Context, j *job) {
 		if m.traits.reboots {
 			m.pending, m.staged = j.run, j.system
 			if j.system != "" {
-				w.oracle.Unchecked(name)
+				w.oracle.Unchecked(name, j.run)
 			}
 		}
 		w.note("%s is upgraded for run %d", name, j.run)

@@ -18,9 +18,9 @@ type machine struct {
 	bootAt map[uint64]int
 	// blind is the boot in which a worker could not find out which system has started.
 	blind int
-	// checked means that checks after an upgrade have passed since the system was installed
-	// that runs or starts next.
-	checked bool
+	// unchecked are the runs that have installed a system since checks after an upgrade have
+	// passed on the machine.
+	unchecked map[uint64]bool
 	// prepared are the runs for which the machine prepared, installed counts upgrades
 	// by run, undone are the runs that it rolled back, and pending is the run whose
 	// upgrade needs a reboot.
@@ -85,7 +85,7 @@ type journal struct {
 // Enlist adds a machine. A byzantine one has no worker.
 func (o *Oracle) Enlist(name string, byzantine bool) {
 	o.machines[name] = &machine{
-		byzantine: byzantine, boot: 1, bootAt: map[uint64]int{}, prepared: map[uint64]bool{}, installed: map[uint64]int{}, undone: map[uint64]bool{},
+		byzantine: byzantine, boot: 1, bootAt: map[uint64]int{}, unchecked: map[uint64]bool{}, prepared: map[uint64]bool{}, installed: map[uint64]int{}, undone: map[uint64]bool{},
 		asked: map[uint64]calls{}, rebooted: map[uint64]int{}, askedBack: map[uint64]calls{}, wentBack: map[uint64]int{}, journals: map[string]journal{}, name: name, host: name, replied: map[answer]bool{}, sent: map[answer][]sending{},
 	}
 }
@@ -97,6 +97,7 @@ func (o *Oracle) Clone(name, of, worker, ofWorker string) {
 	t := o.machines[of]
 	c := *t
 	c.name, c.clone, c.host, c.boot, c.pending, c.drained, c.busy, c.down = name, nil, of, t.boot+1, 0, 0, 0, 0
+	c.unchecked = maps.Clone(t.unchecked)
 	c.bootAt, c.prepared, c.installed, c.undone, c.rebooted = maps.Clone(t.bootAt), maps.Clone(t.prepared), maps.Clone(t.installed), maps.Clone(t.undone), maps.Clone(t.rebooted)
 	c.asked, c.askedBack, c.wentBack = maps.Clone(t.asked), maps.Clone(t.askedBack), maps.Clone(t.wentBack)
 	c.journals, c.replied, c.sent = map[string]journal{}, nil, nil
@@ -162,11 +163,12 @@ func (o *Oracle) RolledBack(host string, run uint64) {
 	}
 }
 
-// Unchecked notes that a machine has a new system, which no checks have seen.
-func (o *Oracle) Unchecked(host string) { o.machines[host].checked = false }
+// Unchecked notes that a run has installed a new system, which no checks have seen.
+func (o *Oracle) Unchecked(host string, run uint64) { o.machines[host].unchecked[run] = true }
 
-// ChecksPassed notes that the checks after an upgrade have passed on a machine.
-func (o *Oracle) ChecksPassed(host string) { o.machines[host].checked = true }
+// ChecksPassed notes that the checks after an upgrade have passed on a machine: the site
+// counts it as in service, whatever it starts next of what is installed.
+func (o *Oracle) ChecksPassed(host string) { clear(o.machines[host].unchecked) }
 
 // Confirmed judges that the worker of a machine marks a new system as good, which a run has
 // installed: if that run checks its hosts after their upgrade, such checks have passed since,
@@ -175,7 +177,7 @@ func (o *Oracle) Confirmed(host string, run uint64) {
 	switch {
 	case !o.checks[run]:
 		o.count("new systems confirmed without checks")
-	case o.machines[host].checked:
+	case !o.machines[host].unchecked[run]:
 		o.count("new systems confirmed after their checks")
 	case o.uncheckedRun > run:
 		o.count("new systems confirmed because a later run has no checks")
