@@ -45,23 +45,10 @@ func TestAuditGuide(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("cannot build: %v\n%s", err, out)
 	}
-	var script strings.Builder
-	script.WriteString(`echo 'config: {worker-applications: [{name: appliance}]}' | osupgrade-agent apply -f - >/dev/null
+	script := `echo 'config: {worker-applications: [{name: appliance}]}' | osupgrade-agent apply -f - >/dev/null
 osupgrade-agent credentials token --tenant acme --name ci >/dev/null
-`)
-	for _, found := range shells.FindAllStringSubmatch(guide, -1) {
-		script.WriteString(found[1])
-	}
-	cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script.String()) //nolint:gosec // our own guide
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "OSUPGRADE_DATA="+dir, "OSUPGRADE_ENDPOINT="+d.Endpoint, "OSUPGRADE_TENANT=acme", "OSUPGRADE_TOKEN="+token, "PATH="+root+":"+os.Getenv("PATH"))
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("the guide ends with %v:\n%s", err, out)
-	}
-	for _, part := range []string{"token ann  127.0.0.1  write   config ", "local      create  token/", "  config by token ann from 127.0.0.1:", "  + worker-applications:", "<109>1 "} {
-		if !strings.Contains(string(out), part) {
-			t.Errorf("the guide does not show %q:\n%s", part, out)
-		}
-	}
+`
+	showGuide(t, root, script+commandsOf(t, "audit"),
+		[]string{"OSUPGRADE_DATA=" + dir, "OSUPGRADE_ENDPOINT=" + d.Endpoint, "OSUPGRADE_TENANT=acme", "OSUPGRADE_TOKEN=" + token, "PATH=" + root + ":" + os.Getenv("PATH")},
+		"token ann  127.0.0.1  write   config ", "local      create  token/", "  config by token ann from 127.0.0.1:", "  + worker-applications:", "<109>1 ")
 }

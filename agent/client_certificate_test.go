@@ -1,14 +1,10 @@
 package main
 
 import (
-	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 )
 
 // TestClientCertificateGuide executes all commands of the guide in their order, as they are
@@ -19,16 +15,7 @@ func TestClientCertificateGuide(t *testing.T) {
 	f := newProgram(t)
 	root := t.TempDir()
 	api, nats := freePorts(t)
-	for _, dir := range []string{"shims", "etc/systemd/system", "etc/osupgrade", "var/lib"} {
-		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, text := range shims {
-		if err := os.WriteFile(filepath.Join(root, "shims", name), []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil { //nolint:gosec // a program
-			t.Fatal(err)
-		}
-	}
+	equip(t, root, "etc/osupgrade", "var/lib")
 	data, config := root+"/var/lib/osupgrade", root+"/etc/osupgrade/serve.yaml"
 	for name, text := range map[string]string{
 		config: "data: " + data + "\ntenants: [acme]\nlisten: " + api + "\nnats-listen: " + nats + "\n",
@@ -44,10 +31,7 @@ func TestClientCertificateGuide(t *testing.T) {
 	}
 	place := strings.NewReplacer("/etc/", root+"/etc/", "/var/lib", root+"/var/lib", "site.example:4646", strings.Replace(api, "127.0.0.1", "localhost", 1))
 	script := "systemctl start osupgrade-agent\nuntil curl -sf --cacert $ROOT/etc/osupgrade/ca.pem https://" + api + "/readyz; do sleep 0.1; done\n"
-	for _, found := range shells.FindAllStringSubmatch(read(t, "../templates/guides/client-certificates.md"), -1) {
-		script += place.Replace(found[1])
-	}
-	script += `
+	script += place.Replace(commandsOf(t, "client-certificates")) + `
 call() { curl -s -o answer -w "$* is %{http_code}: " --cacert $OSUPGRADE_CA_CERT_FILE "${@:3}" -X $1 $OSUPGRADE_ENDPOINT$2; cat answer; echo; }
 call GET /v1/state/os-upgrade --cert ann.pem --key ann.key
 call POST /v1/state/os-upgrade/start --cert ann.pem --key ann.key
@@ -62,36 +46,15 @@ stat -c 'mode %a' ci.key
 osupgrade-agent credentials remove $(osupgrade-agent credentials list | awk '$0 ~ /user/ && $0 ~ /ann/ {print $1}')
 call GET /v1/state/os-upgrade --cert ann.pem --key ann.key
 `
-	limited, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(limited, "bash", "-euo", "pipefail", "-c", script) //nolint:gosec // our own guide
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "ROOT="+root, "OSUPGRADE_DATA="+data, "PATH="+root+"/shims:"+filepath.Dir(f.bin)+":"+os.Getenv("PATH"))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	output, err := os.Create(filepath.Join(root, "output"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = output.Close() }()
-	cmd.Stdout, cmd.Stderr = output, output
-	err = cmd.Run()
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-	out, journal := read(t, output.Name()), read(t, root+"/osupgrade-agent.journal")
-	if err != nil {
-		t.Fatalf("the guide ends with %v:\n%s\nsite:\n%s", err, out, journal)
-	}
 	const state, ann = "/v1/state/os-upgrade", " --cert ann.pem --key ann.key"
-	for _, part := range []string{
-		"Made an authority for users: " + data + "/tls/client-ca.pem.", "A site takes it with serve --client-ca-file " + data + "/tls/client-ca.pem --client-crl-file ", "status:       idle", "mode 600",
-		"GET " + state + ann + " is 200: ", "POST " + state + "/start" + ann + ` is 403: {"errors":[{"error-message":"user \"ann\" (viewer) does not have the right`, "DELETE /v1/config/os-upgrade" + ann + " is 403: ",
-		"GET /v1/state/tenants/other/os-upgrade" + ann + " is 403: ", ann + " -H Authorization: Bearer osu_wrong is 401: ", " --cert ci.pem --key ci.key is 401: ", "was revoked on",
-		"site.key is 401: ", "lacks the extended key usage clientAuth", "GET " + state + " is 401: ", "has neither a token nor a client certificate", "GET /healthz --cert ci.pem --key ci.key is 200: ",
-		"GET " + state + ann + " is 401: ", `user \"ann\" of tenant \"acme\", and this site has no such user`,
-	} {
-		if !strings.Contains(out, part) {
-			t.Errorf("the guide does not show %q:\n%s", part, out)
-		}
-	}
+	out := showGuide(t, root, script,
+		[]string{"ROOT=" + root, "OSUPGRADE_DATA=" + data, "PATH=" + root + "/shims:" + filepath.Dir(f.bin) + ":" + os.Getenv("PATH")},
+		"Made an authority for users: "+data+"/tls/client-ca.pem.", "A site takes it with serve --client-ca-file "+data+"/tls/client-ca.pem --client-crl-file ", "status:       idle", "mode 600",
+		"GET "+state+ann+" is 200: ", "POST "+state+"/start"+ann+` is 403: {"errors":[{"error-message":"user \"ann\" (viewer) does not have the right`, "DELETE /v1/config/os-upgrade"+ann+" is 403: ",
+		"GET /v1/state/tenants/other/os-upgrade"+ann+" is 403: ", ann+" -H Authorization: Bearer osu_wrong is 401: ", " --cert ci.pem --key ci.key is 401: ", "was revoked on",
+		"site.key is 401: ", "lacks the extended key usage clientAuth", "GET "+state+" is 401: ", "has neither a token nor a client certificate", "GET /healthz --cert ci.pem --key ci.key is 200: ",
+		"GET "+state+ann+" is 401: ", `user \"ann\" of tenant \"acme\", and this site has no such user`)
+	journal := read(t, root+"/osupgrade-agent.journal")
 	for _, secret := range []string{"PRIVATE KEY", strings.Split(read(t, root+"/ci.key"), "\n")[1]} {
 		if strings.Contains(out+journal, secret) {
 			t.Errorf("%s is shown", secret)

@@ -8,41 +8,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 )
-
-// shims stand in for what a test must not do to the machine. Each is a program, so
-// that sudo finds it.
-var shims = map[string]string{
-	// There is one user.
-	"sudo":    `[ "$1" = -u ] && shift 2; exec "$@"`,
-	"useradd": `exit 0`,
-	// It starts what the unit says and keeps what that prints.
-	"systemctl": `
-verb=$1; shift; [ "$1" = --now ] && shift
-unit=$1; file=$ROOT/etc/systemd/system/$unit.service; pid=$ROOT/$unit.pid
-line() { sed -n "s/^$1=//p" "$file"; }
-start() {
-	OSUPGRADE_CA_CERT_FILE= $(line ExecStart) >>$ROOT/$unit.journal 2>&1 &
-	echo $! >$pid
-}
-stop() {
-	kill $(cat $pid)
-	while kill -0 $(cat $pid) 2>/dev/null; do sleep 0.1; done
-}
-case $verb in
-daemon-reload) ;;
-enable|start) start ;;
-stop) stop ;;
-restart) stop; start ;;
-reload) MAINPID=$(cat $pid) sh -c "$(line ExecReload)" ;;
-*) echo "systemctl $verb is not expected" >&2; exit 1 ;;
-esac`,
-	"journalctl": `[ "$1" = -u ] && cat $ROOT/$2.journal`,
-}
-
-var shells = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
 // TestRunningGuide executes all commands of the guide in their order, as they are
 // written but for the folders, the ports and the name of the site. systemd is a
@@ -66,44 +33,13 @@ func TestRunningGuide(t *testing.T) {
 		}
 	}
 	copyPlaced(t, "../examples", root+"/clone/examples", place)
-	for _, dir := range []string{"shims", "etc/systemd/system", "var/lib", "usr/local/bin"} {
-		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, text := range shims {
-		if err := os.WriteFile(filepath.Join(root, "shims", name), []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil { //nolint:gosec // a program
-			t.Fatal(err)
-		}
-	}
-	var script strings.Builder
-	for _, found := range shells.FindAllStringSubmatch(read(t, "../templates/guides/running.md"), -1) {
-		script.WriteString(found[1])
-	}
-	cmd := exec.CommandContext(t.Context(), "bash", "-xeuo", "pipefail", "-c", place.Replace(script.String())) //nolint:gosec // our own guide
-	cmd.Dir = root + "/clone"
-	cmd.Env = append(os.Environ(), "ROOT="+root, "OSUPGRADE_DATA="+root+"/var/lib/osupgrade", "LOGNAME=ann", "OSUPGRADE_BUSY_DIR="+root+"/run/osupgrade/busy", "PATH="+root+"/shims:"+root+"/usr/local/bin:"+os.Getenv("PATH"))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	// What the guide leaves in the background must not keep the pipe open.
-	output, err := os.Create(filepath.Join(root, "output"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = output.Close() }()
-	cmd.Stdout, cmd.Stderr = output, output
-	err = cmd.Run()
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-	out := read(t, output.Name())
-	if err != nil {
-		t.Fatalf("the guide ends with %v:\n%s\nsite:\n%s", err, out, read(t, root+"/osupgrade-agent.journal"))
-	}
-	for _, part := range []string{
-		`"days-left":39`, "ann ", "Host h01 has joined", "Connected to the log", "Host h01 has another key", "\nthe backup runs\n", "status:", "and checked it", "Restored ", "Recovered ", "man pages to",
-	} {
-		if !strings.Contains(out, part) {
-			t.Errorf("the guide does not show %q:\n%s", part, out)
-		}
-	}
+	equip(t, root, "var/lib", "usr/local/bin")
+	showGuide(t, root+"/clone", place.Replace(commandsOf(t, "running")),
+		[]string{
+			"ROOT=" + root, "OSUPGRADE_DATA=" + root + "/var/lib/osupgrade", "LOGNAME=ann", "OSUPGRADE_BUSY_DIR=" + root + "/run/osupgrade/busy",
+			"PATH=" + root + "/shims:" + root + "/usr/local/bin:" + os.Getenv("PATH"),
+		},
+		`"days-left":39`, "ann ", "Host h01 has joined", "Connected to the log", "Host h01 has another key", "\nthe backup runs\n", "status:", "and checked it", "Restored ", "Recovered ", "man pages to")
 }
 
 // TestDisk checks the script with which the figures of the guide were measured.

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -200,49 +199,19 @@ func TestStrongboxGuide(t *testing.T) {
 	root, data := t.TempDir(), f.path("site")
 	api, nats := freePorts(t)
 	token := f.command("credentials", "token", "--new-site", "--data", data, "--tenant", "acme", "--name", "ann")
-	for _, dir := range []string{"shims", "etc/systemd/system", "media/key"} {
-		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, text := range shims {
-		if err := os.WriteFile(filepath.Join(root, "shims", name), []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil { //nolint:gosec // a program
-			t.Fatal(err)
-		}
-	}
+	equip(t, root, "media/key")
 	unit := "ExecStart=" + f.bin + " serve --data " + data + " --tenants acme --listen " + api + " --nats-listen " + nats + "\n"
 	if err := os.WriteFile(filepath.Join(root, "etc/systemd/system/osupgrade-agent.service"), []byte(unit), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	script := "systemctl start osupgrade-agent\nuntil osupgrade-agent hosts; do sleep 0.1; done\n"
-	for _, found := range shells.FindAllStringSubmatch(read(t, "../templates/guides/strongbox.md"), -1) {
-		script += found[1]
-	}
-	cmd := exec.CommandContext(t.Context(), "bash", "-xeuo", "pipefail", "-c", strings.ReplaceAll(script, "/media/", root+"/media/")) //nolint:gosec // our own guide
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "ROOT="+root, "OSUPGRADE_DATA="+data, "OSUPGRADE_ENDPOINT=http://"+api, "OSUPGRADE_TENANT=acme", "OSUPGRADE_TOKEN="+token,
-		"PATH="+root+"/shims:"+filepath.Dir(f.bin)+":"+os.Getenv("PATH"))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	output, err := os.Create(filepath.Join(root, "output"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = output.Close() }()
-	cmd.Stdout, cmd.Stderr = output, output
-	err = cmd.Run()
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-	out := read(t, output.Name())
-	if err != nil {
-		t.Fatalf("the guide ends with %v:\n%s\nsite:\n%s", err, out, read(t, root+"/osupgrade-agent.journal"))
-	}
-	for _, part := range []string{
-		"is opened by the key file " + root + "/media/key/strongbox.key", "is opened by the passphrase", "Retry-After: 10", "strongbox sealed: it is opened by a passphrase", "The site is open.",
-		"The strongbox has a new key", "The strongbox is put aside: ",
-	} {
-		if !strings.Contains(out, part) {
-			t.Errorf("the guide does not show %q:\n%s", part, out)
-		}
-	}
+	script := "systemctl start osupgrade-agent\nuntil osupgrade-agent hosts; do sleep 0.1; done\n" + commandsOf(t, "strongbox")
+	showGuide(t, root, strings.ReplaceAll(script, "/media/", root+"/media/"),
+		[]string{
+			"ROOT=" + root, "OSUPGRADE_DATA=" + data, "OSUPGRADE_ENDPOINT=http://" + api, "OSUPGRADE_TENANT=acme", "OSUPGRADE_TOKEN=" + token,
+			"PATH=" + root + "/shims:" + filepath.Dir(f.bin) + ":" + os.Getenv("PATH"),
+		},
+		"is opened by the key file "+root+"/media/key/strongbox.key", "is opened by the passphrase", "Retry-After: 10", "strongbox sealed: it is opened by a passphrase", "The site is open.",
+		"The strongbox has a new key", "The strongbox is put aside: ")
 }
 
 // TestStrongboxCredential has systemd-creds make the credential as the help of the command
