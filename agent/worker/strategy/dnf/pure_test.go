@@ -86,14 +86,30 @@ func TestNothingToDo(t *testing.T) {
 	}
 }
 
+// tableRow is what the rows of a table say; fail is why they cannot be read.
+type tableRow struct {
+	rows, want, fail string
+	now              database
+}
+
+func (row tableRow) check(t *testing.T, would resolved, err error) {
+	t.Helper()
+	if row.fail != "" {
+		if err == nil || !strings.Contains(err.Error(), row.fail) {
+			t.Errorf("got %v, want %q", err, row.fail)
+		}
+		return
+	}
+	if got := strings.Join(texts(changes(would, row.now)), "; "); err != nil || got != row.want {
+		t.Errorf("got %q, %v, want %q", got, err, row.want)
+	}
+}
+
 const table = "\n====\n Package  Arch  Version  Repo  Size\n====\n%s\nTransaction Summary\n====\nOperation aborted.\n"
 
 func TestResolvedByDNF4(t *testing.T) {
 	t.Parallel()
-	for name, row := range map[string]struct {
-		rows, want, fail string
-		now              database
-	}{
+	for name, row := range map[string]tableRow{
 		"a narrow terminal": {"Upgrading:\n a-long-name\n                noarch\n                       2.0-1   updates   6.0 k\n b  noarch  1-1 r 12  \n", "a-long-name.noarch 1-1 → 2.0-1; b.noarch 0-1 → 1-1", "", database{"a-long-name.noarch": {"1-1"}, "b.noarch": {"0-1"}}},
 		"a kernel":          {"Installing:\n kernel-core x86_64 3-1 r 9 M\n", "kernel-core.x86_64 3-1 (new)", "", database{"kernel-core.x86_64": {"1-1", "2-1"}}},
 		"the oldest kernel": {"Installing:\n kernel-core x86_64 3-1 r 9 M\nRemoving:\n kernel-core x86_64 1-1 @r 9 M\n", "kernel-core.x86_64 1-1 → 3-1", "", database{"kernel-core.x86_64": {"1-1", "2-1"}}},
@@ -108,15 +124,7 @@ func TestResolvedByDNF4(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			would, err := resolvedByDNF4(strings.Replace(table, "%s", row.rows, 1))
-			if row.fail != "" {
-				if err == nil || !strings.Contains(err.Error(), row.fail) {
-					t.Errorf("got %v, want %q", err, row.fail)
-				}
-				return
-			}
-			if got := strings.Join(texts(changes(would, row.now)), "; "); err != nil || got != row.want {
-				t.Errorf("got %q, %v, want %q", got, err, row.want)
-			}
+			row.check(t, would, err)
 		})
 	}
 }
@@ -125,10 +133,7 @@ const table5 = "Package Arch Version Repository Size\n%s\nTransaction Summary:\n
 
 func TestResolvedByDNF5(t *testing.T) {
 	t.Parallel()
-	for name, row := range map[string]struct {
-		rows, want, fail string
-		now              database
-	}{
+	for name, row := range map[string]tableRow{
 		"a kernel":              {"Installing:\n kernel-core x86_64 0:3-1 r 9.0 MiB\n", "kernel-core.x86_64 3-1 (new)", "", database{"kernel-core.x86_64": {"1-1", "2-1"}}},
 		"the oldest kernel":     {"Removing:\n kernel-core x86_64 0:1-1 r 9.0 MiB\nInstalling:\n kernel-core x86_64 0:3-1 r 9.0 MiB\n", "kernel-core.x86_64 1-1 → 3-1", "", database{"kernel-core.x86_64": {"1-1", "2-1"}}},
 		"an architecture":       {"Upgrading:\n a x86_64 0:2-1 r 9.0 MiB\n   replacing a noarch 0:1-1 r 9.0 MiB\n", "a.noarch 1-1 (removed); a.x86_64 2-1 (new)", "", database{"a.noarch": {"1-1"}}},
@@ -146,15 +151,7 @@ func TestResolvedByDNF5(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			would, err := resolvedByDNF5(strings.Replace(table5, "%s", row.rows, 1))
-			if row.fail != "" {
-				if err == nil || !strings.Contains(err.Error(), row.fail) {
-					t.Errorf("got %v, want %q", err, row.fail)
-				}
-				return
-			}
-			if got := strings.Join(texts(changes(would, row.now)), "; "); err != nil || got != row.want {
-				t.Errorf("got %q, %v, want %q", got, err, row.want)
-			}
+			row.check(t, would, err)
 		})
 	}
 }
