@@ -177,7 +177,7 @@ func (w *Worker) takeTask(ctx context.Context, t message.Task, running *sync.Wai
 func (w *Worker) runTask(ctx context.Context, t message.Task) {
 	limited, cancel := context.WithTimeout(ctx, t.Limit())
 	defer cancel()
-	outcome := t.Outcome(true, "")
+	outcome, began := t.Outcome(true, ""), commandOf(w.seen.Load())
 	if !w.keptBoots.Load().passedIn(t) {
 		w.At("before task " + string(t.Kind))
 		came := w.Checks.Run(limited, t)
@@ -189,7 +189,7 @@ func (w *Worker) runTask(ctx context.Context, t message.Task) {
 		outcome = t.Outcome(came.OK, came.Text)
 	}
 	if outcome.OK && t.Kind == message.AfterHost && w.confirms() {
-		passed, known := w.afterPass(limited, t)
+		passed, known := w.afterPass(limited, t, began)
 		if !known {
 			w.tasks.forget(t.Key())
 			return

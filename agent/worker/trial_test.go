@@ -390,3 +390,14 @@ func TestTrial(t *testing.T) {
 		t.Errorf("%d versions are remembered", n)
 	}
 }
+
+// TestPassBeforeAnUpgrade checks that checks which began before an upgrade was accepted say
+// nothing of what it has installed, when they are settled after it (seed 3002183).
+func TestPassBeforeAnUpgrade(t *testing.T) {
+	t.Parallel()
+	w := &Worker{journal: Journal{Log: "log", Seq: 12, Phase: Answering}}
+	p := pass{message.Task{Kind: message.AfterHost}, position{"log", 10}, make(chan message.Outcome, 1)}
+	if err := w.settle(t.Context(), p); err != nil || len(p.done) > 0 {
+		t.Errorf("the site is told of them, %v", err)
+	}
+}
