@@ -114,7 +114,7 @@ func (w *World) freeze() {
 // thaw removes the freeze.
 func (w *World) thaw() {
 	w.mu.Lock()
-	w.oracle.Thaw()
+	w.oracle.Thaw(time.Now())
 	w.mu.Unlock()
 	w.note("the freeze is removed")
 	w.store.setCalendar(stop, nil)
@@ -158,19 +158,19 @@ func (w *World) askReason() {
 	}
 }
 
-// drawConfig makes a random configuration: a few short windows within the fault
-// phase.
+// drawConfig makes a random configuration: a few windows within the fault phase, most of
+// them short enough that the next one opens, and is judged, before the phase ends.
 func (w *World) drawConfig() *v1.OSUpgrade {
 	c := &v1.OSUpgrade{WorkerApplications: []v1.WorkerApplication{{Name: application}}, MaintenanceWindows: []v1.MaintenanceWindow{}}
 	start := time.Duration(0)
-	for n := range 1 + w.rng.n("windows", 3) {
-		start += w.rng.span("window start", 0, 12*time.Minute).Truncate(time.Minute)
+	for range 1 + w.rng.n("windows", 3) {
+		start += w.rng.span("window start", 0, 8*time.Minute).Truncate(time.Minute)
 		c.MaintenanceWindows = append(c.MaintenanceWindows, v1.MaintenanceWindow{
 			DaysOfWeek: "Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday",
 			StartTime:  fmt.Sprintf("%02d:%02d", int(start.Hours()), int(start.Minutes())%60),
-			Timezone:   "UTC", Duration: one(w.rng, "window duration", "5m", "10m", "20m", "30m"),
+			Timezone:   "UTC", Duration: one(w.rng, "window duration", "2m", "3m", "5m", "10m", "30m"),
 		})
-		start += time.Duration(n+10) * time.Minute
+		start += 4 * time.Minute
 	}
 	return c
 }

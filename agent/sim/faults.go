@@ -248,7 +248,7 @@ func Expected() []string {
 		"lease write refused: the lease has changed", "workers refused that do not hold the lease",
 		"machines cloned", "machines removed", "cloned machines refused", "leases taken over by a cloned machine",
 		"false replies to commands", "messages that nobody asked for", "replies that come late", "tasks at the site",
-		"windows judged", "event missed", "event frozen", "operator: freeze", "operator: thaw", "operator: release", "operator: delete", "operator: retry", "operator: rollout", "operator: approve", "operator: pause", "operator: resume", "operator: abort", "operator: abort now", "runs aborted at once", "hosts left as they are when a run ends",
+		"windows judged", "windows judged that follow another", "event missed", "event frozen", "operator: freeze", "operator: thaw", "operator: release", "operator: delete", "operator: retry", "operator: rollout", "operator: approve", "operator: pause", "operator: resume", "operator: abort", "operator: abort now", "runs aborted at once", "hosts left as they are when a run ends",
 		"members that are left out because they have not answered before",
 		"news run.opened", "news stage.done", "news host.failed", "news run.blocked", "news run.waiting", "news run.finished", "news window.missed",
 		"news kept twice", "long waits for a person",

@@ -112,6 +112,9 @@ func (s *site) run() {
 	s.startGate(ctx, p)
 	w.count("controllers started")
 	err := c.Run(ctx)
+	w.mu.Lock()
+	w.oracle.ControllerEnded(time.Now())
+	w.mu.Unlock()
 	s.mu.Lock()
 	s.c = nil
 	s.mu.Unlock()

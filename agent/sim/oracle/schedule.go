@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"slices"
 	"time"
 
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
@@ -32,6 +33,8 @@ type schedule struct {
 	// having none. wrong means that a clock was wrong once.
 	told  map[time.Time]bool
 	wrong bool
+	// edits are when a freeze was written or removed, ends when a controller ended.
+	edits, ends []time.Time
 }
 
 // Window notes a window that is configured before it opens.
@@ -41,12 +44,13 @@ func (o *Oracle) Window(start, end time.Time) {
 
 // Freeze notes that a freeze is written at a time and replaces all earlier freezes.
 func (o *Oracle) Freeze(written, start, end time.Time) {
-	o.Thaw()
+	o.Thaw(written)
 	o.schedule.freezes = append(o.schedule.freezes, freeze{span: span{start, end}, written: written})
 }
 
-// Thaw notes that all freezes are removed.
-func (o *Oracle) Thaw() {
+// Thaw notes that all freezes are removed at a time.
+func (o *Oracle) Thaw(now time.Time) {
+	o.schedule.edits = append(o.schedule.edits, now)
 	for n := range o.schedule.freezes {
 		o.schedule.freezes[n].removed = true
 	}
@@ -54,6 +58,11 @@ func (o *Oracle) Thaw() {
 
 // ClockSet notes that the clock of a site is set wrong.
 func (o *Oracle) ClockSet() { o.schedule.wrong = true }
+
+// ControllerEnded notes that a controller ends at a time, by whatever.
+func (o *Oracle) ControllerEnded(now time.Time) {
+	o.schedule.ends = append(o.schedule.ends, now)
+}
 
 // notFrozen judges that no command is sent during a freeze (invariant 3).
 func (o *Oracle) notFrozen(what string, r message.Decoded, sent time.Time) {
@@ -82,21 +91,42 @@ func (o *Oracle) ReasonTold(now time.Time) {
 
 // WindowsTold judges, at a time, that each window that opened while the site was up,
 // and has closed, had its run or a recorded reason (invariant 8). It leaves out windows
-// that meet other windows, because those are then one window, and windows that meet a
-// freeze.
+// that meet other windows, because those are then one window, windows that meet a
+// freeze, and windows that may be forgotten.
 func (o *Oracle) WindowsTold(up, now time.Time) {
 	if o.schedule.wrong {
 		return
 	}
 	for n, w := range o.schedule.windows {
-		if w.start.Before(up) || now.Sub(w.end) < notice || o.meets(n) {
+		if w.start.Before(up) || now.Sub(w.end) < notice || o.meets(n) || o.mayForget(w) {
 			continue
 		}
 		o.count("windows judged")
+		if o.earlierTold(w.start) {
+			o.count("windows judged that follow another")
+		}
 		if !o.schedule.told[w.start.UTC()] {
 			o.violated("invariant 8: the window from %s to %s had neither a run nor a reason", w.start, w.end)
 		}
 	}
+}
+
+// mayForget reports whether a window may stay without a reason. A controller that starts
+// knows the schedule since its last edit; what was owed before that edit is in the memory
+// of the controllers that saw it (seeds 6297 and 9458, where none could write to the log).
+func (o *Oracle) mayForget(w span) bool {
+	since := span{w.start, w.end.Add(notice)}
+	return slices.ContainsFunc(o.schedule.edits, since.contains) && slices.ContainsFunc(o.schedule.ends, since.contains)
+}
+
+// earlierTold reports whether a window before a time had its run, or a reason.
+func (o *Oracle) earlierTold(start time.Time) bool {
+	for _, w := range o.schedule.windows {
+		if w.start.Before(start) && o.schedule.told[w.start.UTC()] {
+			return true
+		}
+	}
+	return false
 }
 
 // meets reports whether a window meets another window or a freeze.
