@@ -240,7 +240,7 @@ func (j Journal) wentBack(boot strategy.Boot) (next Journal, is bool) {
 // mayForget reports whether a worker that cannot ask the site may have the machine forget
 // what it gave up: there is nothing, or this worker itself installed it.
 func (w *Worker) mayForget(boot strategy.Boot) bool {
-	return boot.Failed == "" || w.begun.Load() && w.planned(boot.Failed) != ""
+	return boot.Failed == "" || w.journal.pastPrepare() && w.planned(boot.Failed) != ""
 }
 
 // booted asks which system has started, and remembers the version that the machine gave

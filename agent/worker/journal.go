@@ -155,6 +155,20 @@ func (j Journal) position() *message.Position {
 	return &message.Position{Log: j.Log, Seq: j.Seq, At: j.At, Action: j.Action, Answered: j.Phase == Answered, Busy: j.Phase != Idle && j.Phase != Answered}
 }
 
+// pastPrepare reports that the journal is past its run's prepare.
+func (j Journal) pastPrepare() bool { return j.Action == message.Upgrade || j.Action == message.Reboot }
+
+// works reports that the command of the journal may still change what the host runs.
+func (j Journal) works() bool {
+	switch j.Phase {
+	case Idle, Answering, Answered:
+		return false
+	case Preparing, Deferred, Upgrading, Verifying, RollingBack, Rebooting:
+		return j.Action != message.Prepare
+	}
+	return true
+}
+
 // check returns an error for a journal that no worker writes.
 func (j Journal) check() error {
 	switch j.Phase {

@@ -459,9 +459,14 @@ func (w *Worker) write(ctx context.Context, next Journal) error {
 	if err := w.persist(ctx, "journal", next.Run, func() error { return next.write(w.journalPath(), w.WriteFile) }); err != nil {
 		return err
 	}
-	w.journal = next
-	w.publish(next)
+	w.take(next)
 	return nil
+}
+
+// take makes a journal the one that counts, for the loop and the goroutines beside it.
+func (w *Worker) take(j Journal) {
+	w.journal = j
+	w.written.Store(&j)
 }
 
 // persist writes a file of the state directory. While the disk is full, faulty or

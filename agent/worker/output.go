@@ -29,7 +29,7 @@ func (w *Worker) sendOutputs(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	if run := w.run.Load(); run != 0 {
+	if run := w.written.Load().Run; run != 0 {
 		for _, step := range message.OutputSteps() {
 			w.outputs.Put(stepOf{run, step}, struct{}{})
 		}

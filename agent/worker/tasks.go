@@ -159,10 +159,11 @@ func (w *Worker) doTasks(ctx context.Context) error {
 }
 
 func (w *Worker) takeTask(ctx context.Context, t message.Task, running *sync.WaitGroup) {
-	if t.Run == w.run.Load() && w.begun.Load() {
+	j := w.written.Load()
+	if t.Run == j.Run && j.pastPrepare() {
 		w.tasks.tooLate(t.Run)
 	}
-	switch verdict, outcome := w.tasks.take(t, w.Host, w.run.Load()); verdict {
+	switch verdict, outcome := w.tasks.take(t, w.Host, j.Run); verdict {
 	case ignoreTask:
 		w.ignoredCount.Add(1)
 		w.Log.Debug("task ignored", "host", w.Host, "run", t.Run, "task", t.Kind, "of", t.Host, "ignored", w.ignoredCount.Load())
@@ -177,7 +178,7 @@ func (w *Worker) takeTask(ctx context.Context, t message.Task, running *sync.Wai
 func (w *Worker) runTask(ctx context.Context, t message.Task) {
 	limited, cancel := context.WithTimeout(ctx, t.Limit())
 	defer cancel()
-	outcome, began := t.Outcome(true, ""), commandOf(w.seen.Load())
+	outcome, began := t.Outcome(true, ""), *w.written.Load()
 	if !w.keptBoots.Load().passedIn(t) {
 		w.At("before task " + string(t.Kind))
 		came := w.Checks.Run(limited, t)

@@ -195,24 +195,16 @@ func (w *Worker) keepTrial(ctx context.Context, next boots) error {
 // pass are checks that have passed on this host, on their way to the loop.
 type pass struct {
 	task message.Task
-	// began is the command of the journal when they began: of what a later one has
-	// installed they say nothing (seed 3002183).
-	began position
+	// began is the journal when they began: of what was installed after that they say
+	// nothing (seed 3002183).
+	began Journal
 	// done gets the outcome; it is closed without one when nothing can be said now.
 	done chan message.Outcome
 }
 
-// commandOf is the command of a journal at a position.
-func commandOf(p *message.Position) position {
-	if p == nil {
-		return position{}
-	}
-	return position{p.Log, p.Seq}
-}
-
 // afterPass has the loop confirm the system on which checks have passed, and returns the
 // outcome for the site. False means that there is none: the site asks again.
-func (w *Worker) afterPass(ctx context.Context, t message.Task, began position) (message.Outcome, bool) {
+func (w *Worker) afterPass(ctx context.Context, t message.Task, began Journal) (message.Outcome, bool) {
 	p := pass{t, began, make(chan message.Outcome, 1)}
 	select {
 	case w.passes <- p:
@@ -245,12 +237,9 @@ func (w *Worker) takePass(ctx context.Context) (bool, error) {
 // confirmed, the site is told that they failed: the next start of the machine would undo the
 // upgrade.
 func (w *Worker) settle(ctx context.Context, p pass) error {
-	switch w.journal.Phase {
-	case Upgrading, Verifying, RollingBack, Rebooting:
-		return nil // They were asked for before this step, and what they checked may be gone.
-	}
-	if p.began != commandOf(w.journal.position()) {
-		return nil
+	j := w.journal
+	if p.began.works() || j.works() || p.began.Log != j.Log || p.began.Seq != j.Seq {
+		return nil // What they checked may be gone.
 	}
 	w.At("before pass")
 	err := w.confirmPassed(ctx, p.task)

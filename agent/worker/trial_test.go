@@ -391,13 +391,30 @@ func TestTrial(t *testing.T) {
 	}
 }
 
-// TestPassBeforeAnUpgrade checks that checks which began before an upgrade was accepted say
-// nothing of what it has installed, when they are settled after it (seed 3002183).
+// TestPassBeforeAnUpgrade checks that checks which began before an upgrade was accepted (seed
+// 3002183), or while it was not done, say nothing of what it has installed when they are settled
+// after it, and that those which began after it do.
 func TestPassBeforeAnUpgrade(t *testing.T) {
 	t.Parallel()
-	w := &Worker{journal: Journal{Log: "log", Seq: 12, Phase: Answering}}
-	p := pass{message.Task{Kind: message.AfterHost}, position{"log", 10}, make(chan message.Outcome, 1)}
-	if err := w.settle(t.Context(), p); err != nil || len(p.done) > 0 {
-		t.Errorf("the site is told of them, %v", err)
+	upgraded := Journal{Log: "log", Seq: 12, Action: message.Upgrade, Phase: Answering}
+	for what, c := range map[string]struct {
+		began Journal
+		told  bool
+	}{
+		"before it":       {Journal{Log: "log", Seq: 10, Action: message.Upgrade, Phase: Answered}, false},
+		"on another log":  {Journal{Log: "other", Seq: 12, Action: message.Upgrade, Phase: Answered}, false},
+		"while deferred":  {Journal{Log: "log", Seq: 12, Action: message.Upgrade, Phase: Deferred}, false},
+		"in the upgrade":  {Journal{Log: "log", Seq: 12, Action: message.Upgrade, Phase: Upgrading}, false},
+		"in its rollback": {Journal{Log: "log", Seq: 12, Action: message.Upgrade, Phase: RollingBack}, false},
+		"after it":        {upgraded, true},
+	} {
+		w := &Worker{journal: upgraded, Options: Options{Strategy: oneSystem{}, At: func(string) {}}}
+		p := pass{message.Task{Kind: message.AfterHost}, c.began, make(chan message.Outcome, 1)}
+		if err := w.settle(t.Context(), p); err != nil || len(p.done) > 0 != c.told {
+			t.Errorf("checks that began %s: the site is told %t, %v", what, len(p.done) > 0, err)
+		}
 	}
 }
+
+// oneSystem is a strategy whose hosts have one bootable system.
+type oneSystem struct{ strategy.Strategy }

@@ -103,8 +103,8 @@ type Worker struct {
 	identity string
 	lease    *lease
 	journal  Journal
-	// run is the journal's run, for the goroutines beside the loop.
-	run atomic.Uint64
+	// written is the journal, for the goroutines beside the loop; never nil while they run.
+	written atomic.Pointer[Journal]
 	// prepared is the plan that the strategy has just made, until it is on disk.
 	prepared message.Plan
 	// idle is signalled when it has changed whether the host is busy.
@@ -123,10 +123,6 @@ type Worker struct {
 	passDue wait.Signal
 	// keptBoots are the boots, for the goroutines beside the loop.
 	keptBoots atomic.Pointer[boots]
-	// begun reports that the journal is past the run's prepare.
-	begun atomic.Bool
-	// seen is the position of the journal, for heartbeats.
-	seen atomic.Pointer[message.Position]
 	// blank is set while there is no journal; then journaled is closed.
 	blank     bool
 	journaled chan struct{}
@@ -215,7 +211,7 @@ func (w *Worker) prepare(ctx context.Context) (err error) {
 	if !w.blank {
 		close(w.journaled)
 	}
-	w.publish(w.journal)
+	w.take(w.journal)
 	if w.bootID, err = w.Machine.BootID(); err != nil {
 		return fmt.Errorf("cannot read the boot id: %w", err)
 	}
@@ -234,13 +230,6 @@ func (w *Worker) prepare(ctx context.Context) (err error) {
 		w.self.found.Store(&report)
 	}
 	return nil
-}
-
-// publish makes the journal's run known to the goroutines beside the loop.
-func (w *Worker) publish(j Journal) {
-	w.run.Store(j.Run)
-	w.begun.Store(j.Action == message.Upgrade || j.Action == message.Reboot)
-	w.seen.Store(j.position())
 }
 
 func (w *Worker) journalPath() string { return filepath.Join(w.Dir, "journal.json") }
@@ -314,7 +303,7 @@ func (w *Worker) answerPings(ctx context.Context) error {
 func (w *Worker) sendAlive() {
 	alive := message.Alive{
 		Application: w.Application, AgentVersion: w.Version, Worker: w.identity, Role: w.Role, Labels: w.Labels,
-		At: w.Now().UTC(), SelfReport: w.self.last(), Seen: w.seen.Load(), RolledBack: w.toldRejected(),
+		At: w.Now().UTC(), SelfReport: w.self.last(), Seen: w.written.Load().position(), RolledBack: w.toldRejected(),
 		Busy: w.notNow(),
 	}
 	if err := w.HostLog.Alive(alive); err != nil {

@@ -193,6 +193,16 @@ var hostFaults = []fault{
 		by: simulated(tests("agent/worker", "TestFailedChecksConfirmNothing|TestRebootBeforeItsCommand|TestTakenOverBeforeChecks")...),
 	},
 	{
+		name: "checks-of-an-upgrade-under-way-count", in: "agent/worker.Worker.settle",
+		old: `p.began.works() || `, new: ``,
+		by: tests("agent/worker", "TestPassBeforeAnUpgrade"),
+	},
+	{
+		name: "checks-before-an-upgrade-count", in: "agent/worker.Worker.settle",
+		old: ` || p.began.Seq != j.Seq`, new: ``,
+		by: tests("agent/worker", "TestPassBeforeAnUpgrade"),
+	},
+	{
 		name: "passed-checks-confirm-nothing", in: "agent/worker.Worker.confirmPassed",
 		old: `return w.confirm(ctx, boot)`, new: `return nil`,
 		by: simulated(tests("agent/worker", "TestConfirmedAfterChecks|TestPassedAndNotConfirmed")...),
@@ -241,7 +251,7 @@ var hostFaults = []fault{
 	},
 	{
 		name: "failure-of-another-worker-is-forgotten", in: "agent/worker.Worker.mayForget",
-		old: `w.begun.Load() && w.planned(boot.Failed) != ""`, new: `boot.Running != ""`,
+		old: `w.journal.pastPrepare() && w.planned(boot.Failed) != ""`, new: `boot.Running != ""`,
 		by: tests("agent/worker", "TestFailureOfAnotherIsKept"),
 	},
 	{
