@@ -120,13 +120,15 @@ func (c *Client) Pinged() {
 }
 
 // Tasked takes a task of a controller. A task that cannot be read is dropped; the
-// controller times it out.
+// controller times it out. So is a task for another process of a worker; the controller
+// sends it again, to the process that holds the lease.
 func (c *Client) Tasked(body []byte) {
 	t, err := message.DecodeTask(body)
 	c.mu.Lock()
 	task := c.task
 	c.mu.Unlock()
-	if err == nil && t.Host == c.Host && task != nil && c.taken() == nil {
+	mine := t.Incarnation == "" || t.Incarnation == c.Incarnation
+	if err == nil && t.Host == c.Host && mine && task != nil && c.taken() == nil {
 		task(t)
 	}
 }

@@ -319,6 +319,19 @@ func (g *Gate) Lease(ctx context.Context, host string) (Lease, error) {
 	return l, err
 }
 
+// Addressed returns a task for the process that holds the lease of its host, as far as this
+// gate knows; false while it knows of none.
+func (g *Gate) Addressed(t message.Task) (message.Task, bool) {
+	g.leases.mu.Lock()
+	defer g.leases.mu.Unlock()
+	at := g.leases.byHost[t.Host]
+	if at == nil || at.Incarnation == "" || at.Vacant {
+		return t, false
+	}
+	t.Incarnation = at.Incarnation
+	return t, true
+}
+
 // write writes a lease based on a revision. After an error the host calls again, and
 // that call reads whether the lease was written.
 func (s *leases) write(ctx context.Context, host string, next Lease, base uint64) error {

@@ -130,7 +130,8 @@ type HostEvents interface {
 	// Listen delivers the telemetry of a tenant's hosts, and pings each host. It
 	// returns when ctx ends.
 	Listen(ctx context.Context, to Listener) error
-	// Send sends a task to its host; it may be lost.
+	// Send sends a task to the worker that holds the lease of its host; it may be lost, and
+	// is while no worker does.
 	Send(t message.Task) error
 }
 

@@ -36,6 +36,10 @@ type Task struct {
 	Kind    TaskKind `json:"kind"`
 	Host    string   `json:"host,omitempty"`
 	Attempt int      `json:"attempt"`
+	// Incarnation is the process of the worker that is asked; empty for any, which only an older
+	// site sends. A worker that has been started again remembers no task: it would drain the
+	// host once more for a task that comes late (seed 6015651).
+	Incarnation string `json:"incarnation,omitempty"`
 	// Checks are run one after the other until one fails; or Hook is run.
 	Checks []policy.Check `json:"checks,omitempty"`
 	Hook   *policy.Hook   `json:"hook,omitempty"`

@@ -308,7 +308,11 @@ func (l siteLog) Send(t message.Task) error {
 	if l.p.dead() {
 		return errDead
 	}
-	if l.s.link.up() {
+	l.s.mu.Lock()
+	g := l.s.gate
+	l.s.mu.Unlock()
+	t, held := g.Addressed(t)
+	if held && l.s.link.up() {
 		l.w.post("task", t.Host, func(c *hostConn) { c.client.Tasked(t.Encode()) })
 	}
 	return nil

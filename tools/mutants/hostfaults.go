@@ -203,6 +203,17 @@ var hostFaults = []fault{
 		by: tests("agent/worker", "TestPassBeforeAnUpgrade"),
 	},
 	{
+		name: "late-task-reaches-a-later-process", in: "agent/gate.Client.Tasked",
+		old: `t.Incarnation == c.Incarnation`, new: `true`,
+		by: tests("agent/log/jetstream", "TestLateTask"),
+	},
+	{
+		name: "task-is-for-any-process", in: "agent/gate.Gate.Addressed",
+		old: `	t.Incarnation = at.Incarnation
+`, new: ``,
+		by: tests("agent/log/jetstream", "TestTask|TestLateTask"),
+	},
+	{
 		name: "passed-checks-confirm-nothing", in: "agent/worker.Worker.confirmPassed",
 		old: `return w.confirm(ctx, boot)`, new: `return nil`,
 		by: simulated(tests("agent/worker", "TestConfirmedAfterChecks|TestPassedAndNotConfirmed")...),

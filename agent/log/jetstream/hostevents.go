@@ -115,6 +115,12 @@ func outcome(host string, body []byte, to log.Listener) error {
 
 // Send implements log.HostEvents.
 func (l *Log) Send(t message.Task) error {
+	if g := l.gate.Load(); g != nil {
+		var held bool
+		if t, held = g.Addressed(t); !held {
+			return nil
+		}
+	}
 	if err := l.nats.Publish(l.subjects.Task(t.Host), t.Encode()); err != nil {
 		return fmt.Errorf("cannot send host %s a task of kind %s: %w", t.Host, t.Kind, err)
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
@@ -35,14 +37,16 @@ func TestTask(t *testing.T) {
 	outcomes := make(chan message.Outcome, 100)
 	s.listen(t, log.Listener{Outcome: func(_ string, o message.Outcome) { outcomes <- o }})
 	h, other := s.host("h01"), s.host("h02")
+	want := message.Task{Run: 3, Kind: message.BeforeHost, Host: "h01", Attempt: 2, Checks: []policy.Check{{Name: "c", Type: policy.TCP}}}
+	acquire(t, h, "one")
+	acquire(t, other, "two")
 	tasks := make(chan message.Task, 100)
 	go func() { _ = h.Tasks(t.Context(), func(task message.Task) { tasks <- task }) }()
 	go func() {
 		_ = other.Tasks(t.Context(), func(task message.Task) { t.Errorf("h02 gets %+v", task) })
 	}()
-	want := message.Task{Run: 3, Kind: message.BeforeHost, Host: "h01", Attempt: 2, Checks: []policy.Check{{Name: "c", Type: policy.TCP}}}
 	got := again(t, func() error { return s.log.Send(want) }, tasks)
-	if got.Key() != want.Key() || len(got.Checks) != 1 {
+	if got.Key() != want.Key() || len(got.Checks) != 1 || got.Incarnation != h.Incarnation {
 		t.Errorf("the task comes as %+v", got)
 	}
 	if err := h.Outcome(got.Outcome(true, "well")); err != nil {
@@ -50,6 +54,36 @@ func TestTask(t *testing.T) {
 	}
 	if o := <-outcomes; o.Key() != want.Key() || !o.OK || o.Text != "well" {
 		t.Errorf("the outcome comes as %+v", o)
+	}
+}
+
+// TestLateTask checks that a task comes to no process that was started after it was sent: that
+// one does not remember what it has done since (seed 6015651).
+func TestLateTask(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	before, h := s.host("h01"), s.host("h01")
+	acquire(t, before, "one")
+	task := message.Task{Run: 3, Kind: message.Drain, Host: "h01"}
+	late := make(chan []byte, 100)
+	sub, err := s.log.nats.Subscribe(s.log.subjects.Task("h01"), func(msg *nats.Msg) { late <- msg.Data })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	if err := s.log.Send(task); err != nil {
+		t.Fatal(err)
+	}
+	acquire(t, h, "one")
+	tasks := make(chan message.Task, 100)
+	go func() { _ = h.Tasks(t.Context(), func(task message.Task) { tasks <- task }) }()
+	task.Attempt = 1
+	again(t, func() error { return s.log.Send(task) }, tasks)
+	h.Tasked(<-late)
+	for len(tasks) > 0 {
+		if got := <-tasks; got.Attempt == 0 {
+			t.Errorf("the process that was started later gets %+v", got)
+		}
 	}
 }
 
