@@ -135,6 +135,9 @@ func (c *checker) play(ctx context.Context) error {
 	if err := c.static(ctx); err != nil {
 		return err
 	}
+	if err := c.ordinary(ctx); err != nil {
+		return err
+	}
 	if err := c.whole(ctx); err != nil {
 		return err
 	}
@@ -145,7 +148,7 @@ func (c *checker) play(ctx context.Context) error {
 	for _, part := range []struct {
 		name string
 		play func(context.Context, string, time.Duration) error
-	}{{"prepare", c.killPrepare}, {"upgrade", c.killUpgrade}, {"rollback", c.killRollback}} {
+	}{{"prepare", c.killPrepare}, {"upgrade", c.killUpgrade}, {"confirm", c.killConfirm}, {"rollback", c.killRollback}} {
 		took, played := c.took[part.name]
 		if !played {
 			continue
@@ -205,6 +208,45 @@ func (c *checker) static(ctx context.Context) error {
 	}
 	c.say(OK, "plan", "%d changes, %d held", len(plan.Changes), len(plan.Held))
 	return c.unchanged(ctx, "plan")
+}
+
+// ordinary confirms the system before the upgrade, as after each ordinary start of the machine.
+func (c *checker) ordinary(ctx context.Context) error {
+	if boot, err := c.s.Booted(ctx); err == nil && boot.Running == "" {
+		c.say(Note, "confirm", "there are no scripts booted and confirm: right for a machine that has one bootable system")
+		return nil
+	}
+	if err := c.confirmed(ctx, "before upgrade", message.Plan{}); err != nil {
+		return err
+	}
+	if err := c.unchanged(ctx, "confirm before upgrade"); err != nil {
+		return err
+	}
+	c.say(OK, "confirm before upgrade", "what runs was confirmed twice, and has not changed")
+	return nil
+}
+
+// confirmed checks that the system which runs can be confirmed, and confirmed again: a worker
+// that is killed after the first time does not know of it.
+func (c *checker) confirmed(ctx context.Context, when string, plan message.Plan) error {
+	for range 2 {
+		boot, err := c.s.Booted(ctx)
+		leads := func(change message.Change) bool { return change.To == boot.Running }
+		switch {
+		case err != nil:
+			return c.fails("booted "+when, "%v", err)
+		case boot.Running == "":
+			return nil
+		case boot.Failed != "":
+			return c.fails("booted "+when, "it says that the machine gave up %s, which it did not", boot.Failed)
+		case len(plan.Changes) > 0 && !slices.ContainsFunc(plan.Changes, leads):
+			return c.fails("booted "+when, "it says that %s runs, which no change of the plan leads to: a run would keep it before its checks have passed; name it as the plan does", boot.Running)
+		}
+		if err := c.timed("confirm", func() error { return c.s.Confirm(ctx, boot) }); err != nil {
+			return c.fails("confirm "+when, "%v", err)
+		}
+	}
+	return nil
 }
 
 // unchanged checks that an action has not changed what runs.
@@ -289,9 +331,22 @@ func (c *checker) whole(ctx context.Context) error {
 	return c.back(ctx)
 }
 
-// complete checks that an upgrade which says that it is done is: nothing of its plan is
-// missing, resume says the same, and verify passes.
+// complete checks that an upgrade which says that it is done is, and that its system can be
+// confirmed.
 func (c *checker) complete(ctx context.Context, what string, plan message.Plan, outcome strategy.Outcome) error {
+	if err := c.verified(ctx, what, plan, outcome); err != nil {
+		return err
+	}
+	if err := c.confirmed(ctx, "after "+what, plan); err != nil {
+		return err
+	}
+	c.say(OK, what, "the host has its plan, and verify passes")
+	return nil
+}
+
+// verified checks that nothing of the plan of an upgrade is missing, that resume says the same,
+// and that verify passes.
+func (c *checker) verified(ctx context.Context, what string, plan message.Plan, outcome strategy.Outcome) error {
 	if outcome == strategy.RebootRequired {
 		if err := c.nothingMissing(ctx, what+", before the reboot", plan, true); err != nil {
 			return err
@@ -310,7 +365,6 @@ func (c *checker) complete(ctx context.Context, what string, plan message.Plan, 
 	if err := c.s.Verify(ctx, c.job(plan)); err != nil {
 		return c.fails("verify after "+what, "%v", err)
 	}
-	c.say(OK, what, "the host has its plan, and verify passes")
 	return nil
 }
 
@@ -418,6 +472,30 @@ func (c *checker) killUpgrade(ctx context.Context, what string, after time.Durat
 		return c.fails(what, "the versions are not those of an upgrade that was not killed: %s", differences(c.after, now))
 	}
 	return err
+}
+
+func (c *checker) killConfirm(ctx context.Context, what string, after time.Duration) error {
+	plan, err := c.prepared(ctx, "prepare")
+	if err != nil {
+		return err
+	}
+	outcome, err := c.s.Upgrade(ctx, c.job(plan))
+	if err != nil {
+		return c.fails("upgrade", "%v", err)
+	}
+	if err := c.verified(ctx, "upgrade", plan, outcome); err != nil {
+		return err
+	}
+	boot, err := c.s.Booted(ctx)
+	if err != nil {
+		return c.fails("booted after upgrade", "%v", err)
+	}
+	c.killed(after, func() error { return c.s.Confirm(ctx, boot) })
+	if err := c.confirmed(ctx, "after "+what, plan); err != nil {
+		return err
+	}
+	c.say(OK, what, "confirm goes on, and the new system runs")
+	return nil
 }
 
 func (c *checker) killRollback(ctx context.Context, what string, after time.Duration) error {

@@ -79,6 +79,29 @@ func TestExamplePasses(t *testing.T) {
 	}
 }
 
+// twoSystems are the scripts of a host that has two bootable systems.
+func twoSystems(booted, confirm string) map[string]string {
+	return map[string]string{"booted": booted, "confirm": confirm}
+}
+
+// runs prints the release that runs.
+const runs = `printf '{"running": "%s"}\n' "$(basename "$(readlink "$root/current")" .image)"`
+
+// TestTwoSystems checks that booted and confirm are played: before the upgrade, after it, and
+// killed three times.
+func TestTwoSystems(t *testing.T) {
+	t.Parallel()
+	ok, said := play(t, example(t, twoSystems(runs, `basename "$(readlink "$root/current")" >>"$root/confirmed"`)))
+	if !ok || strings.Contains(said, "FAIL") || strings.Contains(said, "no scripts booted") {
+		t.Errorf("it does not pass:\n%s", said)
+	}
+	for _, want := range []string{"ok confirm before upgrade: ", "ok confirm was killed at its start", "ok confirm was killed in its middle", "ok confirm was killed at its end"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("it does not say %q:\n%s", want, said)
+		}
+	}
+}
+
 // TestBadScripts checks that what is wrong with a set of scripts is found, and said with
 // what to mend.
 func TestBadScripts(t *testing.T) {
@@ -103,11 +126,28 @@ func TestBadScripts(t *testing.T) {
 			map[string]string{"prepare": `switch_to() { :; }; mkdir -p "$run"; cp "$repository/1.1/image" "$root/images/1.1.image"; cp "$repository/1.1/manifest" "$root/images/1.1.manifest"; cp "$repository/1.1/SHA256SUMS" "$root/images/1.1.sums"; save "$run/target" 1.1; ln -sfn images/1.1.image "$root/current"`},
 			"FAIL prepare: it has changed what runs: appliance 1.0 → 1.1, base-os 1.0 → 1.1, kernel 6.1.0 → 6.1.1; only upgrade may do that",
 		},
-		"versions print garbage":    {map[string]string{"versions": `echo all is well`}, `FAIL versions: cannot parse the output of versions: line 1: "all is well" is not a package`},
-		"a script is missing":       {map[string]string{"resume": ""}, "FAIL scripts: cannot upgrade by scripts: the script"},
-		"verify fails":              {map[string]string{"verify": `die "the service does not answer"`}, "FAIL verify after upgrade: the service does not answer"},
-		"rollback does nothing":     {map[string]string{"rollback": `exit 0`}, "FAIL rollback: the versions are not those from before: appliance 1.0 → 1.1"},
-		"the plan cannot be read":   {map[string]string{"plan": `echo '{"changes": 7}'`}, "FAIL plan: cannot parse the output of plan: cannot read plan"},
+		"versions print garbage":  {map[string]string{"versions": `echo all is well`}, `FAIL versions: cannot parse the output of versions: line 1: "all is well" is not a package`},
+		"a script is missing":     {map[string]string{"resume": ""}, "FAIL scripts: cannot upgrade by scripts: the script"},
+		"verify fails":            {map[string]string{"verify": `die "the service does not answer"`}, "FAIL verify after upgrade: the service does not answer"},
+		"rollback does nothing":   {map[string]string{"rollback": `exit 0`}, "FAIL rollback: the versions are not those from before: appliance 1.0 → 1.1"},
+		"the plan cannot be read": {map[string]string{"plan": `echo '{"changes": 7}'`}, "FAIL plan: cannot parse the output of plan: cannot read plan"},
+		"confirm fails the second time": {
+			twoSystems(runs, `mkdir "$root/confirmed"`),
+			"FAIL confirm before upgrade: ",
+		},
+		"confirm changes what runs": {
+			twoSystems(runs, `ln -sfn images/1.1.image "$root/current"; cp "$repository/1.1/image" "$root/images/1.1.image"; cp "$repository/1.1/manifest" "$root/images/1.1.manifest"`),
+			"FAIL confirm before upgrade: it has changed what runs: appliance 1.0 → 1.1",
+		},
+		"booted names a slot": {
+			twoSystems(`echo '{"running": "slot-b"}'`, `exit 0`),
+			"FAIL booted after upgrade: it says that slot-b runs, which no change of the plan leads to",
+		},
+		"booted remembers a failure": {
+			twoSystems(`echo '{"running": "1.0", "failed": "1.1"}'`, `exit 0`),
+			"FAIL booted before upgrade: it says that the machine gave up 1.1, which it did not",
+		},
+		"booted alone":              {map[string]string{"booted": runs}, "FAIL scripts: "},
 		"upgrade cannot be resumed": {map[string]string{"upgrade": `rm "$root/current"; sleep 1; save "$run/from" 1.0; save "$run/boot-id" "$(boot_id)"; switch_to "$(cat "$run/target")"; finish; exit 10`}, "FAIL "},
 	} {
 		t.Run(name, func(t *testing.T) {
