@@ -100,15 +100,19 @@ const minInterval = 100 * time.Millisecond
 // series counts the tries of a check.
 type series struct {
 	tried, inRow int
-	// last is the error of the last failed try.
+	// last is the error of the last try that failed by itself; that of a try which the end
+	// of the time cut off when there is no other.
 	last error
 }
 
-func (s *series) count(err error) {
+func (s *series) count(err error, cutOff bool) {
 	s.tried++
 	s.inRow++
 	if err != nil {
-		s.inRow, s.last = 0, err
+		s.inRow = 0
+	}
+	if err != nil && (s.last == nil || !cutOff) {
+		s.last = err
 	}
 }
 
@@ -126,7 +130,7 @@ func (r *Runner) check(ctx context.Context, t message.Task, c policy.Check) erro
 	var s series
 	for {
 		err := probe(ctx)
-		s.count(err)
+		s.count(err, ctx.Err() != nil)
 		if err != nil {
 			r.failed(ctx, t, "check "+c.Name, err)
 		}
