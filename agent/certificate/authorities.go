@@ -69,7 +69,10 @@ func LoadAuthorities(caFile, crlFile string, now time.Time, log *slog.Logger) (*
 func (a *Authorities) read(now time.Time) (*trust, error) {
 	t := &trust{roots: x509.NewCertPool(), revoked: map[issued]time.Time{}}
 	var err error
-	if t.ca, err = os.ReadFile(a.caFile); err != nil {
+	switch t.ca, err = os.ReadFile(a.caFile); {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, fmt.Errorf("client-ca-file: %w; osupgrade-agent credentials certificate makes an authority, and says where", err)
+	case err != nil:
 		return nil, fmt.Errorf("client-ca-file: %w", err)
 	}
 	for der := range blocks(t.ca, "CERTIFICATE") {

@@ -169,6 +169,13 @@ func TestLoadAuthorities(t *testing.T) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
+	a := newAuthorities(t, site.Cert, nil)
+	if err := os.Remove(a.ca); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.load(); err == nil || !strings.HasSuffix(err.Error(), "no such file or directory; osupgrade-agent credentials certificate makes an authority, and says where") {
+		t.Errorf("without the file: %v", err)
+	}
 }
 
 // TestAuthoritiesTakenUp checks that new files count without a restart, and that files which
