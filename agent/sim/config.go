@@ -130,32 +130,59 @@ func (w *World) announce(c *v1.OSUpgrade) {
 		w.must(err)
 		start := midnight.Add(time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute)
 		w.oracle.Window(start, start.Add(lasts))
-		for _, at := range []time.Duration{lasts / 4, lasts / 2, lasts - time.Second} {
-			w.after(time.Until(start.Add(at)), w.askReason)
-		}
+		w.after(time.Until(start), func() { w.watchWindow(start.Add(lasts), map[*site]int{}) })
 	}
 }
 
-// askReason looks while a window is open whether a run is under way, and asks the
-// controllers why there is none.
-func (w *World) askReason() {
+const (
+	// lookEvery is the time from one look at an open window to the next one.
+	lookEvery = 10 * time.Second
+	// prompt is at how many looks in a row a site has to be well for it to have opened the run
+	// of an open window.
+	prompt = 7
+)
+
+// watchWindow looks each while, until a window closes, whether a run is under way, asks the
+// controllers why there is none, and notes how often in a row each site was well.
+func (w *World) watchWindow(end time.Time, well map[*site]int) {
 	w.mu.Lock()
 	if _, under := w.oracle.UnderWay(); under {
 		w.oracle.ReasonTold(time.Now())
 	}
 	w.mu.Unlock()
 	for _, s := range w.sites {
-		c := s.controller()
-		if c == nil {
-			continue
+		why, isWell := s.idleReason()
+		if well[s]++; !isWell {
+			well[s] = 0
 		}
-		state, err := c.State(w.ctx)
-		if err == nil && state.WaitingFor != nil {
-			w.mu.Lock()
+		w.mu.Lock()
+		if why {
 			w.oracle.ReasonTold(time.Now())
-			w.mu.Unlock()
 		}
+		if well[s] >= prompt {
+			w.oracle.SiteWell(time.Now())
+		}
+		w.mu.Unlock()
 	}
+	if left := time.Until(end); left > lookEvery {
+		w.after(lookEvery, func() { w.watchWindow(end, well) })
+	} else if left > time.Second {
+		w.after(left-time.Second, func() { w.watchWindow(end, well) })
+	}
+}
+
+// idleReason reports whether the controller of a site says why it opens no run, and whether
+// the site is well: its controller says that it is ready, and nothing keeps it from the log.
+func (s *site) idleReason() (told, well bool) {
+	c := s.controller()
+	if c == nil {
+		return false, false
+	}
+	state, err := c.State(s.w.ctx)
+	if err != nil {
+		return false, false
+	}
+	return state.WaitingFor != nil, c.Ready(s.w.ctx) == nil && s.link.up() && !s.w.isDown()
 }
 
 // drawConfig makes a random configuration: a few windows within the fault phase, most of

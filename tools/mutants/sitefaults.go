@@ -103,7 +103,7 @@ var siteFaults = []fault{
 	{
 		name: "window-after-the-first-has-no-run", in: "agent/controller.hadRun",
 		old: `case !m.last.Before(m.span.Start):`, new: `case !m.last.IsZero():`,
-		by: tests("agent/controller", "TestDue"),
+		by: simulated(tests("agent/controller", "TestDue")...),
 	},
 	{
 		name: "second-run-in-one-window", in: "agent/controller.hadRun",

@@ -205,7 +205,7 @@ func (o *Oracle) event(r message.Decoded, e message.Event, sent time.Time) {
 	case message.Opened:
 		o.open(r, e)
 	case message.Missed:
-		o.windowTold(e.Window)
+		o.windowMissed(e.Window)
 	case message.Ran:
 		o.ran(e.Outcome, r)
 	case message.Approved:

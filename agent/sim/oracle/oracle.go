@@ -76,7 +76,7 @@ type Oracle struct {
 // record and effect.
 func New(violated func(format string, args ...any), count func(what string)) *Oracle {
 	return &Oracle{
-		violated: violated, count: count, checks: map[uint64]bool{}, hosts: map[string]*host{}, machines: map[string]*machine{}, schedule: schedule{told: map[time.Time]bool{}},
+		violated: violated, count: count, checks: map[uint64]bool{}, hosts: map[string]*host{}, machines: map[string]*machine{}, schedule: schedule{told: map[time.Time]bool{}, missed: map[time.Time]bool{}, well: map[time.Time]bool{}},
 		news: news{owed: map[matter]int{}, ids: map[matter][]string{}, waits: map[uint64]wait{}},
 		// Who applies records alone says nothing of their sending: their writer knew all.
 		knows: math.MaxUint64,

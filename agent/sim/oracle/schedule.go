@@ -29,10 +29,12 @@ type freeze struct {
 type schedule struct {
 	windows []span
 	freezes []freeze
-	// told are the starts of the windows that had their run, or a recorded reason for
-	// having none. wrong means that a clock was wrong once.
-	told  map[time.Time]bool
-	wrong bool
+	// told are the starts of the windows that had their run, or in which somebody who asked
+	// was told why not; missed those of which a record says that they closed without a run;
+	// well those in which a controller could have opened one. wrong means that a clock was
+	// wrong once.
+	told, missed, well map[time.Time]bool
+	wrong              bool
 	// edits are when a freeze was written or removed, ends when a controller ended.
 	edits, ends []time.Time
 }
@@ -76,21 +78,32 @@ func (o *Oracle) notFrozen(what string, r message.Decoded, sent time.Time) {
 	}
 }
 
-// windowTold notes that a window had its run, or a reason for having none.
+// windowTold notes that a window had its run.
 func (o *Oracle) windowTold(start time.Time) { o.schedule.told[start.UTC()] = true }
 
-// ReasonTold notes that a controller records at a time why it opens no run, or that a
-// run is under way, which all windows of this time share.
-func (o *Oracle) ReasonTold(now time.Time) {
-	for _, w := range o.schedule.windows {
+// windowMissed notes that a record says that a window closed without a run.
+func (o *Oracle) windowMissed(start time.Time) { o.schedule.missed[start.UTC()] = true }
+
+// ReasonTold notes that a controller tells at a time why it opens no run, or that a run is
+// under way, which all windows of this time share.
+func (o *Oracle) ReasonTold(now time.Time) { o.schedule.note(o.schedule.told, now) }
+
+// SiteWell notes that nothing has kept a controller from opening a run for so long by now
+// that it should have opened one.
+func (o *Oracle) SiteWell(now time.Time) { o.schedule.note(o.schedule.well, now) }
+
+// note notes the windows of a time.
+func (s *schedule) note(of map[time.Time]bool, now time.Time) {
+	for _, w := range s.windows {
 		if w.contains(now) {
-			o.windowTold(w.start)
+			of[w.start.UTC()] = true
 		}
 	}
 }
 
 // WindowsTold judges, at a time, that each window that opened while the site was up,
-// and has closed, had its run or a recorded reason (invariant 8). It leaves out windows
+// and has closed, had its run or a reason (invariant 8). The record that it was missed is a
+// reason only where the site was not well. It leaves out windows
 // that meet other windows, because those are then one window, windows that meet a
 // freeze, and windows that may be forgotten.
 func (o *Oracle) WindowsTold(up, now time.Time) {
@@ -105,8 +118,12 @@ func (o *Oracle) WindowsTold(up, now time.Time) {
 		if o.earlierTold(w.start) {
 			o.count("windows judged that follow another")
 		}
-		if !o.schedule.told[w.start.UTC()] {
+		switch start := w.start.UTC(); {
+		case o.schedule.told[start]:
+		case !o.schedule.missed[start]:
 			o.violated("invariant 8: the window from %s to %s had neither a run nor a reason", w.start, w.end)
+		case o.schedule.well[start]:
+			o.violated("invariant 8: the window from %s to %s had no run, and nobody said why, while the site was well", w.start, w.end)
 		}
 	}
 }
