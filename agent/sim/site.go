@@ -50,8 +50,16 @@ func (s *site) controller() *controller.Controller {
 // setActive makes the controller that runs active or passive.
 func (s *site) setActive(active bool) {
 	if c := s.controller(); c != nil {
+		s.w.sessionEnded()
 		c.SetActive(active)
 	}
+}
+
+// sessionEnded tells the oracle that a controller forgets what is in no store.
+func (w *World) sessionEnded() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.oracle.SessionEnded(time.Now())
 }
 
 // keep starts one controller after the other.
@@ -112,9 +120,7 @@ func (s *site) run() {
 	s.startGate(ctx, p)
 	w.count("controllers started")
 	err := c.Run(ctx)
-	w.mu.Lock()
-	w.oracle.ControllerEnded(time.Now())
-	w.mu.Unlock()
+	w.sessionEnded()
 	s.mu.Lock()
 	s.c = nil
 	s.mu.Unlock()

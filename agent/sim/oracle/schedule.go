@@ -35,7 +35,7 @@ type schedule struct {
 	// wrong once.
 	told, missed, well map[time.Time]bool
 	wrong              bool
-	// edits are when a freeze was written or removed, ends when a controller ended.
+	// edits are when a freeze was written or removed, ends when a session of a controller ended.
 	edits, ends []time.Time
 }
 
@@ -61,8 +61,9 @@ func (o *Oracle) Thaw(now time.Time) {
 // ClockSet notes that the clock of a site is set wrong.
 func (o *Oracle) ClockSet() { o.schedule.wrong = true }
 
-// ControllerEnded notes that a controller ends at a time, by whatever.
-func (o *Oracle) ControllerEnded(now time.Time) {
+// SessionEnded notes that a controller has forgotten at a time what is in no store: it has
+// ended, or changed its role.
+func (o *Oracle) SessionEnded(now time.Time) {
 	o.schedule.ends = append(o.schedule.ends, now)
 }
 
@@ -130,7 +131,8 @@ func (o *Oracle) WindowsTold(up, now time.Time) {
 
 // mayForget reports whether a window may stay without a reason. A controller that starts
 // knows the schedule since its last edit; what was owed before that edit is in the memory
-// of the controllers that saw it (seeds 6297 and 9458, where none could write to the log).
+// of the controllers that saw it (seeds 6297, 9458 and 7020995, where none could write to the
+// log).
 func (o *Oracle) mayForget(w span) bool {
 	since := span{w.start, w.end.Add(notice)}
 	return slices.ContainsFunc(o.schedule.edits, since.contains) && slices.ContainsFunc(o.schedule.ends, since.contains)
