@@ -104,9 +104,9 @@ func (s *schedule) note(of map[time.Time]bool, now time.Time) {
 
 // WindowsTold judges, at a time, that each window that opened while the site was up,
 // and has closed, had its run or a reason (invariant 8). The record that it was missed is a
-// reason only where the site was not well. It leaves out windows
-// that meet other windows, because those are then one window, windows that meet a
-// freeze, and windows that may be forgotten.
+// reason only where the site was not well. It leaves out windows that meet other windows,
+// because those are then one window, windows that meet a freeze, and windows that may be
+// forgotten.
 func (o *Oracle) WindowsTold(up, now time.Time) {
 	if o.schedule.wrong {
 		return
