@@ -172,9 +172,12 @@ func (w *World) watchWindow(end time.Time, well map[*site]int) {
 }
 
 // idleReason reports whether the controller of a site says why it opens no run, and whether
-// the site is well: its controller says that it is ready, and nothing keeps it from the log.
+// the site is well: its controller is active and says that it is ready, and nothing keeps it
+// from the log.
 func (s *site) idleReason() (told, well bool) {
-	c := s.controller()
+	s.mu.Lock()
+	c, passive := s.c, s.passive
+	s.mu.Unlock()
 	if c == nil {
 		return false, false
 	}
@@ -182,7 +185,7 @@ func (s *site) idleReason() (told, well bool) {
 	if err != nil {
 		return false, false
 	}
-	return state.WaitingFor != nil, c.Ready(s.w.ctx) == nil && s.link.up() && !s.w.isDown()
+	return state.WaitingFor != nil, !passive && c.Ready(s.w.ctx) == nil && s.link.up() && !s.w.isDown()
 }
 
 // drawConfig makes a random configuration: a few windows within the fault phase, most of

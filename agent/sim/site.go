@@ -25,9 +25,11 @@ type site struct {
 	given, known uint64
 	givenAt      time.Time
 	p            *process
-	c            *controller.Controller
-	gate         *siteGate
-	guard        *guardFile
+	// c is the controller that runs, which is passive once it was told so.
+	c       *controller.Controller
+	passive bool
+	gate    *siteGate
+	guard   *guardFile
 }
 
 // die kills the controller, if one runs.
@@ -52,6 +54,9 @@ func (s *site) setActive(active bool) {
 	if c := s.controller(); c != nil {
 		s.w.sessionEnded()
 		c.SetActive(active)
+		s.mu.Lock()
+		s.passive = !active
+		s.mu.Unlock()
 	}
 }
 
@@ -115,7 +120,7 @@ func (s *site) run() {
 		Site: siteRunner{w, p}, Logger: w.logger(p.name), Now: s.clock.now, At: p.at,
 	})
 	s.mu.Lock()
-	s.p, s.c = p, c
+	s.p, s.c, s.passive = p, c, false
 	s.mu.Unlock()
 	s.startGate(ctx, p)
 	w.count("controllers started")
