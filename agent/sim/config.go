@@ -185,7 +185,7 @@ func (s *site) idleReason() (told, well bool) {
 	if err != nil {
 		return false, false
 	}
-	return state.WaitingFor != nil, !passive && c.Ready(s.w.ctx) == nil && s.link.up() && !s.w.isDown()
+	return state.WaitingFor != nil, !passive && c.Ready(s.w.ctx) == nil && s.link.up() && s.w.takesRecords()
 }
 
 // drawConfig makes a random configuration: a few windows within the fault phase, most of

@@ -117,6 +117,13 @@ func (w *World) isDown() bool {
 	return w.log.down
 }
 
+// takesRecords reports whether the log's server runs and its disk has room.
+func (w *World) takesRecords() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.log.down && !w.log.full
+}
+
 // connsOf returns the connections of a host's workers.
 func (w *World) connsOf(host string) []*hostConn {
 	w.mu.Lock()
