@@ -185,7 +185,10 @@ func (s *scene) Listen(ctx context.Context, to log.Listener) error {
 	return ctx.Err()
 }
 
-// Send implements log.HostEvents: no scene has tasks.
+// Addressed implements log.HostEvents: no scene has tasks.
+func (s *scene) Addressed(t message.Task) (message.Task, bool) { return t, false }
+
+// Send implements log.HostEvents.
 func (s *scene) Send(message.Task) error { return nil }
 
 // hello has the hosts that are online say so.

@@ -64,6 +64,8 @@ type memory struct {
 	trims, refuseTrims uint64
 	// rolloutDelay is how long it takes until the rollout is seen at the start.
 	rolloutDelay time.Duration
+	// incarnation is the process that the tasks of hosts are for.
+	incarnation string
 	// asked are the tasks that hosts were asked for, atSite those that the site
 	// was to run; site says how these come out, nil is that there is none.
 	asked, atSite []message.Task
@@ -108,6 +110,13 @@ func (m *memory) Listen(ctx context.Context, to log.Listener) error {
 }
 
 func (m *memory) Identity() string { return m.log.Identity() }
+
+func (m *memory) Addressed(t message.Task) (message.Task, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t.Incarnation = m.incarnation
+	return t, true
+}
 
 func (m *memory) Send(t message.Task) error {
 	m.mu.Lock()

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -200,4 +201,53 @@ func TestHookOfAControllerThatIsBehind(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestTaskOfAControllerThatIsBehind checks that a host is not asked for a task before all is
+// folded that is on the log, and that the task is for the process that held its lease before:
+// a later one does not remember that it was undrained since (seed 10025142).
+func TestTaskOfAControllerThatIsBehind(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("h01")
+		d := newDispatcher(m.options(t), func(_ context.Context, f func()) { f() }, func() {})
+		drain := message.Task{Run: 1, Kind: message.Drain, Host: "h01", Hook: &policy.Hook{Type: "exec", Script: "balance"}}
+		starts := func(incarnation string) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.incarnation = incarnation
+		}
+		asked := func(after time.Duration) (of []string) {
+			time.Sleep(after)
+			synctest.Wait()
+			for _, task := range m.tasks() {
+				of = append(of, task.Incarnation)
+			}
+			return of
+		}
+		starts("one")
+		d.request(t.Context(), drain, m.clock())
+		if of := asked(0); !slices.Equal(of, []string{"one"}) {
+			t.Fatalf("of a controller that has folded all, the processes asked are %q", of)
+		}
+		m.reply("h01", 1, message.Prepare)
+		if of := asked(2 * askAgain); len(of) != 1 {
+			t.Errorf("one record behind, the processes asked are %q", of)
+		}
+		starts("two")
+		d.folded.set(1)
+		if of := asked(0); !slices.Equal(of, []string{"one", "one"}) {
+			t.Errorf("once it has folded all, the processes asked are %q", of)
+		}
+		if of := asked(askAgain); !slices.Equal(of, []string{"one", "one", "two"}) {
+			t.Errorf("when it asks again, the processes asked are %q", of)
+		}
+		m.reply("h01", 1, message.Prepare)
+		_ = asked(askAgain)
+		d.done(drain.Outcome(true, ""))
+		d.folded.set(2)
+		if of := asked(2 * askAgain); len(of) != 3 {
+			t.Errorf("once the outcome is on the log, the processes asked are %q", of)
+		}
+	})
 }

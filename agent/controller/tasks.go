@@ -182,13 +182,18 @@ func (d *dispatcher) waitUntil(ctx context.Context, from time.Time) {
 	_ = wait.Sleep(ctx, min(from.Sub(d.Now()), longestSleep))
 }
 
-// ask asks a host from a time on for as long as the outcome is needed.
+// ask asks a host from a time on for as long as the outcome is needed. The process that is
+// asked is picked before the controller catches up: one that was started later may not
+// remember that it has run this task, and was undrained since.
 func (d *dispatcher) ask(ctx context.Context, t message.Task, from time.Time) {
 	d.waitUntil(ctx, from)
 	for ctx.Err() == nil {
-		d.At("before ask")
-		if err := d.HostEvents.Send(t); err != nil {
-			d.Logger.Warn("cannot ask host for a task; trying again", "tenant", d.Tenant, "host", t.Host, "task", t.Kind, "error", err)
+		addressed, held := d.HostEvents.Addressed(t)
+		if held && d.caughtUp(ctx) && ctx.Err() == nil {
+			d.At("before ask")
+			if err := d.HostEvents.Send(addressed); err != nil {
+				d.Logger.Warn("cannot ask host for a task; trying again", "tenant", d.Tenant, "host", t.Host, "task", t.Kind, "error", err)
+			}
 		}
 		_ = wait.Sleep(ctx, askAgain)
 	}

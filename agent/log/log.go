@@ -130,8 +130,10 @@ type HostEvents interface {
 	// Listen delivers the telemetry of a tenant's hosts, and pings each host. It
 	// returns when ctx ends.
 	Listen(ctx context.Context, to Listener) error
-	// Send sends a task to the worker that holds the lease of its host; it may be lost, and
-	// is while no worker does.
+	// Addressed returns a task for the process that holds the lease of its host; false while
+	// none is known to.
+	Addressed(t message.Task) (message.Task, bool)
+	// Send sends a task to the process that it is addressed to; it may be lost.
 	Send(t message.Task) error
 }
 

@@ -149,6 +149,14 @@ func (s *site) knows() uint64 {
 	return s.known
 }
 
+// held notes that the controller may have waited for an answer: what it was given since it
+// asked, when it knew the records up to knew, waits until it has decided.
+func (s *site) held(knew uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known, s.givenAt = knew, time.Now()
+}
+
 // FollowCommands implements gate.Log. The follower may be deaf for a while, and
 // is told so afterwards.
 func (l siteLog) FollowCommands(ctx context.Context, from uint64, deliver func(message.Record)) error {
@@ -242,6 +250,8 @@ func (l siteLog) Read(ctx context.Context, from, to uint64, deliver func(message
 
 // Last implements log.Log.
 func (l siteLog) Last(ctx context.Context) (uint64, error) {
+	knew := l.s.knows()
+	defer func() { l.s.held(knew) }()
 	if err := l.call(ctx); err != nil {
 		return 0, err
 	}
@@ -303,16 +313,20 @@ func (l siteLog) Listen(ctx context.Context, to log.Listener) error {
 	return ctx.Err()
 }
 
+// Addressed implements log.HostEvents.
+func (l siteLog) Addressed(t message.Task) (message.Task, bool) {
+	l.s.mu.Lock()
+	g := l.s.gate
+	l.s.mu.Unlock()
+	return g.Addressed(t)
+}
+
 // Send implements log.HostEvents.
 func (l siteLog) Send(t message.Task) error {
 	if l.p.dead() {
 		return errDead
 	}
-	l.s.mu.Lock()
-	g := l.s.gate
-	l.s.mu.Unlock()
-	t, held := g.Addressed(t)
-	if held && l.s.link.up() {
+	if l.s.link.up() {
 		l.w.post("task", t.Host, func(c *hostConn) { c.client.Tasked(t.Encode()) })
 	}
 	return nil

@@ -74,6 +74,18 @@ var besideFaults = []fault{
 		by: tests("agent/controller", "TestHookOfAControllerThatIsBehind"),
 	},
 	{
+		name: "host-is-asked-by-a-controller-that-is-behind", in: "agent/controller.dispatcher.ask",
+		old: `held && d.caughtUp(ctx) && ctx.Err() == nil`, new: `held`,
+		by: tests("agent/controller", "TestTaskOfAControllerThatIsBehind"),
+	},
+	{
+		name: "process-is-picked-after-the-wait", in: "agent/controller.dispatcher.ask",
+		old: `			d.At("before ask")
+`, new: `			addressed, _ = d.HostEvents.Addressed(t)
+`,
+		by: tests("agent/controller", "TestTaskOfAControllerThatIsBehind"),
+	},
+	{
 		name: "clone-works-beside-its-original", in: "agent/gate.Lease.holds",
 		old: `l.Worker == worker && l.Incarnation == incarnation && !l.Vacant`, new: `l.Worker == worker && !l.Vacant`,
 		by: tests("agent/gate", "TestClonedMachine"),

@@ -113,14 +113,17 @@ func outcome(host string, body []byte, to log.Listener) error {
 	return nil
 }
 
+// Addressed implements log.HostEvents. Without a gate there are no leases.
+func (l *Log) Addressed(t message.Task) (message.Task, bool) {
+	g := l.gate.Load()
+	if g == nil {
+		return t, true
+	}
+	return g.Addressed(t)
+}
+
 // Send implements log.HostEvents.
 func (l *Log) Send(t message.Task) error {
-	if g := l.gate.Load(); g != nil {
-		var held bool
-		if t, held = g.Addressed(t); !held {
-			return nil
-		}
-	}
 	if err := l.nats.Publish(l.subjects.Task(t.Host), t.Encode()); err != nil {
 		return fmt.Errorf("cannot send host %s a task of kind %s: %w", t.Host, t.Kind, err)
 	}

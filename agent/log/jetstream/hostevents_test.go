@@ -29,6 +29,14 @@ func again[T any](t *testing.T, do func() error, happened <-chan T) T {
 	}
 }
 
+// send sends a task to the process that holds the lease of its host, if one does.
+func send(l *Log, t message.Task) error {
+	if addressed, held := l.Addressed(t); held {
+		return l.Send(addressed)
+	}
+	return nil
+}
+
 // TestTask checks that a task reaches its host and no other, and its outcome
 // whoever pinged.
 func TestTask(t *testing.T) {
@@ -45,7 +53,7 @@ func TestTask(t *testing.T) {
 	go func() {
 		_ = other.Tasks(t.Context(), func(task message.Task) { t.Errorf("h02 gets %+v", task) })
 	}()
-	got := again(t, func() error { return s.log.Send(want) }, tasks)
+	got := again(t, func() error { return send(s.log, want) }, tasks)
 	if got.Key() != want.Key() || len(got.Checks) != 1 || got.Incarnation != h.Incarnation {
 		t.Errorf("the task comes as %+v", got)
 	}
@@ -71,14 +79,14 @@ func TestLateTask(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = sub.Unsubscribe() }()
-	if err := s.log.Send(task); err != nil {
+	if err := send(s.log, task); err != nil {
 		t.Fatal(err)
 	}
 	acquire(t, h, "one")
 	tasks := make(chan message.Task, 100)
 	go func() { _ = h.Tasks(t.Context(), func(task message.Task) { tasks <- task }) }()
 	task.Attempt = 1
-	again(t, func() error { return s.log.Send(task) }, tasks)
+	again(t, func() error { return send(s.log, task) }, tasks)
 	h.Tasked(<-late)
 	for len(tasks) > 0 {
 		if got := <-tasks; got.Attempt == 0 {
@@ -121,7 +129,7 @@ func TestTaskWithoutLease(t *testing.T) {
 	firsts, seconds := make(chan message.Task, 100), make(chan message.Task, 100)
 	go func() { _ = first.Tasks(t.Context(), func(task message.Task) { firsts <- task }) }()
 	task := message.Task{Run: 1, Kind: message.Drain, Host: "h01"}
-	again(t, func() error { return s.log.Send(task) }, firsts)
+	again(t, func() error { return send(s.log, task) }, firsts)
 	ended := s.listening(t, first)
 	s.grant(second, "two")
 	if err := <-ended; !errors.Is(err, log.ErrTaken) {
@@ -130,7 +138,7 @@ func TestTaskWithoutLease(t *testing.T) {
 	acquire(t, second, "two")
 	task.Attempt = 1
 	go func() { _ = second.Tasks(t.Context(), func(task message.Task) { seconds <- task }) }()
-	again(t, func() error { return s.log.Send(task) }, seconds)
+	again(t, func() error { return send(s.log, task) }, seconds)
 	if err := first.conn.nats.Flush(); err != nil {
 		t.Fatal(err)
 	}
