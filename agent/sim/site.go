@@ -20,8 +20,8 @@ type site struct {
 	// listener receives what hosts send beside the log; the world's lock guards it.
 	listener *log.Listener
 	mu       sync.Mutex
-	// given is the last record that the controller was given, at givenAt; before that it
-	// knew those up to known.
+	// given is the last record that the controller was given; at givenAt it surely knew
+	// those up to known.
 	given, known uint64
 	givenAt      time.Time
 	p            *process

@@ -61,7 +61,7 @@ func BenchmarkWindow(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// openAt gives a tenant one host and a window.
+// openAt gives a tenant one host, which is online, and a window.
 func openAt(b *testing.B, s *Site, nc *nats.Conn, tenant string, opens time.Time) {
 	b.Helper()
 	_, err := s.Store().PutConfig(b.Context(), tenant, v1.Kept[v1.OSUpgrade]{Value: v1.OSUpgrade{
@@ -74,7 +74,14 @@ func openAt(b *testing.B, s *Site, nc *nats.Conn, tenant string, opens time.Time
 		b.Fatal(err)
 	}
 	subjects := log.Subjects{Tenant: tenant}
-	if err := nc.Publish(subjects.Alive("h01"), message.Alive{Application: benchApplication, Protocol: format.Protocol}.Encode()); err != nil {
+	beat := func() error {
+		return nc.Publish(subjects.Alive("h01"), message.Alive{Application: benchApplication, Protocol: format.Protocol}.Encode())
+	}
+	// A controller that begins to listen only now has missed the first heartbeat, and pings.
+	if _, err := nc.Subscribe(subjects.Ping(), func(*nats.Msg) { _ = beat() }); err != nil {
+		b.Fatal(err)
+	}
+	if err := beat(); err != nil {
 		b.Fatal(err)
 	}
 }
