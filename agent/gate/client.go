@@ -63,7 +63,9 @@ type Client struct {
 	// has given the lease back.
 	stale, vacated wait.Signal
 	pushed         chan Push
-	mu             sync.Mutex
+	// open are the calls under way.
+	open chan struct{}
+	mu   sync.Mutex
 	// log is the identity of the log in the latest response.
 	log string
 	// lease is the lease that was granted; nil before. other is the lease that has
@@ -84,7 +86,7 @@ func NewClient(o ClientOptions, conn Conn) *Client {
 	}
 	return &Client{
 		ClientOptions: o, conn: conn,
-		stale: wait.NewSignal(), vacated: wait.NewSignal(), pushed: make(chan Push, maxPushed),
+		stale: wait.NewSignal(), vacated: wait.NewSignal(), pushed: make(chan Push, maxPushed), open: make(chan struct{}, OpenCalls),
 	}
 }
 
@@ -248,6 +250,12 @@ func (c *Client) once(ctx context.Context, q Request) (Response, error) {
 	// The site drops a much larger message unread.
 	if len(q.Body) > message.MaxVersionsBody {
 		return Response{}, fmt.Errorf("%s: %w: %d bytes; at most %d", verb, log.ErrRefused, len(q.Body), message.MaxVersionsBody)
+	}
+	select {
+	case c.open <- struct{}{}:
+		defer func() { <-c.open }()
+	case <-ctx.Done():
+		return Response{}, fmt.Errorf("cannot call %s: %w", verb, ctx.Err())
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*CallTimeout)
 	defer cancel()

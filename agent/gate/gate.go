@@ -32,6 +32,10 @@ const MaxReply = 8 * message.MaxText
 // long for the response.
 const CallTimeout = 5 * time.Second
 
+// OpenCalls is how many calls a process of a host may have open. A site may drop calls
+// beyond twice as many.
+const OpenCalls = 8
+
 // Log is what a gate needs of a tenant's log.
 type Log interface {
 	// Identity returns the identity of the log (log.Log).

@@ -109,6 +109,19 @@ var logFaults = []fault{
 		by: tests("agent/store", "TestLeaseIsGrantedOnce"),
 	},
 	{
+		name: "calls-of-a-second-process-are-dropped", in: "agent/log/jetstream.Gate.begin",
+		old: `g.open[host] >= callsPerHost`, new: `g.open[host] >= gate.OpenCalls`,
+		by: tests("agent/log/jetstream", "TestCallsOfTwoProcesses"),
+	},
+	{
+		name: "host-opens-calls-without-end", in: "agent/gate.Client.once",
+		old: `case c.open <- struct{}{}:
+		defer func() { <-c.open }()
+	case <-ctx.Done():`, new: `default:
+	case <-ctx.Done():`,
+		by: tests("agent/gate", "TestOpenCalls"),
+	},
+	{
 		name: "newest-at-a-gate-behind", in: "agent/gate.cache.current",
 		body: `return nil`,
 		by:   tests("agent/gate", "TestNewestAtGateBehind"),

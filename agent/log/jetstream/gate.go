@@ -21,11 +21,11 @@ const (
 	// gateWorkers is how many calls that write to disk are answered at once, over
 	// all hosts; quickWorkers is how many of the others.
 	gateWorkers, quickWorkers = 32, 2
-	// callsPerHost is how many calls of one host may be open, maxCalls how many of
-	// all hosts may wait, and maxWaiting how many bytes they may have. A call beyond
-	// that is dropped, and an honest host calls again. After a hint 10,000 hosts
-	// call at once.
-	callsPerHost, maxCalls, maxWaiting = 4, 1 << 16, 128 << 20
+	// callsPerHost is how many calls of one host may be open: those of its process, and
+	// of the one before it. maxCalls is how many of all hosts may wait, and maxWaiting
+	// how many bytes they may have. A call beyond that is dropped, and an honest host
+	// calls again. After a hint 10,000 hosts call at once.
+	callsPerHost, maxCalls, maxWaiting = 2 * gate.OpenCalls, 1 << 16, 128 << 20
 	// maxCall bounds one call with its headers, in bytes. A call that is a little
 	// too large for its verb is within this bound, and is refused with an error.
 	maxCall = 2 * message.MaxVersionsBody

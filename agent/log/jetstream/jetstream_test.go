@@ -41,7 +41,16 @@ type site struct {
 	keys map[string]nkeys.KeyPair
 }
 
+// newSite starts a site that lets hosts in.
 func newSite(t *testing.T) *site {
+	t.Helper()
+	s := newServer(t)
+	s.kept = serveGate(t, s.log, s.agent)
+	return s
+}
+
+// newServer starts a site without a gate.
+func newServer(t *testing.T) *site {
 	t.Helper()
 	dir := t.TempDir()
 	hosts, err := natsd.OpenHosts(dir + "/hosts")
@@ -71,19 +80,24 @@ func newSite(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := serveGate(t, log, nc)
-	return &site{t: t, hosts: hosts, server: server, log: log, agent: nc, receiver: receiver, kept: kept, keys: map[string]nkeys.KeyPair{}}
+	return &site{t: t, hosts: hosts, server: server, log: log, agent: nc, receiver: receiver, keys: map[string]nkeys.KeyPair{}}
 }
 
 // serveGate lets hosts in until the test ends.
 func serveGate(t testing.TB, log *Log, nc *nats.Conn) *store.Store {
 	t.Helper()
+	kept := openStore(t, nc)
+	gate := NewGate(log, kept)
+	go func() { _ = gate.Serve(t.Context()) }()
+	return kept
+}
+
+func openStore(t testing.TB, nc *nats.Conn) *store.Store {
+	t.Helper()
 	kept, err := store.Open(t.Context(), nc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	gate := NewGate(log, kept)
-	go func() { _ = gate.Serve(t.Context()) }()
 	return kept
 }
 

@@ -1,8 +1,11 @@
 package jetstream
 
 import (
+	"context"
 	"errors"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,6 +15,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/gate"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/log"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/store"
 )
 
 // acquire has a worker get the lease.
@@ -418,5 +422,55 @@ func TestManyAtOnce(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// slowKeeper answers the calls for versions once so many wait for them, or one has waited
+// for as long as a gate works on a call.
+type slowKeeper struct {
+	*store.Store
+	all     int32
+	waiting atomic.Int32
+	once    sync.Once
+	asked   chan struct{}
+}
+
+func (k *slowKeeper) Versions(ctx context.Context, _, _ string) ([]byte, error) {
+	if k.waiting.Add(1) == k.all {
+		k.once.Do(func() { close(k.asked) })
+	}
+	select {
+	case <-k.asked:
+	case <-ctx.Done():
+		k.once.Do(func() { close(k.asked) })
+	}
+	return nil, ctx.Err()
+}
+
+// TestCallsOfTwoProcesses checks that no call is dropped of a host whose process has all its
+// calls open while those of the process before it are open still. A dropped call is repeated
+// after ten seconds: a reply was sent before the versions that it had to wait for.
+func TestCallsOfTwoProcesses(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	keeper := &slowKeeper{Store: openStore(t, s.agent), all: 2 * gate.OpenCalls, asked: make(chan struct{})}
+	go func() { _ = NewGate(s.log, keeper).Serve(t.Context()) }()
+	before, h := s.host("h01"), s.host("h01")
+	ended := make(chan error, 2*gate.OpenCalls)
+	for range gate.OpenCalls {
+		for _, process := range []*HostLog{before, h} {
+			go func() {
+				_, err := process.LastVersions(t.Context())
+				ended <- err
+			}()
+		}
+	}
+	for range 2 * gate.OpenCalls {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := keeper.waiting.Load(); n != 2*gate.OpenCalls {
+		t.Errorf("the gate got %d calls, and %d were made", n, 2*gate.OpenCalls)
 	}
 }
