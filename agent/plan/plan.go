@@ -63,7 +63,8 @@ func New(r *v1.Rollout, hosts []Host) (Plan, error) {
 		r = &v1.Rollout{}
 	}
 	full := r.WithDefaults()
-	sorted := slices.SortedFunc(slices.Values(hosts), func(a, b Host) int { return cmp.Compare(a.Name, b.Name) })
+	sorted := slices.Clone(hosts)
+	slices.SortFunc(sorted, func(a, b Host) int { return cmp.Compare(a.Name, b.Name) })
 	stages, exempt := divide(full, sorted)
 	resolved, err := r.Resolve()
 	if err != nil {
@@ -141,10 +142,15 @@ func (p *Plan) enlist(stages [][]Host, noReboot *matcher) {
 	for _, stage := range stages {
 		if len(stage) > 0 {
 			p.addOthers(named, stage)
+			p.addMembers(stage, noReboot)
 			named++
 		}
 	}
-	for _, host := range slices.Concat(stages...) {
+}
+
+// addMembers adds the members of a stage.
+func (p *Plan) addMembers(hosts []Host, noReboot *matcher) {
+	for _, host := range hosts {
 		if host.NonMember {
 			continue
 		}
