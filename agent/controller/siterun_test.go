@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -201,6 +202,42 @@ func TestHookOfAControllerThatIsBehind(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestManyTasksAtOnce checks that the log is not asked for its end by each of the hosts that
+// are to be checked at once.
+func TestManyTasksAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const hosts = 1000
+		m := newMemory()
+		o := m.options(t)
+		slow := &slowLog{memory: m}
+		o.Log = slow
+		d := newDispatcher(o, func(_ context.Context, f func()) { f() }, func() {})
+		for i := range hosts {
+			d.request(t.Context(), message.Task{Run: 1, Kind: message.BeforeHost, Host: fmt.Sprintf("h%d", i)}, m.clock())
+		}
+		time.Sleep(time.Second)
+		if n := len(m.tasks()); n != hosts {
+			t.Errorf("%d of %d hosts were asked", n, hosts)
+		}
+		if n := slow.asked.Load(); n == 0 || n > 2 {
+			t.Errorf("the log was asked %d times for its end", n)
+		}
+	})
+}
+
+// slowLog counts how often it is asked for its end, and takes its time to answer.
+type slowLog struct {
+	*memory
+	asked atomic.Int32
+}
+
+func (l *slowLog) Last(ctx context.Context) (uint64, error) {
+	l.asked.Add(1)
+	time.Sleep(time.Millisecond)
+	return l.memory.Last(ctx)
 }
 
 // TestTaskOfAControllerThatIsBehind checks that a host is not asked for a task before all is

@@ -34,8 +34,9 @@ type dispatcher struct {
 	ended map[string]<-chan struct{}
 	// outcomes are those that are not on the log yet, by host.
 	outcomes map[string]message.Outcome
-	// folded is how far the log is folded.
+	// folded is how far the log is folded, and last how far it goes.
 	folded progress
+	last   *wait.Shared[uint64]
 }
 
 // progress is a sequence that goroutines beside the loop wait for.
@@ -75,6 +76,11 @@ func newDispatcher(o Options, post func(context.Context, func()), ready func()) 
 	return &dispatcher{
 		Options: o, post: post, ready: ready, places: make(chan struct{}, message.SiteTasks), requested: map[string]*dispatched{},
 		ended: map[string]<-chan struct{}{}, outcomes: map[string]message.Outcome{},
+		last: wait.NewShared(func() (uint64, error) {
+			ctx, cancel := context.WithTimeout(context.Background(), askAgain)
+			defer cancel()
+			return o.Log.Last(ctx)
+		}),
 	}
 }
 
@@ -165,7 +171,7 @@ func (d *dispatcher) run(needed, life context.Context, t message.Task) {
 // could otherwise drain a host that another one has drained, upgraded and undrained since.
 func (d *dispatcher) caughtUp(ctx context.Context) bool {
 	for {
-		last, err := d.Log.Last(ctx)
+		last, err := d.last.Get(ctx)
 		if err == nil {
 			return d.folded.reach(ctx, last)
 		}

@@ -79,6 +79,11 @@ var besideFaults = []fault{
 		by: tests("agent/controller", "TestTaskOfAControllerThatIsBehind"),
 	},
 	{
+		name: "each-host-asks-for-the-end-of-the-log", in: "agent/controller.dispatcher.caughtUp",
+		old: `d.last.Get(ctx)`, new: `d.Log.Last(ctx)`,
+		by: tests("agent/controller", "TestManyTasksAtOnce"),
+	},
+	{
 		name: "process-is-picked-after-the-wait", in: "agent/controller.dispatcher.ask",
 		old: `			d.At("before ask")
 `, new: `			addressed, _ = d.HostEvents.Addressed(t)
