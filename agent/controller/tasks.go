@@ -76,11 +76,7 @@ func newDispatcher(o Options, post func(context.Context, func()), ready func()) 
 	return &dispatcher{
 		Options: o, post: post, ready: ready, places: make(chan struct{}, message.SiteTasks), requested: map[string]*dispatched{},
 		ended: map[string]<-chan struct{}{}, outcomes: map[string]message.Outcome{},
-		last: wait.NewShared(func() (uint64, error) {
-			ctx, cancel := context.WithTimeout(context.Background(), askAgain)
-			defer cancel()
-			return o.Log.Last(ctx)
-		}),
+		last: wait.NewShared(func(ctx context.Context) (uint64, error) { return o.Log.Last(ctx) }),
 	}
 }
 

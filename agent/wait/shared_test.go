@@ -15,11 +15,14 @@ import (
 func TestShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		calls, failed := 0, errors.New("the third call fails")
-		s := wait.NewShared(func() (int, error) {
+		calls, cancelled, failed := 0, 0, errors.New("the third call fails")
+		s := wait.NewShared(func(ctx context.Context) (int, error) {
 			calls++
 			n := calls
-			time.Sleep(time.Second)
+			if err := wait.Sleep(ctx, time.Second); err != nil {
+				cancelled++
+				return 0, err
+			}
 			if n == 3 {
 				return 0, failed
 			}
@@ -57,8 +60,21 @@ func TestShared(t *testing.T) {
 		expect(first, got{n: 1})
 		expect(later, got{n: 2})
 		expect(ask(t.Context(), 1), got{err: failed})
-		if calls != 3 {
-			t.Errorf("%d calls were made", calls)
+		if calls != 3 || cancelled != 0 {
+			t.Errorf("%d calls were made, %d of them cancelled", calls, cancelled)
 		}
+		impatient, leave = context.WithCancel(t.Context())
+		alone := ask(impatient, 1)
+		soon, leaveSoon := context.WithCancel(t.Context())
+		waiting := ask(soon, 10)
+		leaveSoon()
+		expect(waiting, got{err: context.Canceled})
+		leave()
+		expect(alone, got{err: context.Canceled})
+		synctest.Wait()
+		if calls != 4 || cancelled != 1 {
+			t.Errorf("nobody waits any more, and %d calls were made, %d of them cancelled", calls, cancelled)
+		}
+		expect(ask(t.Context(), 1), got{n: 5})
 	})
 }
