@@ -8,6 +8,7 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/message"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/policy"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/run"
+	"github.com/osupgrade/terraform-provider-osupgrade/agent/throttle"
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
@@ -34,9 +35,10 @@ type dispatcher struct {
 	ended map[string]<-chan struct{}
 	// outcomes are those that are not on the log yet, by host.
 	outcomes map[string]message.Outcome
-	// folded is how far the log is folded, and last how far it goes.
-	folded progress
-	last   *wait.Shared[uint64]
+	// folded is how far the log is folded. current waits until all is that is on the log
+	// when it is asked.
+	folded  progress
+	current *wait.Shared[struct{}]
 }
 
 // progress is a sequence that goroutines beside the loop wait for.
@@ -73,11 +75,23 @@ type dispatched struct {
 }
 
 func newDispatcher(o Options, post func(context.Context, func()), ready func()) *dispatcher {
-	return &dispatcher{
+	d := &dispatcher{
 		Options: o, post: post, ready: ready, places: make(chan struct{}, message.SiteTasks), requested: map[string]*dispatched{},
 		ended: map[string]<-chan struct{}{}, outcomes: map[string]message.Outcome{},
-		last: wait.NewShared(func(ctx context.Context) (uint64, error) { return o.Log.Last(ctx) }),
 	}
+	var asking throttle.Failing
+	d.current = wait.NewShared(func(ctx context.Context) (struct{}, error) {
+		last, err := d.Log.Last(ctx)
+		if ctx.Err() != nil {
+			return struct{}{}, ctx.Err()
+		}
+		asking.Note(d.Logger, d.Now(), err, "cannot ask for the end of the log, which tasks wait for; trying again", "tasks wait for the log no longer", "tenant", d.Tenant)
+		if err == nil && !d.folded.reach(ctx, last) {
+			err = ctx.Err()
+		}
+		return struct{}{}, err
+	})
+	return d
 }
 
 // request has a task done from a time on, in place of the task that was
@@ -149,8 +163,10 @@ func (d *dispatcher) run(needed, life context.Context, t message.Task) {
 			return
 		}
 	}
-	if !d.caughtUp(needed) || needed.Err() != nil {
-		return
+	for !d.caughtUp(needed) {
+		if wait.Sleep(needed, askAgain) != nil {
+			return
+		}
 	}
 	d.At("before site task")
 	o := t.Outcome(false, "this site runs no checks and hooks")
@@ -163,19 +179,12 @@ func (d *dispatcher) run(needed, life context.Context, t message.Task) {
 	}
 }
 
-// caughtUp waits until all is folded that is on the log now. A controller that is behind
-// could otherwise drain a host that another one has drained, upgraded and undrained since.
+// caughtUp waits until all is folded that is on the log now, and reports whether it is; false
+// also when the log cannot be asked. A controller that is behind could otherwise drain a host
+// that another one has drained, upgraded and undrained since.
 func (d *dispatcher) caughtUp(ctx context.Context) bool {
-	for {
-		last, err := d.last.Get(ctx)
-		if err == nil {
-			return d.folded.reach(ctx, last)
-		}
-		d.Logger.Warn("cannot ask for the end of the log, which a hook or check waits for; trying again", "tenant", d.Tenant, "error", err)
-		if wait.Sleep(ctx, askAgain) != nil {
-			return false
-		}
-	}
+	_, err := d.current.Get(ctx)
+	return err == nil && ctx.Err() == nil
 }
 
 // waitUntil waits until a time. A clock that was set back does not put it off
@@ -191,7 +200,7 @@ func (d *dispatcher) ask(ctx context.Context, t message.Task, from time.Time) {
 	d.waitUntil(ctx, from)
 	for ctx.Err() == nil {
 		addressed, held := d.HostEvents.Addressed(t)
-		if held && d.caughtUp(ctx) && ctx.Err() == nil {
+		if held && d.caughtUp(ctx) {
 			d.At("before ask")
 			if err := d.HostEvents.Send(addressed); err != nil {
 				d.Logger.Warn("cannot ask host for a task; trying again", "tenant", d.Tenant, "host", t.Host, "task", t.Kind, "error", err)

@@ -63,7 +63,7 @@ type Client struct {
 	// has given the lease back.
 	stale, vacated wait.Signal
 	pushed         chan Push
-	// open are the calls under way.
+	// open has an element for each call under way.
 	open chan struct{}
 	mu   sync.Mutex
 	// log is the identity of the log in the latest response.

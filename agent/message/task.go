@@ -63,8 +63,8 @@ func (t Task) OnSite() bool { return t.Kind == Fleet || t.Hook != nil && t.Hook.
 // others wait for their turn.
 const SiteTasks = 64
 
-// taskGrace is added to the time that a task may take, for what it takes to
-// ask for it and to hear of its outcome.
+// taskGrace is added to the time that a task may take, for what it takes to read
+// the log to its end, to ask for the task and to hear of its outcome.
 const taskGrace = 30 * time.Second
 
 // Limit is the longest time from when a task is wanted to its outcome.

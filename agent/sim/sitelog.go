@@ -149,8 +149,8 @@ func (s *site) knows() uint64 {
 	return s.known
 }
 
-// held notes that the controller may have waited for an answer: what it was given since it
-// asked, when it knew the records up to knew, waits until it has decided.
+// held notes that a question was answered just now. If the controller's loop has waited for
+// it, the loop knows the records up to knew, those from before the question, and no more.
 func (s *site) held(knew uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

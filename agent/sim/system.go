@@ -262,18 +262,26 @@ func (s system) Reboot(ctx context.Context, _ strategy.Job) error {
 	d := w.rng.span("shutdown/"+name, 100*time.Millisecond, 5*time.Second)
 	if w.fault("reboot is late", name) {
 		d = w.rng.span("late shutdown/"+name, 30*time.Second, 4*time.Minute)
-		s.m.stopsServices(d)
+		s.m.stopsServices(boot, d)
 	}
 	w.after(d, func() { s.m.shutDown(asked, boot) })
 	return nil
 }
 
 // stopsServices kills the workers during a shutdown that takes a while: it stops services,
-// the worker among them, and something may start that again.
-func (m *machine) stopsServices(within time.Duration) {
+// the worker among them, and something may start that again. boot is the boot that ends.
+func (m *machine) stopsServices(boot int, within time.Duration) {
+	stop := func() {
+		m.w.mu.Lock()
+		same := m.up && m.boot == boot
+		m.w.mu.Unlock()
+		if same {
+			m.killAll("shutdown")
+		}
+	}
 	for range 2 {
 		if m.w.rng.chance("late shutdown stops services/"+m.name, 0.5) {
-			m.w.after(m.w.rng.span("late shutdown stops services/"+m.name, 0, within), func() { m.killAll("shutdown") })
+			m.w.after(m.w.rng.span("late shutdown stops services/"+m.name, 0, within), stop)
 		}
 	}
 }

@@ -12,13 +12,13 @@ type Shared[T any] struct {
 	mu   sync.Mutex
 	// next is the call that those wait for who have asked since the last one began; nil
 	// when nobody has.
-	next *shared[T]
+	next *sharedCall[T]
 	// calling tells that a goroutine makes the calls.
 	calling bool
 }
 
-// shared is one call. Its result is there once done is closed.
-type shared[T any] struct {
+// sharedCall is one call. Its result is there once done is closed.
+type sharedCall[T any] struct {
 	done  chan struct{}
 	value T
 	err   error
@@ -33,7 +33,8 @@ func NewShared[T any](call func(context.Context) (T, error)) *Shared[T] {
 	return &Shared[T]{call: call}
 }
 
-// Get returns the result of a call that begins after Get, or the error of ctx once that ends.
+// Get returns the result of a call that begins no earlier than Get, or the error of ctx once
+// that ends.
 func (s *Shared[T]) Get(ctx context.Context) (T, error) {
 	result := s.enter()
 	defer s.leave(result)
@@ -46,11 +47,11 @@ func (s *Shared[T]) Get(ctx context.Context) (T, error) {
 	}
 }
 
-func (s *Shared[T]) enter() *shared[T] {
+func (s *Shared[T]) enter() *sharedCall[T] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.next == nil {
-		s.next = &shared[T]{done: make(chan struct{})}
+		s.next = &sharedCall[T]{done: make(chan struct{})}
 	}
 	s.next.waiting++
 	if !s.calling {
@@ -60,7 +61,7 @@ func (s *Shared[T]) enter() *shared[T] {
 	return s.next
 }
 
-func (s *Shared[T]) leave(result *shared[T]) {
+func (s *Shared[T]) leave(result *sharedCall[T]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if result.waiting--; result.waiting == 0 && result.cancel != nil {
@@ -82,7 +83,7 @@ func (s *Shared[T]) run() {
 
 // begin returns the next call and its context; nil when nobody waits for one, which ends
 // the calls.
-func (s *Shared[T]) begin() (context.Context, *shared[T]) {
+func (s *Shared[T]) begin() (context.Context, *sharedCall[T]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	result := s.next

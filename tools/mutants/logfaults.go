@@ -44,7 +44,7 @@ var logFaults = []fault{
 		by:  tests("agent/gate", "TestReplyToARunBefore"),
 	},
 	{
-		name: "call-in-the-name-of-another-host", in: "agent/log/jetstream.Gate.call",
+		name: "call-in-the-name-of-another-host", in: "agent/log/jetstream.Gate.read",
 		old: `ok && strings.HasPrefix(msg.Reply, g.log.subjects.Inbox(host)+".")`, new: `ok`,
 		by: tests("agent/log/jetstream", "TestRights|TestListening|TestReplySubject|TestFlood"),
 	},
@@ -110,8 +110,13 @@ var logFaults = []fault{
 	},
 	{
 		name: "calls-of-a-second-process-are-dropped", in: "agent/log/jetstream.Gate.begin",
-		old: `g.open[host] >= callsPerHost`, new: `g.open[host] >= gate.OpenCalls`,
+		old: `g.open[c.host] >= callsPerHost`, new: `g.open[c.host] >= gate.OpenCalls`,
 		by: tests("agent/log/jetstream", "TestCallsOfTwoProcesses"),
+	},
+	{
+		name: "call-that-was-given-up-is-carried-out", in: "agent/log/jetstream.Gate.answer",
+		old: `time.Since(c.at) > 2*gate.CallTimeout`, new: `false`,
+		by: tests("agent/log/jetstream", "TestCallThatWasGivenUp"),
 	},
 	{
 		name: "host-opens-calls-without-end", in: "agent/gate.Client.once",

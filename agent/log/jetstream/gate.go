@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -22,9 +23,10 @@ const (
 	// all hosts; quickWorkers is how many of the others.
 	gateWorkers, quickWorkers = 32, 2
 	// callsPerHost is how many calls of one host may be open: those of its process, and
-	// of the one before it. maxCalls is how many of all hosts may wait, and maxWaiting
-	// how many bytes they may have. A call beyond that is dropped, and an honest host
-	// calls again. After a hint 10,000 hosts call at once.
+	// as many that it has given up or that are of the process before it. maxCalls is how
+	// many of all hosts may wait, and maxWaiting how many bytes they may have. A call
+	// beyond that is dropped, and an honest host calls again. After a hint 10,000 hosts
+	// call at once.
 	callsPerHost, maxCalls, maxWaiting = 2 * gate.OpenCalls, 1 << 16, 128 << 20
 	// maxCall bounds one call with its headers, in bytes. A call that is a little
 	// too large for its verb is within this bound, and is refused with an error.
@@ -38,7 +40,7 @@ type Gate struct {
 	log *Log
 	// quick are the calls that are answered from memory: they need not wait behind
 	// calls that write to disk.
-	calls, quick chan *nats.Msg
+	calls, quick chan *call
 	mu           sync.Mutex
 	// open is the number of calls of each host that wait or are being answered;
 	// waiting is the bytes of all of them.
@@ -52,7 +54,7 @@ func NewGate(log *Log, keeper gate.Keeper) *Gate {
 	g := &Gate{
 		Gate: gate.New(gate.Options{Tenant: log.subjects.Tenant, Log: gateLog{log}, Keeper: keeper, Push: log.push}),
 		log:  log, open: map[string]int{},
-		calls: make(chan *nats.Msg, maxCalls), quick: make(chan *nats.Msg, maxCalls),
+		calls: make(chan *call, maxCalls), quick: make(chan *call, maxCalls),
 	}
 	log.gate.Store(g)
 	return g
@@ -153,67 +155,88 @@ func (g *Gate) letIn(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// call is one call of a host, and whether its response goes to that host.
-func (g *Gate) call(msg *nats.Msg) (host string, q gate.Request, ok bool) {
+// call is a call of a host.
+type call struct {
+	host    string
+	request gate.Request
+	// inbox is where the host waits for the response, until a while after at.
+	inbox string
+	at    time.Time
+	// size is that of the message, in bytes.
+	size int
+}
+
+// read returns the call in a message; false when its response would not go to its host.
+func (g *Gate) read(msg *nats.Msg) (*call, bool) {
 	parts := strings.Split(msg.Subject, ".")
-	host, ok = log.Host(parts[2])
-	q = gate.Request{Verb: parts[4:], Worker: msg.Header.Get(headerWorker), Incarnation: msg.Header.Get(headerIncarnation), Log: msg.Header.Get(headerLog), Body: msg.Data}
+	host, ok := log.Host(parts[2])
+	q := gate.Request{Verb: parts[4:], Worker: msg.Header.Get(headerWorker), Incarnation: msg.Header.Get(headerIncarnation), Log: msg.Header.Get(headerLog), Body: msg.Data}
 	q.Class, _ = message.ParseClass(msg.Header.Get(headerClass)) // None when there is none, or one of a newer worker.
 	q.Protocol, _ = strconv.Atoi(msg.Header.Get(headerProtocol)) // 0 when there is none.
-	return host, q, ok && strings.HasPrefix(msg.Reply, g.log.subjects.Inbox(host)+".")
+	return &call{host: host, request: q, inbox: msg.Reply, at: time.Now(), size: msg.Size()}, ok && strings.HasPrefix(msg.Reply, g.log.subjects.Inbox(host)+".")
 }
 
 // admit queues a call unless its host has too many open calls. It never waits:
 // otherwise calls would pile up in the subscription, uncounted.
 func (g *Gate) admit(msg *nats.Msg) {
-	host, q, ok := g.call(msg)
-	if !ok || msg.Size() > maxCall || !g.begin(host, msg.Size()) {
+	if msg.Size() > maxCall {
+		return
+	}
+	c, ok := g.read(msg)
+	if !ok || !g.begin(c) {
 		return
 	}
 	calls := g.calls
-	if q.Quick() {
+	if c.request.Quick() {
 		calls = g.quick
 	}
 	select {
-	case calls <- msg:
+	case calls <- c:
 	default:
-		g.end(host, msg.Size())
+		g.end(c)
 	}
 }
 
-func (g *Gate) begin(host string, size int) bool {
+func (g *Gate) begin(c *call) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.open[host] >= callsPerHost || g.waiting+size > maxWaiting {
+	if g.open[c.host] >= callsPerHost || g.waiting+c.size > maxWaiting {
 		return false
 	}
-	g.open[host]++
-	g.waiting += size
+	g.open[c.host]++
+	g.waiting += c.size
 	return true
 }
 
-func (g *Gate) end(host string, size int) {
+func (g *Gate) end(c *call) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.waiting -= size
-	if g.open[host]--; g.open[host] == 0 {
-		delete(g.open, host)
+	g.waiting -= c.size
+	if g.open[c.host]--; g.open[c.host] == 0 {
+		delete(g.open, c.host)
 	}
 }
 
-func (g *Gate) work(ctx context.Context, calls <-chan *nats.Msg) {
+func (g *Gate) work(ctx context.Context, calls <-chan *call) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case msg := <-calls:
-			host, q, _ := g.call(msg)
-			limited, cancel := context.WithTimeout(ctx, gate.CallTimeout)
-			response := g.Answer(limited, host, q)
-			cancel()
-			// A host that missed the response calls again.
-			_ = g.log.nats.Publish(msg.Reply, response.Encode())
-			g.end(host, msg.Size())
+		case c := <-calls:
+			g.answer(ctx, c)
+			g.end(c)
 		}
 	}
+}
+
+// answer answers a call, unless it has waited for so long that its host has given it up
+// and calls again: a gate that has too much to do would do everything twice.
+func (g *Gate) answer(ctx context.Context, c *call) {
+	if time.Since(c.at) > 2*gate.CallTimeout {
+		return
+	}
+	limited, cancel := context.WithTimeout(ctx, gate.CallTimeout)
+	defer cancel()
+	// A host that missed the response calls again.
+	_ = g.log.nats.Publish(c.inbox, g.Answer(limited, c.host, c.request).Encode())
 }

@@ -113,7 +113,8 @@ func outcome(host string, body []byte, to log.Listener) error {
 	return nil
 }
 
-// Addressed implements log.HostEvents. Without a gate there are no leases.
+// Addressed implements log.HostEvents. Without a gate there are no leases, and the task is for
+// any process.
 func (l *Log) Addressed(t message.Task) (message.Task, bool) {
 	g := l.gate.Load()
 	if g == nil {

@@ -474,3 +474,20 @@ func TestCallsOfTwoProcesses(t *testing.T) {
 		t.Errorf("the gate got %d calls, and %d were made", n, 2*gate.OpenCalls)
 	}
 }
+
+// TestCallThatWasGivenUp checks that a gate with too much to do does not carry out a call for
+// whose answer its host waits no longer: that one calls again.
+func TestCallThatWasGivenUp(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	keeper := &slowKeeper{Store: openStore(t, s.agent), all: 1, asked: make(chan struct{})}
+	g := NewGate(s.log, keeper)
+	c := &call{host: "h01", request: gate.Request{Verb: []string{"last-versions"}}, inbox: "nobody", at: time.Now()}
+	for range 2 {
+		g.answer(t.Context(), c)
+		c.at = c.at.Add(-2*gate.CallTimeout - time.Second)
+	}
+	if n := keeper.waiting.Load(); n != 1 {
+		t.Errorf("%d calls are carried out, not only the one that its host waited for", n)
+	}
+}
