@@ -35,10 +35,11 @@ type dispatcher struct {
 	ended map[string]<-chan struct{}
 	// outcomes are those that are not on the log yet, by host.
 	outcomes map[string]message.Outcome
-	// folded is how far the log is folded. current waits until all is that is on the log
-	// when it is asked.
-	folded  progress
-	current *wait.Shared[struct{}]
+	// folded is how far the log is folded. catchingUp shares catchUp among the tasks, and
+	// asking is the trouble with asking for the end of the log, which only catchUp uses.
+	folded     progress
+	catchingUp *wait.Shared
+	asking     throttle.Failing
 }
 
 // progress is a sequence that goroutines beside the loop wait for.
@@ -79,18 +80,7 @@ func newDispatcher(o Options, post func(context.Context, func()), ready func()) 
 		Options: o, post: post, ready: ready, places: make(chan struct{}, message.SiteTasks), requested: map[string]*dispatched{},
 		ended: map[string]<-chan struct{}{}, outcomes: map[string]message.Outcome{},
 	}
-	var asking throttle.Failing
-	d.current = wait.NewShared(func(ctx context.Context) (struct{}, error) {
-		last, err := d.Log.Last(ctx)
-		if ctx.Err() != nil {
-			return struct{}{}, ctx.Err()
-		}
-		asking.Note(d.Logger, d.Now(), err, "cannot ask for the end of the log, which tasks wait for; trying again", "tasks wait for the log no longer", "tenant", d.Tenant)
-		if err == nil && !d.folded.reach(ctx, last) {
-			err = ctx.Err()
-		}
-		return struct{}{}, err
-	})
+	d.catchingUp = wait.NewShared(d.catchUp)
 	return d
 }
 
@@ -179,12 +169,24 @@ func (d *dispatcher) run(needed, life context.Context, t message.Task) {
 	}
 }
 
-// caughtUp waits until all is folded that is on the log now, and reports whether it is; false
-// also when the log cannot be asked. A controller that is behind could otherwise drain a host
-// that another one has drained, upgraded and undrained since.
+// caughtUp waits until all records are folded that are on the log now, and reports whether
+// they are; false also when the log cannot be asked. A controller that is behind could
+// otherwise drain a host that another controller has drained, upgraded and undrained since.
 func (d *dispatcher) caughtUp(ctx context.Context) bool {
-	_, err := d.current.Get(ctx)
-	return err == nil && ctx.Err() == nil
+	return d.catchingUp.Do(ctx) == nil && ctx.Err() == nil
+}
+
+// catchUp is caughtUp for all tasks that wait.
+func (d *dispatcher) catchUp(ctx context.Context) error {
+	last, err := d.Log.Last(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	d.asking.Note(d.Logger, d.Now(), err, "cannot ask for the end of the log, which tasks wait for; trying again", "the end of the log, which tasks wait for, can be asked for again", "tenant", d.Tenant)
+	if err == nil && !d.folded.reach(ctx, last) {
+		err = ctx.Err()
+	}
+	return err
 }
 
 // waitUntil waits until a time. A clock that was set back does not put it off
@@ -194,8 +196,8 @@ func (d *dispatcher) waitUntil(ctx context.Context, from time.Time) {
 }
 
 // ask asks a host from a time on for as long as the outcome is needed. The process that is
-// asked is picked before the controller catches up: one that was started later may not
-// remember that it has run this task, and was undrained since.
+// asked is picked before the controller catches up: a process that was started later does not
+// remember that the host has run this task already, and that it was undrained since.
 func (d *dispatcher) ask(ctx context.Context, t message.Task, from time.Time) {
 	d.waitUntil(ctx, from)
 	for ctx.Err() == nil {

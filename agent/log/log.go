@@ -131,7 +131,7 @@ type HostEvents interface {
 	// returns when ctx ends.
 	Listen(ctx context.Context, to Listener) error
 	// Addressed returns a task for the process that holds the lease of its host; false while
-	// no process is known that does.
+	// this site knows of no such process.
 	Addressed(t message.Task) (message.Task, bool)
 	// Send sends a task to the process that it is addressed to; it may be lost.
 	Send(t message.Task) error

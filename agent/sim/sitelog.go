@@ -149,9 +149,9 @@ func (s *site) knows() uint64 {
 	return s.known
 }
 
-// held notes that a question was answered just now. If the controller's loop has waited for
+// answered notes that a question was answered just now. If the controller's loop has waited for
 // it, the loop knows the records up to knew, those from before the question, and no more.
-func (s *site) held(knew uint64) {
+func (s *site) answered(knew uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.known, s.givenAt = knew, time.Now()
@@ -251,7 +251,7 @@ func (l siteLog) Read(ctx context.Context, from, to uint64, deliver func(message
 // Last implements log.Log.
 func (l siteLog) Last(ctx context.Context) (uint64, error) {
 	knew := l.s.knows()
-	defer func() { l.s.held(knew) }()
+	defer func() { l.s.answered(knew) }()
 	if err := l.call(ctx); err != nil {
 		return 0, err
 	}

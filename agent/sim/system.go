@@ -268,8 +268,9 @@ func (s system) Reboot(ctx context.Context, _ strategy.Job) error {
 	return nil
 }
 
-// stopsServices kills the workers during a shutdown that takes a while: it stops services,
-// the worker among them, and something may start that again. boot is the boot that ends.
+// stopsServices kills the workers during a shutdown that takes a while: a shutdown stops
+// services, the worker among them, and something may start the worker again. boot is the boot
+// that ends.
 func (m *machine) stopsServices(boot int, within time.Duration) {
 	stop := func() {
 		m.w.mu.Lock()

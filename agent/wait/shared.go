@@ -6,52 +6,49 @@ import (
 )
 
 // Shared has many callers share one call at a time. All who ask while a call is under way
-// get the result of the next one: a result is never older than the question.
-type Shared[T any] struct {
-	call func(context.Context) (T, error)
+// share the next one: no caller gets the result of a call that began before it asked, which
+// golang.org/x/sync/singleflight would give it.
+type Shared struct {
+	call func(context.Context) error
 	mu   sync.Mutex
 	// next is the call that those wait for who have asked since the last one began; nil
 	// when nobody has.
-	next *sharedCall[T]
+	next *sharedCall
 	// calling tells that a goroutine makes the calls.
 	calling bool
 }
 
-// sharedCall is one call. Its result is there once done is closed.
-type sharedCall[T any] struct {
-	done  chan struct{}
-	value T
-	err   error
-	// waiting is how many callers wait. cancel ends the call once nobody does any more; nil
-	// before it begins.
+// sharedCall is one call. Its result is err, once done is closed.
+type sharedCall struct {
+	done chan struct{}
+	err  error
+	// waiting is how many callers wait. cancel ends the call when the last of them leaves; nil
+	// before the call begins.
 	waiting int
 	cancel  context.CancelFunc
 }
 
 // NewShared makes a Shared of a call, whose context ends once nobody waits for it.
-func NewShared[T any](call func(context.Context) (T, error)) *Shared[T] {
-	return &Shared[T]{call: call}
-}
+func NewShared(call func(context.Context) error) *Shared { return &Shared{call: call} }
 
-// Get returns the result of a call that begins no earlier than Get, or the error of ctx once
-// that ends.
-func (s *Shared[T]) Get(ctx context.Context) (T, error) {
-	result := s.enter()
-	defer s.leave(result)
+// Do returns the result of a call that begins no earlier than Do, or the error of ctx once ctx
+// ends.
+func (s *Shared) Do(ctx context.Context) error {
+	shared := s.enter()
+	defer s.leave(shared)
 	select {
-	case <-result.done:
-		return result.value, result.err
+	case <-shared.done:
+		return shared.err
 	case <-ctx.Done():
-		var none T
-		return none, ctx.Err()
+		return ctx.Err()
 	}
 }
 
-func (s *Shared[T]) enter() *sharedCall[T] {
+func (s *Shared) enter() *sharedCall {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.next == nil {
-		s.next = &sharedCall[T]{done: make(chan struct{})}
+		s.next = &sharedCall{done: make(chan struct{})}
 	}
 	s.next.waiting++
 	if !s.calling {
@@ -61,37 +58,37 @@ func (s *Shared[T]) enter() *sharedCall[T] {
 	return s.next
 }
 
-func (s *Shared[T]) leave(result *sharedCall[T]) {
+func (s *Shared) leave(shared *sharedCall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if result.waiting--; result.waiting == 0 && result.cancel != nil {
-		result.cancel()
+	if shared.waiting--; shared.waiting == 0 && shared.cancel != nil {
+		shared.cancel()
 	}
 }
 
 // run calls until nobody waits.
-func (s *Shared[T]) run() {
+func (s *Shared) run() {
 	for {
-		ctx, result := s.begin()
-		if result == nil {
+		ctx, shared := s.begin()
+		if shared == nil {
 			return
 		}
-		result.value, result.err = s.call(ctx)
-		close(result.done)
+		shared.err = s.call(ctx)
+		close(shared.done)
 	}
 }
 
 // begin returns the next call and its context; nil when nobody waits for one, which ends
 // the calls.
-func (s *Shared[T]) begin() (context.Context, *sharedCall[T]) {
+func (s *Shared) begin() (context.Context, *sharedCall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	result := s.next
+	shared := s.next
 	s.next = nil
-	if s.calling = result != nil && result.waiting > 0; !s.calling {
+	if s.calling = shared != nil && shared.waiting > 0; !s.calling {
 		return nil, nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	result.cancel = cancel
-	return ctx, result
+	shared.cancel = cancel
+	return ctx, shared
 }

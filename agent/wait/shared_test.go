@@ -3,6 +3,7 @@ package wait_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,44 +11,39 @@ import (
 	"github.com/osupgrade/terraform-provider-osupgrade/agent/wait"
 )
 
+// nth is the result of a call: which one it was.
+type nth int
+
+func (n nth) Error() string { return fmt.Sprintf("call %d", int(n)) }
+
 // TestShared checks that callers share calls, that no result is older than its question, and
-// that who waits no longer does not end the call of the others.
+// that a caller who leaves does not end the call of the others.
 func TestShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		calls, cancelled, failed := 0, 0, errors.New("the third call fails")
-		s := wait.NewShared(func(ctx context.Context) (int, error) {
+		calls, cancelled := 0, 0
+		s := wait.NewShared(func(ctx context.Context) error {
 			calls++
-			n := calls
+			n := nth(calls)
 			if err := wait.Sleep(ctx, time.Second); err != nil {
 				cancelled++
-				return 0, err
+				return err
 			}
-			if n == 3 {
-				return 0, failed
-			}
-			return n, nil
+			return n
 		})
-		type got struct {
-			n   int
-			err error
-		}
-		ask := func(ctx context.Context, many int) <-chan got {
-			answers := make(chan got, many)
+		ask := func(ctx context.Context, many int) <-chan error {
+			answers := make(chan error, many)
 			for range many {
-				go func() {
-					n, err := s.Get(ctx)
-					answers <- got{n, err}
-				}()
+				go func() { answers <- s.Do(ctx) }()
 			}
 			synctest.Wait()
 			return answers
 		}
-		expect := func(answers <-chan got, want got) {
+		expect := func(answers <-chan error, want error) {
 			t.Helper()
 			for range cap(answers) {
-				if g := <-answers; g.n != want.n || !errors.Is(g.err, want.err) {
-					t.Errorf("a caller gets %+v, want %+v", g, want)
+				if err := <-answers; !errors.Is(err, want) {
+					t.Errorf("a caller gets %v, want %v", err, want)
 				}
 			}
 		}
@@ -56,10 +52,10 @@ func TestShared(t *testing.T) {
 		impatient, leave := context.WithCancel(t.Context())
 		left := ask(impatient, 1)
 		leave()
-		expect(left, got{err: context.Canceled})
-		expect(first, got{n: 1})
-		expect(later, got{n: 2})
-		expect(ask(t.Context(), 1), got{err: failed})
+		expect(left, context.Canceled)
+		expect(first, nth(1))
+		expect(later, nth(2))
+		expect(ask(t.Context(), 1), nth(3))
 		if calls != 3 || cancelled != 0 {
 			t.Errorf("%d calls were made, %d of them cancelled", calls, cancelled)
 		}
@@ -68,13 +64,13 @@ func TestShared(t *testing.T) {
 		soon, leaveSoon := context.WithCancel(t.Context())
 		waiting := ask(soon, 10)
 		leaveSoon()
-		expect(waiting, got{err: context.Canceled})
+		expect(waiting, context.Canceled)
 		leave()
-		expect(alone, got{err: context.Canceled})
+		expect(alone, context.Canceled)
 		synctest.Wait()
 		if calls != 4 || cancelled != 1 {
 			t.Errorf("nobody waits any more, and %d calls were made, %d of them cancelled", calls, cancelled)
 		}
-		expect(ask(t.Context(), 1), got{n: 5})
+		expect(ask(t.Context(), 1), nth(5))
 	})
 }

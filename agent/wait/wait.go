@@ -1,8 +1,7 @@
 // Package wait lets goroutines wait: for some time (Sleep), for a change (Signal, and
 // Watchers when many wait), for the latest values of something that changes faster
 // than it can be handled (Queue), or for the result of a call that many need at once
-// (Shared). The sender of a signal or value never waits for the
-// reader.
+// (Shared). The sender of a signal or value never waits for the reader.
 package wait
 
 import (

@@ -80,7 +80,7 @@ var besideFaults = []fault{
 	},
 	{
 		name: "each-host-asks-for-the-end-of-the-log", in: "agent/controller.dispatcher.caughtUp",
-		old: `d.current.Get(ctx)`, new: `d.Log.Last(ctx)`,
+		old: `d.catchingUp.Do(ctx)`, new: `d.catchUp(ctx)`,
 		by: tests("agent/controller", "TestManyTasksAtOnce"),
 	},
 	{

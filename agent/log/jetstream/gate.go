@@ -159,10 +159,10 @@ func (g *Gate) letIn(ctx context.Context) error {
 type call struct {
 	host    string
 	request gate.Request
-	// inbox is where the host waits for the response, until a while after at.
+	// inbox is the subject on which the host waits for the response.
 	inbox string
-	at    time.Time
-	// size is that of the message, in bytes.
+	// at is when the call came, size the size of its message in bytes.
+	at   time.Time
 	size int
 }
 
